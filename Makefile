@@ -1,0 +1,55 @@
+# `make run` and `make test` each work alone on a machine with python3, pip and make.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+WHAT := -e '.[test,lint]'
+
+.PHONY: setup run test coverage lint bench constraints test-browser-deps
+
+setup: $(STAMP)
+
+# uv is the fast way in; pip does the same where uv can't be had. Where python3 comes without
+# ensurepip the environment is made bare and the machine's own pip fills it.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("mockllm needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; name another one with: make PYTHON=python3.12")'
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || $(PYTHON) -m venv --without-pip --clear $(VENV)
+	@if $(PY) -m pip --version >/dev/null 2>&1; then pip="$(PY) -m pip"; else pip="$(PYTHON) -m pip --python $(PY)"; fi; \
+	pip="$$pip --quiet --disable-pip-version-check"; \
+	if $$pip install -c constraints.txt uv && $(PY) -m uv pip install --quiet --python $(PY) -c constraints.txt $(WHAT); then :; \
+	else echo "installing with pip"; $$pip install -c constraints.txt $(WHAT); fi
+	@touch $@
+
+run: setup
+	$(PY) manage.py serve
+
+test: setup
+	$(PY) -m pytest -n auto --maxprocesses 4
+
+# The pure parts: every branch, by their own tests alone.
+coverage: setup
+	$(PY) -m pytest -q tests/engine tests/wire --cov=scenarios_app.engine --cov=scenarios_app.wire \
+		--cov-report=term-missing:skip-covered --cov-fail-under=100
+
+lint: setup
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports
+	$(VENV)/bin/codespell
+
+bench: setup
+	$(PY) -m tests.bench
+
+# Chromium for the browser tests, from Debian's packages; elsewhere those tests skip and say why.
+test-browser-deps:
+	@if command -v chromium >/dev/null 2>&1; then echo "chromium is here"; \
+	elif command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 \
+		&& echo "chromium installed" || echo "chromium could not be installed; browser tests will be skipped"; \
+	else echo "no chromium and no way to install it here; browser tests will be skipped"; fi
+
+# Pins every version of every extra, for every supported Python, and no download address.
+constraints: setup
+	$(PY) -m uv pip compile --quiet --upgrade --universal --no-header --no-annotate --python-version 3.11 \
+		--all-extras pyproject.toml -o constraints.txt

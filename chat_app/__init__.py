@@ -1,0 +1,1 @@
+"""The playground chat: a client of any provider, the mock included."""

@@ -1,0 +1,171 @@
+"""The process environment before Django exists: which settings module, and every value by type."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import warnings
+from collections import ChainMap
+from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar
+
+import environ
+
+MODULES = {
+    "dev": "mockllm_site.settings",
+    "prod": "mockllm_site.settings",
+    "test": "mockllm_site.settings_test",
+}
+TRUE = {"1", "true", "yes", "on"}
+FALSE = {"0", "false", "no", "off"}
+DATABASES = "expected sqlite:///FILE or postgres://USER:PASSWORD@HOST:PORT/NAME"
+EXTRA = "needs one more package: pip install 'mockllm[{}]'"
+ORIGIN = re.compile(r"\*|https?://[^/?#\s]+")
+
+
+class SettingError(Exception):
+    """A setting that cannot be used; the message names it."""
+
+
+def mode(variables: Mapping[str, str]) -> str:
+    """What MOCKLLM_ENV says: `dev` (also when it says nothing), `test` or `prod`."""
+    value = variables.get("MOCKLLM_ENV", "").strip().lower() or "dev"
+    if value not in MODULES:
+        given = variables["MOCKLLM_ENV"]
+        raise SettingError(f"MOCKLLM_ENV: expected dev, test or prod, got {given!r}")
+    return value
+
+
+def settings_module(variables: Mapping[str, str]) -> str:
+    """The dotted name of the settings to use; an explicit DJANGO_SETTINGS_MODULE wins."""
+    return variables.get("DJANGO_SETTINGS_MODULE") or MODULES[mode(variables)]
+
+
+def configure() -> None:
+    """Choose the settings and load them; one that is wrong ends the process with one line."""
+    try:
+        module = settings_module(variables())
+        os.environ["DJANGO_SETTINGS_MODULE"] = module
+        importlib.import_module(module)
+    except SettingError as error:
+        raise SystemExit(f"mockllm: {error}") from None
+    except ModuleNotFoundError as error:
+        if not f"{module}.".startswith(f"{error.name}."):
+            raise
+        raise SystemExit(f"mockllm: DJANGO_SETTINGS_MODULE: no module {error.name!r}") from None
+
+
+@cache
+def variables() -> ChainMap[str, str]:
+    """What settings are read from: what a settings module lays on top, the environment, `.env`.
+
+    The environment itself stays as it is: a test run that starts a server in its own process
+    must not find our `.env` in its variables.
+    """
+
+    class Dotenv(environ.Env):
+        ENVIRON: ClassVar[dict[str, str]] = {}
+
+    path = Path.cwd() / ".env"
+    if path.is_file():
+        try:
+            Dotenv.read_env(path)
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingError(f".env: cannot be read ({error})") from None
+    return ChainMap({}, os.environ, Dotenv.ENVIRON)
+
+
+def text(name: str, default: str = "") -> str:
+    return variables().get(name, "").strip() or default
+
+
+def names(name: str, default: str = "") -> list[str]:
+    """A list separated by commas."""
+    return [item for part in text(name, default).split(",") if (item := part.strip())]
+
+
+def paths(name: str) -> list[str]:
+    """Files and directories, separated as in PATH."""
+    return [part for part in text(name).split(os.pathsep) if part]
+
+
+def origins(name: str, default: str = "") -> list[str]:
+    """Web origins such as `https://app.example.com:8443`, or `*` for any."""
+    found = names(name, default)
+    for item in found:
+        if not ORIGIN.fullmatch(item):
+            raise SettingError(f"{name}: expected * or scheme://host[:port], got {item!r}")
+    return found
+
+
+def flag(name: str, *, default: bool) -> bool:
+    value = text(name).lower()
+    if value and value not in TRUE | FALSE:
+        raise SettingError(f"{name}: expected true or false, got {value!r}")
+    return value in TRUE if value else default
+
+
+def whole(name: str, default: int, *, least: int = 1) -> int:
+    """A whole number; underscores may group its digits."""
+    value = text(name, str(default))
+    try:
+        result = int(value)
+    except ValueError:
+        result = least - 1
+    if result < least:
+        raise SettingError(f"{name}: expected a whole number from {least} up, got {value!r}")
+    return result
+
+
+def number(name: str, default: float) -> float:
+    """A number from 0 up."""
+    value = text(name, str(default))
+    try:
+        result = float(value)
+    except ValueError:
+        result = -1.0
+    if not 0 <= result < float("inf"):
+        raise SettingError(f"{name}: expected a number from 0 up, got {value!r}")
+    return result
+
+
+def database(name: str, default: Path) -> dict[str, Any]:
+    """A database address; SQLite is set up for many readers beside one writer."""
+    value = text(name, f"sqlite:///{default}")
+    try:
+        # An address of an unknown kind is a warning there and an error here.
+        with warnings.catch_warnings(action="ignore"):
+            config: dict[str, Any] = environ.Env.db_url_config(value)
+    except (ValueError, KeyError, environ.ImproperlyConfigured):
+        # What went wrong may quote a part of the password.
+        raise SettingError(f"{name}: {DATABASES}") from None
+    match config.get("ENGINE"):
+        case "django.db.backends.sqlite3" if config["NAME"] == ":memory:":
+            raise SettingError(f"{name}: a database in memory is what MOCKLLM_ENV=test is for")
+        case "django.db.backends.sqlite3":
+            config["OPTIONS"] = {
+                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+                "transaction_mode": "IMMEDIATE",
+                "timeout": 20,
+            }
+        case "django.db.backends.postgresql" if find_spec("psycopg") is None:
+            raise SettingError(f"{name}: {EXTRA.format('postgres')}")
+        case "django.db.backends.postgresql":
+            pass
+        case _:
+            raise SettingError(f"{name}: {DATABASES}")
+    return config
+
+
+def redis(name: str) -> str:
+    """A Redis address, or nothing."""
+    value = text(name)
+    if value and not value.startswith(("redis://", "rediss://", "unix://")):
+        raise SettingError(f"{name}: expected redis://HOST:PORT/DB, got {value!r}")
+    if value and find_spec("channels_redis") is None:
+        raise SettingError(f"{name}: {EXTRA.format('redis')}")
+    return value

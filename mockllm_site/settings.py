@@ -1,0 +1,180 @@
+"""Settings of dev and prod, from the environment or `.env`; `.env.example` explains each."""
+
+import secrets
+import sys
+from pathlib import Path
+
+from mockllm_site import __version__, env, paths
+
+# Test mode is the module `settings_test`; whoever loads this one by name gets dev.
+MOCKLLM_ENV = "prod" if env.mode(env.variables()) == "prod" else "dev"
+PROD = MOCKLLM_ENV == "prod"
+
+SECRET_KEY = env.text("SECRET_KEY")
+if PROD and not SECRET_KEY:
+    raise env.SettingError("SECRET_KEY: required when MOCKLLM_ENV is prod")
+SECRET_KEY = SECRET_KEY or secrets.token_urlsafe(48)
+DEBUG = env.flag("DEBUG", default=False) and not PROD
+ALLOWED_HOSTS = env.names("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+
+DATABASES = {"default": env.database("DATABASE_URL", Path.cwd() / "mockllm.sqlite3")}
+REDIS_URL = env.redis("REDIS_URL")
+
+# ── What the mock does ──
+MOCKLLM_PORT = 8000
+MOCKLLM_CLOCK: str | None = None
+MOCKLLM_SCENARIOS = env.paths("MOCKLLM_SCENARIOS")
+MOCKLLM_CONTROL_TOKEN = env.text("MOCKLLM_CONTROL_TOKEN")
+MOCKLLM_ADMIN_PASSWORD = env.text("MOCKLLM_ADMIN_PASSWORD")
+MOCKLLM_REQUIRE_AUTH = env.flag("MOCKLLM_REQUIRE_AUTH", default=True)
+MOCKLLM_WORDS_PER_SECOND = env.number("MOCKLLM_WORDS_PER_SECOND", 50)
+MOCKLLM_MODELS = env.names("MOCKLLM_MODELS")
+MOCKLLM_CORS_ORIGINS = env.origins("MOCKLLM_CORS_ORIGINS", "" if PROD else "*")
+MOCKLLM_DRAIN_SECONDS = env.number("MOCKLLM_DRAIN_SECONDS", 10)
+
+# ── Limits ──
+MOCKLLM_MAX_BODY_BYTES = env.whole("MOCKLLM_MAX_BODY_BYTES", 10_485_760)
+MOCKLLM_MAX_JSON_DEPTH = env.whole("MOCKLLM_MAX_JSON_DEPTH", 64)
+MOCKLLM_MAX_JSON_NODES = env.whole("MOCKLLM_MAX_JSON_NODES", 200_000)
+MOCKLLM_MAX_MESSAGES = env.whole("MOCKLLM_MAX_MESSAGES", 10_000)
+MOCKLLM_MAX_HEADER_BYTES = env.whole("MOCKLLM_MAX_HEADER_BYTES", 16_384)
+MOCKLLM_MAX_TEXT_BYTES = env.whole("MOCKLLM_MAX_TEXT_BYTES", 2_097_152)
+MOCKLLM_MAX_STREAMS = env.whole("MOCKLLM_MAX_STREAMS", 2_000)
+MOCKLLM_MAX_STREAM_SECONDS = env.whole("MOCKLLM_MAX_STREAM_SECONDS", 600)
+MOCKLLM_MAX_LATENCY_MS = env.whole("MOCKLLM_MAX_LATENCY_MS", 600_000)
+MOCKLLM_JOURNAL_ROWS = env.whole("MOCKLLM_JOURNAL_ROWS", 10_000)
+MOCKLLM_JOURNAL_BODY_BYTES = env.whole("MOCKLLM_JOURNAL_BODY_BYTES", 65_536)
+MOCKLLM_MAX_UPLOAD_BYTES = env.whole("MOCKLLM_MAX_UPLOAD_BYTES", 5_242_880)
+
+# Django's own limits stand just behind ours, so that ours speak first; an admin page of a
+# scenario with 300 steps posts thousands of fields.
+DATA_UPLOAD_MAX_MEMORY_SIZE = MOCKLLM_MAX_BODY_BYTES + 1
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 50_000
+
+# ── Django ──
+INSTALLED_APPS = [
+    "unfold",
+    "unfold.contrib.filters",
+    "unfold.contrib.forms",
+    "unfold.contrib.simple_history",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_filters",
+    "channels",
+    "simple_history",
+    "scenarios_app",
+    "chat_app",
+    "traces_app",
+]
+if "runserver" in sys.argv:
+    # Twisted takes a second to import, so only the command that needs it pays.
+    INSTALLED_APPS.insert(0, "daphne")
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "simple_history.middleware.HistoryRequestMiddleware",
+]
+
+ROOT_URLCONF = "mockllm_site.urls"
+ASGI_APPLICATION = "mockllm_site.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+FIXTURE_DIRS = [paths.FIXTURES]
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+LOGIN_URL = "/admin/login/"
+LOGIN_REDIRECT_URL = "/admin/"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+# Files come straight from the packages: nothing to collect, with or without DEBUG.
+STATIC_URL = "/static/"
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = False
+
+if REDIS_URL:
+    CHANNEL_LAYERS = {
+        "default": {
+            "BACKEND": "channels_redis.core.RedisChannelLayer",
+            "CONFIG": {"hosts": [REDIS_URL]},
+        }
+    }
+else:
+    CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+
+REST_FRAMEWORK = {
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "mockllm",
+    "DESCRIPTION": "Scenarios, journal and verification of the mock server.",
+    "VERSION": __version__,
+    "SERVE_INCLUDE_SCHEMA": False,
+    # Served from the sidecar package, so the docs page works offline.
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+}
+
+# TLS ends at the proxy in front (`serve` speaks plain HTTP and believes no forwarded header),
+# so prod asks for secure cookies and trusts https origins of its own hosts, but never redirects.
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PROD
+CSRF_TRUSTED_ORIGINS = [
+    f"https://{'*' if host.startswith('.') else ''}{host}"
+    for host in ALLOWED_HOSTS
+    if PROD and host != "*"
+]
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    # Standard output belongs to the ready line and to what commands print.
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "stream": "ext://sys.stderr",
+            "formatter": "line",
+        }
+    },
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+    "loggers": {
+        "django": {"handlers": [], "level": "INFO", "propagate": True},
+        "django.server": {"handlers": [], "level": "INFO", "propagate": True},
+        "httpx2": {"level": "WARNING"},
+        "httpcore2": {"level": "WARNING"},
+    },
+}

@@ -1,0 +1,25 @@
+"""Test mode: an in-memory database, clean at each start, plain HTTP on 5099, a frozen clock."""
+
+from mockllm_site import env
+
+# Before the star: test mode ignores both addresses, whatever the environment or `.env` says.
+env.variables().update(MOCKLLM_ENV="test", DATABASE_URL="", REDIS_URL="")
+
+from mockllm_site.settings import *  # noqa: E402, F403
+
+MOCKLLM_ENV = "test"
+MOCKLLM_PORT = 5099
+MOCKLLM_CLOCK = "2025-01-01T00:00:00Z"
+
+# `memdb` is one database for all threads of the process, alive while a connection is open;
+# the `mode=memory` inside the test name is for Django's eyes, SQLite does not know the key.
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": "file:/mockllm?vfs=memdb",
+        "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 20},
+        "TEST": {"NAME": "file:/mockllm_test?vfs=memdb&xmode=memory"},
+    }
+}
+# Nothing here outlives the process: logging in may be cheap.
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -1,0 +1,8 @@
+"""The routes that Django answers."""
+
+from django.contrib import admin
+from django.urls import path
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+]

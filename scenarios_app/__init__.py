@@ -1,0 +1,1 @@
+"""Scenarios and the provider endpoints that play them."""

@@ -1,0 +1,10 @@
+"""Names the app for Django; nothing starts here, processes start in the ASGI lifespan."""
+
+from django.apps import AppConfig
+
+
+class ScenariosConfig(AppConfig):
+    name = "scenarios_app"
+    label = "scenarios_app"
+    verbose_name = "Scenarios"
+    default_auto_field = "django.db.models.BigAutoField"

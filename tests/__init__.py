@@ -1,0 +1,1 @@
+"""The suite, laid out as the code is."""

@@ -1,0 +1,1 @@
+"""What QA edits in the admin."""

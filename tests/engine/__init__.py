@@ -1,0 +1,1 @@
+"""The pure core, without database or socket."""

@@ -1,0 +1,1 @@
+"""Fuzzed, broken and oversized input."""

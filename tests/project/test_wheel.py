@@ -1,0 +1,81 @@
+"""The package as a user installs it: what is inside, and that nothing shadows it."""
+
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.project import processes
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, unpacked."""
+    target = tmp_path_factory.mktemp("wheel")
+    done = processes.run(
+        sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", target, cwd=CHECKOUT
+    )
+    assert done.returncode == 0, done.stderr
+    (file,) = target.glob("mockllm-*.whl")
+    with zipfile.ZipFile(file) as archive:
+        archive.extractall(target / "unpacked")
+    return target / "unpacked"
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """A working directory whose packages are called as ours are."""
+    for name in ("mockllm_site", "scenarios_app", "chat_app", "traces_app", "fixtures"):
+        package = tmp_path / name
+        package.mkdir()
+        (package / "__init__.py").write_text(f"raise SystemExit('the wrong {name}')\n")
+    return tmp_path
+
+
+def test_it_holds_the_fixtures_and_example_scenarios(wheel: Path) -> None:
+    for shipped, source in (("fixtures", "fixtures"), ("scenarios", "examples/scenarios")):
+        inside = {file.name for file in (wheel / "mockllm_site" / "data" / shipped).iterdir()}
+        assert inside == {file.name for file in (CHECKOUT / source).iterdir()}
+
+
+def test_it_puts_only_our_packages_at_the_top(wheel: Path) -> None:
+    top = {item.name for item in wheel.iterdir() if not item.name.endswith(".dist-info")}
+    assert top == {"mockllm_site", "scenarios_app", "chat_app", "traces_app"}
+
+
+def test_its_modules_are_those_of_the_checkout(wheel: Path) -> None:
+    for package in ("mockllm_site", "scenarios_app", "chat_app", "traces_app"):
+        inside = {str(file.relative_to(wheel)) for file in (wheel / package).rglob("*.py")}
+        source = (CHECKOUT / package).rglob("*.py")
+        assert inside == {str(file.relative_to(CHECKOUT)) for file in source}
+
+
+def test_it_runs_and_finds_its_data_inside_itself(wheel: Path, tmp_path: Path) -> None:
+    variables = {"PYTHONPATH": str(wheel)}
+    done = processes.python("-P", "-m", "mockllm_site", "check", cwd=tmp_path, variables=variables)
+    assert (done.returncode, done.stdout) == (
+        0,
+        "System check identified no issues (0 silenced).\n",
+    )
+    code = "from mockllm_site import paths; print(paths.FIXTURES); print(paths.SCENARIOS)"
+    done = processes.python("-P", "-c", code, cwd=tmp_path, variables=variables)
+    data = wheel / "mockllm_site" / "data"
+    assert done.stdout.split() == [str(data / "fixtures"), str(data / "scenarios")]
+
+
+@pytest.mark.parametrize(
+    "entry", [(processes.COMMAND,), (sys.executable, "-P", "-m", "mockllm_site")]
+)
+def test_a_folder_of_the_user_does_not_shadow_ours(
+    hostile: Path, entry: tuple[str | Path, ...]
+) -> None:
+    done = processes.run(*entry, "check", cwd=hostile)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_hostile_folder_would_be_imported_without_the_flag(hostile: Path) -> None:
+    done = processes.python("-m", "mockllm_site", "check", cwd=hostile)
+    assert (done.returncode, done.stderr) == (1, "the wrong mockllm_site\n")

@@ -1,0 +1,1 @@
+"""The official SDKs against a live server."""

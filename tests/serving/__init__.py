@@ -1,0 +1,1 @@
+"""The pipeline and its three doors."""

@@ -1,0 +1,155 @@
+"""The rules of the house that no linter knows: sizes, imports, documentation, what is tracked."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("mockllm_site", "scenarios_app", "chat_app", "traces_app")
+REQUIRED = {
+    *PACKAGES,
+    *("manage.py", "pyproject.toml", "fixtures", "tests"),
+    *("Makefile", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"),
+    *("constraints.txt", "docs", "examples", ".env.example", ".gitignore", ".ci"),
+    ".pre-commit-config.yaml",
+}
+ALLOWED = REQUIRED | {"Dockerfile", "compose.yaml", ".dockerignore"}
+# What the pure parts may import beside the standard library and themselves.
+PURE = {
+    "scenarios_app/engine": {"re2", "ahocorasick_rs", "scenarios_app.engine"},
+    "scenarios_app/wire": {"msgspec", "scenarios_app.engine", "scenarios_app.wire"},
+}
+
+
+def tracked() -> list[str]:
+    """Files that are committed, or would be."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return sorted(name for name in set(listed.stdout.splitlines()) if (ROOT / name).is_file())
+
+
+def modules() -> list[str]:
+    return [name for name in tracked() if name.endswith(".py") and "/migrations/" not in name]
+
+
+def imports(module: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(module.read_text())):
+        match node:
+            case ast.Import(names=found):
+                yield from (alias.name for alias in found)
+            case ast.ImportFrom(module=str(name), level=0):
+                yield name
+            case ast.ImportFrom():
+                yield "a relative import"
+
+
+def settings_read() -> set[str]:
+    """The first argument of every `env.…("NAME", …)` in the settings, and the mode."""
+    tree = ast.parse((ROOT / "mockllm_site" / "settings.py").read_text())
+    found = {"MOCKLLM_ENV"}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="env")),
+                args=[ast.Constant(value=str(name)), *_],
+            ) if name.isidentifier():
+                found.add(name)
+    return found
+
+
+def test_no_file_is_long() -> None:
+    lines = {name: len((ROOT / name).read_text().splitlines()) for name in modules()}
+    assert {name: count for name, count in lines.items() if count > 450} == {}
+    long = sorted(name for name, count in lines.items() if count > 300)
+    assert len(long) <= 0.05 * len(lines), long
+
+
+def test_every_module_says_why_it_exists() -> None:
+    assert [n for n in modules() if not ast.get_docstring(ast.parse((ROOT / n).read_text()))] == []
+
+
+def test_the_top_level_is_the_agreed_one() -> None:
+    top = {name.split("/")[0] for name in tracked()}
+    assert top - ALLOWED == set()
+    assert REQUIRED - top == set()
+
+
+def test_import_rules_hold() -> None:
+    command = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run(
+        [command, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("folder", PURE)
+def test_pure_parts_import_only_what_they_may(folder: str) -> None:
+    strange = {
+        f"{module.relative_to(ROOT)} imports {name}"
+        for module in (ROOT / folder).rglob("*.py")
+        for name in imports(module)
+        if name.split(".")[0] not in sys.stdlib_module_names
+        and not any(name == allowed or name.startswith(f"{allowed}.") for allowed in PURE[folder])
+        and not (name.split(".")[0] == "pydantic" and module.name == "document.py")
+    }
+    assert strange == set()
+
+
+def test_the_example_file_lists_every_setting() -> None:
+    text = (ROOT / ".env.example").read_text()
+    assert set(re.findall(r"^([A-Z_]+)=", text, re.MULTILINE)) == settings_read()
+
+
+def test_every_setting_has_a_line_of_meaning() -> None:
+    lines = (ROOT / ".env.example").read_text().splitlines()
+    bare = [
+        line
+        for above, line in pairwise(lines)
+        if re.match(r"[A-Z_]+=", line) and not above.startswith("# ")
+    ]
+    assert bare == []
+
+
+def test_the_readme_names_every_setting() -> None:
+    named = set(re.findall(r"`([A-Z_]+)`", (ROOT / "README.md").read_text()))
+    assert settings_read() - named == set()
+
+
+def test_constraints_are_names_versions_and_markers() -> None:
+    pin = re.compile(r"[a-z0-9][a-z0-9._-]*==[0-9][\w.!+]*( ; [\w .'\"<>=!()]+)?")
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    assert [line for line in lines if not pin.fullmatch(line)] == []
+
+
+def test_no_tracked_file_names_a_machine_or_a_registry() -> None:
+    # The brackets keep this file from finding itself.
+    foreign = re.compile(
+        r"(?<![\w.])/(?:[w]ork|[f]arm|[r]oot|[h]ome/\w+|[o]pt/pypi)/"
+        r"|[p]ypi\.org|[p]ythonhosted|[r]egistry\.npmjs|[d]eb\.debian"
+    )
+    found = {}
+    for name in tracked():
+        try:
+            text = (ROOT / name).read_text()
+        except UnicodeDecodeError:
+            continue
+        if match := foreign.search(text):
+            found[name] = match[0]
+    assert found == {}
+
+
+@pytest.mark.django_db
+def test_migrations_say_what_the_models_say() -> None:
+    call_command("makemigrations", check=True, dry_run=True, verbosity=0)

@@ -1,0 +1,1 @@
+"""Each provider's format, without database or socket."""

@@ -1,0 +1,1 @@
+"""Traces: what happened in a run, recorded as it happens."""
