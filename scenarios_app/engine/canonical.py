@@ -1,0 +1,143 @@
+"""Provider-neutral requests and responses: what every wire parses into and renders from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from scenarios_app.engine.parts import (
+    AnswerPart,
+    Chunk,
+    FinishReason,
+    MessagePart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message. Developer messages and instructions are `system`; tool results are `tool`."""
+
+    role: Role
+    parts: tuple[MessagePart, ...]
+
+    @property
+    def text(self) -> str:
+        """The text parts joined by newlines; for a tool message, its results' content."""
+        if self.role == "tool":
+            return "\n".join(p.content for p in self.parts if isinstance(p, ToolResultPart))
+        return "\n".join(p.text for p in self.parts if isinstance(p, TextPart))
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool that the request offers, under the name the client gave it."""
+
+    name: str
+    description: str = ""
+    schema: Json = None
+
+
+@dataclass(frozen=True)
+class CanonicalRequest:
+    """One request for an answer, whatever wire it came over.
+
+    `path` is the raw path without query and `route` its canonical form
+    (`/v1/chat/completions` for Azure's deployments path too). `headers` have lower-case names.
+    `reasoning` says whether the request switched thinking on. `extra` holds the body's other
+    fields as decoded JSON, for the wire that parsed them and for nobody else.
+    """
+
+    provider: str
+    path: str
+    route: str
+    model: str
+    messages: tuple[Message, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    tool_choice: Json = None
+    stream: bool = False
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    reasoning: bool = False
+    response_format: Json = None
+    n: int = 1
+    headers: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, Json] = field(default_factory=dict)
+
+    @cached_property
+    def turn(self) -> int:
+        """Number of the answer asked for: assistant messages so far, plus one."""
+        return 1 + sum(1 for m in self.messages if m.role == "assistant")
+
+    @cached_property
+    def last_user_text(self) -> str:
+        """Text of the last user message, empty when there is none."""
+        return next((m.text for m in reversed(self.messages) if m.role == "user"), "")
+
+    @cached_property
+    def first_user_text(self) -> str:
+        """Text of the first user message, empty when there is none."""
+        return next((m.text for m in self.messages if m.role == "user"), "")
+
+    @cached_property
+    def system_text(self) -> str:
+        """All system messages, joined by newlines."""
+        return "\n".join(m.text for m in self.messages if m.role == "system")
+
+    @cached_property
+    def tool_calls(self) -> tuple[ToolCallPart, ...]:
+        """Every tool call in earlier assistant messages, in order."""
+        return tuple(p for m in self.messages for p in m.parts if isinstance(p, ToolCallPart))
+
+    @cached_property
+    def tool_results(self) -> tuple[ToolResultPart, ...]:
+        """Every tool result in the conversation, in order."""
+        return tuple(p for m in self.messages for p in m.parts if isinstance(p, ToolResultPart))
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts of one answer. `reasoning_tokens` and `cached_tokens` are parts of the totals."""
+
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int = 0
+    cached_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of an answer's choices. `chunks`, when scripted, are its stream deltas in order."""
+
+    parts: tuple[AnswerPart, ...]
+    finish_reason: FinishReason
+    stop_sequence: str | None = None
+    chunks: tuple[Chunk, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CanonicalResponse:
+    """A whole answer. `id` is the bare hex that a wire puts its prefix before.
+
+    `created` is in Unix seconds. `metadata` holds extra top-level fields for the provider that
+    answers (`provider_metadata[provider]` of the step).
+    """
+
+    id: str
+    created: int
+    model: str
+    choices: tuple[Choice, ...]
+    usage: Usage
+    metadata: Mapping[str, Json] = field(default_factory=dict)

@@ -1,0 +1,222 @@
+"""A scenario as the engine runs it: the document of the contract as frozen, compiled-from values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
+
+from scenarios_app.engine.canonical import Json, Role
+from scenarios_app.engine.parts import AnswerPart, Chunk, FinishReason
+
+Select: TypeAlias = Literal["match", "first_user_message"]
+Which: TypeAlias = Literal["last", "first", "any"] | int
+Reasoning: TypeAlias = Literal["enabled", "disabled"]
+
+StandaloneFault: TypeAlias = Literal[
+    "http", "rate_limit", "model_error", "timeout", "network_error", "invalid_response"
+]
+InsideFault: TypeAlias = Literal[
+    "disconnect", "truncate", "malformed_chunk", "stall", "error_event"
+]
+FaultKind: TypeAlias = StandaloneFault | InsideFault
+STANDALONE_FAULTS: frozenset[str] = frozenset(get_args(StandaloneFault))
+INSIDE_FAULTS: frozenset[str] = frozenset(get_args(InsideFault))
+
+
+@dataclass(frozen=True, slots=True)
+class TextCondition:
+    """All that is given must hold; nothing given holds always. `regex` is RE2, searched anywhere."""
+
+    equals: str | None = None
+    contains: str | None = None
+    startswith: str | None = None
+    regex: str | None = None
+    ignore_case: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MessageCondition:
+    """A text condition on a message of `role` (any role without it), picked by `which`."""
+
+    text: TextCondition = TextCondition()
+    role: Role | None = None
+    which: Which = "last"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallCondition:
+    """An earlier call by `name` whose arguments contain `arguments` (a subset, deep)."""
+
+    name: str | None = None
+    arguments: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResultCondition:
+    text: TextCondition = TextCondition()
+    tool_call_id: str | None = None
+    name: str | None = None
+    is_error: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What a request must be. An empty field is no constraint; `provider`, `path`, `model` list
+    alternatives of which one must hold; everything else must hold throughout."""
+
+    provider: tuple[TextCondition, ...] = ()
+    path: tuple[TextCondition, ...] = ()
+    model: tuple[TextCondition, ...] = ()
+    stream: bool | None = None
+    messages: tuple[MessageCondition, ...] = ()
+    tools: tuple[str, ...] = ()
+    tool_calls: tuple[ToolCallCondition, ...] = ()
+    tool_results: tuple[ToolResultCondition, ...] = ()
+    headers: tuple[tuple[str, TextCondition], ...] = ()
+    metadata: tuple[tuple[str, TextCondition], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """What a matched request should also be; what does not hold is a violation, not a mismatch."""
+
+    tools: tuple[str, ...] = ()
+    allow_missing_tools: bool = False
+    temperature: float | None = None
+    top_p: float | None = None
+    reasoning: Reasoning | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A failure to act out. Times are in milliseconds; `None` is the kind's own default.
+
+    `body` replaces the provider's envelope (text as is, other JSON encoded). `retryable` becomes
+    the `x-should-retry` header where it is given.
+    """
+
+    kind: FaultKind
+    after_chunks: int = 1
+    hold_ms: int = 30_000
+    status: int | None = None
+    message: str | None = None
+    type: str | None = None
+    code: str | None = None
+    param: str | None = None
+    body: Json = None
+    headers: tuple[tuple[str, str], ...] = ()
+    retry_after_ms: int | None = None
+    retryable: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """The first `times` attempts get `fault`."""
+
+    times: int
+    fault: Fault = Fault(kind="model_error")
+
+
+@dataclass(frozen=True, slots=True)
+class Pacing:
+    """When chunks leave: the first after `first_ms`, then by words per second or every `chunk_ms`.
+    All zero: as fast as the socket takes it. `jitter` is a share (0-1) of each gap."""
+
+    first_ms: int = 0
+    words_per_second: float = 0
+    chunk_ms: int = 0
+    words_per_chunk: int = 5
+    jitter: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedUsage:
+    """Token counts as scripted; what is `None` is counted from the text."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedChoice:
+    """One scripted answer. A tool call with an empty id gets one from the request's seed."""
+
+    parts: tuple[AnswerPart, ...] = ()
+    chunks: tuple[Chunk, ...] | None = None
+    finish_reason: FinishReason | None = None
+    stop_sequence: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedAnswer:
+    """An answer in parts. With `per_choice` each entry is one `choices[].index`; without it the
+    only entry is repeated as often as the request asks (`n`)."""
+
+    choices: tuple[ScriptedChoice, ...]
+    per_choice: bool = False
+    usage: ScriptedUsage = ScriptedUsage()
+    provider_metadata: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RawAnswer:
+    """An answer sent as it stands: status 200-599, header values printable latin-1."""
+
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+
+Answer: TypeAlias = ScriptedAnswer | RawAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class Produce:
+    """What a step gives: an answer (one for streams, one for whole answers, mostly the same),
+    a fault alone, or an answer with a fault striking inside it."""
+
+    streaming: Answer | None = None
+    non_streaming: Answer | None = None
+    fault: Fault | None = None
+    latency_ms: int = 0
+    pacing: Pacing = Pacing()
+
+
+@dataclass(frozen=True, slots=True)
+class SideEffects:
+    counter: str | None = None
+    status: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    echo_headers: tuple[str, ...] = ()
+    asserts: tuple[Match, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step. `key` identifies it for consumption and attempts and survives edits of its
+    neighbours; `label` is its name, or its number from 1 where it has none."""
+
+    key: str
+    label: str
+    match: Match = Match()
+    produce: Produce = Produce()
+    turn: int | None = None
+    consume: bool = True
+    expect: Expect = Expect()
+    failures: Failures | None = None
+    side_effects: SideEffects = SideEffects()
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A named, ordered list of steps and how a request gets to them."""
+
+    name: str
+    steps: tuple[Step, ...] = ()
+    priority: int = 0
+    select: Select = "match"
+    variables: Mapping[str, Json] = field(default_factory=dict)
+    system_prompt_must_include: tuple[str, ...] = ()
+    default_usage: ScriptedUsage = ScriptedUsage()
+    catch_all: bool = False

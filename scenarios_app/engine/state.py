@@ -1,0 +1,76 @@
+"""What a session remembers between requests, behind a protocol that memory and Redis can keep."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from scenarios_app.engine.canonical import Json
+
+
+@dataclass(frozen=True, slots=True)
+class StepRef:
+    """A step as the state knows it. `key` identifies it; `label` is what people read."""
+
+    scenario: str
+    key: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRef:
+    """What failing attempts are counted by, within a session."""
+
+    step: StepRef
+    provider: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """A copy of one session's state, in the order in which it came about."""
+
+    session: str
+    ordinal: int = 0
+    consumed: tuple[StepRef, ...] = ()
+    attempts: tuple[tuple[AttemptRef, int], ...] = ()
+    counters: Mapping[str, int] = field(default_factory=dict)
+    violations: tuple[str, ...] = ()
+
+
+class StateStore(Protocol):
+    """Every operation is atomic. Nothing that was counted is ever given back."""
+
+    async def next_ordinal(self, session: str) -> int:
+        """Number of this request in its session, from 1."""
+
+    async def consume(self, session: str, step: StepRef) -> bool:
+        """Take a step; true for exactly one caller per session."""
+
+    async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
+        """Count a failing attempt while fewer than `times` are counted; true if it was counted."""
+
+    async def count(self, session: str, counter: str) -> int:
+        """Add one to a counter and give its new value."""
+
+    async def violate(self, session: str, violation: str) -> None:
+        """Remember a violated expectation."""
+
+    async def read(self, session: str) -> SessionState:
+        """The session's state as it is now; an unknown session is an empty one."""
+
+    async def sessions(self) -> tuple[str, ...]:
+        """Every session that has state or scenarios, by name."""
+
+    async def reset(self, session: str | None, *, scenarios: bool = False) -> None:
+        """Forget a session's state (every session's for `None`), and its own scenarios if asked."""
+
+    async def clear_scenario(self, scenario: str) -> None:
+        """Forget what every session knows of a scenario's steps: it was replaced."""
+
+    async def put_scenario(self, session: str, name: str, document: Json) -> bool:
+        """Keep a scenario document for one session alone; false if it replaced one."""
+
+    async def drop_scenario(self, session: str, name: str) -> bool:
+        """Drop a session's own scenario; false if there was none."""
+
+    async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
+        """The session's own documents by name, and a number that changes with them."""

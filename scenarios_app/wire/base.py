@@ -1,0 +1,123 @@
+"""What a wire is: the shape every provider module has, and the framing they share."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse
+from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.parts import StreamEvent
+from scenarios_app.wire.body import Node
+
+Headers: TypeAlias = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One HTTP request. `path` is raw (percent-encoded, without query); header names are
+    lower-case and repeated headers joined by a comma."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A path of a provider. `pattern` is also its canonical form: a `{name}` at the end of it takes
+    the rest of the path, one elsewhere a segment. A `generate` route is answered by the engine;
+    a `compute` route by the wire itself, unless a step names its path."""
+
+    method: str
+    pattern: str
+    operation: str
+    kind: Literal["generate", "compute"] = "generate"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What computed answers are made of: the known models with their owners, and the clock."""
+
+    models: Mapping[str, str]
+    created: int
+    request_id: str
+
+
+class StreamEncoder(Protocol):
+    """Encodes one stream. Each call gives the bytes of zero or more whole events."""
+
+    def opening(self) -> bytes: ...
+    def event(self, event: StreamEvent) -> bytes: ...
+    def closing(self) -> bytes: ...
+
+
+class Wire(Protocol):
+    """One provider's HTTP dialect. Stateless: a wire is one shared value.
+
+    `prefixes` are the path prefixes under which every answer, errors too, is a provider's.
+    `sequential` says that parts stream strictly one after another. `malformed_body` and
+    `malformed_event` are what broken answers look like on it.
+    """
+
+    provider: str
+    prefixes: tuple[str, ...]
+    routes: tuple[Route, ...]
+    tool_call_prefix: str
+    sequential: bool
+    stream_type: str
+    malformed_body: bytes
+    malformed_event: bytes
+
+    def claims(self, call: Call) -> bool:
+        """Whether a call under a prefix that wires share is meant for this one."""
+
+    def api_key(self, call: Call) -> str | None:
+        """The key that the client sent, by whatever header or query this provider takes."""
+
+    def authorise(self, call: Call) -> None:
+        """Raise the provider's 401 (or its own status) unless some key was sent."""
+
+    def check(self, call: Call, route: Route) -> None:
+        """Raise for what else must be there before the body is read (a version header)."""
+
+    def parse(
+        self, call: Call, route: Route, params: Mapping[str, str], body: Node
+    ) -> CanonicalRequest:
+        """Read a request. Raises WireError, and nothing else, for whatever it cannot be."""
+
+    def compute(
+        self, route: Route, params: Mapping[str, str], request: CanonicalRequest, facts: Facts
+    ) -> bytes:
+        """The body of a computed answer; raises WireError (an unknown model)."""
+
+    def render(self, request: CanonicalRequest, response: CanonicalResponse) -> bytes:
+        """A whole answer's body."""
+
+    def encoder(self, request: CanonicalRequest, response: CanonicalResponse) -> StreamEncoder:
+        """The same answer as a stream."""
+
+    def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
+        """An error's body in the provider's envelope (`error.body` is already dealt with)."""
+
+    def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
+        """The provider's in-stream error; `sent` is the number of events sent before it."""
+
+    def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
+        """The provider's own headers: request id, rate limits, and for errors when to retry."""
+
+
+def sse(data: bytes) -> bytes:
+    """One server-sent event of a single `data:` line."""
+    return b"data: " + data + b"\n\n"
+
+
+def named_sse(event: str, data: bytes) -> bytes:
+    """One server-sent event with its name."""
+    return b"event: " + event.encode() + b"\ndata: " + data + b"\n\n"
+
+
+def retry_after_seconds(retry_after_ms: int) -> str:
+    """Retry-After in whole seconds, rounded up."""
+    return str(-(-retry_after_ms // 1000))

@@ -1,0 +1,140 @@
+"""Typed reading of untrusted JSON: every wrong turn is one 400 that names the place."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.wire.errors import WireError
+
+_decode = msgspec.json.Decoder().decode
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much JSON is read before it is refused."""
+
+    depth: int = 64
+    nodes: int = 200_000
+    messages: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A JSON value and the place it stands at, such as `messages[0].content`.
+
+    A missing key and an explicit null are the same: a node whose value is `None`.
+    """
+
+    value: Json
+    place: str = ""
+
+    @property
+    def given(self) -> bool:
+        return self.value is not None
+
+    def get(self, key: str) -> "Node":
+        """The node at a key of this object."""
+        return Node(self.object().get(key), f"{self.place}.{key}" if self.place else key)
+
+    def need(self, key: str) -> "Node":
+        """As `get`, but the key must be there and not null."""
+        node = self.get(key)
+        if node.value is None:
+            raise WireError(400, f"Missing required parameter: '{node.place}'.", param=node.place)
+        return node
+
+    def object(self) -> dict[str, Json]:
+        if isinstance(self.value, dict):
+            return self.value
+        raise self.wrong("an object")
+
+    def text(self) -> str:
+        if isinstance(self.value, str):
+            return self.value
+        raise self.wrong("a string")
+
+    def flag(self) -> bool:
+        if isinstance(self.value, bool):
+            return self.value
+        raise self.wrong("a boolean")
+
+    def number(self) -> float:
+        if isinstance(self.value, int | float) and not isinstance(self.value, bool):
+            try:
+                return float(self.value)
+            except OverflowError:
+                pass
+        raise self.wrong("a number")
+
+    def integer(self) -> int:
+        if isinstance(self.value, int) and not isinstance(self.value, bool):
+            return self.value
+        raise self.wrong("an integer")
+
+    def items(self) -> Iterator["Node"]:
+        """The nodes of this list, checked at once and yielded in order."""
+        if not isinstance(self.value, list):
+            raise self.wrong("an array")
+        return (Node(item, f"{self.place}[{i}]") for i, item in enumerate(self.value))
+
+    def wrong(self, wanted: str) -> WireError:
+        """The error for a value that is not `wanted`."""
+        return WireError(
+            400,
+            f"Invalid type for '{self.place}': expected {wanted}, but got {_kind(self.value)}.",
+            param=self.place,
+            code="invalid_type",
+        )
+
+
+def read_body(body: bytes, limits: Limits) -> Node:
+    """Decode a request body that must be one JSON object within the limits."""
+    try:
+        value = _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise WireError(400, f"The body of the request is not valid JSON: {error}.") from None
+    except RecursionError:
+        raise WireError(400, f"The JSON body is nested deeper than {limits.depth} levels.") from None
+    _measure(value, limits)
+    if not isinstance(value, dict):
+        raise WireError(400, f"The JSON body must be an object, but got {_kind(value)}.")
+    return Node(value)
+
+
+def _measure(value: Json, limits: Limits) -> None:
+    level: list[Json] = [value]
+    nodes = depth = 0
+    while level:
+        depth += 1
+        nodes += len(level)
+        if depth > limits.depth + 1:
+            raise WireError(400, f"The JSON body is nested deeper than {limits.depth} levels.")
+        if nodes > limits.nodes:
+            raise WireError(400, f"The JSON body holds more than {limits.nodes} values.")
+        below: list[Json] = []
+        for item in level:
+            if isinstance(item, dict):
+                below.extend(item.values())
+            elif isinstance(item, list):
+                below.extend(item)
+        level = below
+
+
+def _kind(value: Json) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int():
+            return "an integer"
+        case float():
+            return "a decimal number"
+        case str():
+            return "a string"
+        case list():
+            return "an array"
+        case _:
+            return "an object"

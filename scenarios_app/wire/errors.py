@@ -1,0 +1,22 @@
+"""The one exception of the wires: a request that gets a provider error for an answer."""
+
+from scenarios_app.engine.errors import ErrorAnswer
+
+
+class WireError(Exception):
+    """Carries the `ErrorAnswer` that the provider's envelope will hold."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        type: str | None = None,
+        code: str | None = None,
+        param: str | None = None,
+        headers: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.answer = ErrorAnswer(
+            status, message, type=type, code=code, param=param, headers=headers
+        )
