@@ -1,0 +1,1 @@
+"""One file per provider API: bytes to a request, parts to bytes."""

@@ -4,12 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
+import msgspec
+
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.parts import StreamEvent
 from scenarios_app.wire.body import Node
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
+
+encode_json = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,18 @@ def sse(data: bytes) -> bytes:
 def named_sse(event: str, data: bytes) -> bytes:
     """One server-sent event with its name."""
     return b"event: " + event.encode() + b"\ndata: " + data + b"\n\n"
+
+
+def encode_text(text: str) -> bytes:
+    """A JSON string. Line separators beyond ASCII are escaped: some readers split lines at them."""
+    data = encode_json(text)
+    if text.isascii():
+        return data
+    return (
+        data.replace(b"\xe2\x80\xa8", rb"\u2028")
+        .replace(b"\xe2\x80\xa9", rb"\u2029")
+        .replace(b"\xc2\x85", rb"\u0085")
+    )
 
 
 def retry_after_seconds(retry_after_ms: int) -> str:

@@ -38,11 +38,22 @@ class Node:
         """The node at a key of this object."""
         return Node(self.object().get(key), f"{self.place}.{key}" if self.place else key)
 
+    def maybe(self, key: str) -> "Node | None":
+        """As `get`, but None where the key is missing or null."""
+        if self.object().get(key) is None:
+            return None
+        return self.get(key)
+
     def need(self, key: str) -> "Node":
         """As `get`, but the key must be there and not null."""
         node = self.get(key)
         if node.value is None:
-            raise WireError(400, f"Missing required parameter: '{node.place}'.", param=node.place)
+            raise WireError(
+                400,
+                f"Missing required parameter: '{node.place}'.",
+                param=node.place,
+                code="missing_required_parameter",
+            )
         return node
 
     def object(self) -> dict[str, Json]:
@@ -96,30 +107,39 @@ def read_body(body: bytes, limits: Limits) -> Node:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise WireError(400, f"The body of the request is not valid JSON: {error}.") from None
     except RecursionError:
-        raise WireError(400, f"The JSON body is nested deeper than {limits.depth} levels.") from None
+        raise _too_deep(limits) from None
     _measure(value, limits)
     if not isinstance(value, dict):
         raise WireError(400, f"The JSON body must be an object, but got {_kind(value)}.")
+    messages = value.get("messages")
+    if isinstance(messages, list) and len(messages) > limits.messages:
+        raise WireError(
+            400,
+            f"Invalid 'messages': at most {limits.messages} are taken, but got {len(messages)}.",
+            param="messages",
+            code="array_above_max_length",
+        )
     return Node(value)
 
 
 def _measure(value: Json, limits: Limits) -> None:
+    """Check depth (an object or array counts one level) and number of values, level by level."""
     level: list[Json] = [value]
-    nodes = depth = 0
-    while level:
+    nodes, depth = 1, 0
+    while inner := [item for item in level if isinstance(item, dict | list)]:
         depth += 1
-        nodes += len(level)
-        if depth > limits.depth + 1:
-            raise WireError(400, f"The JSON body is nested deeper than {limits.depth} levels.")
+        nodes += sum(len(item) for item in inner)
+        if depth > limits.depth:
+            raise _too_deep(limits)
         if nodes > limits.nodes:
             raise WireError(400, f"The JSON body holds more than {limits.nodes} values.")
-        below: list[Json] = []
-        for item in level:
-            if isinstance(item, dict):
-                below.extend(item.values())
-            elif isinstance(item, list):
-                below.extend(item)
-        level = below
+        level = [
+            child for item in inner for child in (item.values() if isinstance(item, dict) else item)
+        ]
+
+
+def _too_deep(limits: Limits) -> WireError:
+    return WireError(400, f"The JSON body is nested deeper than {limits.depth} levels.")
 
 
 def _kind(value: Json) -> str:

@@ -30,35 +30,37 @@ class Target:
 
 def owns(path: str) -> bool:
     """Whether a raw path is a provider's, so that nothing but its envelope may answer there."""
-    return path.startswith(PREFIXES)
+    return _under(path, PREFIXES)
 
 
 def find(call: Call) -> Target | None:
     """The target of a call, or None where no provider owns its path."""
-    owners = [w for w in WIRES if call.path.startswith(w.prefixes) and w.claims(call)]
-    for wire in owners:
-        for route in wire.routes:
-            if route.method == call.method:
-                params = match_path(route.pattern, call.path)
-                if params is not None:
-                    return Target(wire, route, params)
+    owners = [w for w in WIRES if _under(call.path, w.prefixes) and w.claims(call)]
     if not owners:
         return None
-    allowed = {
-        route.method: wire
-        for wire in reversed(owners)
-        for route in wire.routes
-        if match_path(route.pattern, call.path) is not None
-    }
+    allowed: list[tuple[Wire, str]] = []
+    for wire in owners:
+        for route in wire.routes:
+            params = match_path(route.pattern, call.path)
+            if params is None:
+                continue
+            if route.method == call.method:
+                return Target(wire, route, params)
+            allowed.append((wire, route.method))
     if allowed:
         error = WireError(
             405,
             f"Method {call.method} is not allowed for {call.path}.",
-            headers=(("allow", ", ".join(sorted(allowed))),),
+            headers=(("allow", ", ".join(sorted({method for _, method in allowed}))),),
         )
-        return Target(next(iter(allowed.values())), None, error=error)
-    unknown = WireError(404, f"Unknown request URL: {call.method} {call.path}.")
-    return Target(owners[0], None, error=unknown)
+        return Target(allowed[0][0], None, error=error)
+    message = f"Unknown request URL: {call.method} {call.path}."
+    return Target(owners[0], None, error=WireError(404, message, code="unknown_url"))
+
+
+def _under(path: str, prefixes: tuple[str, ...]) -> bool:
+    """A prefix `/v1/` owns `/v1` as well, but not `/v1beta`."""
+    return f"{path}/".startswith(prefixes)
 
 
 def match_path(pattern: str, path: str) -> Mapping[str, str] | None:
@@ -74,6 +76,6 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     pieces = re.split(r"\{(\w+)\}", pattern)
     out = re.escape(pieces[0])
     for i in range(1, len(pieces), 2):
-        last = i == len(pieces) - 2
-        out += f"(?P<{pieces[i]}>{'.*[^/]' if last else '[^/]+'})" + re.escape(pieces[i + 1])
+        value = "[^/]+" if pieces[i + 1] else ".*[^/]"
+        out += f"(?P<{pieces[i]}>{value})" + re.escape(pieces[i + 1])
     return re.compile(out, re.DOTALL)

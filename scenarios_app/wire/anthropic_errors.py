@@ -1,0 +1,90 @@
+"""Anthropic's error envelope, and the headers that come with every answer."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.wire.base import Headers, encode_json, retry_after_seconds
+
+_TYPES: Mapping[int, str] = {
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    408: "timeout_error",
+    409: "conflict_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+_LIMITS = (
+    ("requests", 4_000),
+    ("tokens", 480_000),
+    ("input-tokens", 400_000),
+    ("output-tokens", 80_000),
+)
+_WINDOW_SECONDS = 60
+_ORGANIZATION = "00000000-0000-4000-8000-000000000000"
+
+
+def envelope(error: ErrorAnswer, *, request_id: str | None) -> bytes:
+    """The body of an error; in a stream it goes without the request id."""
+    said: dict[str, Any] = {"type": error.type or _type(error.status), "message": error.message}
+    if error.code is not None:
+        said["details"] = {"error_code": error.code}
+    body: dict[str, Any] = {"type": "error", "error": said}
+    if request_id is not None:
+        body["request_id"] = prefixed(request_id)
+    return encode_json(body)
+
+
+def answer_headers(*, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
+    """Request id and rate limits; for an error also when and whether to come again."""
+    base = (
+        ("request-id", prefixed(request_id)),
+        ("anthropic-organization-id", _ORGANIZATION),
+    )
+    if error is None:
+        return base + _rate_limits(created, exhausted_for=None)
+    wait = None if error.retry_after_ms is None else retry_after_seconds(error.retry_after_ms)
+    exhausted = int(wait or _WINDOW_SECONDS) if error.limited else None
+    headers = base + _rate_limits(created, exhausted_for=exhausted)
+    if wait is not None:
+        headers += (("retry-after", wait),)
+    if error.retryable is not None:
+        headers += (("x-should-retry", "true" if error.retryable else "false"),)
+    return headers
+
+
+def prefixed(request_id: str) -> str:
+    return f"req_{request_id}"
+
+
+def _type(status: int) -> str:
+    return _TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
+
+
+@lru_cache(maxsize=64)
+def _rate_limits(created: int, *, exhausted_for: int | None) -> Headers:
+    """One call of a window is taken, or everything for `exhausted_for` seconds."""
+    seconds = _WINDOW_SECONDS if exhausted_for is None else exhausted_for
+    reset = datetime.fromtimestamp(created + seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return tuple(
+        header
+        for name, limit in _LIMITS
+        for header in (
+            (f"anthropic-ratelimit-{name}-limit", str(limit)),
+            (f"anthropic-ratelimit-{name}-remaining", _remaining(name, limit, exhausted_for)),
+            (f"anthropic-ratelimit-{name}-reset", reset),
+        )
+    )
+
+
+def _remaining(name: str, limit: int, exhausted_for: int | None) -> str:
+    if exhausted_for is not None:
+        return "0"
+    return str(limit - 1 if name == "requests" else limit)

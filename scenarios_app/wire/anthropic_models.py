@@ -1,0 +1,83 @@
+"""Anthropic's models list: what is known of a model, and pages of them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.wire.base import Call
+from scenarios_app.wire.body import Node
+from scenarios_app.wire.errors import WireError
+
+_DEFAULT_LIMIT = 20
+_MAX_LIMIT = 1000
+
+
+def model_info(model: str) -> dict[str, Any]:
+    """A model that can do everything. Its release date is the epoch: unknown, says the API."""
+    return {
+        "type": "model",
+        "id": model,
+        "display_name": model,
+        "created_at": "1970-01-01T00:00:00Z",
+        "lifecycle": "active",
+        "deprecated_at": None,
+        "retires_at": None,
+        "line": None,
+        "max_input_tokens": 200_000,
+        "max_tokens": 64_000,
+        "allowed_fallback_models": [],
+        "capabilities": {
+            "batch": _can(),
+            "citations": _can(),
+            "code_execution": _can(),
+            "compaction": _can("summarize"),
+            "context_management": _can(
+                "clear_thinking_20251015", "clear_tool_uses_20250919", "compact_20260112"
+            ),
+            "effort": _can("low", "medium", "high", "xhigh", "max"),
+            "image_input": _can(),
+            "pdf_input": _can(),
+            "server_tools": _can("code_execution", "web_search"),
+            "structured_outputs": _can(),
+            "thinking": {
+                "supported": True,
+                "types": {
+                    kind: _can() for kind in ("adaptive", "between_tools", "disabled", "enabled")
+                },
+            },
+        },
+    }
+
+
+def read_page(call: Call) -> Mapping[str, Json]:
+    """The part of a models list that a call asks for."""
+    wanted: dict[str, Json] = {
+        key: call.query[key] for key in ("after_id", "before_id") if call.query.get(key)
+    }
+    given = call.query.get("limit") or str(_DEFAULT_LIMIT)
+    digits = given.isascii() and given.isdigit() and len(given) <= len(str(_MAX_LIMIT))
+    if not digits or not 1 <= int(given) <= _MAX_LIMIT:
+        raise WireError(400, f"limit: Input should be a whole number from 1 to {_MAX_LIMIT}")
+    return {**wanted, "limit": int(given)}
+
+
+def models_page(models: list[str], wanted: Mapping[str, Json]) -> dict[str, Any]:
+    """One page. A cursor that names no model is as good as none."""
+    page, limit = models, Node(dict(wanted)).get("limit").integer()
+    if (after := wanted.get("after_id")) in page:
+        page = page[page.index(str(after)) + 1 :]
+    if (before := wanted.get("before_id")) in page:
+        page = page[: page.index(str(before))]
+        shown = page[-limit:]
+    else:
+        shown = page[:limit]
+    return {
+        "data": [model_info(model) for model in shown],
+        "has_more": len(shown) < len(page),
+        "first_id": shown[0] if shown else None,
+        "last_id": shown[-1] if shown else None,
+    }
+
+
+def _can(*abilities: str) -> dict[str, Any]:
+    return {"supported": True, **{ability: {"supported": True} for ability in abilities}}

@@ -1,0 +1,215 @@
+"""Anthropic request bodies read into canonical requests: messages, and what is to be counted."""
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+
+from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Role, Tool
+from scenarios_app.engine.parts import (
+    MessagePart,
+    OpaquePart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from scenarios_app.wire.base import Call, Route, encode_json
+from scenarios_app.wire.body import Node
+from scenarios_app.wire.errors import WireError
+
+PROVIDER = "anthropic"
+
+_ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
+_READ = frozenset(
+    {
+        "model",
+        "messages",
+        "system",
+        "tools",
+        "tool_choice",
+        "stream",
+        "metadata",
+        "thinking",
+        "temperature",
+        "top_p",
+        "max_tokens",
+        "stop_sequences",
+        "output_config",
+        "output_format",
+    }
+)
+
+
+def read_request(call: Call, route: Route, body: Node) -> CanonicalRequest:
+    """A request for an answer, or with the `count_tokens` operation one that is only counted."""
+    model = need(body, "model").text()
+    max_tokens = _max_tokens(body, required=route.operation == "messages")
+    return CanonicalRequest(
+        provider=PROVIDER,
+        path=call.path,
+        route=route.pattern,
+        model=model,
+        messages=tuple(_messages(body)),
+        tools=tuple(_tool(node) for node in _list(body, "tools")),
+        tool_choice=_object(body, "tool_choice"),
+        stream=_flag(body, "stream"),
+        temperature=_number(body, "temperature"),
+        top_p=_number(body, "top_p"),
+        max_tokens=max_tokens,
+        stop=tuple(node.text() for node in _list(body, "stop_sequences")),
+        reasoning=_reasoning(body.maybe("thinking")),
+        response_format=_response_format(body),
+        headers=call.headers,
+        metadata=_metadata(body.maybe("metadata")),
+        extra={key: value for key, value in body.object().items() if key not in _READ},
+    )
+
+
+def need(node: Node, key: str) -> Node:
+    """The node at a key that must be there and not null, refused in Anthropic's words."""
+    found = node.get(key)
+    if found.given:
+        return found
+    raise WireError(400, f"{found.place}: Field required")
+
+
+def _messages(body: Node) -> Iterator[Message]:
+    names: dict[str, str] = {}
+    if system := body.maybe("system"):
+        yield Message("system", _parts(system, names))
+    turns = tuple(need(body, "messages").items())
+    if not turns:
+        raise WireError(400, "messages: at least one message is required")
+    for turn in turns:
+        yield from _message(turn, names)
+
+
+def _message(node: Node, names: dict[str, str]) -> Iterator[Message]:
+    """One message, or several where a user message holds tool results beside other content."""
+    given = need(node, "role").text()
+    role = _ROLES.get(given)
+    if role is None:
+        raise WireError(
+            400, f"{node.place}.role: Unexpected role '{given}', expected 'user' or 'assistant'"
+        )
+    # Only a system message may come without content: it can carry settings alone.
+    content = node.maybe("content") if role == "system" else need(node, "content")
+    parts = _parts(content, names) if content else ()
+    if role != "user" or not parts:
+        yield Message(role, parts)
+        return
+    for results, run in groupby(parts, lambda part: isinstance(part, ToolResultPart)):
+        if results:
+            yield from (Message("tool", (part,)) for part in run)
+        else:
+            yield Message("user", tuple(run))
+
+
+def _parts(content: Node, names: dict[str, str]) -> tuple[MessagePart, ...]:
+    match content.value:
+        case str(text):
+            return (TextPart(text),)
+        case list():
+            return tuple(_part(block, names) for block in content.items())
+        case _:
+            raise content.wrong("a string or an array of blocks")
+
+
+def _part(block: Node, names: dict[str, str]) -> MessagePart:
+    """One content block. `names` collects the name of each tool call by its id."""
+    match kind := need(block, "type").text():
+        case "text":
+            return TextPart(need(block, "text").text())
+        case "thinking":
+            signature = block.maybe("signature")
+            return ReasoningPart(
+                need(block, "thinking").text(),
+                signature=(signature.text() or None) if signature else None,
+            )
+        case "redacted_thinking":
+            return ReasoningPart("", redacted=need(block, "data").text())
+        case "tool_use":
+            call_id, name = need(block, "id").text(), need(block, "name").text()
+            names[call_id] = name
+            given = _object(block, "input") or {}
+            return ToolCallPart(call_id, name, encode_json(given).decode())
+        case "tool_result":
+            call_id = need(block, "tool_use_id").text()
+            return ToolResultPart(
+                call_id,
+                names.get(call_id, ""),
+                _result_text(block.maybe("content"), names),
+                is_error=_flag(block, "is_error"),
+            )
+        case _:
+            return OpaquePart(kind)
+
+
+def _result_text(content: Node | None, names: dict[str, str]) -> str:
+    parts = _parts(content, names) if content else ()
+    return "\n".join(part.text for part in parts if isinstance(part, TextPart))
+
+
+def _tool(node: Node) -> Tool:
+    """A tool under its own name, an MCP server's toolset under the server's, a built-in toolset
+    under its type."""
+    kind, named = node.maybe("type"), node.maybe("name")
+    if server := node.maybe("mcp_server_name"):
+        name = server.text()
+    elif kind and kind.text() != "custom" and not named:
+        name = kind.text()
+    else:
+        name = need(node, "name").text()
+    described = node.maybe("description")
+    return Tool(
+        name,
+        description=described.text() if described else "",
+        schema=node.object().get("input_schema"),
+    )
+
+
+def _max_tokens(body: Node, *, required: bool) -> int | None:
+    node = need(body, "max_tokens") if required else body.maybe("max_tokens")
+    if node is None:
+        return None
+    if node.integer() < 0:
+        raise WireError(400, "max_tokens: Input should be greater than or equal to 0")
+    return node.integer()
+
+
+def _reasoning(thinking: Node | None) -> bool:
+    return thinking is not None and need(thinking, "type").text() != "disabled"
+
+
+def _response_format(body: Node) -> Json:
+    """The output format, where it is now and where older beta clients put it."""
+    config = body.maybe("output_config")
+    wanted = _object(config, "format") if config else None
+    return _object(body, "output_format") if wanted is None else wanted
+
+
+def _metadata(node: Node | None) -> Mapping[str, str]:
+    if node is None:
+        return {}
+    if user := node.maybe("user_id"):
+        user.text()
+    return {key: value for key, value in node.object().items() if isinstance(value, str)}
+
+
+def _list(body: Node, key: str) -> Iterator[Node]:
+    node = body.maybe(key)
+    return node.items() if node else iter(())
+
+
+def _object(parent: Node, key: str) -> dict[str, Json] | None:
+    node = parent.maybe(key)
+    return node.object() if node else None
+
+
+def _flag(parent: Node, key: str) -> bool:
+    node = parent.maybe(key)
+    return node is not None and node.flag()
+
+
+def _number(parent: Node, key: str) -> float | None:
+    node = parent.maybe(key)
+    return node.number() if node else None

@@ -1,0 +1,120 @@
+"""Renders an answer as OpenAI's `chat.completion` and as a stream of `chat.completion.chunk`."""
+
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, Json, Usage
+from scenarios_app.engine.parts import (
+    AnswerPart,
+    FinishReason,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+)
+
+# What the stream is made of can't be replaced by a script's own top-level fields.
+_STRUCTURE = frozenset({"object", "choices", "usage"})
+
+
+def completion(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
+    """The whole answer."""
+    custom = _custom_tools(request.extra.get("tools"))
+    choices: list[Json] = []
+    for index, choice in enumerate(response.choices):
+        legacy = wants_legacy_call(request, choice)
+        choices.append(
+            {
+                "index": index,
+                "message": _message(choice, custom, legacy=legacy),
+                "logprobs": None,
+                "finish_reason": finish_reason(choice.finish_reason, legacy=legacy),
+            }
+        )
+    return {
+        **envelope(response, "chat.completion", service_tier="default"),
+        "choices": choices,
+        "usage": usage_fields(response.usage),
+    }
+
+
+def envelope(response: CanonicalResponse, object_name: str, **defaults: Json) -> dict[str, Json]:
+    """The top-level fields that the whole answer and every chunk of a stream begin with."""
+    scripted = {k: v for k, v in response.metadata.items() if k not in _STRUCTURE}
+    return {
+        "id": f"chatcmpl-{response.id}",
+        "object": object_name,
+        "created": response.created,
+        "model": response.model,
+        "system_fingerprint": None,
+        **defaults,
+        **scripted,
+    }
+
+
+def usage_fields(usage: Usage) -> dict[str, Json]:
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.total_tokens,
+        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens, "audio_tokens": 0},
+        "completion_tokens_details": {
+            "reasoning_tokens": usage.reasoning_tokens,
+            "audio_tokens": 0,
+            "accepted_prediction_tokens": 0,
+            "rejected_prediction_tokens": 0,
+        },
+    }
+
+
+def finish_reason(reason: FinishReason, *, legacy: bool) -> str:
+    if reason == "stop_sequence":
+        return "stop"
+    return "function_call" if legacy and reason == "tool_calls" else reason
+
+
+def wants_legacy_call(request: CanonicalRequest, choice: Choice) -> bool:
+    """Whether the client offered legacy `functions` alone, whose form of answer holds one call."""
+    if not request.extra.get("functions") or request.extra.get("tools"):
+        return False
+    return sum(isinstance(part, ToolCallPart) for part in choice.parts) == 1
+
+
+def content_of(parts: tuple[AnswerPart, ...]) -> str | None:
+    """The text of a message: null where a call or a refusal stands in its place."""
+    text = "".join(part.text for part in parts if isinstance(part, TextPart))
+    replaced = any(isinstance(part, ToolCallPart | RefusalPart) for part in parts)
+    return None if replaced and not text else text
+
+
+def _message(choice: Choice, custom: frozenset[str], *, legacy: bool) -> dict[str, Json]:
+    parts = choice.parts
+    message: dict[str, Json] = {
+        "role": "assistant",
+        "content": content_of(parts),
+        "refusal": "".join(p.text for p in parts if isinstance(p, RefusalPart)) or None,
+        "annotations": [],
+    }
+    reasoning = "".join(p.text for p in parts if isinstance(p, ReasoningPart))
+    if reasoning:
+        message |= {"reasoning": reasoning, "reasoning_content": reasoning}
+    calls = [p for p in parts if isinstance(p, ToolCallPart)]
+    if legacy:
+        message["function_call"] = {"name": calls[0].name, "arguments": calls[0].arguments}
+    elif calls:
+        message["tool_calls"] = [_call(call, custom) for call in calls]
+    return message
+
+
+def _call(call: ToolCallPart, custom: frozenset[str]) -> Json:
+    if call.name in custom:
+        content: Json = {"name": call.name, "input": call.arguments}
+        return {"id": call.id, "type": "custom", "custom": content}
+    content = {"name": call.name, "arguments": call.arguments}
+    return {"id": call.id, "type": "function", "function": content}
+
+
+def _custom_tools(tools: Json) -> frozenset[str]:
+    names = set()
+    for tool in tools if isinstance(tools, list) else ():
+        match tool:
+            case {"type": "custom", "custom": {"name": str(name)}}:
+                names.add(name)
+    return frozenset(names)

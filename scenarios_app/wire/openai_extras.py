@@ -1,0 +1,86 @@
+"""What OpenAI answers without a model: the models themselves, and the store of completions.
+
+The server stores nothing, so the store's lists are empty; an id asked for gets an answer that says
+so, and changing or deleting it succeeds.
+"""
+
+from collections.abc import Mapping
+
+from scenarios_app.engine.canonical import (
+    CanonicalRequest,
+    CanonicalResponse,
+    Choice,
+    Json,
+    Usage,
+)
+from scenarios_app.engine.parts import TextPart
+from scenarios_app.wire.base import Facts, Route, encode_json
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.openai_answer import completion
+
+_STORE = "/v1/chat/completions"
+
+# The first pattern that fits a path has it, so the longer one stands first.
+ROUTES: tuple[Route, ...] = (
+    Route("GET", "/v1/models", "list_models", "compute"),
+    Route("GET", "/v1/models/{model}", "retrieve_model", "compute"),
+    Route("DELETE", "/v1/models/{model}", "delete_model", "compute"),
+    Route("GET", _STORE, "list_completions", "compute"),
+    Route("GET", _STORE + "/{completion_id}/messages", "list_stored_messages", "compute"),
+    Route("GET", _STORE + "/{completion_id}", "retrieve_completion", "compute"),
+    Route("POST", _STORE + "/{completion_id}", "update_completion", "compute"),
+    Route("DELETE", _STORE + "/{completion_id}", "delete_completion", "compute"),
+)
+
+
+def compute(
+    route: Route, params: Mapping[str, str], request: CanonicalRequest, facts: Facts
+) -> bytes:
+    """The answer of one of `ROUTES`."""
+    match route.operation:
+        case "list_models":
+            models: list[Json] = [_model(name, facts) for name in facts.models]
+            answer: Json = {"object": "list", "data": models}
+        case "retrieve_model":
+            answer = _model(params["model"], facts)
+        case "delete_model":
+            answer = {"id": params["model"], "object": "model", "deleted": True}
+        case "retrieve_completion" | "update_completion":
+            answer = _stored(params["completion_id"], request, facts)
+        case "delete_completion":
+            answer = {
+                "id": params["completion_id"],
+                "object": "chat.completion.deleted",
+                "deleted": True,
+            }
+        case _:
+            answer = {
+                "object": "list",
+                "data": [],
+                "first_id": None,
+                "last_id": None,
+                "has_more": False,
+            }
+    return encode_json(answer)
+
+
+def _model(name: str, facts: Facts) -> Json:
+    if name not in facts.models:
+        raise WireError(
+            404, f"The model '{name}' does not exist.", param="model", code="model_not_found"
+        )
+    owner = facts.models[name]
+    return {"id": name, "object": "model", "created": facts.created, "owned_by": owner}
+
+
+def _stored(completion_id: str, request: CanonicalRequest, facts: Facts) -> Json:
+    text = "Completions are not stored here; this one was made for its id."
+    response = CanonicalResponse(
+        id="",
+        created=facts.created,
+        model=next(iter(facts.models), "gpt-4o"),
+        choices=(Choice((TextPart(text),), "stop"),),
+        usage=Usage(input_tokens=1, output_tokens=-(-len(text) // 4)),
+        metadata={"id": completion_id, "metadata": dict(request.metadata)},
+    )
+    return completion(request, response)
