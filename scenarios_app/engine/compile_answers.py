@@ -1,0 +1,193 @@
+"""From what a step of a document produces to the values that the engine answers with."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.document_answers import (
+    AnswerDocument,
+    ChoiceDocument,
+    PacingDocument,
+    ProduceDocument,
+    RawDocument,
+)
+from scenarios_app.engine.document_faults import FaultDocument
+from scenarios_app.engine.document_parts import (
+    ChunkDocument,
+    PartDocument,
+    ToolCallDocument,
+    ToolCallPieceDocument,
+)
+from scenarios_app.engine.parts import (
+    AnswerPart,
+    Chunk,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+)
+from scenarios_app.engine.scenario import (
+    Answer,
+    Fault,
+    Pacing,
+    Produce,
+    RawAnswer,
+    ScriptedAnswer,
+    ScriptedChoice,
+    ScriptedUsage,
+)
+
+
+def compile_produce(document: ProduceDocument) -> Produce:
+    """With an answer for one mode alone, both modes get it."""
+    streaming = document.streaming or document.non_streaming or document
+    non_streaming = document.non_streaming or document.streaming or document
+    return Produce(
+        streaming=_answer(streaming) if streaming.forms else None,
+        non_streaming=_answer(non_streaming) if non_streaming.forms else None,
+        fault=document.fault and compile_fault(document.fault),
+        latency_ms=document.latency_ms,
+        pacing=_pacing(document.pacing),
+    )
+
+
+def compile_fault(document: FaultDocument) -> Fault:
+    return Fault(**{**dict(document), "headers": compile_headers(document.headers)})
+
+
+def compile_headers(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Header names are lower case from here on."""
+    return tuple((name.lower(), value) for name, value in headers.items())
+
+
+def _pacing(document: PacingDocument) -> Pacing:
+    return Pacing(**dict(document))
+
+
+def encode(value: Json) -> str:
+    """JSON as compact text, its keys in their order; a string is that text itself."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _answer(document: AnswerDocument) -> Answer:
+    if document.raw is not None:
+        return _raw(document.raw)
+    if document.choices is not None:
+        choices = tuple(map(_choice, document.choices))
+    elif document.chunks is not None:
+        parts, chunks = join_chunks(document.chunks)
+        choices = (replace(_choice(document), parts=parts, chunks=chunks),)
+    else:
+        choices = (_choice(document),)
+    return ScriptedAnswer(
+        choices=choices,
+        per_choice=document.choices is not None,
+        usage=ScriptedUsage(**dict(document.usage)),
+        provider_metadata=document.provider_metadata,
+    )
+
+
+def _raw(document: RawDocument) -> RawAnswer:
+    body = b"" if document.body is None else encode(document.body).encode()
+    return RawAnswer(document.status, compile_headers(document.headers), body)
+
+
+def _choice(document: ChoiceDocument) -> ScriptedChoice:
+    return ScriptedChoice(
+        parts=tuple(_parts(document)),
+        finish_reason=document.finish_reason,
+        stop_sequence=document.stop_sequence,
+    )
+
+
+def _parts(document: ChoiceDocument) -> Iterator[AnswerPart]:
+    """Reasoning, text, tool calls, refusal; or the parts as they are listed."""
+    for part in document.parts or ():
+        yield _call(part.tool_call) if part.tool_call is not None else _prose(part)
+    for block in document.reasoning or ():
+        yield _reasoning(block.text, block.signature, block.redacted)
+    if document.text is not None:
+        yield TextPart(document.text)
+    yield from map(_call, document.tool_calls)
+    if document.refusal is not None:
+        yield RefusalPart(document.refusal)
+
+
+def _call(document: ToolCallDocument) -> ToolCallPart:
+    return ToolCallPart(document.id or "", document.name, encode(document.arguments))
+
+
+def _prose(document: PartDocument) -> TextPart | ReasoningPart | RefusalPart:
+    if document.text is not None:
+        return TextPart(document.text)
+    if document.refusal is not None:
+        return RefusalPart(document.refusal)
+    return _reasoning(document.reasoning, document.signature, document.redacted)
+
+
+def _reasoning(
+    text: str | None, signature: str | None, redacted: bool | str | None
+) -> ReasoningPart:
+    if redacted is True:
+        return ReasoningPart("", signature, text)
+    return ReasoningPart(text or "", signature, redacted or None)
+
+
+def join_chunks(
+    documents: Sequence[ChunkDocument],
+) -> tuple[tuple[AnswerPart, ...], tuple[Chunk, ...]]:
+    """The parts that stream deltas make, and the deltas as pieces of those parts.
+
+    Prose goes on in the part before it if that is of its kind; pieces of a call find it by its
+    index. A call of which no piece has arguments is one without any: it needs no delta.
+    """
+    parts: list[AnswerPart] = []
+    calls: list[int] = []
+    bare: set[int] = set()
+    chunks: list[Chunk] = []
+    for document in documents:
+        match document.tool_call:
+            case None:
+                part = _prose(document)
+                if parts and _goes_on(parts[-1], part):
+                    parts.pop()
+                parts.append(part)
+                chunks.append(Chunk(len(parts) - 1, part.text))
+            case ToolCallPieceDocument(index=int(index), name=None, arguments=more):
+                bare.discard(calls[index])
+                chunks.append(Chunk(calls[index], encode(more)))
+            case first:
+                calls.append(len(parts))
+                parts.append(ToolCallPart(first.id or "", first.name or "", ""))
+                if first.arguments is None:
+                    bare.add(calls[-1])
+                    chunks.append(Chunk(calls[-1], ""))
+                else:
+                    chunks.append(Chunk(calls[-1], encode(first.arguments)))
+    pieces: list[list[str]] = [[] for _ in parts]
+    for chunk in chunks:
+        pieces[chunk.part].append(chunk.text)
+    joined = (_with_text(part, "".join(texts)) for part, texts in zip(parts, pieces, strict=True))
+    whole = (replace(p, arguments="{}") if i in bare else p for i, p in enumerate(joined))
+    return tuple(whole), tuple(chunk for chunk in chunks if chunk.part not in bare)
+
+
+def _goes_on(part: AnswerPart, more: AnswerPart) -> bool:
+    """Whether `more` continues a part: a signature ends a block of thinking, and what is redacted
+    is a block of its own."""
+    match part, more:
+        case ReasoningPart(signature=None, redacted=None), ReasoningPart(redacted=None):
+            return True
+        case ReasoningPart(), _:
+            return False
+        case _:
+            return type(part) is type(more)
+
+
+def _with_text(part: AnswerPart, text: str) -> AnswerPart:
+    if isinstance(part, ToolCallPart):
+        return replace(part, arguments=text)
+    return replace(part, text=text)

@@ -1,0 +1,170 @@
+"""The part of a scenario document that says what a step answers with."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated
+
+from pydantic import Field, JsonValue
+
+from scenarios_app.engine.document_base import Document, Finding
+from scenarios_app.engine.document_faults import NO_BODY, FaultDocument
+from scenarios_app.engine.document_fields import (
+    FinishReason,
+    Headers,
+    Pace,
+    Positive,
+    Share,
+    SomeText,
+    Status,
+    Text,
+    Whole,
+)
+from scenarios_app.engine.document_parts import (
+    Chunk,
+    PartDocument,
+    Reasoning,
+    ToolCallDocument,
+    findings_of_chunks,
+)
+
+_LISTED = ("reasoning", "text", "tool_calls", "refusal")
+_FORMS = ("parts", "chunks", "choices", "raw")
+_MODES = ("streaming", "non_streaming")
+_ENDS = ("finish_reason", "stop_sequence")
+_EXTRAS = ("usage", "provider_metadata")
+# What a form of answer says itself, or cannot have.
+_NOT_BESIDE: Mapping[str, tuple[str, ...]] = {
+    "choices": _ENDS,
+    "raw": _ENDS + _EXTRAS,
+    "streaming": _ENDS + _EXTRAS,
+    "non_streaming": _ENDS + _EXTRAS,
+}
+_NOTHING = 'says nothing: give it an answer (text "" for an empty one)'
+
+
+class ChoiceDocument(Document):
+    """The content of an answer: reasoning, text, tool calls and refusal, sent in that order, or
+    parts in an order of their own."""
+
+    reasoning: Reasoning | None = None
+    """Thinking; a string is one block without a signature."""
+    text: Text | None = None
+    tool_calls: list[ToolCallDocument] = Field(default_factory=list)
+    refusal: Text | None = None
+    parts: Annotated[list[PartDocument], Field(min_length=1)] | None = None
+    """The parts in the order in which they are sent."""
+    finish_reason: FinishReason | None = None
+    """Why the answer ends; without it, whatever fits the content."""
+    stop_sequence: SomeText | None = None
+    """The sequence that ended the answer, with finish_reason stop_sequence."""
+
+    def gives(self, key: str) -> bool:
+        """Whether a key is there and says something."""
+        return getattr(self, key, None) not in (None, [], {})
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """The keys that hold an answer, of which there can be one: the listed ones and the two
+        modes count as one each."""
+        listed = [key for key in _LISTED if self.gives(key)]
+        modes = [key for key in _MODES if self.gives(key)]
+        return (*listed[:1], *(key for key in _FORMS if self.gives(key)), *modes[:1])
+
+    def findings(self) -> Iterator[Finding]:
+        forms = self.forms
+        if not forms:
+            yield (), _NOTHING
+        for key in forms[1:]:
+            yield (key,), f"cannot stand beside {forms[0]}"
+        for key in _NOT_BESIDE.get(forms[0], ()) if forms else ():
+            if self.gives(key):
+                yield (key,), f"cannot stand beside {forms[0]}"
+        if self.stop_sequence is not None and self.finish_reason != "stop_sequence":
+            yield ("stop_sequence",), "expected beside finish_reason stop_sequence alone"
+
+
+class UsageDocument(Document):
+    """Token counts; what is not given is counted from the text."""
+
+    input_tokens: Whole | None = None
+    output_tokens: Whole | None = None
+    reasoning_tokens: Whole | None = None
+    """Those of the output tokens that were thinking."""
+    cached_tokens: Whole | None = None
+    """Those of the input tokens that came from a cache."""
+
+
+class RawDocument(Document):
+    """An HTTP answer sent as it stands, on every wire."""
+
+    status: Status = 200
+    headers: Headers = Field(default_factory=dict)
+    body: JsonValue = None
+    """Text as it stands, other JSON encoded."""
+
+    def findings(self) -> Iterator[Finding]:
+        if self.status in NO_BODY and self.body not in (None, ""):
+            yield ("body",), f"an answer of status {self.status} has no body"
+
+
+class AnswerDocument(ChoiceDocument):
+    """One answer: the content of one choice, or choices, chunks, or a raw HTTP answer."""
+
+    choices: Annotated[list[ChoiceDocument], Field(min_length=1)] | None = None
+    """One answer for each of the provider's choices."""
+    chunks: Annotated[list[Chunk], Field(min_length=1)] | None = None
+    """The stream's deltas as they are sent; the whole answer is their join."""
+    raw: RawDocument | None = None
+    usage: UsageDocument = Field(default_factory=UsageDocument)
+    provider_metadata: dict[str, dict[str, JsonValue]] = Field(default_factory=dict)
+    """More top-level fields of the answer, by provider."""
+
+    def gives(self, key: str) -> bool:
+        return super().gives(key) and getattr(self, key) != UsageDocument()
+
+    def findings(self) -> Iterator[Finding]:
+        yield from super().findings()
+        yield from ((("chunks", *loc), text) for loc, text in findings_of_chunks(self.chunks or ()))
+
+
+class PacingDocument(Document):
+    """When chunks leave. All zero: as fast as the client reads."""
+
+    first_ms: Whole = 0
+    """Milliseconds before the first chunk."""
+    words_per_second: Pace = 0.0
+    chunk_ms: Whole = 0
+    """Milliseconds from chunk to chunk, instead of words_per_second."""
+    words_per_chunk: Positive = 5
+    jitter: Share = 0.0
+    """How much of each gap is left to chance, the same for the same requests."""
+
+    def findings(self) -> Iterator[Finding]:
+        if self.words_per_second and self.chunk_ms:
+            yield ("chunk_ms",), "cannot stand beside words_per_second"
+
+
+class ProduceDocument(AnswerDocument):
+    """What a step answers with: one answer, one for each mode, a fault alone, or an answer with
+    a fault inside it."""
+
+    streaming: AnswerDocument | None = None
+    """The answer for streams; whole answers get it too where non_streaming is missing."""
+    non_streaming: AnswerDocument | None = None
+    """The answer that is not streamed; streams get it too where streaming is missing."""
+    fault: FaultDocument | None = None
+    latency_ms: Whole = 0
+    """Milliseconds before anything is sent."""
+    pacing: PacingDocument = Field(default_factory=PacingDocument)
+
+    def findings(self) -> Iterator[Finding]:
+        if self.fault is not None and not self.fault.inside:
+            for key in (*self.forms, *_ENDS, *_EXTRAS):
+                if self.gives(key):
+                    yield (key,), f"a fault of kind {self.fault.kind} stands alone, without answer"
+        elif self.fault is not None and not self.forms:
+            yield (
+                ("fault",),
+                f"a fault of kind {self.fault.kind} needs an answer that it strikes in",
+            )
+        else:
+            yield from super().findings()

@@ -1,0 +1,118 @@
+"""Fills the templates of one scripted answer, within a limit of text."""
+
+import json
+from collections import UserDict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cached_property
+
+from scenarios_app.engine.canonical import Choice
+from scenarios_app.engine.parts import AnswerPart, Chunk, FinishReason, ToolCallPart
+from scenarios_app.engine.scenario import ScriptedChoice
+from scenarios_app.engine.templating import render_template
+
+
+class TooLong(Exception):
+    """More text of template values was asked for than may be produced."""
+
+
+class _Values(UserDict[str, str]):
+    """Template values that each go through a function on their way out."""
+
+    def __init__(self, values: Mapping[str, str], through: Callable[[str], str]) -> None:
+        self.data = dict(values)
+        self._through = through
+
+    def __getitem__(self, name: str) -> str:
+        return self._through(self.data[name])
+
+
+class Filling:
+    """Fills the templates of one answer; their values are made when the first one is met."""
+
+    def __init__(self, values: Callable[[], Mapping[str, str]] | None, limit: int) -> None:
+        self._live = values is not None
+        self._make = values or dict
+        self._left = limit
+
+    def part(self, part: AnswerPart) -> AnswerPart:
+        if isinstance(part, ToolCallPart):
+            if not (self._open(part.name) or self._open(part.arguments)):
+                return part
+            return ToolCallPart(part.id, self.text(part.name), self.arguments(part.arguments))
+        return replace(part, text=self.text(part.text)) if self._open(part.text) else part
+
+    def text(self, text: str) -> str:
+        return render_template(text, self._plain) if self._open(text) else text
+
+    def arguments(self, text: str) -> str:
+        """JSON stays JSON: there a template can only stand in a string. Other text is text."""
+        if not self._open(text):
+            return text
+        return render_template(text, self._escaped if _is_json(text) else self._plain)
+
+    def _open(self, text: str) -> bool:
+        return self._live and "{{" in text
+
+    @cached_property
+    def _values(self) -> Mapping[str, str]:
+        return self._make()
+
+    @cached_property
+    def _plain(self) -> Mapping[str, str]:
+        return _Values(self._values, self._spend)
+
+    @cached_property
+    def _escaped(self) -> Mapping[str, str]:
+        return _Values(self._values, lambda value: self._spend(_escape(value)))
+
+    def _spend(self, value: str) -> str:
+        self._left -= len(value)
+        if self._left < 0:
+            raise TooLong
+        return value
+
+
+def fill_choice(choice: ScriptedChoice, filling: Filling) -> Choice:
+    """A scripted choice with its templates filled and its finish reason settled."""
+    reason = choice.finish_reason or _finish_reason(choice)
+    if choice.chunks is None:
+        parts = tuple([filling.part(part) for part in choice.parts])
+        return Choice(parts, reason, choice.stop_sequence)
+    pieces: dict[int, list[str]] = {}
+    chunks = []
+    for chunk in choice.chunks:
+        call = isinstance(choice.parts[chunk.part], ToolCallPart)
+        text = filling.arguments(chunk.text) if call else filling.text(chunk.text)
+        chunks.append(Chunk(chunk.part, text))
+        pieces.setdefault(chunk.part, []).append(text)
+    # Whole and stream agree: a part that is scripted in chunks is what its chunks make of it.
+    parts = tuple(
+        _with_text(filling, part, "".join(pieces[i])) if i in pieces else filling.part(part)
+        for i, part in enumerate(choice.parts)
+    )
+    return Choice(parts, reason, choice.stop_sequence, tuple(chunks))
+
+
+def _with_text(filling: Filling, part: AnswerPart, text: str) -> AnswerPart:
+    if isinstance(part, ToolCallPart):
+        return ToolCallPart(part.id, filling.text(part.name), text)
+    return replace(part, text=text)
+
+
+def _finish_reason(choice: ScriptedChoice) -> FinishReason:
+    if any(isinstance(part, ToolCallPart) for part in choice.parts):
+        return "tool_calls"
+    return "stop"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _escape(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)[1:-1]

@@ -1,0 +1,91 @@
+"""The compiled steps of some scenarios, and the ways to the few of them that a request concerns."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from scenarios_app.engine.checks import Check, TextCheck
+from scenarios_app.engine.conditions import compile_text, quote
+from scenarios_app.engine.lookup import Lookup
+from scenarios_app.engine.match import CompiledMatch, compile_match
+from scenarios_app.engine.reading import Reading, Subject
+from scenarios_app.engine.scenario import Scenario, Step, TextCondition
+from scenarios_app.engine.words import Words
+
+# Round, priority (higher first), scenario name, place in the scenario.
+Rank: TypeAlias = tuple[int, int, str, int]
+# A scenario of so few steps is tried step by step.
+_FEW = 32
+# With more steps than this, only those that share words with a request are compared with it.
+COMPARED = 100
+_DEFAULTS = {"match.provider", "match.path"}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One step, compiled, with its rank among all steps."""
+
+    rank: Rank
+    scenario: Scenario
+    step: Step
+    match: CompiledMatch
+
+
+class Layer:
+    """Immutable. Raises RegexError for a pattern that was not checked when it was saved."""
+
+    def __init__(self, scenarios: Sequence[Scenario]) -> None:
+        matching = sorted(_entries(scenarios, "match"), key=lambda entry: entry.rank)
+        by_id = sorted(_entries(scenarios, "first_user_message"), key=lambda entry: entry.rank)
+        self._matching = matching
+        self._every = [*matching, *by_id]
+        self._lookup = Lookup([entry.match for entry in matching])
+        self._of_scenario: dict[str, list[int]] = {}
+        for position, entry in enumerate(matching):
+            self._of_scenario.setdefault(entry.scenario.name, []).append(position)
+        self._words = Words([entry.match for entry in self._every])
+
+    def possible(self, reading: Reading, scenario: str | None = None) -> Iterator[Entry]:
+        """The entries that the request can match, of one scenario or of all, by rank."""
+        positions: Sequence[int] = self._of_scenario.get(scenario or "", ())
+        if scenario is None:
+            positions = self._lookup.positions(reading)
+        elif len(positions) > _FEW:
+            found = set(self._lookup.positions(reading))
+            positions = [position for position in positions if position in found]
+        return (self._matching[position] for position in positions)
+
+    def near(self, reading: Reading, scenario: str | None = None) -> Iterator[Entry]:
+        """The entries among which near misses are sought, those chosen by id too; COMPARED at
+        most: the ones that share words with the request, then the first ones."""
+        every: Sequence[int] = range(len(self._every))
+        if scenario is not None:
+            every = self._of_scenario.get(scenario, ())
+        if len(every) > COMPARED:
+            inside = set(every)
+            sharing = [p for p in self._words.sharing(reading) if p in inside]
+            every = list(dict.fromkeys([*sharing[:COMPARED], *every[:COMPARED]]))[:COMPARED]
+        return (self._every[position] for position in every)
+
+
+def _entries(scenarios: Sequence[Scenario], select: str) -> Iterator[Entry]:
+    for scenario in scenarios:
+        if scenario.select == select:
+            for number, step in enumerate(scenario.steps):
+                match = compile_match(step.match, turn=step.turn)
+                rank = (_round(match), -scenario.priority, scenario.name, number)
+                if scenario.select == "first_user_message":
+                    match = CompiledMatch((_named(scenario), *match.checks), match.group_names)
+                yield Entry(rank, scenario, step, match)
+
+
+def _round(match: CompiledMatch) -> int:
+    """0 for a real condition, 1 for a provider's or path's default, 2 for none at all."""
+    fields = {check.field for check in match.checks}
+    return 0 if fields - _DEFAULTS else 1 if fields else 2
+
+
+def _named(scenario: Scenario) -> Check:
+    name = compile_text(TextCondition(equals=scenario.name))
+    expected = f"first user message equals {quote(scenario.name)}"
+    return TextCheck("select", Subject("first_user"), (name,), expected)

@@ -1,0 +1,125 @@
+"""What sessions remember, kept in this process's memory."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from threading import Lock
+from types import MappingProxyType
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.state import AttemptRef, SessionState, StepRef
+
+
+@dataclass(slots=True)
+class _State:
+    ordinal: int = 0
+    consumed: dict[tuple[str, str], StepRef] = field(default_factory=dict)
+    attempts: dict[tuple[str, str, str], tuple[AttemptRef, int]] = field(default_factory=dict)
+    counters: dict[str, int] = field(default_factory=dict)
+    violations: list[str] = field(default_factory=list)
+
+
+class MemoryState:
+    """A StateStore. Several event loops in several threads may share one: each operation holds the
+    lock from its first to its last line and awaits nothing."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._states: dict[str, _State] = {}
+        self._scenarios: dict[str, tuple[int, Mapping[str, Json]]] = {}
+        self._revision = 0
+
+    async def next_ordinal(self, session: str) -> int:
+        with self._lock:
+            state = self._state(session)
+            state.ordinal += 1
+            return state.ordinal
+
+    async def consume(self, session: str, step: StepRef) -> bool:
+        with self._lock:
+            consumed = self._state(session).consumed
+            free = (step.scenario, step.key) not in consumed
+            if free:
+                consumed[step.scenario, step.key] = step
+            return free
+
+    async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
+        key = (attempt.step.scenario, attempt.step.key, attempt.provider)
+        with self._lock:
+            attempts = self._state(session).attempts
+            first, count = attempts.get(key, (attempt, 0))
+            if count >= times:
+                return False
+            attempts[key] = (first, count + 1)
+            return True
+
+    async def count(self, session: str, counter: str) -> int:
+        with self._lock:
+            counters = self._state(session).counters
+            counters[counter] = counters.get(counter, 0) + 1
+            return counters[counter]
+
+    async def violate(self, session: str, violation: str) -> None:
+        with self._lock:
+            self._state(session).violations.append(violation)
+
+    async def read(self, session: str) -> SessionState:
+        with self._lock:
+            state = self._states.get(session, _State())
+            return SessionState(
+                session=session,
+                ordinal=state.ordinal,
+                consumed=tuple(state.consumed.values()),
+                attempts=tuple(state.attempts.values()),
+                counters=dict(state.counters),
+                violations=tuple(state.violations),
+            )
+
+    async def sessions(self) -> tuple[str, ...]:
+        with self._lock:
+            with_state = {name for name, state in self._states.items() if state != _State()}
+            return tuple(sorted(with_state | self._scenarios.keys()))
+
+    async def reset(self, session: str | None, *, scenarios: bool = False) -> None:
+        forgotten = (self._states, self._scenarios) if scenarios else (self._states,)
+        with self._lock:
+            for kept in forgotten:
+                if session is None:
+                    kept.clear()
+                else:
+                    kept.pop(session, None)
+
+    async def clear_scenario(self, scenario: str) -> None:
+        with self._lock:
+            for state in self._states.values():
+                state.consumed = {k: v for k, v in state.consumed.items() if k[0] != scenario}
+                state.attempts = {k: v for k, v in state.attempts.items() if k[0] != scenario}
+
+    async def put_scenario(self, session: str, name: str, document: Json) -> bool:
+        with self._lock:
+            _, own = self._scenarios.get(session, (0, {}))
+            self._keep(session, {**own, name: deepcopy(document)})
+            return name not in own
+
+    async def drop_scenario(self, session: str, name: str) -> bool:
+        with self._lock:
+            _, own = self._scenarios.get(session, (0, {}))
+            if name not in own:
+                return False
+            self._keep(session, {n: document for n, document in own.items() if n != name})
+            return True
+
+    async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
+        with self._lock:
+            return self._scenarios.get(session, (0, MappingProxyType({})))
+
+    def _state(self, session: str) -> _State:
+        return self._states.setdefault(session, _State())
+
+    def _keep(self, session: str, own: dict[str, Json]) -> None:
+        """No number is used twice, so that equal numbers mean equal scenarios."""
+        self._revision += 1
+        if own:
+            self._scenarios[session] = (self._revision, MappingProxyType(own))
+        else:
+            del self._scenarios[session]

@@ -1,0 +1,74 @@
+"""Near misses: the steps that came closest to a request that none matched, and why they did not."""
+
+import heapq
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.index import Index
+from scenarios_app.engine.layer import Entry
+from scenarios_app.engine.match import Mismatch
+from scenarios_app.engine.reading import Reading
+from scenarios_app.engine.scenario import Scenario, Step
+from scenarios_app.engine.state import StepRef
+
+UNMATCHED = "no_scenario_matched"
+LIMIT = 3
+_SERVED = Mismatch("consume", "not yet served in this session", "served")
+
+
+@dataclass(frozen=True, slots=True)
+class NearMiss:
+    """A step that was near. `mismatches` has at least one, in the order of the conditions."""
+
+    scenario: Scenario
+    step: Step
+    mismatches: tuple[Mismatch, ...]
+    distance: float
+
+
+def near_misses(
+    index: Index,
+    request: CanonicalRequest,
+    *,
+    limit: int = LIMIT,
+    served: Iterable[StepRef] = (),
+    scenario: str | None = None,
+) -> tuple[NearMiss, ...]:
+    """The nearest steps that do not answer the request, nearest first, ties in the order of
+    choosing. `served` is what the session has consumed: a step that matched but for that is the
+    nearest of all. `scenario` seeks among one scenario's steps alone."""
+    reading = Reading(request)
+    gone = {(ref.scenario, ref.key) for ref in served}
+    misses = [
+        (entry.match.distance(reading), place, entry)
+        for place, entry in enumerate(index.near(reading, scenario=scenario))
+        if _is_served(entry, gone) or not entry.match.holds(reading)
+    ]
+    return tuple(
+        NearMiss(
+            entry.scenario,
+            entry.step,
+            entry.match.mismatches(reading) + ((_SERVED,) if _is_served(entry, gone) else ()),
+            distance,
+        )
+        for distance, _, entry in heapq.nsmallest(limit, misses)
+    )
+
+
+def _is_served(entry: Entry, gone: Collection[tuple[str, str]]) -> bool:
+    return entry.step.consume and (entry.scenario.name, entry.step.key) in gone
+
+
+def unmatched_message(near: Sequence[NearMiss]) -> str:
+    """The text of the 404: the nearest steps, and of each the first condition that failed."""
+    if not near:
+        return f"{UNMATCHED}: there is no step that this request could match"
+    return f"{UNMATCHED}: no step matches this request. Nearest: " + "; ".join(
+        f"scenario “{miss.scenario.name}”, step “{miss.step.label}” ({_reason(miss.mismatches[0])})"
+        for miss in near
+    )
+
+
+def _reason(mismatch: Mismatch) -> str:
+    return f"{mismatch.field}: expected {mismatch.expected}, got {mismatch.actual}"

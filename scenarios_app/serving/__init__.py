@@ -1,0 +1,1 @@
+"""One pipeline that answers provider requests, and the doors to it."""

@@ -1,0 +1,182 @@
+"""Requests and scenarios in few words, and Hypothesis strategies in which they often meet."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+
+from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Role, Tool
+from scenarios_app.engine.parts import TextPart, ToolCallPart, ToolResultPart
+from scenarios_app.engine.scenario import (
+    Match,
+    MessageCondition,
+    Scenario,
+    Step,
+    TextCondition,
+    ToolCallCondition,
+    ToolResultCondition,
+)
+
+CHAT = "/v1/chat/completions"
+
+
+def say(role: Role, *texts: str) -> Message:
+    return Message(role, tuple(TextPart(text) for text in texts))
+
+
+def called(name: str, arguments: str = "{}", call_id: str = "call_1") -> Message:
+    return Message("assistant", (ToolCallPart(call_id, name, arguments),))
+
+
+def result(
+    content: str, name: str = "get_weather", call_id: str = "call_1", is_error: bool = False
+) -> Message:
+    return Message("tool", (ToolResultPart(call_id, name, content, is_error),))
+
+
+def ask(*messages: Message | str, tools: Sequence[str] = (), **fields: Any) -> CanonicalRequest:
+    """A chat request to OpenAI; strings are user messages."""
+    given = {"provider": "openai", "path": CHAT, "route": CHAT, "model": "gpt-4o", **fields}
+    said = tuple(say("user", m) if isinstance(m, str) else m for m in messages)
+    return CanonicalRequest(messages=said, tools=tuple(Tool(name) for name in tools), **given)
+
+
+def saying(**condition: Any) -> Match:
+    """A match on the last user message."""
+    return Match(messages=(MessageCondition(TextCondition(**condition), role="user"),))
+
+
+def step(match: Match | None = None, key: str = "k", **fields: Any) -> Step:
+    return Step(**{"key": key, "label": key, "match": match or Match(), **fields})
+
+
+def scenario(name: str, *steps: Step, **fields: Any) -> Scenario:
+    return Scenario(name=name, steps=steps, **fields)
+
+
+# Words that are parts of one another, differ in case, and whose case folds in odd ways.
+WORDS = st.sampled_from(
+    ["a", "A", "b", "ab", "aab", "abab", "Straße", "STRASSE", "ß", "K", "k", "\u212a", "é", "É"]
+)
+LITERALS = st.one_of(st.just(""), WORDS, st.lists(WORDS, max_size=3).map(" ".join))
+TEXTS = st.lists(WORDS, max_size=5).map(" ".join)
+PATTERNS = st.sampled_from(
+    ["", "a", "^a", "a$", "ab+", "a|b", "[ab]+", ".", "^$", r"\bab\b", "straße", "(?i)k", "é",
+     "(?P<first>a+)b", "(?P<first>k)|(?P<second>ab)", r"\w+ \w+", "(?s)^a.*b$", "zz"]
+)  # fmt: skip
+CONDITIONS = st.builds(
+    TextCondition,
+    equals=st.none() | LITERALS,
+    contains=st.none() | LITERALS,
+    startswith=st.none() | LITERALS,
+    regex=st.none() | PATTERNS,
+    ignore_case=st.booleans(),
+)
+SINGLE_CONDITIONS = st.one_of(
+    *(
+        st.builds(TextCondition, **{name: values, "ignore_case": st.booleans()})
+        for name, values in (
+            ("equals", LITERALS),
+            ("contains", LITERALS),
+            ("startswith", LITERALS),
+            ("regex", PATTERNS),
+        )
+    )
+)
+ROLES: st.SearchStrategy[Role] = st.sampled_from(["system", "user", "assistant", "tool"])
+JSON: st.SearchStrategy[Json] = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 1) | st.sampled_from(["a", "b"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner),
+    max_leaves=5,
+)
+_NAMES = st.sampled_from(["a", "b"])
+
+
+def _tuples(values: st.SearchStrategy[Any], size: int = 1) -> st.SearchStrategy[Any]:
+    return st.lists(values, max_size=size).map(tuple)
+
+
+def _either(*values: str) -> st.SearchStrategy[TextCondition]:
+    return st.builds(TextCondition, equals=st.sampled_from(values)) | SINGLE_CONDITIONS
+
+
+MATCHES = st.builds(
+    Match,
+    provider=_tuples(_either("openai", "anthropic")),
+    path=_tuples(_either(CHAT, "/v1/messages")),
+    model=_tuples(_either("a", "b"), 2),
+    stream=st.none() | st.booleans(),
+    messages=_tuples(
+        st.builds(
+            MessageCondition,
+            text=SINGLE_CONDITIONS | CONDITIONS,
+            role=st.none() | ROLES,
+            which=st.sampled_from(["last", "first", "any", 0, 1]),
+        ),
+        2,
+    ),
+    tools=_tuples(_NAMES),
+    tool_calls=_tuples(st.builds(ToolCallCondition, name=st.none() | _NAMES, arguments=JSON)),
+    tool_results=_tuples(
+        st.builds(
+            ToolResultCondition,
+            text=CONDITIONS,
+            tool_call_id=st.none() | _NAMES,
+            name=st.none() | _NAMES,
+            is_error=st.none() | st.booleans(),
+        )
+    ),
+    headers=_tuples(st.tuples(st.sampled_from(["X-A", "x-b"]), SINGLE_CONDITIONS)),
+    metadata=_tuples(st.tuples(_NAMES, SINGLE_CONDITIONS)),
+)
+# Most steps have one condition, so that most requests match some of many steps.
+SIMPLE_MATCHES = st.one_of(
+    st.builds(Match, provider=_tuples(_either("openai", "anthropic"))),
+    st.builds(Match, model=_tuples(_either("a", "b"), 2)),
+    SINGLE_CONDITIONS.map(lambda text: Match(messages=(MessageCondition(text, role="user"),))),
+    SINGLE_CONDITIONS.map(lambda text: Match(messages=(MessageCondition(text, which="any"),))),
+    SINGLE_CONDITIONS.map(lambda text: Match(headers=(("X-A", text),))),
+    st.just(Match()),
+)
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> list[Scenario]:
+    """Scenarios of both kinds with names and priorities that tie."""
+    made = []
+    for number in range(draw(st.integers(0, 5))):
+        matches = draw(st.lists(SIMPLE_MATCHES | MATCHES, max_size=6))
+        select = draw(st.sampled_from(["match", "match", "match", "first_user_message"]))
+        turns = (
+            range(1, len(matches) + 1)
+            if select == "first_user_message"
+            else draw(st.lists(st.none() | st.integers(1, 2), min_size=6, max_size=6))
+        )
+        steps = tuple(
+            step(match if select == "match" else None, f"{number}.{i}", turn=turn)
+            for i, (match, turn) in enumerate(zip(matches, turns, strict=False))
+        )
+        name, priority = f"s{number}", draw(st.integers(-1, 1))
+        made.append(scenario(name, *steps, priority=priority, select=select))
+    return made
+
+
+MESSAGES = st.one_of(
+    st.builds(say, ROLES.filter(lambda role: role != "tool"), TEXTS),
+    st.builds(called, _NAMES, JSON.map(str) | st.sampled_from(['{"a": 1}', '{"a": [true]}'])),
+    st.builds(result, TEXTS, _NAMES, _NAMES, st.booleans()),
+)
+_PAIRS: st.SearchStrategy[Mapping[str, str]] = st.dictionaries(_NAMES, TEXTS)
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> CanonicalRequest:
+    return ask(
+        *draw(st.lists(MESSAGES, max_size=4)),
+        tools=draw(st.lists(_NAMES, max_size=2)),
+        provider=draw(st.sampled_from(["openai", "anthropic"])),
+        model=draw(_NAMES | TEXTS),
+        stream=draw(st.booleans()),
+        headers={f"x-{name}": text for name, text in draw(_PAIRS).items()},
+        metadata=draw(_PAIRS),
+    )

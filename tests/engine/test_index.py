@@ -1,0 +1,191 @@
+"""The index gives what trying every step would give, in the order of the contract."""
+
+import pytest
+from hypothesis import given, settings
+
+from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.conditions import RegexError
+from scenarios_app.engine.index import Index, build_index, overlay
+from scenarios_app.engine.match import match_request
+from scenarios_app.engine.reading import Reading
+from scenarios_app.engine.scenario import Match, Scenario, Step, TextCondition
+from tests.engine.asking import CHAT, ask, requests, saying, scenario, scenarios, step
+
+OPENAI = Match(provider=(TextCondition(equals="openai"),))
+ON_CHAT = Match(path=(TextCondition(equals=CHAT),))
+
+
+def keys(index: Index, request: CanonicalRequest, name: str | None = None) -> list[str]:
+    return [candidate.step.key for candidate in index.candidates(request, scenario=name)]
+
+
+def round_of(one: Step) -> int:
+    """The contract's three rounds, told again from the step itself."""
+    match = one.match
+    real = (match.model, match.messages, match.tools, match.tool_calls, match.tool_results)
+    if any(real) or match.headers or match.metadata or match.stream is not None:
+        return 1
+    if one.turn is not None:
+        return 1
+    return 2 if match.provider or match.path else 3
+
+
+def naive(every: list[Scenario], request: CanonicalRequest) -> list[str]:
+    ranked = sorted(
+        (round_of(one), -scenario.priority, scenario.name, place, one.key)
+        for scenario in every
+        if scenario.select == "match"
+        for place, one in enumerate(scenario.steps)
+        if match_request(one.match, request, turn=one.turn).matched
+    )
+    return [key for *_, key in ranked]
+
+
+@settings(max_examples=200)
+@given(scenarios(), requests())
+def test_the_same_as_trying_every_step(every: list[Scenario], request: CanonicalRequest) -> None:
+    index = build_index(every)
+    expected = naive(every, request)
+    assert keys(index, request) == expected
+    for one in every:
+        of_one = [key for key in expected if key.split(".")[0] == one.name.removeprefix("s")]
+        assert keys(index, request, one.name) == of_one
+
+
+@given(scenarios(), scenarios(), requests())
+def test_an_overlay_is_the_index_of_what_is_left(
+    common: list[Scenario], own: list[Scenario], request: CanonicalRequest
+) -> None:
+    names = {one.name for one in own}
+    left = [one for one in common if one.name not in names] + own
+    index, over = build_index(left), overlay(build_index(common), own)
+    assert keys(over, request) == keys(index, request)
+    assert over.by_name == index.by_name
+    for one in left:
+        assert keys(over, request, one.name) == keys(index, request, one.name)
+
+
+def test_an_overlay_may_be_laid_over_another() -> None:
+    first = scenario("a", step(key="first"))
+    second, third = scenario("a", step(key="second")), scenario("b", step(key="third"))
+    index = overlay(overlay(build_index([first]), [second]), [third])
+    assert keys(index, ask()) == ["second", "third"]
+
+
+def test_three_rounds_then_priority_then_name_then_place() -> None:
+    index = build_index(
+        [
+            scenario(
+                "b",
+                step(key="empty"),
+                step(OPENAI, key="provider"),
+                step(ON_CHAT, key="path"),
+                step(Match(stream=False), key="real"),
+                step(key="turn", turn=1),
+            ),
+            scenario("a", step(saying(contains="h"), key="a")),
+            scenario("c", step(saying(equals="hi"), key="high"), priority=1),
+            scenario("z", step(key="urgent but empty"), priority=9),
+        ]
+    )
+    assert keys(index, ask("hi")) == [
+        *("high", "a", "real", "turn"),
+        *("provider", "path"),
+        *("urgent but empty", "empty"),
+    ]
+
+
+def test_turn_is_a_condition_of_a_matching_step() -> None:
+    index = build_index([scenario("a", step(key="2", turn=2), step(key="1", turn=1))])
+    assert keys(index, ask("hi")) == ["1"]
+
+
+def test_scenarios_chosen_by_id_are_no_candidates() -> None:
+    by_id = scenario("id", step(key="1", turn=1), select="first_user_message")
+    index = build_index([by_id])
+    assert keys(index, ask("id")) == []
+    assert keys(index, ask("id"), "id") == []
+    assert index.by_name == {"id": by_id}
+
+
+def test_candidates_carry_the_groups_of_their_conditions() -> None:
+    match = saying(regex="in (?P<city>[A-Z]+)")
+    index = build_index([scenario("a", step(match), step(key="plain"))])
+    first, second = index.candidates(ask("in PARIS"))
+    assert first.groups == {"city": "PARIS"}
+    assert second.groups == {}
+
+
+def test_a_large_scenario_can_be_asked_for_alone() -> None:
+    many = [step(saying(contains=f"topic {n};"), key=str(n)) for n in range(500)]
+    index = build_index([scenario("many", *many), scenario("other", step(key="other"))])
+    assert keys(index, ask("topic 7;"), "many") == ["7"]
+    assert keys(index, ask("topic 7;")) == ["7", "other"]
+    assert keys(index, ask("topic 7;"), "nobody") == []
+
+
+def test_a_step_is_filed_under_what_few_others_ask_for() -> None:
+    """Provider and model are the same in all; trying all of them would be the linear scan."""
+    openai, gpt = TextCondition(equals="openai"), TextCondition(regex="gpt")
+    steps = [
+        step(
+            Match(
+                provider=(openai,),
+                model=(gpt,),
+                headers=(("x-case", TextCondition(equals=str(n))),),
+            ),
+            key=str(n),
+        )
+        for n in range(300)
+    ]
+    index = build_index([scenario("a", *steps)])
+    request = ask(headers={"x-case": "7"})
+    ((layer, _),) = index.layers
+    assert [entry.step.key for entry in layer.possible(Reading(request))] == ["7"]
+    assert keys(index, request) == ["7"]
+
+
+def test_huge_regexes_are_tried_though_no_filter_holds_them() -> None:
+    unit = "".join(chr(97 + n * n % 26) for n in range(480))
+    huge = step(saying(regex=f"(?:{unit}){{200}}"), key="huge")
+    index = build_index([scenario("a", huge, step(saying(regex="^x+$"), key="x"))])
+    assert keys(index, ask("x")) == ["x"]
+    assert keys(index, ask(unit * 200)) == ["huge"]
+
+
+def test_long_texts_are_searched_whole() -> None:
+    index = build_index(
+        [
+            scenario(
+                "a",
+                step(saying(contains="needle"), key="contains"),
+                step(saying(contains="NEEDLE", ignore_case=True), key="any case"),
+                step(saying(regex="needle$"), key="regex"),
+            )
+        ]
+    )
+    assert keys(index, ask("hay " * 25_000 + "needle")) == ["contains", "any case", "regex"]
+
+
+def test_only_steps_that_name_a_path_override_a_computed_answer() -> None:
+    index = build_index(
+        [
+            scenario(
+                "a",
+                step(OPENAI, key="provider"),
+                step(key="empty"),
+                step(Match(path=(TextCondition(startswith="/v1/"),)), key="path"),
+                step(Match(path=(TextCondition(equals="/v1/x"),)), key="other path"),
+            )
+        ]
+    )
+    assert [c.step.key for c in index.candidates_naming_path(ask())] == ["path"]
+
+
+def test_a_pattern_that_is_none_is_refused() -> None:
+    with pytest.raises(RegexError):
+        build_index([scenario("a", step(saying(regex="(")))])
+
+
+def test_an_empty_index_has_no_candidates() -> None:
+    assert keys(build_index([]), ask("hi")) == []

@@ -1,0 +1,398 @@
+"""Matching: each field of `match`, what mismatches say, groups."""
+
+import pytest
+from hypothesis import given
+
+from scenarios_app.engine.canonical import CanonicalRequest, Json, Message
+from scenarios_app.engine.checks import is_subset
+from scenarios_app.engine.conditions import RegexError
+from scenarios_app.engine.match import (
+    Condition,
+    Mismatch,
+    compile_match,
+    explain_match,
+    group_names,
+    match_request,
+)
+from scenarios_app.engine.reading import Reading
+from scenarios_app.engine.scenario import (
+    Match,
+    MessageCondition,
+    TextCondition,
+    ToolCallCondition,
+    ToolResultCondition,
+)
+from tests.engine.asking import CHAT, JSON, MATCHES, ask, called, requests, result, say, saying
+
+AZURE = "/openai/deployments/gpt/chat/completions"
+TALK = (
+    say("system", "You are kind."),
+    "weather?",
+    called("get_weather", '{"city": "Paris", "days": [1, 2], "deep": {"a": 1, "b": 2}}'),
+    result("sunny in Paris"),
+)
+GPT = TextCondition(regex="^gpt-4")
+
+
+def equals(text: str) -> TextCondition:
+    return TextCondition(equals=text)
+
+
+def on(role: str | None = "user", which: object = "last", **condition: object) -> Match:
+    text = TextCondition(**condition)  # type: ignore[arg-type]
+    return Match(messages=(MessageCondition(text, role, which),))  # type: ignore[arg-type]
+
+
+def call(name: str | None = None, arguments: Json = None) -> Match:
+    return Match(tool_calls=(ToolCallCondition(name, arguments),))
+
+
+def gave(text: TextCondition | None = None, **fields: object) -> Match:
+    return Match(tool_results=(ToolResultCondition(text or TextCondition(), **fields),))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("match", "request_"),
+    [
+        (Match(), ask()),
+        (Match(provider=(equals("openai"),)), ask()),
+        (Match(provider=(equals("gemini"), equals("openai"))), ask()),
+        (Match(path=(equals(CHAT),)), ask(path=AZURE)),
+        (Match(path=(equals(AZURE),)), ask(path=AZURE)),
+        (Match(path=(TextCondition(startswith="/openai/"),)), ask(path=AZURE)),
+        (Match(model=(equals("o1"), GPT)), ask()),
+        (Match(stream=True), ask(stream=True)),
+        (Match(stream=False), ask()),
+        (on(equals="weather?"), ask(*TALK)),
+        (on(None, contains="sunny"), ask(*TALK)),
+        (on("tool", contains="sunny"), ask(*TALK)),
+        (on("system", "first", contains="kind"), ask(*TALK)),
+        (on(None, 1, equals="weather?"), ask(*TALK)),
+        (on("user", "any", equals="b"), ask("a", "b", "c")),
+        (on("tool"), ask(*TALK)),
+        (Match(tools=("get weather", "a")), ask(tools=["a", "a", "get_weather<|x|>"])),
+        (call("get_weather"), ask(*TALK)),
+        (call(None, {"city": "Paris"}), ask(*TALK)),
+        (call("get_weather", {"deep": {"b": 2}, "days": [1, 2]}), ask(*TALK)),
+        (call("get_weather", "{broken"), ask(called("get_weather", "{broken"))),
+        (call(), ask(*TALK)),
+        (gave(), ask(*TALK)),
+        (gave(TextCondition(contains="sunny"), name="get_weather"), ask(*TALK)),
+        (gave(tool_call_id="call_1", is_error=False), ask(*TALK)),
+        (gave(is_error=True), ask(result("a"), result("b", is_error=True))),
+        (Match(headers=(("X-Team", equals("qa")),)), ask(headers={"x-team": "qa"})),
+        (Match(metadata=(("run", TextCondition(startswith="r")),)), ask(metadata={"run": "r1"})),
+    ],
+)
+def test_matches(match: Match, request_: CanonicalRequest) -> None:
+    outcome = match_request(match, request_)
+    assert (outcome.matched, outcome.mismatches, outcome.distance) == (True, (), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("match", "request_", "field", "expected", "actual"),
+    [
+        (
+            Match(provider=(equals("anthropic"), equals("gemini"))),
+            ask(),
+            "match.provider",
+            'equals "anthropic" or equals "gemini"',
+            '"openai"',
+        ),
+        (
+            Match(path=(equals("/v1/x"),)),
+            ask(path=AZURE),
+            "match.path",
+            'equals "/v1/x"',
+            f'"{AZURE}", "{CHAT}"',
+        ),
+        (Match(model=(GPT,)), ask(model="o1"), "match.model", 'matches "^gpt-4"', '"o1"'),
+        (Match(stream=True), ask(), "match.stream", "true", "false"),
+        (Match(stream=False), ask(stream=True), "match.stream", "false", "true"),
+        (
+            saying(contains="weather", ignore_case=True),
+            ask("hello " * 50),
+            "match.messages[0]",
+            'last user message contains "weather" in any case',
+            '"' + ("hello " * 50)[:79] + '…"',
+        ),
+        (
+            on("tool", contains="sunny"),
+            ask("hello"),
+            "match.messages[0]",
+            'last tool message contains "sunny"',
+            "no last tool message",
+        ),
+        (
+            on(None, 4, equals="x"),
+            ask("hello"),
+            "match.messages[0]",
+            'message 4 equals "x"',
+            "no message 4",
+        ),
+        (
+            on("user", "any", equals="x"),
+            ask("1", "2", "3", "4", "5"),
+            "match.messages[0]",
+            'any user message equals "x"',
+            '"3", "4", "5" and 2 more',
+        ),
+        (
+            on("tool"),
+            ask(),
+            "match.messages[0]",
+            "last tool message is there",
+            "no last tool message",
+        ),
+        (Match(tools=("a", "c")), ask(tools=["a", "b"]), "match.tools[1]", 'tool "c"', '"a", "b"'),
+        (Match(tools=("a",)), ask(), "match.tools[0]", 'tool "a"', "no tools"),
+        (
+            call("get_weather", {"city": "Rome"}),
+            ask(called("get_weather", '{"city":"Paris"}')),
+            "match.tool_calls[0]",
+            'call of "get_weather" with {"city": "Rome"}',
+            r'"get_weather {\"city\":\"Paris\"}"',
+        ),
+        (call(), ask(), "match.tool_calls[0]", "a tool call", "no calls"),
+        (
+            gave(TextCondition(contains="rain"), name="a", tool_call_id="1", is_error=True),
+            ask(*TALK),
+            "match.tool_results[0]",
+            'tool result that contains "rain", of tool "a", for call "1", an error',
+            '"call_1 get_weather: sunny in Paris"',
+        ),
+        (
+            gave(is_error=False),
+            ask(result("oh", is_error=True)),
+            "match.tool_results[0]",
+            "tool result that is there, no error",
+            '"call_1 get_weather (error): oh"',
+        ),
+        (gave(), ask(), "match.tool_results[0]", "tool result that is there", "no tool results"),
+        (
+            Match(headers=(("X-Team", equals("qa")),)),
+            ask(),
+            "match.headers.X-Team",
+            'equals "qa"',
+            "no header x-team",
+        ),
+        (
+            Match(metadata=(("run", equals("1")),)),
+            ask(metadata={"run": "2"}),
+            "match.metadata.run",
+            'equals "1"',
+            '"2"',
+        ),
+        (
+            Match(metadata=(("run", equals("1")),)),
+            ask(),
+            "match.metadata.run",
+            'equals "1"',
+            "no metadata run",
+        ),
+    ],
+)
+def test_mismatches_name_place_wanted_and_got(
+    match: Match, request_: CanonicalRequest, field: str, expected: str, actual: str
+) -> None:
+    outcome = match_request(match, request_)
+    assert not outcome.matched
+    assert outcome.mismatches == (Mismatch(field, expected, actual),)
+    assert 0 < outcome.distance <= 1
+    assert outcome.groups == {}
+
+
+def test_a_header_mismatch_shows_of_a_secret_its_end_alone() -> None:
+    match = Match(headers=(("Authorization", equals("Bearer other")),))
+    (mismatch,) = match_request(
+        match, ask(headers={"authorization": "Bearer sk-1234567"})
+    ).mismatches
+    assert mismatch.actual == '"…4567"'
+
+
+def test_the_turn_is_one_more_condition() -> None:
+    assert match_request(Match(), ask(*TALK), turn=2).matched
+    outcome = match_request(Match(stream=True), ask("hello"), turn=2)
+    assert outcome.mismatches == (
+        Mismatch("match.stream", "true", "false"),
+        Mismatch("turn", "2", "1"),
+    )
+
+
+def test_conditions_are_told_in_the_order_of_the_requirement() -> None:
+    match = Match(
+        provider=(equals("x"),),
+        path=(equals("x"),),
+        model=(equals("x"),),
+        stream=True,
+        messages=(MessageCondition(equals("x")),),
+        tools=("x",),
+        tool_calls=(ToolCallCondition("x"),),
+        tool_results=(ToolResultCondition(equals("x")),),
+        headers=(("x", equals("x")),),
+        metadata=(("x", equals("x")),),
+    )
+    fields = [m.field for m in match_request(match, ask("hello"), turn=9).mismatches]
+    assert fields == [
+        "match.provider",
+        "match.path",
+        "match.model",
+        "match.stream",
+        "turn",
+        "match.messages[0]",
+        "match.tools[0]",
+        "match.tool_calls[0]",
+        "match.tool_results[0]",
+        "match.headers.x",
+        "match.metadata.x",
+    ]
+
+
+def test_explaining_tells_what_holds_too() -> None:
+    match = Match(provider=(equals("openai"),), stream=True)
+    assert explain_match(match, ask(), turn=1) == (
+        Condition("match.provider", 'equals "openai"', '"openai"', True),
+        Condition("match.stream", "true", "false", False),
+        Condition("turn", "1", "1", True),
+    )
+
+
+def test_a_bad_regex_is_an_error_here_too() -> None:
+    with pytest.raises(RegexError):
+        compile_match(saying(regex="("))
+
+
+def test_one_call_must_have_name_and_arguments() -> None:
+    talk = ask(called("a", '{"x": 1}'), called("b", '{"y": 1}'))
+    assert match_request(call("a", {"x": 1}), talk).matched
+    assert not match_request(call("a", {"y": 1}), talk).matched
+
+
+def test_one_result_must_be_all_that_is_asked() -> None:
+    talk = ask(result("sunny", "a", "1"), result("rain", "b", "2"))
+    assert match_request(gave(equals("rain"), name="b", tool_call_id="2"), talk).matched
+    for other in (
+        gave(equals("rain"), name="a"),
+        gave(equals("sunny"), tool_call_id="2"),
+        gave(name="a", tool_call_id="2"),
+    ):
+        assert not match_request(other, talk).matched
+
+
+@pytest.mark.parametrize(
+    ("wanted", "got", "expected"),
+    [
+        ({}, {"a": 1}, True),
+        ({"a": 1}, {"a": 1.0}, True),
+        ({"a": 1}, {"a": True}, False),
+        ({"a": True}, {"a": 1}, False),
+        ({"a": None}, {}, False),
+        ({"a": None}, {"a": None}, True),
+        ({"a": {"b": 1}}, {"a": {"b": 1, "c": 2}, "d": 3}, True),
+        ({"a": {"b": 1}}, {"a": [1]}, False),
+        ([1], [1, 2], False),
+        ([{"a": 1}], [{"a": 1, "b": 2}], True),
+        ([1, 2], [2, 1], False),
+        ("a", "a", True),
+        ("a", "b", False),
+    ],
+)
+def test_subsets(wanted: Json, got: Json, expected: bool) -> None:
+    assert is_subset(wanted, got) is expected
+
+
+@given(JSON)
+def test_everything_is_a_subset_of_itself(value: Json) -> None:
+    assert is_subset(value, value)
+
+
+def test_named_groups_of_all_conditions() -> None:
+    match = Match(
+        model=(equals("x"), TextCondition(regex=r"^gpt-(?P<version>\d)")),
+        messages=(
+            MessageCondition(TextCondition(regex="in (?P<city>[A-Z]+)|at (?P<place>.+)"), "user"),
+            MessageCondition(TextCondition(regex="(?P<city>sunny)"), "tool"),
+        ),
+        tool_results=(ToolResultCondition(TextCondition(regex="(?P<sky>s.*y)")),),
+        tool_calls=(ToolCallCondition("get_weather"),),
+    )
+    talk = ask("in PARIS", called("get_weather"), result("sunny"))
+    assert match_request(match, talk).groups == {
+        "version": "4",
+        "city": "PARIS",
+        "place": "",
+        "sky": "sunny",
+    }
+    assert group_names(match) == ("version", "city", "place", "sky")
+
+
+def test_groups_are_of_the_first_text_that_meets_the_condition() -> None:
+    match = on("user", "any", regex=r"(?P<number>\d+)")
+    assert match_request(match, ask("none", "12", "34")).groups == {"number": "12"}
+
+
+def test_groups_of_what_does_not_match_are_empty() -> None:
+    match = Match(
+        model=(TextCondition(regex="(?P<a>x)"),),
+        tool_results=(ToolResultCondition(TextCondition(regex="(?P<b>x)")),),
+    )
+    assert compile_match(match).groups(Reading(ask("hello"))) == {"a": "", "b": ""}
+
+
+@given(MATCHES, requests())
+def test_matched_is_without_mismatch_and_at_distance_0(
+    match: Match, request: CanonicalRequest
+) -> None:
+    outcome = match_request(match, request)
+    compiled, reading = compile_match(match), Reading(request)
+    assert outcome.matched == compiled.holds(reading) == (not outcome.mismatches)
+    assert outcome.matched == (outcome.distance == 0)
+    assert 0 <= outcome.distance <= 1
+    explained = explain_match(match, request)
+    assert tuple(Mismatch(c.field, c.expected, c.actual) for c in explained if not c.ok) == (
+        outcome.mismatches
+    )
+
+
+def distances(match: Match, *texts: str | Message) -> list[float]:
+    return [match_request(match, ask(text)).distance for text in texts]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"contains": "weather in paris"},
+        {"equals": "the weather in Paris"},
+        {"startswith": "The weather in paris"},
+        {"regex": r"weather\s+in (Paris|Rome)\W"},
+    ],
+)
+def test_a_likelier_text_is_nearer(condition: dict[str, str]) -> None:
+    texts = ("the whether in Paris", "the weather", "xyz")
+    near, middle, far = distances(saying(**condition), *texts)
+    assert near < middle < far == 1.0
+
+
+def test_a_regex_without_letters_is_far_from_everything() -> None:
+    assert distances(saying(regex=r"^\d+$"), "abc") == [1.0]
+
+
+def test_the_wrong_case_is_the_nearest_miss_but_is_one() -> None:
+    (distance,) = distances(saying(contains="Weather"), "weather")
+    assert 0 < distance < 0.1
+
+
+def test_the_distance_of_a_step_is_the_mean_of_its_conditions() -> None:
+    both = Match(stream=True, model=(equals("gpt-4o"),))
+    assert (
+        match_request(both, ask()).distance == match_request(Match(stream=True), ask()).distance / 2
+    )
+
+
+def test_calls_and_results_are_nearer_the_more_of_them_is_right() -> None:
+    wanted = call("a", {"x": 1})
+    near, far, none = distances(wanted, called("a", "{}"), called("b", "{}"), "no call")
+    assert near < far == none == 1.0
+    wanted = gave(equals("sunny"), name="a", tool_call_id="1", is_error=True)
+    near, middle, none = distances(wanted, result("sunn", "a", "1", True), result("sunn"), "none")
+    assert near < middle < none == 1.0

@@ -1,0 +1,199 @@
+"""What every StateStore must do, as far as one caller sees it. `STORES` makes the stores tested."""
+
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from scenarios_app.engine.memory import MemoryState
+from scenarios_app.engine.state import AttemptRef, SessionState, StateStore, StepRef
+
+STORES: tuple[Callable[[], StateStore], ...] = (MemoryState,)
+
+ONE, TWO = StepRef("weather", "k1", "1"), StepRef("weather", "k2", "call the tool")
+ELSEWHERE = StepRef("sums", "k1", "1")
+
+
+@pytest.fixture(params=STORES)
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[StateStore]:
+    """An empty store."""
+    store: StateStore = request.param()
+    await store.reset(None, scenarios=True)
+    yield store
+    await store.reset(None, scenarios=True)
+
+
+async def test_ordinals_count_per_session_from_1(store: StateStore) -> None:
+    assert [await store.next_ordinal("a") for _ in range(3)] == [1, 2, 3]
+    assert await store.next_ordinal("b") == 1
+    assert (await store.read("a")).ordinal == 3
+
+
+async def test_a_step_is_consumed_once_per_session(store: StateStore) -> None:
+    assert await store.consume("a", ONE)
+    assert not await store.consume("a", ONE)
+    assert await store.consume("a", TWO)
+    assert await store.consume("a", ELSEWHERE)
+    assert await store.consume("b", ONE)
+    assert (await store.read("a")).consumed == (ONE, TWO, ELSEWHERE)
+
+
+async def test_a_step_stays_consumed_under_another_label(store: StateStore) -> None:
+    assert await store.consume("a", ONE)
+    assert not await store.consume("a", StepRef("weather", "k1", "renamed"))
+    assert (await store.read("a")).consumed == (ONE,)
+
+
+async def test_failing_attempts_are_counted_up_to_their_number(store: StateStore) -> None:
+    attempt = AttemptRef(ONE, "openai")
+    assert [await store.fail("a", attempt, times=2) for _ in range(4)] == [True, True, False, False]
+    assert (await store.read("a")).attempts == ((attempt, 2),)
+
+
+async def test_attempts_are_counted_per_session_step_and_provider(store: StateStore) -> None:
+    attempts = AttemptRef(ONE, "openai"), AttemptRef(ONE, "anthropic"), AttemptRef(TWO, "openai")
+    for attempt in attempts:
+        assert await store.fail("a", attempt, times=1)
+    assert await store.fail("b", attempts[0], times=1)
+    renamed = AttemptRef(StepRef("weather", "k1", "renamed"), "openai")
+    assert not await store.fail("a", renamed, times=1)
+    assert (await store.read("a")).attempts == tuple((attempt, 1) for attempt in attempts)
+
+
+async def test_a_failure_that_never_happens_counts_nothing(store: StateStore) -> None:
+    assert not await store.fail("a", AttemptRef(ONE, "openai"), times=0)
+    assert await store.read("a") == SessionState("a")
+    assert await store.sessions() == ()
+
+
+async def test_counters_give_their_new_value(store: StateStore) -> None:
+    assert [await store.count("a", "calls") for _ in range(2)] == [1, 2]
+    assert await store.count("a", "other") == 1
+    assert await store.count("b", "calls") == 1
+    counters = (await store.read("a")).counters
+    assert list(counters.items()) == [("calls", 2), ("other", 1)]
+
+
+async def test_violations_are_kept_in_order_and_all_of_them(store: StateStore) -> None:
+    for text in ("b", "a", "b"):
+        await store.violate("a", text)
+    assert (await store.read("a")).violations == ("b", "a", "b")
+
+
+async def test_an_unknown_session_is_empty_and_stays_unknown(store: StateStore) -> None:
+    assert await store.read("nobody") == SessionState("nobody")
+    assert await store.scenarios_of("nobody") == (0, {})
+    assert not await store.drop_scenario("nobody", "weather")
+    await store.reset("nobody")
+    assert await store.sessions() == ()
+
+
+async def test_what_was_read_does_not_change_later(store: StateStore) -> None:
+    await store.count("a", "calls")
+    before = await store.read("a")
+    await store.count("a", "calls")
+    await store.consume("a", ONE)
+    assert before == SessionState("a", counters={"calls": 1})
+
+
+async def test_sessions_with_state_or_scenarios_are_listed_by_name(store: StateStore) -> None:
+    await store.next_ordinal("b")
+    await store.put_scenario("c", "weather", {})
+    await store.violate("a", "text")
+    assert await store.sessions() == ("a", "b", "c")
+
+
+async def fill(store: StateStore, session: str) -> None:
+    await store.next_ordinal(session)
+    await store.consume(session, ONE)
+    await store.fail(session, AttemptRef(ONE, "openai"), times=1)
+    await store.count(session, "calls")
+    await store.violate(session, "text")
+    await store.put_scenario(session, "own", {"name": "own"})
+
+
+async def test_resetting_a_session_leaves_others_and_its_scenarios(store: StateStore) -> None:
+    await fill(store, "a")
+    await fill(store, "b")
+    await store.reset("a")
+    assert await store.read("a") == SessionState("a")
+    assert (await store.read("b")).ordinal == 1
+    assert (await store.scenarios_of("a"))[1] == {"own": {"name": "own"}}
+    assert await store.sessions() == ("a", "b")
+    assert await store.consume("a", ONE)
+
+
+async def test_resetting_a_session_with_its_scenarios(store: StateStore) -> None:
+    await fill(store, "a")
+    await fill(store, "b")
+    await store.reset("a", scenarios=True)
+    assert await store.scenarios_of("a") == (0, {})
+    assert await store.sessions() == ("b",)
+
+
+async def test_resetting_all_sessions(store: StateStore) -> None:
+    await fill(store, "a")
+    await fill(store, "b")
+    await store.reset(None)
+    assert await store.read("b") == SessionState("b")
+    assert await store.sessions() == ("a", "b")
+    await store.reset(None, scenarios=True)
+    assert await store.sessions() == ()
+
+
+async def test_a_replaced_scenario_is_forgotten_in_every_session(store: StateStore) -> None:
+    for session in ("a", "b"):
+        for one in (ONE, TWO, ELSEWHERE):
+            await store.consume(session, one)
+            await store.fail(session, AttemptRef(one, "openai"), times=1)
+    await store.count("a", "calls")
+    await store.clear_scenario("weather")
+    for session in ("a", "b"):
+        state = await store.read(session)
+        assert state.consumed == (ELSEWHERE,)
+        assert state.attempts == ((AttemptRef(ELSEWHERE, "openai"), 1),)
+    assert (await store.read("a")).counters == {"calls": 1}
+    assert await store.consume("a", ONE)
+
+
+async def test_a_session_of_which_nothing_is_left_is_not_listed(store: StateStore) -> None:
+    await store.consume("a", ONE)
+    await store.clear_scenario("weather")
+    assert await store.sessions() == ()
+
+
+async def test_own_scenarios_are_put_replaced_and_dropped(store: StateStore) -> None:
+    assert await store.put_scenario("a", "weather", {"v": 1})
+    assert not await store.put_scenario("a", "weather", {"v": 2})
+    assert await store.put_scenario("b", "weather", {"v": 3})
+    assert (await store.scenarios_of("a"))[1] == {"weather": {"v": 2}}
+    assert await store.drop_scenario("a", "weather")
+    assert not await store.drop_scenario("a", "weather")
+    assert (await store.scenarios_of("a"))[1] == {}
+    assert (await store.scenarios_of("b"))[1] == {"weather": {"v": 3}}
+
+
+async def test_the_number_of_own_scenarios_changes_with_them(store: StateStore) -> None:
+    seen = set()
+    for version in range(3):
+        await store.put_scenario("a", "weather", {"v": version})
+        seen.add((await store.scenarios_of("a"))[0])
+        await store.put_scenario("a", "sums", {})
+        seen.add((await store.scenarios_of("a"))[0])
+        await store.drop_scenario("a", "sums")
+        seen.add((await store.scenarios_of("a"))[0])
+        await store.reset("a", scenarios=True)
+    assert len(seen) == 9
+    assert 0 not in seen
+    await store.put_scenario("a", "weather", {})
+    number, _ = await store.scenarios_of("a")
+    await store.next_ordinal("a")
+    assert (await store.scenarios_of("a"))[0] == number
+
+
+async def test_a_stored_document_is_a_copy(store: StateStore) -> None:
+    document = {"steps": [1]}
+    await store.put_scenario("a", "weather", document)  # type: ignore[arg-type]
+    _, before = await store.scenarios_of("a")
+    document["steps"].append(2)
+    await store.put_scenario("a", "sums", {})
+    assert before == {"weather": {"steps": [1]}}

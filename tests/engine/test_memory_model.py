@@ -1,0 +1,138 @@
+"""A StateStore does what a naive model of it does, in any order of operations and from threads."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from scenarios_app.engine.memory import MemoryState
+from scenarios_app.engine.state import AttemptRef, StateStore, StepRef
+
+SESSIONS = st.sampled_from(["a", "b"])
+SCENARIOS = st.sampled_from(["x", "y"])
+STEPS = st.builds(StepRef, SCENARIOS, st.sampled_from(["k1", "k2"]), st.just("label"))
+ATTEMPTS = st.builds(AttemptRef, STEPS, st.sampled_from(["openai", "anthropic"]))
+COUNTERS = st.sampled_from(["calls", "errors"])
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """The model is one list of everything that happened, searched anew for each answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.store = self.make_store()
+        self.done: list[tuple[str, str, object]] = []
+        self.documents: dict[tuple[str, str], int] = {}
+
+    def make_store(self) -> StateStore:
+        return MemoryState()
+
+    def teardown(self) -> None:
+        self.runner.close()
+
+    def happened(self, session: str, what: str) -> list[object]:
+        return [value for s, w, value in self.done if (s, w) == (session, what)]
+
+    @rule(session=SESSIONS)
+    def next_ordinal(self, session: str) -> None:
+        self.done.append((session, "ordinal", None))
+        ordinal = self.runner.run(self.store.next_ordinal(session))
+        assert ordinal == len(self.happened(session, "ordinal"))
+
+    @rule(session=SESSIONS, step=STEPS)
+    def consume(self, session: str, step: StepRef) -> None:
+        free = step not in self.happened(session, "consume")
+        assert self.runner.run(self.store.consume(session, step)) is free
+        if free:
+            self.done.append((session, "consume", step))
+
+    @rule(session=SESSIONS, attempt=ATTEMPTS, times=st.integers(0, 3))
+    def fail(self, session: str, attempt: AttemptRef, times: int) -> None:
+        counts = self.happened(session, "fail").count(attempt) < times
+        assert self.runner.run(self.store.fail(session, attempt, times=times)) is counts
+        if counts:
+            self.done.append((session, "fail", attempt))
+
+    @rule(session=SESSIONS, counter=COUNTERS)
+    def count(self, session: str, counter: str) -> None:
+        self.done.append((session, "count", counter))
+        counted = self.runner.run(self.store.count(session, counter))
+        assert counted == self.happened(session, "count").count(counter)
+
+    @rule(session=SESSIONS, text=st.sampled_from(["one", "two"]))
+    def violate(self, session: str, text: str) -> None:
+        self.done.append((session, "violate", text))
+        self.runner.run(self.store.violate(session, text))
+
+    @rule(session=SESSIONS | st.none(), scenarios=st.booleans())
+    def reset(self, session: str | None, scenarios: bool) -> None:
+        gone = ("a", "b") if session is None else (session,)
+        self.done = [event for event in self.done if event[0] not in gone]
+        if scenarios:
+            self.documents = {k: v for k, v in self.documents.items() if k[0] not in gone}
+        self.runner.run(self.store.reset(session, scenarios=scenarios))
+
+    @rule(scenario=SCENARIOS)
+    def clear_scenario(self, scenario: str) -> None:
+        def of_it(value: object) -> bool:
+            step = value.step if isinstance(value, AttemptRef) else value
+            return isinstance(step, StepRef) and step.scenario == scenario
+
+        self.done = [event for event in self.done if not of_it(event[2])]
+        self.runner.run(self.store.clear_scenario(scenario))
+
+    @rule(session=SESSIONS, name=SCENARIOS, document=st.integers(0, 2))
+    def put_scenario(self, session: str, name: str, document: int) -> None:
+        new = (session, name) not in self.documents
+        self.documents[session, name] = document
+        assert self.runner.run(self.store.put_scenario(session, name, document)) is new
+
+    @rule(session=SESSIONS, name=SCENARIOS)
+    def drop_scenario(self, session: str, name: str) -> None:
+        there = self.documents.pop((session, name), None) is not None
+        assert self.runner.run(self.store.drop_scenario(session, name)) is there
+
+    @invariant()
+    def every_session_reads_as_the_model_says(self) -> None:
+        for session in ("a", "b"):
+            state = self.runner.run(self.store.read(session))
+            failed = self.happened(session, "fail")
+            counted = self.happened(session, "count")
+            assert state.session == session
+            assert state.ordinal == len(self.happened(session, "ordinal"))
+            assert list(state.consumed) == self.happened(session, "consume")
+            assert list(state.attempts) == [(a, failed.count(a)) for a in dict.fromkeys(failed)]
+            assert dict(state.counters) == {c: counted.count(c) for c in counted}
+            assert list(state.violations) == self.happened(session, "violate")
+            _, own = self.runner.run(self.store.scenarios_of(session))
+            assert own == {n: d for (s, n), d in self.documents.items() if s == session}
+
+    @invariant()
+    def sessions_are_those_with_anything(self) -> None:
+        expected = {event[0] for event in self.done} | {session for session, _ in self.documents}
+        assert self.runner.run(self.store.sessions()) == tuple(sorted(expected))
+
+
+StoreMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+TestStore = StoreMachine.TestCase
+
+
+def test_loops_in_several_threads_share_one_store() -> None:
+    """200 callers on four event loops want 50 steps: each step goes to exactly one of them."""
+    store = MemoryState()
+    steps = [StepRef("s", str(n), str(n)) for n in range(50)]
+
+    async def take() -> tuple[list[str], list[int]]:
+        taken = [step.key for step in steps if await store.consume("a", step)]
+        return taken, [await store.next_ordinal("a")]
+
+    async def many() -> list[tuple[list[str], list[int]]]:
+        return await asyncio.gather(*(take() for _ in range(50)))
+
+    with ThreadPoolExecutor(4) as threads:
+        results = [r for of in threads.map(lambda _: asyncio.run(many()), range(4)) for r in of]
+    assert sorted(key for taken, _ in results for key in taken) == sorted(s.key for s in steps)
+    assert sorted(ordinal for _, ordinals in results for ordinal in ordinals) == [*range(1, 201)]

@@ -1,0 +1,153 @@
+"""Replies play out on time: nothing early, nothing late, and an end when there must be one."""
+
+import math
+from collections.abc import Callable
+from itertools import accumulate
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios_app.serving.player import LOOK_UP, never, play
+from scenarios_app.serving.reply import Ending, Frame, Reply, whole
+from tests.serving.acting import WIRE, FakeClock
+
+HELLO = (Frame(0, b"a\n\n"), Frame(1, b"b\n\n"), Frame(1, b"c\n\n"), Frame(2.5, b"d\n\n"))
+BYE = "The server is shutting down."
+
+
+async def played(
+    reply: Reply,
+    *,
+    clock: FakeClock | None = None,
+    drain_at: Callable[[], float] = never,
+    max_seconds: float = math.inf,
+    reading: float = 0.0,
+) -> list[tuple[float, bytes]]:
+    """What left when; whoever takes the pieces needs `reading` seconds for each."""
+    clock = clock or FakeClock()
+    pieces = []
+    async for piece in play(
+        reply, clock=clock, sleep=clock.sleep, drain_at=drain_at, max_seconds=max_seconds
+    ):
+        pieces.append((clock.now, piece))
+        clock.now += reading
+    return pieces
+
+
+def stream(*frames: Frame, delay: float = 0.0, ending: Ending = Ending.COMPLETE) -> Reply:
+    return Reply(200, frames=frames, delay=delay, ending=ending, wire=WIRE)
+
+
+async def test_what_is_due_leaves_in_one_piece() -> None:
+    pieces = await played(stream(*HELLO))
+    assert pieces == [(0, b"a\n\n"), (1, b"b\n\nc\n\n"), (2.5, b"d\n\n")]
+
+
+async def test_an_unpaced_reply_never_sleeps() -> None:
+    clock = FakeClock()
+    await played(stream(Frame(0, b"a"), Frame(0, b"b")), clock=clock)
+    assert clock.slept == []
+
+
+async def test_nothing_leaves_before_the_delay() -> None:
+    pieces = await played(stream(*HELLO, delay=10), clock=FakeClock(100))
+    assert pieces == [(110, b"a\n\n"), (111, b"b\n\nc\n\n"), (112.5, b"d\n\n")]
+
+
+async def test_time_lost_on_a_slow_reader_is_made_up() -> None:
+    pieces = await played(stream(*(Frame(i, b"%d" % i) for i in range(6))), reading=1.5)
+    assert pieces == [(0, b"0"), (1.5, b"1"), (3, b"23"), (4.5, b"4"), (6, b"5")]
+
+
+async def test_time_overslept_does_not_add_up() -> None:
+    class Late(FakeClock):
+        async def sleep(self, seconds: float) -> None:
+            await super().sleep(seconds + 0.01)
+
+    frames = [Frame(i / 10, b"x") for i in range(100)]
+    pieces = await played(stream(*frames), clock=Late())
+    assert len(pieces) == 100
+    assert all(at - i / 10 < 0.0101 for i, (at, _) in enumerate(pieces))
+
+
+async def test_the_head_is_due_before_the_first_frame() -> None:
+    assert await played(stream(Frame(5, b"late"), delay=1)) == [(1, b""), (6, b"late")]
+
+
+async def test_a_reply_without_body_still_gives_its_head() -> None:
+    assert await played(whole(204, b"")) == [(0, b"")]
+    assert await played(whole(200, b"{}", delay=2)) == [(2, b"{}")]
+
+
+async def test_a_reply_that_is_never_started_gives_nothing_and_holds() -> None:
+    clock = FakeClock()
+    reply = Reply(200, delay=30, started=False, ending=Ending.CUT)
+    assert await played(reply, clock=clock) == []
+    assert clock.now == 30
+
+
+async def test_a_drain_ends_a_stream_with_the_providers_error() -> None:
+    pieces = await played(stream(*HELLO), drain_at=lambda: 2.125)
+    assert pieces[:2] == [(0, b"a\n\n"), (1, b"b\n\nc\n\n")]
+    assert pieces[2:] == [(2.125, f"error 503 after 3: {BYE}\n\n".encode())]
+
+
+async def test_a_drain_that_begins_during_a_long_sleep_is_seen() -> None:
+    clock = FakeClock()
+    pieces = await played(
+        stream(Frame(0, b"a"), Frame(500, b"b")),
+        clock=clock,
+        drain_at=lambda: 12 if clock.now >= 10 else math.inf,
+    )
+    assert pieces == [(0, b"a"), (12, f"error 503 after 0: {BYE}\n\n".encode())]
+    assert max(clock.slept) <= LOOK_UP
+
+
+async def test_a_stream_that_is_through_by_then_is_left_alone() -> None:
+    assert await played(stream(*HELLO), drain_at=lambda: 2.6) == await played(stream(*HELLO))
+
+
+async def test_what_is_due_leaves_even_when_the_drain_is_over() -> None:
+    pieces = await played(stream(Frame(0, b"a"), Frame(1, b"b")), drain_at=lambda: -1)
+    assert [(at, piece[:9]) for at, piece in pieces] == [(0, b"a"), (0, b"error 503")]
+
+
+async def test_a_drain_before_the_head_gives_the_error_alone() -> None:
+    pieces = await played(stream(*HELLO, delay=60), drain_at=lambda: 5)
+    assert pieces == [(5, f"error 503 after 0: {BYE}\n\n".encode())]
+
+
+async def test_a_drain_lets_go_of_a_connection_that_is_just_held() -> None:
+    clock = FakeClock()
+    reply = Reply(200, delay=300, started=False, ending=Ending.CUT)
+    assert await played(reply, clock=clock, drain_at=lambda: 5) == []
+    assert clock.now == 5
+
+
+async def test_a_whole_answer_is_not_drained() -> None:
+    reply = Reply(200, frames=(Frame(50, b"{}"),), delay=60)
+    assert await played(reply, drain_at=lambda: 5, max_seconds=1) == [(60, b""), (110, b"{}")]
+
+
+async def test_a_stream_may_only_last_so_long_after_its_head() -> None:
+    pieces = await played(stream(*HELLO, Frame(600, b"late"), delay=100), max_seconds=60)
+    assert [at for at, _ in pieces] == [100, 101, 102.5, 160]
+    end = b"error 504 after 4: The stream was ended: it may last 60 seconds.\n\n"
+    assert pieces[-1][1] == end
+
+
+@given(
+    st.lists(st.floats(0, 100), max_size=30),
+    st.floats(0, 10),
+    st.floats(0, 10),
+    st.floats(0, 10**9),
+)
+async def test_every_byte_leaves_once_in_order_and_never_early(
+    gaps: list[float], delay: float, reading: float, begun: float
+) -> None:
+    frames = [Frame(at, b"%d " % i) for i, at in enumerate(accumulate(gaps))]
+    pieces = await played(stream(*frames, delay=delay), clock=FakeClock(begun), reading=reading)
+    assert b"".join(piece for _, piece in pieces) == b"".join(frame.data for frame in frames)
+    left = {word: at for at, piece in pieces for word in piece.split()}
+    start = begun + delay
+    assert all(left[b"%d" % i] >= start + frame.at for i, frame in enumerate(frames))
