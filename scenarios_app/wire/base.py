@@ -32,12 +32,14 @@ class Call:
 class Route:
     """A path of a provider. `pattern` is also its canonical form: a `{name}` at the end of it takes
     the rest of the path, one elsewhere a segment. A `generate` route is answered by the engine;
-    a `compute` route by the wire itself, unless a step names its path."""
+    a `compute` route by the wire itself, unless a step names its path. Where the path is a generate
+    route's too, a step that names it means that one: such a compute route is `fixed`."""
 
     method: str
     pattern: str
     operation: str
     kind: Literal["generate", "compute"] = "generate"
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/models", "list_models", "compute"),
     Route("GET", "/v1/models/{model}", "retrieve_model", "compute"),
     Route("DELETE", "/v1/models/{model}", "delete_model", "compute"),
-    Route("GET", _STORE, "list_completions", "compute"),
+    Route("GET", _STORE, "list_completions", "compute", fixed=True),
     Route("GET", _STORE + "/{completion_id}/messages", "list_stored_messages", "compute"),
     Route("GET", _STORE + "/{completion_id}", "retrieve_completion", "compute"),
     Route("POST", _STORE + "/{completion_id}", "update_completion", "compute"),

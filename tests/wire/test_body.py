@@ -1,0 +1,183 @@
+"""Untrusted JSON: what is refused, where, and in which words."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.wire.body import Limits, Node, read_body
+from scenarios_app.wire.errors import WireError
+from tests.wire.typed import JSON
+
+LIMITS = Limits()
+
+
+def refusal(body: bytes, limits: Limits = LIMITS) -> ErrorAnswer:
+    with pytest.raises(WireError) as refused:
+        read_body(body, limits)
+    assert refused.value.answer.status == 400
+    return refused.value.answer
+
+
+def nested(levels: int, inside: str) -> bytes:
+    return ('{"a":' + "[" * (levels - 1) + inside + "]" * (levels - 1) + "}").encode()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"   ",
+        b"{",
+        b'{"a":1}x',
+        b"{'a':1}",
+        b'{"a":NaN}',
+        b'{"a":Infinity}',
+        b'{"a":1e999}',
+        b'{"a":"\\ud800"}',
+        b'{"a":"\xed\xa0\x80"}',
+        b'{"a":"\xff"}',
+        b"\xef\xbb\xbf{}",
+        '{"a":1}'.encode("utf-16"),
+        b'{"a":' + b"9" * 5000 + b"}",
+    ],
+)
+def test_what_is_not_json_is_refused(body: bytes) -> None:
+    assert refusal(body).message.startswith("The body of the request is not valid JSON: ")
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"[]", "an array"),
+        (b"null", "null"),
+        (b'"a"', "a string"),
+        (b"1", "an integer"),
+        (b"1.5", "a decimal number"),
+        (b"true", "a boolean"),
+    ],
+)
+def test_a_body_that_is_no_object_is_refused(body: bytes, kind: str) -> None:
+    assert refusal(body).message == f"The JSON body must be an object, but got {kind}."
+
+
+def test_depth_counts_objects_and_arrays() -> None:
+    limits = Limits(depth=4)
+    for inside in ("", "1"):
+        assert read_body(nested(4, inside), limits).given
+        assert refusal(nested(5, inside), limits).message == (
+            "The JSON body is nested deeper than 4 levels."
+        )
+
+
+def test_a_body_too_deep_for_the_decoder_gets_the_same_error() -> None:
+    assert refusal(b"[" * 100_000 + b"]" * 100_000).message == (
+        "The JSON body is nested deeper than 64 levels."
+    )
+
+
+def test_every_value_counts_as_a_node() -> None:
+    body = b'{"a":[1,2],"b":{"c":null}}'
+    assert read_body(body, Limits(nodes=6)).given
+    assert refusal(body, Limits(nodes=5)).message == "The JSON body holds more than 5 values."
+
+
+def test_too_many_messages_are_refused_and_as_many_as_allowed_are_not() -> None:
+    limits = Limits(messages=2)
+    assert read_body(b'{"messages":[1,2]}', limits).given
+    error = refusal(b'{"messages":[1,2,3]}', limits)
+    assert error.param == "messages"
+    assert error.code == "array_above_max_length"
+    assert error.message == "Invalid 'messages': at most 2 are taken, but got 3."
+
+
+def test_messages_that_are_no_array_are_left_to_the_wire() -> None:
+    assert read_body(b'{"messages":"abc"}', Limits(messages=2)).get("messages").text() == "abc"
+
+
+def test_the_last_of_duplicate_keys_wins() -> None:
+    assert read_body(b'{"a":1,"a":2}', LIMITS).get("a").integer() == 2
+
+
+def test_integers_keep_every_digit() -> None:
+    assert read_body(b'{"a":18446744073709551617}', LIMITS).get("a").integer() == 2**64 + 1
+
+
+def test_a_place_is_written_as_a_path() -> None:
+    node = Node({"messages": [{"content": [{"text": 1}]}]})
+    (message,) = node.get("messages").items()
+    (part,) = message.get("content").items()
+    assert part.get("text").place == "messages[0].content[0].text"
+
+
+def test_null_and_missing_are_the_same() -> None:
+    node = Node({"a": None}, "at")
+    for key in ("a", "b"):
+        assert not node.get(key).given
+        assert node.maybe(key) is None
+        with pytest.raises(WireError) as refused:
+            node.need(key)
+        assert refused.value.answer == ErrorAnswer(
+            400,
+            f"Missing required parameter: 'at.{key}'.",
+            param=f"at.{key}",
+            code="missing_required_parameter",
+        )
+
+
+@pytest.mark.parametrize("falsy", [0, False, "", [], {}])
+def test_what_is_empty_is_there(falsy: Any) -> None:
+    node = Node({"a": falsy})
+    assert node.need("a").value == falsy
+    found = node.maybe("a")
+    assert found is not None
+    assert found.given
+    assert bool(found)
+
+
+@pytest.mark.parametrize(
+    ("reading", "right", "wrong", "wanted"),
+    [
+        ("object", [{}], ["", [], 1, True, 1.5, None], "an object"),
+        ("text", ["", "é"], [{}, [], 1, True, None], "a string"),
+        ("flag", [True, False], [0, 1, "true", None], "a boolean"),
+        ("number", [0, 1.5, -3], ["1", True, None, [], 10**400], "a number"),
+        ("integer", [0, 10**400], [1.0, "1", False, None], "an integer"),
+        ("items", [[], [1]], [{}, "ab", None, 1], "an array"),
+    ],
+)
+def test_each_reading_takes_its_own_type_alone(
+    reading: str, right: list[Any], wrong: list[Any], wanted: str
+) -> None:
+    for value in right:
+        getattr(Node(value, "a.b"), reading)()
+    for value in wrong:
+        with pytest.raises(WireError) as refused:
+            getattr(Node(value, "a.b"), reading)()
+        error = refused.value.answer
+        assert (error.status, error.param, error.code) == (400, "a.b", "invalid_type")
+        assert error.message.startswith(f"Invalid type for 'a.b': expected {wanted}, but got ")
+
+
+def test_reading_gives_the_value() -> None:
+    assert Node({"a": 1}).object() == {"a": 1}
+    assert Node("a").text() == "a"
+    assert Node(True).flag() is True
+    assert Node(3).number() == 3.0
+    assert [node.value for node in Node([1, 2]).items()] == [1, 2]
+
+
+@given(st.dictionaries(st.text(), JSON))
+def test_whatever_json_says_is_what_is_read(value: dict[str, Any]) -> None:
+    assert read_body(json.dumps(value).encode(), LIMITS).value == value
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_an_object_or_a_400(body: bytes) -> None:
+    try:
+        assert isinstance(read_body(body, LIMITS).value, dict)
+    except WireError as error:
+        assert error.answer.status == 400

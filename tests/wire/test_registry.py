@@ -1,0 +1,122 @@
+"""Which wire and route a call is for, and what the others get."""
+
+import pytest
+
+from scenarios_app.wire import anthropic_messages, openai_chat
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.registry import Target, find, match_path, owns
+from tests.wire.openai_cases import make_call
+
+VERSION = {"anthropic-version": "2023-06-01"}
+
+
+def target(method: str, path: str, headers: dict[str, str] | None = None) -> Target:
+    found = find(make_call(method, path, headers=headers))
+    assert found is not None
+    return found
+
+
+def error_of(found: Target) -> WireError:
+    assert found.route is None
+    assert found.error is not None
+    return found.error
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "operation"),
+    [
+        ("POST", "/v1/chat/completions", "create_completion"),
+        ("GET", "/v1/chat/completions", "list_completions"),
+        ("GET", "/v1/chat/completions/c1", "retrieve_completion"),
+        ("POST", "/v1/chat/completions/c1", "update_completion"),
+        ("DELETE", "/v1/chat/completions/c1", "delete_completion"),
+        ("GET", "/v1/chat/completions/c1/messages", "list_stored_messages"),
+        ("GET", "/v1/models", "list_models"),
+        ("GET", "/v1/models/gpt-4o", "retrieve_model"),
+        ("DELETE", "/v1/models/gpt-4o", "delete_model"),
+    ],
+)
+def test_openai_routes(method: str, path: str, operation: str) -> None:
+    found = target(method, path)
+    assert found.wire is openai_chat.WIRE
+    assert found.error is None
+    assert found.route is not None
+    assert found.route.operation == operation
+
+
+def test_the_version_header_makes_a_shared_path_anthropics() -> None:
+    assert target("GET", "/v1/models", VERSION).wire is anthropic_messages.WIRE
+    assert target("GET", "/v1/models").wire is openai_chat.WIRE
+    assert target("POST", "/v1/messages").wire is anthropic_messages.WIRE
+
+
+def test_parameters_are_decoded() -> None:
+    found = target("GET", "/v1/models/meta%2Fllama%203")
+    assert found.params == {"model": "meta/llama 3"}
+
+
+def test_a_wrong_method_is_405_with_those_allowed() -> None:
+    found = target("PUT", "/v1/chat/completions")
+    error = error_of(found).answer
+    assert found.wire is openai_chat.WIRE
+    assert (error.status, error.headers) == (405, (("allow", "GET, POST"),))
+    assert error.message == "Method PUT is not allowed for /v1/chat/completions."
+
+
+def test_a_405_is_of_the_first_wire_that_knows_the_path() -> None:
+    assert target("PUT", "/v1/models", VERSION).wire is anthropic_messages.WIRE
+    assert target("PUT", "/v1/chat/completions", VERSION).wire is openai_chat.WIRE
+    assert target("GET", "/v1/messages").wire is anthropic_messages.WIRE
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/v1", "/v1/", "/v1/none", "/v1/chat/completions/", "/v1/models/", "/v1/models/gpt-4o/"],
+)
+def test_an_unknown_path_is_404(path: str) -> None:
+    found = target("GET", path)
+    error = error_of(found).answer
+    assert found.wire is openai_chat.WIRE
+    assert (error.status, error.code) == (404, "unknown_url")
+    assert error.message == f"Unknown request URL: GET {path}."
+
+
+def test_an_unknown_path_with_the_version_header_is_anthropics_404() -> None:
+    found = target("GET", "/v1/none", VERSION)
+    assert found.wire is anthropic_messages.WIRE
+    assert error_of(found).answer.status == 404
+
+
+@pytest.mark.parametrize("path", ["/", "", "/v1beta/models", "/v12", "/V1/models", "/admin/v1/"])
+def test_other_paths_are_nobodys(path: str) -> None:
+    assert not owns(path)
+    assert find(make_call("GET", path)) is None
+
+
+@pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1/anything/at/all"])
+def test_all_below_a_prefix_is_owned_and_the_prefix_itself(path: str) -> None:
+    assert owns(path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "params"),
+    [
+        ("/v1/a", "/v1/a", {}),
+        ("/v1/a", "/v1/a/", None),
+        ("/m/{id}", "/m/x", {"id": "x"}),
+        ("/m/{id}", "/m/a/b%20c", {"id": "a/b c"}),
+        ("/m/{id}", "/m/x/", None),
+        ("/m/{id}", "/m/", None),
+        ("/m/{id}", "/m/%ff", {"id": "\ufffd"}),
+        ("/m/{id}", "/m/a\nb", {"id": "a\nb"}),
+        ("/m/{id}/parts", "/m/x/parts", {"id": "x"}),
+        ("/m/{id}/parts", "/m/a/b/parts", None),
+        ("/m/{id}:go", "/m/x.y:go", {"id": "x.y"}),
+        ("/m/{id}:go", "/m/x.y:gone", None),
+        ("/d/{d}/m/{id}", "/d/1/m/2/3", {"d": "1", "id": "2/3"}),
+        ("/d/{d}/m/{id}", "/d/1/2/m/3", None),
+        ("/a.b/{id}", "/aXb/1", None),
+    ],
+)
+def test_patterns(pattern: str, path: str, params: dict[str, str] | None) -> None:
+    assert match_path(pattern, path) == params
