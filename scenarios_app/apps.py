@@ -1,6 +1,9 @@
 """Names the app for Django; nothing starts here, processes start in the ASGI lifespan."""
 
 from django.apps import AppConfig
+from django.db.backends.signals import connection_created
+
+from scenarios_app import testcase
 
 
 class ScenariosConfig(AppConfig):
@@ -8,3 +11,6 @@ class ScenariosConfig(AppConfig):
     label = "scenarios_app"
     verbose_name = "Scenarios"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        connection_created.connect(testcase.remember)

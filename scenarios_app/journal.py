@@ -1,0 +1,226 @@
+"""The journal's way into the database: recording costs the event loop a queue's `put`, one thread
+writes in batches, and whoever reads flushes first."""
+
+import atexit
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from queue import Empty, SimpleQueue
+from threading import Event, Lock, Thread
+from time import monotonic
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db import (
+    DataError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    transaction,
+)
+
+from scenarios_app.journal_entry import JournalEntry, row_of
+from scenarios_app.models import ServedRequest
+from scenarios_app.testcase import Scope, running_connection, running_scope, through
+
+log = logging.getLogger(__name__)
+
+BATCH_ROWS = 200
+BATCH_SECONDS = 0.05
+IDLE_SECONDS = 0.25
+FLUSH_SECONDS = 30.0
+RETRY_SECONDS = (0.1, 0.5, 2.0)
+WAITING_BYTES = 64_000_000
+ENTRY_BYTES = 4_000
+
+
+class _Waiting(NamedTuple):
+    entry: JournalEntry
+    size: int
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class _Barrier:
+    """Set when all that was recorded before it is written; the thread ends after the `last`."""
+
+    passed: Event = field(default_factory=Event)
+    last: bool = False
+
+
+class Journal:
+    """One per process. Whatever the database does, `record` neither waits nor raises.
+
+    `dropped` counts entries for which there was no room and `failed` those that the database
+    refused in the end.
+    """
+
+    def __init__(self, *, waiting_bytes: int = WAITING_BYTES) -> None:
+        self.dropped = 0
+        self.failed = 0
+        self._most_bytes = waiting_bytes
+        self._waiting_bytes = 0
+        self._in_test: dict[Scope, list[ServedRequest]] = {}
+        self._queue: SimpleQueue[_Waiting | _Barrier] = SimpleQueue()
+        self._lock = Lock()
+        self._thread: Thread | None = None
+        self._stopping = Event()
+        self._at_exit = False
+
+    def record(self, entry: JournalEntry) -> None:
+        """Take an entry over; it is in the database a moment later."""
+        size = len(entry.request_body) + sum(map(len, entry.response_body))
+        if size > settings.MOCKLLM_JOURNAL_BODY_BYTES:
+            entry, size = _cut(entry, settings.MOCKLLM_JOURNAL_BODY_BYTES)
+        size += ENTRY_BYTES
+        with self._lock:
+            if self._waiting_bytes + size > self._most_bytes:
+                self.dropped += 1
+                return
+            self._waiting_bytes += size
+        self._queue.put(_Waiting(entry, size, running_scope()))
+        if self._thread is None:
+            self.start()
+
+    def start(self) -> None:
+        """Start the writing thread, unless it runs; recording does so too."""
+        with self._lock:
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="mockllm-journal", daemon=True)
+                self._thread.start()
+        if not self._at_exit:
+            self._at_exit = True
+            atexit.register(self.stop)
+
+    def flush(self, timeout: float = FLUSH_SECONDS) -> bool:
+        """Wait until all that was recorded can be read; false if that takes too long."""
+        done = self._pass(_Barrier(), timeout)
+        if not done:
+            log.error("journal: not written after %s seconds", timeout)
+        scope = running_scope()
+        rows = self._in_test.pop(scope, [])
+        self._in_test.clear()
+        if rows:
+            through(running_connection(), lambda: self._insert(rows))
+        return done
+
+    def stop(self, timeout: float = FLUSH_SECONDS) -> bool:
+        """Write what is left and end the thread; false if that takes too long."""
+        self._stopping.set()
+        thread = self._thread
+        done = self._pass(_Barrier(last=True), timeout)
+        if done and thread is not None:
+            thread.join(timeout)
+        self._stopping.clear()
+        return done
+
+    def _pass(self, barrier: _Barrier, timeout: float) -> bool:
+        if self._thread is None:
+            if self._queue.empty():
+                return True
+            self.start()
+        self._queue.put(barrier)
+        return barrier.passed.wait(timeout)
+
+    def _run(self) -> None:
+        barrier = None
+        while barrier is None or not barrier.last:
+            waiting, barrier = self._gather()
+            self._store(waiting)
+            with self._lock:
+                self._waiting_bytes -= sum(item.size for item in waiting)
+                if barrier is not None and barrier.last:
+                    self._thread = None
+            if barrier is not None:
+                barrier.passed.set()
+        connection.close()
+
+    def _gather(self) -> tuple[list[_Waiting], _Barrier | None]:
+        """What came within a moment, up to the first barrier."""
+        waiting: list[_Waiting] = []
+        try:
+            item = self._queue.get(timeout=IDLE_SECONDS)
+        except Empty:
+            # An idle journal keeps no connection: nobody could drop the database under it.
+            connection.close()
+            item = self._queue.get()
+        end = monotonic() + BATCH_SECONDS
+        while isinstance(item, _Waiting):
+            waiting.append(item)
+            left = end - monotonic()
+            if left <= 0 or len(waiting) >= BATCH_ROWS:
+                return waiting, None
+            try:
+                item = self._queue.get(timeout=left)
+            except Empty:
+                return waiting, None
+        return waiting, item
+
+    def _store(self, waiting: Sequence[_Waiting]) -> None:
+        rows: list[ServedRequest] = []
+        for item in waiting:
+            try:
+                row = row_of(item.entry, body_bytes=settings.MOCKLLM_JOURNAL_BODY_BYTES)
+            except Exception:
+                self._give_up(1)
+                continue
+            if item.scope:
+                self._keep_for_test(row, item.scope)
+            else:
+                rows.append(row)
+        if rows:
+            self._write(rows)
+
+    def _keep_for_test(self, row: ServedRequest, scope: Scope) -> None:
+        """A test's transaction has the database to itself: its rows wait for its own flush."""
+        if scope not in self._in_test:
+            self._in_test.clear()
+        self._in_test.setdefault(scope, []).append(row)
+
+    def _write(self, rows: Sequence[ServedRequest]) -> None:
+        for pause in (*RETRY_SECONDS, None):
+            try:
+                return self._insert(rows)
+            except (OperationalError, InterfaceError):
+                connection.close()
+                if pause is None:
+                    self._give_up(len(rows))
+                else:
+                    self._stopping.wait(pause)
+            except (DataError, IntegrityError, ValueError) as error:
+                if len(rows) == 1:
+                    return self._give_up(1)
+                log.warning("journal: a row was refused (%s)", error)
+                for row in rows:
+                    self._write([row])
+                return None
+            except Exception:
+                return self._give_up(len(rows))
+
+    def _insert(self, rows: Sequence[ServedRequest]) -> None:
+        with transaction.atomic():
+            last = ServedRequest.objects.bulk_create(rows)[-1].pk
+            oldest = last - settings.MOCKLLM_JOURNAL_ROWS
+            ServedRequest.objects.filter(pk__lte=oldest).delete()
+
+    def _give_up(self, rows: int) -> None:
+        self.failed += rows
+        log.exception("journal: %d of its rows could not be written", rows)
+
+
+def _cut(entry: JournalEntry, most: int) -> tuple[JournalEntry, int]:
+    """An entry whose bodies hold no more than the journal keeps, and their size."""
+    request = entry.request_body[:most]
+    response = b"".join(entry.response_body)
+    cut = replace(
+        entry,
+        request_body=request,
+        request_bytes=len(entry.request_body),
+        response_body=(response[:most],),
+        response_bytes=len(response),
+    )
+    return cut, len(request) + len(cut.response_body[0])
+
+
+journal = Journal()

@@ -1,0 +1,53 @@
+"""`check_scenarios [PATH…]`: says what is wrong with scenarios, for people and for CI."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from scenarios_app.engine.document import DocumentError, ScenarioDocument, compile_scenario
+from scenarios_app.engine.files import read_files
+from scenarios_app.models import Scenario
+from scenarios_app.rows import document_of, limits
+from scenarios_app.snapshot import problems_of
+
+
+class Command(BaseCommand):
+    help = (
+        "Checks scenario documents in files and directories, or without a PATH every scenario of "
+        "the database. Each problem is one line that names its place; any makes the exit code 1."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("paths", nargs="*", metavar="PATH", help="a file or a directory")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        paths: list[str] = options["paths"]
+        documents, problems = _of_files(paths) if paths else _of_database()
+        for problem in problems:
+            self.stderr.write(problem)
+        if problems:
+            raise CommandError(f"problems found: {len(problems)}")
+        steps = sum(len(document.steps) for document in documents)
+        self.stdout.write(f"no problems; scenarios: {len(documents)}, steps: {steps}")
+
+
+def _of_files(paths: Sequence[str]) -> tuple[list[ScenarioDocument], list[str]]:
+    try:
+        return read_files(paths, limits=limits()), []
+    except DocumentError as error:
+        return [], str(error).splitlines()
+
+
+def _of_database() -> tuple[list[ScenarioDocument], list[str]]:
+    documents: list[ScenarioDocument] = []
+    problems: list[str] = []
+    for row in Scenario.objects.order_by("name").prefetch_related("steps"):
+        try:
+            document = document_of(row)
+            compile_scenario(document)
+        except DocumentError as error:
+            problems += map(str, problems_of(error, row.name))
+        else:
+            documents.append(document)
+    return documents, problems

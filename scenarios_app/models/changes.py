@@ -1,0 +1,111 @@
+"""How a change of the catalog is announced: in its own transaction, whatever way it is made."""
+
+import time
+from collections.abc import Collection, Iterable
+from secrets import token_hex
+from typing import Any, TypeVar
+
+from django.apps import apps
+from django.db import models, transaction
+from django.dispatch import Signal
+from django.utils import timezone
+
+Row = TypeVar("Row", bound=models.Model)
+
+# Sent with `using` inside the transaction of every change of a scenario or a step.
+catalog_changed = Signal()
+
+
+def new_key() -> str:
+    """A step's identity, or a scenario's version: short, random, never used twice."""
+    return token_hex(8)
+
+
+class CatalogVersion(models.Model):
+    """One row that every change of the catalog moves on, for other processes to look at."""
+
+    number = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+    @staticmethod
+    def bump(using: str) -> None:
+        """Move on. Writers do this before anything else, so that they wait in one line."""
+        rows = CatalogVersion.objects.using(using)
+        if not rows.filter(pk=1).update(number=models.F("number") + 1):
+            # Begun at the clock, a number from before the row was lost does not come again.
+            first = CatalogVersion(pk=1, number=time.time_ns() // 1_000_000)
+            rows.bulk_create([first], ignore_conflicts=True)
+
+
+def announce(scenarios: Collection[int | None], using: str) -> None:
+    """Give changed scenarios a new version and tell this process's catalog."""
+    rows: models.QuerySet[Any] = models.QuerySet(
+        apps.get_model("scenarios_app", "Scenario"), using=using
+    )
+    known = [pk for pk in scenarios if pk is not None]
+    for start in range(0, len(known), 500):
+        part = rows.filter(pk__in=known[start : start + 500])
+        part.update(version=new_key(), updated_at=timezone.now())
+    catalog_changed.send(CatalogVersion, using=using)
+
+
+class CatalogQuerySet(models.QuerySet[Row]):
+    """Rows of scenarios. `save` and `delete` send signals; these bulk methods announce too."""
+
+    # The column that says which scenario a row belongs to.
+    scenario_column = "pk"
+
+    def update(self, **kwargs: Any) -> int:
+        self._for_write = True
+        with transaction.atomic(using=self.db):
+            CatalogVersion.bump(self.db)
+            touched = dict(self.order_by().values_list("pk", self.scenario_column))
+            rows = super().update(**kwargs)
+            self._announce(touched, moved="scenario" in kwargs or "scenario_id" in kwargs)
+        return rows
+
+    def bulk_create(self, objs: Iterable[Row], *args: Any, **kwargs: Any) -> list[Row]:
+        self._for_write = True
+        with transaction.atomic(using=self.db):
+            CatalogVersion.bump(self.db)
+            created = super().bulk_create(objs, *args, **kwargs)
+            announce({getattr(row, self.scenario_column) for row in created}, self.db)
+        return created
+
+    def bulk_update(
+        self, objs: Iterable[Row], fields: Iterable[str], batch_size: int | None = None
+    ) -> int:
+        # Django carries it out through `update`, batch by batch; all of them are one change.
+        self._for_write = True
+        with transaction.atomic(using=self.db):
+            CatalogVersion.bump(self.db)
+            return super().bulk_update(objs, fields, batch_size)
+
+    def discard(self) -> None:
+        """Delete at once, without the signals that `delete` sends for each row."""
+        self._for_write = True
+        with transaction.atomic(using=self.db):
+            CatalogVersion.bump(self.db)
+            touched = set(self.order_by().values_list(self.scenario_column, flat=True))
+            self.order_by()._raw_delete(self.db)
+            announce(touched, self.db)
+
+    def _announce(self, touched: dict[int, int], *, moved: bool) -> None:
+        scenarios = set(touched.values())
+        if moved:
+            after = self.model._default_manager.using(self.db).filter(pk__in=touched)
+            scenarios.update(after.order_by().values_list(self.scenario_column, flat=True))
+        announce(scenarios, self.db)
+
+
+class CatalogRow(models.Model):
+    """A row of a scenario. It is saved together with its announcement or not at all."""
+
+    class Meta:
+        abstract = True
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        with transaction.atomic(using=kwargs.get("using")):
+            super().save(*args, **kwargs)

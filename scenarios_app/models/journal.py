@@ -1,0 +1,60 @@
+"""The journal's rows: what was asked, what was decided and what was answered."""
+
+from django.db import models
+
+from scenarios_app.fields import JsonField
+from scenarios_app.models.choices import Outcome
+
+
+class ServedRequest(models.Model):
+    """One request, secrets already taken out. Rows are in the order in which answers ended.
+
+    `uid` is the `x-mockllm-request` of the answer. Bodies are cut at `MOCKLLM_JOURNAL_BODY_BYTES`;
+    `…_cut` says so and `…_bytes` is their size before.
+    """
+
+    uid = models.UUIDField(unique=True, editable=False)
+    at = models.DateTimeField()
+    session = models.CharField(max_length=255)
+    provider = models.CharField(max_length=32, blank=True)
+    method = models.CharField(max_length=16)
+    path = models.TextField()
+    query = JsonField(default=dict)
+    model = models.TextField(blank=True)
+    streamed = models.BooleanField(default=False)
+
+    scenario = models.CharField(max_length=255, blank=True)
+    step = models.CharField(max_length=255, blank=True)
+    step_key = models.CharField(max_length=64, blank=True)
+    way = models.CharField(max_length=16, blank=True)
+    matched = models.BooleanField()
+    fallback = models.BooleanField(default=False)
+    attempt = models.PositiveIntegerField(null=True)
+    outcome = models.CharField(max_length=16, choices=Outcome)
+    fault = models.CharField(max_length=32, blank=True)
+    status = models.PositiveSmallIntegerField()
+    violations = JsonField(default=list)
+    near_misses = JsonField(default=list)
+
+    duration_ms = models.FloatField()
+    timings = JsonField(default=dict)
+    request_headers = JsonField(default=dict)
+    request_body = models.TextField(blank=True)
+    request_bytes = models.PositiveBigIntegerField(default=0)
+    request_cut = models.BooleanField(default=False)
+    response_headers = JsonField(default=dict)
+    response_body = models.TextField(blank=True)
+    response_bytes = models.PositiveBigIntegerField(default=0)
+    response_cut = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ("-pk",)
+        indexes = (
+            models.Index(fields=["session", "id"], name="served_in_session"),
+            models.Index(fields=["scenario", "id"], name="served_by_scenario"),
+            models.Index(fields=["provider", "id"], name="served_by_provider"),
+            models.Index(fields=["matched", "id"], name="served_matched"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path} → {self.status}"

@@ -1,0 +1,79 @@
+"""Rows that only one connection sees: those of a Django test case inside its transaction.
+
+Such a transaction never commits, so whoever wants the rows has to look through that connection,
+from whatever thread. Nothing here has an effect outside of tests.
+"""
+
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeAlias, TypeVar
+from weakref import WeakSet
+
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+T = TypeVar("T")
+Position: TypeAlias = tuple[object, ...]
+Scope: TypeAlias = tuple[object, ...]
+"""The transactions of a test case that are open: its class's and its own."""
+
+_opened: WeakSet[BaseDatabaseWrapper] = WeakSet()
+
+
+def remember(*, connection: BaseDatabaseWrapper, **_: object) -> None:
+    """Know a connection of this process from its beginning on."""
+    if connection.alias == DEFAULT_DB_ALIAS:
+        _opened.add(connection)
+
+
+def running_connection() -> BaseDatabaseWrapper | None:
+    """The connection of the test case that is running in this process, if there is one."""
+    if "django.test.testcases" not in sys.modules:
+        return None
+    return next((connection for connection in tuple(_opened) if scope_of(connection)), None)
+
+
+def running_scope() -> Scope:
+    """The running test case's transactions; empty where none runs in one."""
+    connection = running_connection()
+    return () if connection is None else scope_of(connection)
+
+
+def scope_of(connection: BaseDatabaseWrapper) -> Scope:
+    """The transactions of a test case on this connection."""
+    blocks: list[Any] = connection.atomic_blocks
+    return tuple(block for block in blocks if getattr(block, "_from_testcase", False))
+
+
+def position(connection: BaseDatabaseWrapper) -> Position:
+    """Where in its transaction a connection is: another one after every rollback."""
+    return (*connection.atomic_blocks, *connection.savepoint_ids)
+
+
+def through(connection: BaseDatabaseWrapper | None, work: Callable[[], T]) -> T:
+    """Run `work` in a thread of its own, so that it may be called from an event loop's.
+
+    There it uses this connection, whose own thread has to be waiting, or else a new one.
+    """
+
+    def run() -> T:
+        if connection is None:
+            try:
+                return work()
+            finally:
+                connections[DEFAULT_DB_ALIAS].close()
+        connections[DEFAULT_DB_ALIAS] = connection
+        try:
+            return work()
+        finally:
+            del connections[DEFAULT_DB_ALIAS]
+
+    if connection is not None:
+        connection.inc_thread_sharing()
+    try:
+        with ThreadPoolExecutor(1, thread_name_prefix="mockllm-rows") as pool:
+            return pool.submit(run).result()
+    finally:
+        if connection is not None:
+            connection.dec_thread_sharing()

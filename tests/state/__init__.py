@@ -1,0 +1,1 @@
+"""Scenarios as rows, the catalog, the journal, loading."""

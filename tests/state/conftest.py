@@ -1,0 +1,25 @@
+"""A database that other processes can reach, and a journal that ends with its test."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scenarios_app.journal import Journal
+from tests.state.outside import postgres_database
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def shared_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/shared.sqlite3"
+    else:
+        with postgres_database() as address:
+            yield address
+
+
+@pytest.fixture
+def journal(transactional_db: None) -> Iterator[Journal]:
+    journal = Journal()
+    yield journal
+    journal.stop()

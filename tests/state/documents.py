@@ -1,0 +1,175 @@
+"""Scenario documents, drawn so that every key of the form and every odd value of it turns up."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from scenarios_app.engine.document import DocumentError, ScenarioDocument, load_documents
+
+# What columns, forms and databases are known to stumble over.
+ODD = ["", " ", " a ", "a,b", "a\nb", "a\r\nb", "\0", "é€𝄞", "null", "0", "[]", "x" * 300]
+
+texts = st.one_of(
+    st.sampled_from(ODD),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="{}"), max_size=8),
+)
+some_texts = texts.filter(bool)
+names = st.sampled_from(["a", "b c", "a,b", "größe", "n" * 200, "get_weather", "x-y"])
+whole = st.sampled_from([0, 1, 7, 599, 32_768, 2_147_483_647])
+positive = st.sampled_from([1, 2, 2_147_483_647])
+numbers = st.sampled_from([0.0, 0.25, 1.0, 3.0, 1e-9])
+shares = st.sampled_from([0.0, 0.5, 1.0])
+flags = st.booleans()
+patterns = st.sampled_from(["^gpt", "a|b", r"(?P<word>\w+)", ","])
+json_values = st.recursive(
+    st.one_of(st.none(), flags, st.integers(-(2**70), 2**70), numbers, texts),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(texts, inner, max_size=2),
+    max_leaves=4,
+)
+headers = st.dictionaries(
+    st.sampled_from(["x-a", "X-Team", "retry-after"]), st.sampled_from(["", "1", "a, b"])
+)
+
+
+def some(**keys: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """An object with any of these keys."""
+    return st.fixed_dictionaries({}, optional=keys)
+
+
+tests_of_text = some(
+    equals=texts, contains=some_texts, startswith=some_texts, regex=patterns, ignore_case=flags
+)
+conditions = texts | tests_of_text
+alternatives = conditions | st.lists(conditions, min_size=1, max_size=2)
+messages = texts | st.builds(
+    lambda test, more: test | more,
+    tests_of_text,
+    some(
+        role=st.sampled_from(["system", "user", "assistant", "tool"]),
+        which=st.sampled_from(["last", "first", "any", 0, 3]),
+    ),
+)
+results = texts | st.builds(
+    lambda test, more: test | more,
+    tests_of_text,
+    some(tool_call_id=some_texts, name=some_texts, is_error=flags),
+)
+matches = some(
+    provider=alternatives,
+    path=alternatives,
+    model=alternatives,
+    stream=flags,
+    messages=st.lists(messages, max_size=3),
+    tools=st.lists(some_texts, max_size=2),
+    tool_calls=st.lists(some(name=some_texts, arguments=st.just({"a": [1]})), max_size=1),
+    tool_results=st.lists(results, max_size=2),
+    headers=st.dictionaries(st.sampled_from(["x-team", "accept"]), conditions, max_size=1),
+    metadata=st.dictionaries(texts, conditions, max_size=1),
+)
+envelope = some(
+    message=texts,
+    type=texts,
+    code=texts,
+    headers=headers,
+    retry_after_ms=whole,
+    retryable=flags,
+)
+alone = st.one_of(
+    st.builds(
+        lambda e, s: {"kind": "http", "status": s, **e}, envelope, st.sampled_from([400, 599])
+    ),
+    st.builds(lambda e: {"kind": "rate_limit", **e}, envelope),
+    st.builds(lambda ms: {"kind": "timeout", "hold_ms": ms}, st.sampled_from([0, 9, 30_000])),
+    st.just({"kind": "http", "status": 418, "body": {"b": 1, "a": None}}),
+)
+inside = st.one_of(
+    st.builds(lambda e: {"kind": "error_event", **e}, envelope),
+    st.builds(lambda n: {"kind": "stall", "after_chunks": n, "hold_ms": n}, whole),
+    st.just({"kind": "disconnect"}),
+)
+calls = st.builds(
+    lambda name, more: {"name": name, **more},
+    some_texts,
+    some(id=some_texts, arguments=json_values),
+)
+blocks = st.builds(
+    lambda text, more: {"text": text, **more}, some_texts, some(signature=texts, redacted=flags)
+)
+canonical = some(
+    reasoning=some_texts | st.lists(blocks, min_size=1, max_size=2),
+    text=texts,
+    tool_calls=st.lists(calls, max_size=2),
+    refusal=texts,
+    finish_reason=st.sampled_from(["stop", "length", "tool_calls"]),
+    usage=some(
+        input_tokens=whole, output_tokens=whole, reasoning_tokens=whole, cached_tokens=whole
+    ),
+    provider_metadata=st.just({"openai": {"z": 1, "a": 2}}),
+)
+answers = st.one_of(
+    canonical.filter(bool),
+    canonical.filter(bool),
+    st.just({"parts": [{"text": "a"}, {"tool_call": {"name": "f"}}]}),
+    st.just({"chunks": ["a", {"text": "b"}]}),
+    st.just({"choices": [{"text": "a"}, {"text": "b", "finish_reason": "stop"}]}),
+    st.just({"raw": {"status": 299, "headers": {"x": "y"}, "body": "\x00"}}),
+    st.just({"streaming": {"text": "a"}, "non_streaming": {"text": ""}}),
+)
+timing = some(
+    latency_ms=st.sampled_from([0, 5, 600_000]),
+    pacing=some(first_ms=whole, words_per_second=numbers, words_per_chunk=positive, jitter=shares),
+)
+produces = st.one_of(
+    st.builds(lambda a, t: a | t, answers, timing),
+    st.builds(lambda a, f: a | {"fault": f}, answers, inside),
+    st.builds(lambda f: {"fault": f}, alone),
+)
+steps = st.builds(
+    lambda produce, more: {"produce": produce, **more},
+    produces,
+    some(
+        name=names,
+        turn=positive,
+        consume=flags,
+        match=matches,
+        expect=some(
+            tools=st.lists(some_texts, max_size=2),
+            allow_missing_tools=flags,
+            temperature=numbers,
+            top_p=numbers,
+            reasoning=st.sampled_from(["enabled", "disabled"]),
+        ),
+        failures=st.builds(lambda n, f: {"times": n, **f}, positive, some(fault=alone)),
+        side_effects=some(
+            counter=names,
+            status=st.sampled_from([200, 418, 599]),
+            headers=headers,
+            echo_headers=st.lists(st.sampled_from(["x-a", "x-b"]), max_size=2, unique=True),
+            **{"assert": st.lists(matches, max_size=2)},
+        ),
+    ),
+)
+scenarios = st.builds(
+    lambda name, more, listed: {"name": name, **more, "steps": listed},
+    names,
+    some(
+        description=texts,
+        priority=st.integers(-5, 5) | st.just(-2_147_483_647),
+        enabled=flags,
+        tags=st.lists(names, max_size=2),
+        variables=st.dictionaries(st.sampled_from(["city", "who"]), json_values, max_size=2),
+        system_prompt_must_include=st.lists(some_texts, max_size=2),
+    ),
+    st.lists(steps, max_size=3),
+)
+
+
+def _loaded(data: dict[str, Any]) -> ScenarioDocument | None:
+    try:
+        (document,) = load_documents(data)
+    except DocumentError:
+        return None
+    return document
+
+
+documents = scenarios.map(_loaded).filter(lambda document: document is not None)

@@ -1,0 +1,81 @@
+"""Other processes on a database that processes can share: a file, or one made on PostgreSQL."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+from tests.services import require
+
+ROOT = Path(__file__).resolve().parents[2]
+POSTGRES = os.environ.get("TEST_POSTGRES_URL", "postgres://postgres@127.0.0.1:5432/test")
+SETUP = """
+import sys, time
+from mockllm_site import env
+env.configure()
+import django
+django.setup()
+from django.core.management import call_command
+"""
+
+
+def environment(database: str) -> dict[str, str]:
+    return {**os.environ, "MOCKLLM_ENV": "dev", "DATABASE_URL": database, "PYTHONPATH": str(ROOT)}
+
+
+def command(database: str, script: str) -> tuple[list[str], dict[str, str]]:
+    """What starts a process that runs `script` after Django is set up."""
+    variables = environment(database)
+    variables.pop("DJANGO_SETTINGS_MODULE", None)
+    return [sys.executable, "-P", "-c", SETUP + script], variables
+
+
+def run(database: str, script: str, *, folder: Path) -> str:
+    """Run a script to its end in a process of its own; what it printed."""
+    line, variables = command(database, script)
+    done = subprocess.run(
+        line, env=variables, cwd=folder, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@contextmanager
+def running(database: str, script: str, *, folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A process that runs a script and is spoken to over its pipes."""
+    line, variables = command(database, script)
+    process = subprocess.Popen(
+        line,
+        env=variables,
+        cwd=folder,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def postgres_database() -> Iterator[str]:
+    """The address of a new, empty database on the machine's PostgreSQL."""
+    try:
+        import psycopg
+
+        server = psycopg.connect(POSTGRES, autocommit=True, connect_timeout=3)
+    except Exception as error:
+        require(False, f"PostgreSQL cannot be used at {POSTGRES}: {error}")
+        raise
+    name = f"mockllm_{uuid4().hex[:12]}"
+    with server:
+        server.execute(f"CREATE DATABASE {name}")
+        try:
+            yield POSTGRES.rpartition("/")[0] + f"/{name}"
+        finally:
+            server.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -1,0 +1,372 @@
+"""The catalog: always what was committed last, compiled no more often than it has to be."""
+
+import ast
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import OperationalError, transaction
+from pytest_django import DjangoAssertNumQueries
+
+from scenarios_app import catalog as catalog_module
+from scenarios_app import snapshot as snapshot_module
+from scenarios_app.catalog import Catalog, catalog
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.scenario import ScriptedAnswer
+from scenarios_app.models import Scenario, Step
+from scenarios_app.models.changes import CatalogQuerySet
+from scenarios_app.snapshot import RowProblem
+from tests.state import cases
+from tests.state.cases import save
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _fresh(transactional_db: None) -> Iterator[None]:
+    catalog.forget()
+    yield
+    catalog.forget()
+
+
+def names() -> set[str]:
+    return set(catalog.index().by_name)
+
+
+def text(name: str) -> str:
+    """The text that the first step of a scenario answers with."""
+    answer = catalog.index().by_name[name].steps[0].produce.non_streaming
+    assert isinstance(answer, ScriptedAnswer)
+    return "".join(getattr(part, "text", "") for part in answer.choices[0].parts)
+
+
+def one(**fields: Any) -> Scenario:
+    scenario = Scenario.objects.create(**({"name": "weather"} | fields))
+    scenario.steps.create(order=1, answer_text="Sunny.")
+    return scenario
+
+
+CHANGES: dict[str, Callable[[], object]] = {
+    "save": lambda: Scenario(pk=Scenario.objects.get(name="b").pk, name="b", enabled=False).save(),
+    "deleted row": lambda: Scenario.objects.get(name="b").delete(),
+    "update": lambda: Scenario.objects.filter(name="b").update(enabled=False),
+    "bulk_update": lambda: Scenario.objects.bulk_update(
+        [Scenario(pk=Scenario.objects.get(name="b").pk, enabled=False)], ["enabled"]
+    ),
+    "delete": lambda: Scenario.objects.filter(name="b").delete(),
+    "discard": lambda: (
+        Step.objects.filter(scenario__name="b").discard(),
+        Scenario.objects.filter(name="b").discard(),
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_the_next_request_sees_a_change_whatever_way_it_is_made(
+    change: Callable[[], object],
+) -> None:
+    for name in "ab":
+        save(name)
+    assert names() == {"a", "b"}
+    change()
+    assert names() == {"a"}
+
+
+def test_the_next_request_sees_rows_that_were_made_in_bulk() -> None:
+    assert names() == set()
+    (scenario,) = Scenario.objects.bulk_create([Scenario(name="a")])
+    Step.objects.bulk_create([Step(scenario=scenario, order=1, answer_text="Hi.")])
+    assert text("a") == "Hi."
+
+
+STEP_CHANGES: dict[str, Callable[[Step], object]] = {
+    "save": lambda step: step.save(),
+    "save some": lambda step: step.save(update_fields=["answer_text"]),
+    "update": lambda step: Step.objects.filter(pk=step.pk).update(answer_text=step.answer_text),
+    "related update": lambda step: step.scenario.steps.update(answer_text=step.answer_text),
+    "bulk_update": lambda step: Step.objects.bulk_update([step], ["answer_text"]),
+}
+
+
+@pytest.mark.parametrize("change", STEP_CHANGES.values(), ids=STEP_CHANGES)
+def test_an_edited_step_answers_anew_and_keeps_its_identity(
+    change: Callable[[Step], object],
+) -> None:
+    one()
+    before = catalog.index().by_name["weather"]
+    step = Step.objects.get()
+    step.answer_text = "Rain."
+    change(step)
+    assert text("weather") == "Rain."
+    assert catalog.index().by_name["weather"].steps[0].key == before.steps[0].key
+
+
+def test_a_step_that_moves_changes_both_scenarios() -> None:
+    one()
+    other = one(name="other")
+    assert names() == {"weather", "other"}
+    Step.objects.filter(scenario__name="weather").update(scenario=other)
+    by_name = catalog.index().by_name
+    assert (len(by_name["weather"].steps), len(by_name["other"].steps)) == (0, 2)
+
+
+def test_a_deleted_step_is_gone() -> None:
+    scenario = one()
+    assert text("weather") == "Sunny."
+    scenario.steps.get().delete()
+    assert catalog.index().by_name["weather"].steps == ()
+
+
+def test_a_transaction_is_one_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert names() == set()
+    taken: list[int] = []
+    take = snapshot_module.take_snapshot
+    monkeypatch.setattr(
+        catalog_module, "take_snapshot", lambda known: (taken.append(1), take(known))[1]
+    )
+    with transaction.atomic():
+        for number in range(5):
+            save(str(number))
+    assert len(names()) == 5
+    assert len(taken) == 1
+
+
+def test_what_is_rolled_back_was_never_there() -> None:
+    one()
+    index = catalog.index()
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        save("rolled back")
+        raise ZeroDivisionError
+    assert catalog.index() is index
+
+
+def test_a_change_after_a_savepoint_that_was_rolled_back_is_seen() -> None:
+    assert names() == set()
+    with transaction.atomic():
+        with pytest.raises(ZeroDivisionError), transaction.atomic():
+            save("rolled back")
+            raise ZeroDivisionError
+        save("kept")
+    assert names() == {"kept"}
+
+
+def test_an_open_transaction_is_not_seen_before_its_end() -> None:
+    assert names() == set()
+    with transaction.atomic():
+        save("a")
+        assert names() == set()
+    assert names() == {"a"}
+
+
+def test_an_edit_compiles_its_own_scenario_alone(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    for number in range(20):
+        save(str(number))
+    before = catalog.index().by_name
+    Step.objects.filter(scenario__name="7").update(answer_text="New.")
+    after = catalog.index().by_name
+    assert {name for name in after if after[name] is not before[name]} == {"7"}
+    with django_assert_num_queries(3):
+        catalog.reload()
+
+
+def test_a_request_asks_the_database_nothing(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    one()
+    with django_assert_num_queries(0):
+        assert names() == {"weather"}
+        assert catalog.problems == ()
+
+
+async def test_the_first_request_may_come_on_an_event_loop() -> None:
+    await Scenario.objects.acreate(name="a")
+    catalog.forget()
+    assert names() == {"a"}
+
+
+def test_disabled_scenarios_are_not_there() -> None:
+    one(enabled=False)
+    assert names() == set()
+
+
+def test_emptied_tables_are_seen() -> None:
+    one()
+    assert names() == {"weather"}
+    call_command("flush", verbosity=0, interactive=False)
+    assert names() == set()
+
+
+def test_an_invalid_row_is_left_out_and_reported(caplog: pytest.LogCaptureFixture) -> None:
+    good = one(name="good")
+    bad = one(name="bad")
+    bad.steps.create(order=2, answer_text="{{ nobody }}", jitter=3.0)
+    assert names() == {"good"}
+    places = {(p.scenario, p.step, p.place) for p in catalog.problems}
+    assert ("bad", 2, "produce.pacing.jitter") in places
+    assert str(catalog.problems[0]) in caplog.text
+    assert good.steps.count() == 1
+    bad.steps.filter(order=2).update(answer_text="Hi.", jitter=None)
+    assert names() == {"good", "bad"}
+    assert catalog.problems == ()
+
+
+def test_a_problem_of_the_whole_scenario_names_no_step() -> None:
+    one(priority=3_000_000_000)
+    (problem,) = catalog.problems
+    assert (problem.scenario, problem.step, problem.place) == ("weather", None, "priority")
+    assert str(problem) == f"weather: priority: {problem.message}"
+
+
+def test_a_problem_reads_as_one_line() -> None:
+    problem = RowProblem("weather", 2, "produce.text", "expected a string")
+    assert str(problem) == "weather: step 2: produce.text: expected a string"
+
+
+def test_a_row_that_cannot_be_compiled_does_not_take_others_with_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    compile_scenario = snapshot_module.compile_scenario
+
+    def fail(document: Any, **keys: Any) -> Any:
+        if document.name == "bad":
+            raise RuntimeError("our own mistake")
+        return compile_scenario(document, **keys)
+
+    monkeypatch.setattr(snapshot_module, "compile_scenario", fail)
+    one(name="good")
+    one(name="bad")
+    assert names() == {"good"}
+    (problem,) = catalog.problems
+    assert problem.message == "cannot be compiled: our own mistake"
+    assert "our own mistake" in caplog.text
+
+
+def test_a_database_that_fails_leaves_the_last_good_snapshot(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    one()
+    index = catalog.index()
+
+    def fail(known: object) -> None:
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(catalog_module, "take_snapshot", fail)
+    save("later")
+    assert catalog.index() is index
+    assert "catalog: could not be read" in caplog.text
+    with pytest.raises(OperationalError):
+        Catalog().reload()
+
+
+def test_a_change_in_the_middle_of_reading_is_read_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    one()
+    number = snapshot_module.catalog_number
+    reads = iter(range(100))
+
+    def moving() -> int | None:
+        if next(reads) == 1:
+            save("in between")
+        return number()
+
+    monkeypatch.setattr(snapshot_module, "catalog_number", moving)
+    snapshot = snapshot_module.take_snapshot({})
+    assert set(snapshot.index.by_name) == {"weather", "in between"}
+    assert snapshot.number == number()
+
+
+def session_document(name: str, **fields: Any) -> dict[str, Json]:
+    return {"name": name, "steps": [{"produce": {"text": "Mine."}}], **fields}
+
+
+def test_a_session_s_scenarios_hide_the_common_ones_of_their_names(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    for name in "ab":
+        save(name)
+    names()
+    own = {"b": session_document("b"), "c": session_document("c")}
+    with django_assert_num_queries(0):
+        index = catalog.index_for(own, 1)
+    assert set(index.by_name) == {"a", "b", "c"}
+    assert index.by_name["a"] is catalog.index().by_name["a"]
+    assert index.by_name["b"] is not catalog.index().by_name["b"]
+
+
+def test_a_session_s_index_is_made_once_and_follows_the_catalog() -> None:
+    save("a")
+    own = {"c": session_document("c")}
+    index = catalog.index_for(own, 1)
+    assert catalog.index_for(own, 1) is index
+    assert set(catalog.index_for({"d": session_document("d")}, 2).by_name) == {"a", "d"}
+    save("b")
+    assert set(catalog.index_for(own, 1).by_name) == {"a", "b", "c"}
+
+
+def test_a_session_without_scenarios_has_the_common_index() -> None:
+    save("a")
+    assert catalog.index_for({}, 5) is catalog.index()
+
+
+def test_a_disabled_scenario_of_a_session_hides_the_common_one() -> None:
+    save("a")
+    index = catalog.index_for({"a": session_document("a", enabled=False)}, 1)
+    assert index.by_name["a"].steps == ()
+
+
+def test_sessions_that_are_long_gone_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog_module, "_SESSIONS", 2)
+    fresh = Catalog()
+    for version in range(5):
+        fresh.index_for({"c": session_document("c")}, version)
+    assert sorted(fresh._sessions) == [3, 4]
+
+
+def test_a_test_case_sees_its_own_rows_and_leaves_none_behind() -> None:
+    save("before")
+    index = catalog.index()
+    Scenario.objects.filter(name="before").update(enabled=False)
+    empty = catalog.index()
+    assert empty is not index
+    assert cases.run(cases.CatalogCase) == 5
+    assert catalog.index() is empty
+
+
+def test_a_test_case_that_reads_first_does_not_wait_for_itself() -> None:
+    save("before")
+    catalog.forget()
+    assert cases.run(cases.UnchangedCase) == 1
+    assert names() == {"before"}
+
+
+def test_a_database_in_memory_is_not_polled() -> None:
+    catalog.start()
+    assert catalog._poller is None
+    catalog.stop()
+
+
+def test_no_row_of_the_catalog_can_be_changed_past_it() -> None:
+    """Every manager announces its bulk methods, and nobody goes round the managers."""
+    for model in (Scenario, Step):
+        for manager in model._meta.managers:
+            assert isinstance(manager.get_queryset(), CatalogQuerySet), manager
+    for package in ("mockllm_site", "scenarios_app", "chat_app", "traces_app"):
+        for module in (ROOT / package).rglob("*.py"):
+            if module != ROOT / "scenarios_app" / "models" / "changes.py":
+                used = {
+                    n.attr
+                    for n in ast.walk(ast.parse(module.read_text()))
+                    if isinstance(n, ast.Attribute)
+                }
+                assert not used & {"_base_manager", "_raw_delete", "_insert", "_update"} - (
+                    {"_insert"} if module.name == "journal.py" else set()
+                ), module
+
+
+def test_every_bulk_method_that_django_has_is_known() -> None:
+    """A new one that sends no signals would have to be announced as well."""
+    changing = {name for name in dir(CatalogQuerySet) if name.startswith(("bulk", "update"))}
+    assert changing == {"bulk_create", "bulk_update", "update", "update_or_create"}

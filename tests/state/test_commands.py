@@ -1,0 +1,166 @@
+"""load_scenarios, export_scenarios and check_scenarios, as a person or CI meets them."""
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from scenarios_app.engine.document import dump
+from scenarios_app.engine.files import read_files
+from scenarios_app.loading import load
+from scenarios_app.models import Scenario, Step
+from scenarios_app.rows import document_of
+
+pytestmark = pytest.mark.django_db
+
+
+def saying(name: str, text: str = "Hi.") -> dict[str, Any]:
+    return {"name": name, "steps": [{"produce": {"text": text}}]}
+
+
+def written(folder: Path, name: str, *documents: dict[str, Any]) -> str:
+    path = folder / name
+    path.write_text(json.dumps({"scenarios": documents}))
+    return str(path)
+
+
+def said(*command: str) -> str:
+    """What a command prints."""
+    output = StringIO()
+    call_command(*command, stdout=output, stderr=output)
+    return output.getvalue()
+
+
+def failed(*command: str) -> str:
+    """What a command that fails prints, and the error that ends it."""
+    output = StringIO()
+    with pytest.raises(CommandError) as raised:
+        call_command(*command, stdout=output, stderr=output)
+    assert raised.value.returncode == 1
+    return output.getvalue() + str(raised.value)
+
+
+def names() -> list[str]:
+    return list(Scenario.objects.order_by("name").values_list("name", flat=True))
+
+
+def test_files_and_directories_are_loaded(tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    written(tmp_path / "more", "b.json", saying("b"))
+    one = written(tmp_path, "a.json", saying("a"))
+    assert said("load_scenarios", one, str(tmp_path / "more")) == "a: new\nb: new\n"
+    assert said("load_scenarios", one) == "a: replaced\n"
+    assert names() == ["a", "b"]
+
+
+def test_a_dry_run_loads_nothing(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.json", saying("a"))
+    assert said("load_scenarios", path, "--dry-run") == "a: 1 steps, not loaded\n"
+    assert names() == []
+
+
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+def test_every_error_names_its_file_and_place_and_nothing_is_loaded(
+    tmp_path: Path, dry: list[str]
+) -> None:
+    good = written(tmp_path, "good.json", saying("good"))
+    bad = written(
+        tmp_path, "bad.json", saying("bad", "{{ nobody }}"), {"name": "worse", "step": []}
+    )
+    (tmp_path / "broken.json").write_text("{")
+    lines = failed("load_scenarios", good, bad, str(tmp_path / "broken.json"), *dry).splitlines()
+    assert any(line.startswith(f"{bad}: scenarios[1].step: unknown key") for line in lines)
+    assert any(line.startswith(f"{tmp_path}/broken.json: not valid JSON") for line in lines)
+    assert names() == []
+
+
+def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    assert str(tmp_path / "none.json") in failed("load_scenarios", str(tmp_path / "none.json"))
+
+
+def test_what_is_exported_loads_to_the_same(tmp_path: Path) -> None:
+    load(read_files([written(tmp_path, "a.json", saying("a"), saying("b", "été"))]))
+    before = [dump(document_of(row)) for row in Scenario.objects.all()]
+    target = tmp_path / "exported.json"
+    assert said("export_scenarios", "--output", str(target)) == f"{target}: scenarios written: 2\n"
+    assert "été" in target.read_text(encoding="utf-8")
+    Scenario.objects.all().delete()
+    said("load_scenarios", str(target))
+    assert [dump(document_of(row)) for row in Scenario.objects.all()] == before
+
+
+def test_one_scenario_is_exported_as_it_is(tmp_path: Path) -> None:
+    load(read_files([written(tmp_path, "a.json", saying("a"), saying("b"))]))
+    assert json.loads(said("export_scenarios", "b")) == saying("b")
+    assert json.loads(said("export_scenarios", "b", "a")) == {
+        "scenarios": [saying("b"), saying("a")]
+    }
+
+
+def test_an_unknown_name_is_an_error() -> None:
+    assert failed("export_scenarios", "nobody") == "nobody: there is no scenario of this name"
+
+
+def test_a_broken_row_is_not_exported_and_hinders_no_other(tmp_path: Path) -> None:
+    load(read_files([written(tmp_path, "a.json", saying("a"), saying("b"))]))
+    Step.objects.filter(scenario__name="a").update(jitter=5.0)
+    assert failed("export_scenarios").startswith("a: steps[0].produce.pacing.jitter: ")
+    assert json.loads(said("export_scenarios", "b")) == saying("b")
+
+
+def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    assert "cannot be written" in failed("export_scenarios", "--output", str(tmp_path))
+
+
+def test_a_fixture_updates_its_rows_in_place(tmp_path: Path) -> None:
+    documents = read_files([written(tmp_path, "a.json", saying("a"), saying("b", "x"))])
+    load(documents)
+    target = tmp_path / "rows.json"
+    said("export_scenarios", "--format", "fixture", "--output", str(target))
+    rows = list(Step.objects.values_list("pk", "scenario_id"))
+    Step.objects.update(answer_text="edited", counter="edited")
+    call_command("loaddata", str(target), verbosity=0)
+    assert list(Step.objects.values_list("pk", "scenario_id")) == rows
+    assert [dump(document_of(row)) for row in Scenario.objects.order_by("name")] == [
+        dump(document) for document in documents
+    ]
+
+
+def test_documents_become_a_fixture_without_the_database(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.json", saying("a"))
+    rows = json.loads(said("export_scenarios", "--from", path, "--format", "fixture"))
+    assert rows == [
+        {"model": "scenarios_app.scenario", "fields": {"name": "a"}},
+        {
+            "model": "scenarios_app.step",
+            "fields": {"scenario": ["a"], "order": 1, "answer_text": "Hi."},
+        },
+    ]
+
+
+def test_files_without_problems_pass_the_check(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.json", saying("a"), saying("b"))
+    assert said("check_scenarios", path) == "no problems; scenarios: 2, steps: 2\n"
+
+
+def test_each_problem_of_files_is_a_line(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.json", saying("a", "{{ x }}"), saying("b", "{{ y }}"))
+    *problems, summary = failed("check_scenarios", path).splitlines()
+    assert [problem.rpartition(": ")[0] for problem in problems] == [
+        f"{path}: scenarios[0].steps[0].produce.text",
+        f"{path}: scenarios[1].steps[0].produce.text",
+    ]
+    assert summary == "problems found: 2"
+
+
+def test_the_database_is_checked_with_its_disabled_scenarios(tmp_path: Path) -> None:
+    load(read_files([written(tmp_path, "a.json", saying("a"), saying("b"))]))
+    assert said("check_scenarios") == "no problems; scenarios: 2, steps: 2\n"
+    Scenario.objects.filter(name="b").update(enabled=False)
+    Step.objects.filter(scenario__name="b").update(answer_text="{{ x }}")
+    problem, summary = failed("check_scenarios").splitlines()
+    assert problem.startswith("b: step 1: produce.text: ")
+    assert summary == "problems found: 1"

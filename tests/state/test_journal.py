@@ -1,0 +1,285 @@
+"""The journal: what is recorded can be read after a flush, bounded, without secrets."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.core import serializers
+from django.db import OperationalError, connection
+from pytest_django import Settings
+
+from scenarios_app import journal as journal_module
+from scenarios_app.journal import Journal
+from scenarios_app.models import ServedRequest
+from tests.state import cases
+from tests.state.entries import entry, paths
+from tests.state.outside import run
+
+CANARY = "canary-1f2e3d4c5b6a"
+
+
+def written(journal: Journal, **fields: Any) -> ServedRequest:
+    journal.record(entry(**fields))
+    assert journal.flush()
+    return ServedRequest.objects.get()
+
+
+def test_a_flush_makes_readable_what_was_recorded_before_it(journal: Journal) -> None:
+    for number in range(800):
+        journal.record(entry(path=f"/{number}"))
+    assert journal.flush()
+    assert paths() == [f"/{number}" for number in range(800)]
+
+
+def test_threads_record_without_losing_any(journal: Journal) -> None:
+    def many(name: int) -> None:
+        for number in range(50):
+            journal.record(entry(path=f"/{name}/{number}"))
+
+    threads = [Thread(target=many, args=(name,)) for name in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    journal.flush()
+    assert sorted(paths()) == sorted(f"/{name}/{n}" for name in range(4) for n in range(50))
+
+
+def test_a_row_holds_all_that_was_recorded(journal: Journal) -> None:
+    uid = str(uuid4())
+    near: list[Any] = [{"scenario": "a", "step": "1", "mismatches": [{"field": "model"}]}]
+    row = written(
+        journal,
+        uid=uid,
+        provider="openai",
+        query={"alt": "sse"},
+        model="gpt-4o",
+        streamed=True,
+        scenario="weather",
+        step="call the tool",
+        step_key="k1",
+        way="match",
+        matched=True,
+        attempt=2,
+        fault="stall",
+        violations=("no tool",),
+        near_misses=near,
+        timings={"first_ms": 3.0},
+        request_headers={"accept": "*/*"},
+        request_body='{"a": "é"}'.encode(),
+        response_headers=(("content-type", "text/event-stream"),),
+        response_body=(b"data: 1\n\n", b"data: 2\n\n"),
+    )
+    assert str(row.uid) == uid
+    assert row.at == datetime.fromtimestamp(1_800_000_000.25, UTC)
+    assert (row.session, row.method, row.path) == ("default", "POST", "/v1/chat/completions")
+    assert (row.provider, row.query, row.model) == ("openai", {"alt": "sse"}, "gpt-4o")
+    assert (row.scenario, row.step, row.step_key) == ("weather", "call the tool", "k1")
+    assert (row.way, row.matched, row.fallback, row.attempt) == ("match", True, False, 2)
+    assert (row.outcome, row.fault, row.status, row.streamed) == ("complete", "stall", 200, True)
+    assert (row.violations, row.near_misses) == (["no tool"], near)
+    assert (row.duration_ms, row.timings) == (1.5, {"first_ms": 3.0})
+    assert (row.request_headers, row.request_body) == ({"accept": "*/*"}, '{"a": "é"}')
+    assert (row.request_bytes, row.request_cut) == (11, False)
+    assert row.response_headers == {"content-type": "text/event-stream"}
+    assert row.response_body == "data: 1\n\ndata: 2\n\n"
+    assert (row.response_bytes, row.response_cut) == (18, False)
+
+
+def test_the_ring_keeps_the_newest_rows(journal: Journal, settings: Settings) -> None:
+    settings.MOCKLLM_JOURNAL_ROWS = 5
+    for number in range(12):
+        journal.record(entry(path=f"/{number}"))
+    journal.flush()
+    assert paths() == [f"/{number}" for number in range(7, 12)]
+
+
+def test_bodies_are_cut_between_characters_and_say_so(journal: Journal, settings: Settings) -> None:
+    settings.MOCKLLM_JOURNAL_BODY_BYTES = 4
+    row = written(journal, request_body="aéée".encode(), response_body=(b"abc", b"def", b"ghi"))
+    assert (row.request_body, row.request_bytes, row.request_cut) == ("aé", 6, True)
+    assert (row.response_body, row.response_bytes, row.response_cut) == ("abcd", 9, True)
+
+
+def test_a_body_as_long_as_the_limit_is_whole(journal: Journal, settings: Settings) -> None:
+    settings.MOCKLLM_JOURNAL_BODY_BYTES = 4
+    row = written(journal, request_body=b"abcd")
+    assert (row.request_body, row.request_cut) == ("abcd", False)
+
+
+def test_bytes_that_are_no_text_are_shown(journal: Journal) -> None:
+    row = written(journal, request_body=b"\xff\x00\xc3", path="/a\0b")
+    assert (row.request_body, row.path) == ("\\xff\\x00\\xc3", "/a\\x00b")
+
+
+def test_no_secret_reaches_the_database(journal: Journal) -> None:
+    body = f'{{"headers": {{"x-api-key": "{CANARY}"}}, "said": "my key is {CANARY}"}}'.encode()
+    mismatch = {"field": "headers.authorization", "expected": "a", "actual": "Bearer short"}
+    row = written(
+        journal,
+        session=CANARY,
+        query={"key": CANARY, "q": CANARY},
+        path=f"/v1/{CANARY}",
+        model=CANARY,
+        violations=(f"got {CANARY}",),
+        near_misses=[{"mismatches": [mismatch, {"field": "model", "actual": CANARY}]}],
+        request_headers={"authorization": f"Bearer {CANARY}", "x-copy": CANARY},
+        request_body=body,
+        response_headers=(("x-echo", CANARY), ("set-cookie", f"a={CANARY}")),
+        response_body=(body[:40], body[40:]),
+    )
+    kept = serializers.serialize("json", [row])
+    assert CANARY not in kept
+    assert "Bearer short" not in kept
+    assert row.request_headers["authorization"] == "Bearer ***5b6a"
+
+
+def test_what_finds_no_room_is_counted_and_dropped(journal: Journal) -> None:
+    small = Journal(waiting_bytes=3 * journal_module.ENTRY_BYTES)
+    small.start = lambda: None  # type: ignore[method-assign]
+    for number in range(5):
+        small.record(entry(path=f"/{number}"))
+    del small.start
+    assert small.dropped == 2
+    small.stop()
+    assert paths() == ["/0", "/1", "/2"]
+    small.record(entry(path="/room again"))
+    small.stop()
+    assert (small.dropped, paths()[-1]) == (2, "/room again")
+
+
+def failing(
+    monkeypatch: pytest.MonkeyPatch,
+    journal: Journal,
+    failure: Callable[[int, int], Exception | None],
+) -> None:
+    """Let the n-th write of so many rows fail as `failure` says."""
+    insert, calls = journal._insert, iter(range(1_000))
+
+    def fail(rows: list[ServedRequest]) -> None:
+        if error := failure(next(calls), len(rows)):
+            raise error
+        insert(rows)
+
+    monkeypatch.setattr(journal, "_insert", fail)
+    monkeypatch.setattr(journal_module, "RETRY_SECONDS", (0.0, 0.0, 0.0))
+
+
+def test_a_database_that_fails_for_a_while_loses_nothing(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked = OperationalError("database is locked")
+    failing(monkeypatch, journal, lambda call, rows: locked if call < 3 else None)
+    journal.record(entry())
+    assert journal.flush()
+    assert (len(paths()), journal.failed) == (1, 0)
+
+
+def test_a_database_that_keeps_failing_costs_its_rows_and_no_later_ones(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    gone = OperationalError("gone")
+    failing(monkeypatch, journal, lambda call, rows: gone if call < 4 else None)
+    journal.record(entry(path="/lost"))
+    assert journal.flush()
+    journal.record(entry(path="/kept"))
+    assert journal.flush()
+    assert (paths(), journal.failed) == (["/kept"], 1)
+    assert "journal: 1 of its rows could not be written" in caplog.text
+
+
+def test_an_error_that_time_does_not_heal_is_not_tried_again(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing(monkeypatch, journal, lambda call, rows: RuntimeError() if call < 1 else None)
+    journal.record(entry(path="/lost"))
+    journal.flush()
+    journal.record(entry(path="/kept"))
+    journal.flush()
+    assert (paths(), journal.failed) == (["/kept"], 1)
+
+
+def test_a_row_that_is_refused_takes_no_other_with_it(journal: Journal) -> None:
+    uid = str(uuid4())
+    for number, given in enumerate([uid, uid, "not a UUID", str(uuid4())]):
+        journal.record(entry(uid=given, path=f"/{number}"))
+    journal.flush()
+    assert (paths(), journal.failed) == (["/0", "/3"], 2)
+
+
+def test_stopping_writes_what_is_left_and_recording_starts_again(journal: Journal) -> None:
+    journal.record(entry(path="/before"))
+    thread = journal._thread
+    assert journal.stop()
+    assert thread is not None
+    assert not thread.is_alive()
+    assert paths() == ["/before"]
+    journal.record(entry(path="/after"))
+    journal.flush()
+    assert paths() == ["/before", "/after"]
+
+
+def test_flushing_and_stopping_a_journal_that_never_began_is_nothing() -> None:
+    journal = Journal()
+    assert journal.flush()
+    assert journal.stop()
+
+
+def test_a_flush_gives_up_on_a_database_that_hangs(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    hanging = Event()
+    monkeypatch.setattr(journal, "_insert", lambda rows: hanging.wait(10))
+    journal.record(entry())
+    assert not journal.flush(timeout=0.01)
+    assert "not written after 0.01 seconds" in caplog.text
+    hanging.set()
+
+
+def test_an_idle_journal_holds_no_connection(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = Event()
+
+    class Watched:
+        def close(self) -> None:
+            connection.close()
+            closed.set()
+
+    monkeypatch.setattr(journal_module, "connection", Watched())
+    monkeypatch.setattr(journal_module, "IDLE_SECONDS", 0.01)
+    journal.record(entry())
+    journal.flush()
+    assert closed.wait(10)
+
+
+def test_rows_of_a_test_case_end_with_it(journal: Journal) -> None:
+    cases.JournalCase.journal = journal
+    assert cases.run(cases.JournalCase) == 2
+    journal.flush()
+    assert paths() == []
+    journal.record(entry(path="/later"))
+    journal.flush()
+    assert (paths(), journal.failed) == (["/later"], 0)
+
+
+RECORDS = """
+call_command("migrate", verbosity=0)
+from tests.state.entries import entry
+from scenarios_app.journal import journal
+for number in range(450):
+    journal.record(entry(path=f"/{number}"))
+"""
+COUNTS = """
+from scenarios_app.models import ServedRequest
+print(ServedRequest.objects.count())
+"""
+
+
+def test_the_end_of_the_process_writes_what_is_left(shared_database: str, tmp_path: Path) -> None:
+    run(shared_database, RECORDS, folder=tmp_path)
+    assert run(shared_database, COUNTS, folder=tmp_path) == "450\n"

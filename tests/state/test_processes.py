@@ -1,0 +1,119 @@
+"""What another process does to a database that processes share: a file, or PostgreSQL."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.state.outside import run, running
+
+SERVES = """
+call_command("migrate", verbosity=0)
+from scenarios_app.catalog import catalog
+catalog.start()
+print("ready", sorted(catalog.index().by_name), flush=True)
+for line in sys.stdin:
+    names, ends = line.split(), time.monotonic() + 1
+    while sorted(catalog.index().by_name) != names and time.monotonic() < ends:
+        time.sleep(0.01)
+    print(sorted(catalog.index().by_name), flush=True)
+catalog.stop()
+print("stopped", flush=True)
+"""
+LOADS = "call_command('loaddata', {path!r}, verbosity=0)"
+DISABLES = """
+from scenarios_app.models import Scenario
+Scenario.objects.filter(name="first").update(enabled=False)
+"""
+FLUSHES = "call_command('flush', interactive=False, verbosity=0)"
+
+
+def fixture(folder: Path, *names: str) -> str:
+    rows = [
+        row
+        for name in names
+        for row in (
+            {"model": "scenarios_app.scenario", "fields": {"name": name}},
+            {
+                "model": "scenarios_app.step",
+                "fields": {"scenario": [name], "order": 1, "answer_text": "Hi."},
+            },
+        )
+    ]
+    path = folder / "rows.json"
+    path.write_text(json.dumps(rows))
+    return str(path)
+
+
+def test_changes_of_another_process_are_seen_within_a_second(
+    shared_database: str, tmp_path: Path
+) -> None:
+    with running(shared_database, SERVES, folder=tmp_path) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        assert server.stdout.readline() == "ready []\n"
+        for script, names in (
+            (LOADS.format(path=fixture(tmp_path, "first", "second")), ["first", "second"]),
+            (DISABLES, ["second"]),
+            (FLUSHES, []),
+        ):
+            run(shared_database, script, folder=tmp_path)
+            server.stdin.write(" ".join(names) + "\n")
+            server.stdin.flush()
+            assert server.stdout.readline() == f"{names}\n"
+        server.stdin.close()
+        assert server.stdout.readline() == "stopped\n"
+        assert server.wait(10) == 0
+
+
+EDITS = """
+call_command("migrate", verbosity=0)
+from threading import Thread
+from django.db import connection
+from scenarios_app.catalog import catalog
+from scenarios_app.models import Scenario, Step
+
+catalog.start()
+scenario = Scenario.objects.create(name="a")
+
+def edit(name):
+    for number in range(20):
+        Step.objects.create(scenario=scenario, name=f"{name} {number}", answer_text="Hi.")
+    connection.close()
+
+threads = [Thread(target=edit, args=(name,)) for name in "bcd"]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(catalog.index().by_name["a"].steps))
+catalog.stop()
+"""
+
+
+def test_edits_of_several_threads_are_all_seen(shared_database: str, tmp_path: Path) -> None:
+    assert run(shared_database, EDITS, folder=tmp_path) == "60\n"
+
+
+ROUND_TRIP = """
+call_command("migrate", verbosity=0)
+from hypothesis import given, settings
+from scenarios_app.engine.document import dump
+from scenarios_app.models import Scenario
+from scenarios_app.rows import document_of, save_document
+from tests.state.documents import documents
+
+@settings(max_examples=25, database=None, deadline=None)
+@given(documents)
+def law(drawn):
+    saved = save_document(drawn)
+    assert dump(document_of(Scenario.objects.get(pk=saved.pk))) == dump(drawn)
+
+law()
+print("the same")
+"""
+
+
+@pytest.mark.parametrize("shared_database", ["postgres"], indirect=True)
+def test_postgresql_gives_back_the_document_too(shared_database: str, tmp_path: Path) -> None:
+    assert run(shared_database, ROUND_TRIP, folder=tmp_path) == "the same\n"

@@ -1,0 +1,120 @@
+"""Secrets are masked wherever a request or an answer can hold them."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios_app.redaction import (
+    mask,
+    redact_body,
+    redact_headers,
+    redact_query,
+    redact_text,
+    secrets_of,
+)
+
+SECRET = "sk-ant-1234567890abcdef"
+
+
+@pytest.mark.parametrize(
+    ("secret", "shown"),
+    [
+        (SECRET, "***cdef"),
+        (f"Bearer {SECRET}", "Bearer ***cdef"),
+        (f"basic {SECRET}", "basic ***cdef"),
+        ("123456789012", "***9012"),
+        ("12345678901", "***"),
+        ("", "***"),
+    ],
+)
+def test_the_last_four_characters_of_a_long_secret_stay(secret: str, shown: str) -> None:
+    assert mask(secret) == shown
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "authorization",
+        "Authorization",
+        "proxy-authorization",
+        "x-api-key",
+        "api-key",
+        "x-goog-api-key",
+        "cookie",
+        "set-cookie",
+    ],
+)
+def test_secret_headers_are_masked(name: str) -> None:
+    assert redact_headers([(name, SECRET), ("accept", SECRET)]) == {
+        name: "***cdef",
+        "accept": SECRET,
+    }
+
+
+def test_a_repeated_header_keeps_all_its_values() -> None:
+    headers = [("set-cookie", SECRET), ("vary", "a"), ("set-cookie", "short"), ("vary", "b")]
+    assert redact_headers(headers) == {"set-cookie": "***cdef, ***", "vary": "a, b"}
+
+
+def test_the_key_of_a_query_is_masked() -> None:
+    assert redact_query({"key": SECRET, "alt": "sse"}) == {"key": "***cdef", "alt": "sse"}
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (f'{{"Authorization": "Bearer {SECRET}"}}', '{"Authorization": "Bearer ***cdef"}'),
+        (
+            f'{{"a": [{{"x_api_key" : "{SECRET}", "b": 1}}]}}',
+            '{"a": [{"x_api_key" : "***cdef", "b": 1}]}',
+        ),
+        (f'{{"cookie": ["a", {{"b": "}}"}}, "{SECRET}"], "c": 2}}', '{"cookie": "***", "c": 2}'),
+        (f'{{"api-key": "{SECRET}', '{"api-key": "***cdef'),
+        (f'{{"api-key": ["{SECRET}', '{"api-key": "***"'),
+        ('{"api-key": null, "token": 5}', '{"api-key": null, "token": 5}'),
+        (r'{"api-key": "a \" b \\"}', '{"api-key": "***"}'),
+        (json.dumps({"x": f'{{"api-key": "{SECRET}"}}'}), r'{"x": "{\"api-key\": \"***cdef\"}"}'),
+        (json.dumps({"x": f'{{"cookie": ["{SECRET}"]}}'}), r'{"x": "{\"cookie\": \"***\"}"}'),
+        (f'{{"notes": "{SECRET}"}}', f'{{"notes": "{SECRET}"}}'),
+        ("authorization: none of this is JSON", "authorization: none of this is JSON"),
+    ],
+)
+def test_values_of_secret_names_in_a_body_are_masked(body: str, shown: str) -> None:
+    assert redact_body(body) == shown
+
+
+json_values = st.recursive(
+    st.none() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["a", "authorization", "X-Api-Key"]), inner, max_size=3)
+    ),
+)
+
+
+@given(json_values, st.integers(0, 200))
+def test_a_cut_body_shows_no_secret_and_a_whole_one_stays_json(value: object, cut: int) -> None:
+    body = json.dumps({"first": value, "authorization": {"deep": [SECRET, value]}, "last": 1})
+    assert SECRET[:-4] not in redact_body(body[:cut])
+    read = json.loads(redact_body(body))
+    assert read["authorization"] == "***"
+    assert read["last"] == 1
+
+
+def test_backslashes_take_linear_time() -> None:
+    body = '{"a": "' + "\\" * 60_000 + '"}'
+    assert redact_body(body) == body
+
+
+def test_a_request_s_secrets_are_found_in_any_other_text() -> None:
+    headers = {"authorization": f"Bearer {SECRET}", "cookie": "sid=abcdefgh12345; b=1", "x": "y"}
+    secrets = secrets_of(headers, {"key": "q-123456789", "alt": "sse-long-value"})
+    assert secrets == (SECRET, "abcdefgh12345", "q-123456789")
+    text = redact_text(f"you sent {SECRET} and abcdefgh12345", secrets)
+    assert text == "you sent ***cdef and ***2345"
+
+
+def test_a_word_too_short_to_tell_is_not_looked_for() -> None:
+    assert secrets_of({"authorization": "Bearer x"}, {}) == ()

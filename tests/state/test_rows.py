@@ -1,0 +1,220 @@
+"""Documents and rows: nothing is lost either way, and what QA thinks in is in a column."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from scenarios_app.columns import column_at, step_object
+from scenarios_app.engine.document import (
+    DocumentError,
+    ScenarioDocument,
+    compile_scenario,
+    dump,
+    load_documents,
+)
+from scenarios_app.models import Scenario, Step
+from scenarios_app.rows import document_of, rows_of, save_document
+from tests.state import documents
+
+CONTRACT: dict[str, Any] = {
+    "name": "call the tool",
+    "match": {
+        "provider": "openai",
+        "path": "/v1/chat/completions",
+        "model": {"regex": "^gpt-4"},
+        "stream": True,
+        "messages": [{"role": "user", "contains": "weather", "ignore_case": True}],
+        "tools": ["get_weather"],
+        "headers": {"x-team": "qa"},
+    },
+    "expect": {"tools": ["get_weather"], "temperature": 0.2, "reasoning": "enabled"},
+    "failures": {
+        "times": 1,
+        "fault": {"kind": "rate_limit", "message": "slow down", "retry_after_ms": 1000},
+    },
+    "produce": {
+        "reasoning": [{"text": "I need the tool.", "signature": "sig-1"}],
+        "text": "Let me look.",
+        "tool_calls": [{"id": "call_1", "name": "get_weather", "arguments": {"city": "Paris"}}],
+        "usage": {"input_tokens": 64, "output_tokens": 32},
+        "pacing": {"words_per_second": 50.0, "jitter": 0.5},
+    },
+    "side_effects": {"counter": "calls", "headers": {"x-extra": "1"}, "echo_headers": ["x-a"]},
+}
+
+
+def document(*steps: dict[str, Any], **fields: Any) -> ScenarioDocument:
+    (loaded,) = load_documents({"name": "weather", **fields, "steps": list(steps)})
+    return loaded
+
+
+def row(step: dict[str, Any]) -> Step:
+    return rows_of(document(step))[1][0]
+
+
+def filled(step: Step) -> dict[str, Any]:
+    """The columns that say something."""
+    plain = Step()
+    return {
+        column.name: value
+        for column in Step._meta.concrete_fields
+        if column.editable and column.name not in ("id", "scenario", "order")
+        if (value := getattr(step, column.name)) != getattr(plain, column.name)
+    }
+
+
+@settings(max_examples=200)
+@given(documents.documents)
+def test_unsaved_rows_give_back_the_document(drawn: ScenarioDocument) -> None:
+    scenario, steps = rows_of(drawn)
+    again = document_of(scenario, steps)
+    assert dump(again) == dump(drawn)
+    assert compile_scenario(again) == compile_scenario(drawn)
+
+
+@pytest.mark.django_db
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(documents.documents)
+def test_the_database_gives_back_the_document(drawn: ScenarioDocument) -> None:
+    saved = save_document(drawn)
+    assert dump(document_of(Scenario.objects.get(pk=saved.pk))) == dump(drawn)
+
+
+@settings(max_examples=200)
+@given(documents.documents)
+def test_a_form_that_changes_nothing_keeps_the_document(drawn: ScenarioDocument) -> None:
+    """Every column's own form field gives back what it was shown."""
+    scenario, steps = rows_of(drawn)
+    for saved in (scenario, *steps):
+        for column in saved._meta.concrete_fields:
+            if column.editable and (field := column.formfield()) and column.name != "scenario":
+                shown = field.prepare_value(getattr(saved, column.name))
+                cleaned = field.clean(_posted(shown))
+                setattr(saved, column.name, column.clean(cleaned, None) if cleaned else cleaned)
+    assert dump(document_of(scenario, steps)) == dump(drawn)
+
+
+def _posted(shown: Any) -> Any:
+    """A browser sends text, with the line ends of a form."""
+    return shown.replace("\n", "\r\n") if isinstance(shown, str) else shown
+
+
+def test_each_thing_that_qa_thinks_in_has_its_column() -> None:
+    assert filled(row(CONTRACT)) == {
+        "name": "call the tool",
+        "match_provider": "openai",
+        "match_path": "/v1/chat/completions",
+        "match_model": "^gpt-4",
+        "match_model_mode": "regex",
+        "match_stream": True,
+        "match_user": "weather",
+        "match_user_ignore_case": True,
+        "match_tools": ["get_weather"],
+        "match_extra": {"headers": {"x-team": "qa"}},
+        "expect_tools": ["get_weather"],
+        "expect_temperature": 0.2,
+        "expect_reasoning": "enabled",
+        "failures_times": 1,
+        "failures_kind": "rate_limit",
+        "failures_message": "slow down",
+        "failures_retry_after_ms": 1000,
+        "answer_text": "Let me look.",
+        "answer_tool_calls": CONTRACT["produce"]["tool_calls"],
+        "answer_input_tokens": 64,
+        "answer_output_tokens": 32,
+        "answer_extra": {"reasoning": CONTRACT["produce"]["reasoning"]},
+        "words_per_second": 50.0,
+        "jitter": 0.5,
+        "counter": "calls",
+        "response_headers": {"x-extra": "1"},
+        "echo_headers": ["x-a"],
+    }
+
+
+def test_system_prompt_tool_result_and_tool_name_have_columns() -> None:
+    match = {
+        "messages": [
+            {"role": "system", "startswith": "You are"},
+            {"role": "tool", "contains": "sunny"},
+            {"role": "assistant", "contains": "more"},
+        ],
+        "tool_results": [{"name": "get_weather"}],
+    }
+    columns = filled(row({"match": match, "produce": {"text": "Sunny."}}))
+    assert columns == {
+        "match_system": "You are",
+        "match_system_mode": "startswith",
+        "match_tool_result": "sunny",
+        "match_tool_result_name": "get_weather",
+        "match_extra": {"messages": [{"role": "assistant", "contains": "more"}]},
+        "answer_text": "Sunny.",
+    }
+
+
+@pytest.mark.parametrize(
+    ("produce", "columns"),
+    [
+        ({"text": ""}, {"answer_extra": {"text": ""}}),
+        ({"text": "a\0b"}, {"answer_extra": {"text": "a\0b"}}),
+        ({"reasoning": "Hm."}, {"answer_extra": {}, "answer_reasoning": "Hm."}),
+        ({"raw": {"status": 418}}, {"answer_extra": {"raw": {"status": 418}}}),
+        (
+            {"fault": {"kind": "http", "status": 418, "code": "teapot"}},
+            {"fault_kind": "http", "fault_status": 418, "fault_extra": {"code": "teapot"}},
+        ),
+    ],
+)
+def test_what_a_column_cannot_hold_stays_in_the_extra_one(
+    produce: dict[str, Any], columns: dict[str, Any]
+) -> None:
+    found = filled(row({"produce": produce}))
+    assert found == {column: value for column, value in columns.items() if value}
+
+
+def test_a_column_wins_over_its_key_in_the_extra_one() -> None:
+    step = Step(answer_text="seen", answer_extra={"text": "hidden", "usage": {"cached_tokens": 1}})
+    step.answer_input_tokens = 2
+    assert step_object(step)["produce"] == {
+        "text": "seen",
+        "usage": {"cached_tokens": 1, "input_tokens": 2},
+    }
+
+
+def test_extra_columns_must_hold_objects() -> None:
+    with pytest.raises(DocumentError, match=r"match_extra: expected an object"):
+        document_of(Scenario(name="a"), [Step(match_extra=["wrong"])])
+    with pytest.raises(DocumentError, match=r"match_extra: expected a list as 'messages'"):
+        document_of(Scenario(name="a"), [Step(match_user="hi", match_extra={"messages": {}})])
+
+
+def test_rows_of_an_invalid_document_name_the_place() -> None:
+    with pytest.raises(DocumentError) as raised:
+        document_of(Scenario(name="a"), [Step(answer_text="{{ nobody }}", jitter=2.0)])
+    assert raised.value.place.startswith("steps[0].produce")
+
+
+@pytest.mark.parametrize(
+    ("place", "column"),
+    [
+        ("produce.text", "answer_text"),
+        ("produce.pacing.jitter", "jitter"),
+        ("produce.tool_calls[0].arguments", "answer_tool_calls"),
+        ("produce.reasoning[0].text", "answer_extra"),
+        ("produce", "answer_extra"),
+        ("match.model", "match_model"),
+        ("match.model[0].regex", "match_model"),
+        ("match.messages[0].contains", "match_user"),
+        ("match.messages[1]", "match_extra"),
+        ("match.tool_results[0].name", "match_extra"),
+        ("match.headers.x-team", "match_extra"),
+        ("failures.fault.status", "failures_extra"),
+        ("failures.fault.kind", "failures_kind"),
+        ("failures.times", "failures_times"),
+        ("expect.top_p", "extra"),
+        ("side_effects.assert", "extra"),
+        ("turn", "extra"),
+    ],
+)
+def test_a_place_leads_to_the_column_where_it_is_edited(place: str, column: str) -> None:
+    assert column_at(place, row(CONTRACT)) == column
