@@ -1,4 +1,6 @@
-"""The ASGI application that any server can run."""
+"""The ASGI application that any server can run: who answers what."""
+
+from typing import cast
 
 from mockllm_site import env
 
@@ -6,4 +8,30 @@ env.configure()
 
 from django.core.asgi import get_asgi_application  # noqa: E402  (needs the settings)
 
-application = get_asgi_application()
+django = get_asgi_application()
+
+# Only now: these import models.
+from mockllm_site.lifespan import ensure_started, lifespan  # noqa: E402
+from mockllm_site.limits import with_body_limit  # noqa: E402
+from mockllm_site.sockets import sockets  # noqa: E402
+from scenarios_app.serving.asgi import ProviderDoor  # noqa: E402
+from scenarios_app.serving.calls import path_of  # noqa: E402
+from scenarios_app.serving.connection import App, Receive, Scope, Send, with_close  # noqa: E402
+from scenarios_app.wire.registry import owns  # noqa: E402
+
+providers = ProviderDoor()
+pages = with_close(with_body_limit(cast(App, django)))
+
+
+async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    """Providers' paths never reach Django, whose own errors are not a provider's."""
+    match scope["type"]:
+        case "http":
+            await ensure_started()
+            app = providers if owns(path_of(scope)) else pages
+            await app(scope, receive, send)
+        case "websocket":
+            await ensure_started()
+            await sockets(scope, receive, send)
+        case "lifespan":
+            await lifespan(scope, receive, send)

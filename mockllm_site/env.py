@@ -121,6 +121,11 @@ def whole(name: str, default: int, *, least: int = 1) -> int:
     return result
 
 
+def optional_whole(name: str) -> int | None:
+    """A whole number from 1 up, or nothing."""
+    return whole(name, 1) if text(name) else None
+
+
 def number(name: str, default: float) -> float:
     """A number from 0 up."""
     value = text(name, str(default))

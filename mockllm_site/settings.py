@@ -4,7 +4,7 @@ import secrets
 import sys
 from pathlib import Path
 
-from mockllm_site import __version__, env, paths
+from mockllm_site import __version__, env, look, paths
 
 # Test mode is the module `settings_test`; whoever loads this one by name gets dev.
 MOCKLLM_ENV = "prod" if env.mode(env.variables()) == "prod" else "dev"
@@ -27,7 +27,9 @@ MOCKLLM_SCENARIOS = env.paths("MOCKLLM_SCENARIOS")
 MOCKLLM_CONTROL_TOKEN = env.text("MOCKLLM_CONTROL_TOKEN")
 MOCKLLM_ADMIN_PASSWORD = env.text("MOCKLLM_ADMIN_PASSWORD")
 MOCKLLM_REQUIRE_AUTH = env.flag("MOCKLLM_REQUIRE_AUTH", default=True)
+MOCKLLM_INBAND = env.flag("MOCKLLM_INBAND", default=True)
 MOCKLLM_WORDS_PER_SECOND = env.number("MOCKLLM_WORDS_PER_SECOND", 50)
+MOCKLLM_CANCEL_AFTER_CHUNKS = env.optional_whole("MOCKLLM_CANCEL_AFTER_CHUNKS")
 MOCKLLM_MODELS = env.names("MOCKLLM_MODELS")
 MOCKLLM_CORS_ORIGINS = env.origins("MOCKLLM_CORS_ORIGINS", "" if PROD else "*")
 MOCKLLM_DRAIN_SECONDS = env.number("MOCKLLM_DRAIN_SECONDS", 10)
@@ -69,6 +71,7 @@ INSTALLED_APPS = [
     "django_filters",
     "channels",
     "simple_history",
+    "mockllm_site",
     "scenarios_app",
     "chat_app",
     "traces_app",
@@ -79,7 +82,8 @@ if "runserver" in sys.argv:
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "mockllm_site.csp.content_security_policy",
+    "mockllm_site.static_files.StaticFilesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -94,6 +98,8 @@ ASGI_APPLICATION = "mockllm_site.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
+        # Before those of the apps: some replace pieces of the admin's theme.
+        "DIRS": [paths.PACKAGE / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -110,6 +116,7 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True
 
+UNFOLD = look.UNFOLD
 LOGIN_URL = "/admin/login/"
 LOGIN_REDIRECT_URL = "/admin/"
 AUTH_PASSWORD_VALIDATORS = [

@@ -1,0 +1,74 @@
+"""The start and the end of a process that serves."""
+
+import logging
+import signal
+from collections.abc import Callable
+from types import FrameType
+from typing import TypeAlias
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+
+from mockllm_site import database
+from scenarios_app.serving.connection import Receive, Scope, Send
+from scenarios_app.serving.services import services
+
+log = logging.getLogger(__name__)
+
+Handler: TypeAlias = Callable[[int, FrameType | None], object]
+
+
+async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
+    """Start before the first request and end after the last, as the ASGI server says."""
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            try:
+                await start()
+            except Exception as error:
+                failed = f"{type(error).__name__}: {error}"
+                await send({"type": "lifespan.startup.failed", "message": failed})
+                return
+            _drain_on_signals()
+            await send({"type": "lifespan.startup.complete"})
+        elif message["type"] == "lifespan.shutdown":
+            await sync_to_async(services().stop)()
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+
+
+async def ensure_started() -> None:
+    """Start with the first request, under a server that knows no lifespan."""
+    if not services().started:
+        try:
+            await start()
+        except Exception:
+            # Whoever asks gets an error in the shape that belongs to the path.
+            log.exception("the services could not be started")
+
+
+async def start() -> None:
+    """Start the services, on a database that is ready for them."""
+    await sync_to_async(database.prepare_in_memory)()
+    await services().start()
+
+
+def _drain_on_signals() -> None:
+    """Let running answers know by when they must end, before the server hears of the signal: it
+    has set its own handlers by now, and cuts what is not through at the end of its grace."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        theirs = signal.getsignal(number)
+        if callable(theirs):
+            try:
+                signal.signal(number, _draining_before(theirs))
+            except ValueError:
+                # A server in a thread of its own gets no signals.
+                return
+
+
+def _draining_before(theirs: Handler) -> Handler:
+    def handle(number: int, frame: FrameType | None) -> None:
+        services().drain(settings.MOCKLLM_DRAIN_SECONDS)
+        theirs(number, frame)
+
+    return handle

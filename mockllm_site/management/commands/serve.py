@@ -1,0 +1,75 @@
+"""`serve`: migrate, load what is configured, warm up and answer, until a signal ends it."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
+
+from mockllm_site import database, server, starting
+
+
+class Command(BaseCommand):
+    help = "Migrates, loads what is configured, and serves until SIGTERM or SIGINT."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+        parser.add_argument(
+            "--port",
+            type=_port,
+            default=settings.MOCKLLM_PORT,
+            help="port to listen on; 0 picks a free one (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--workers", type=int, default=1, help="processes that answer (default: %(default)s)"
+        )
+        parser.add_argument(
+            "--fixture",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="fixture to load first; may be given again",
+        )
+        parser.add_argument(
+            "--no-catch-all",
+            action="store_true",
+            help="start without the scenario that answers everything",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        stop = server.Stop()
+        if options["workers"] != 1:
+            raise CommandError(
+                f"--workers {options['workers']}: more than one process needs a shared state, "
+                "which this version does not have; serve with one"
+            )
+        try:
+            bound = server.bind(options["host"], options["port"])
+            with bound:
+                _prepare(options["fixture"])
+                server.run(
+                    options["host"],
+                    bound,
+                    stop=stop,
+                    drain_seconds=settings.MOCKLLM_DRAIN_SECONDS,
+                )
+        except (starting.CannotLoad, server.StartFailed) as error:
+            raise CommandError(str(error)) from None
+        except DatabaseError as error:
+            raise CommandError(f"database: {error}") from None
+
+
+def _prepare(fixtures: list[str]) -> None:
+    documents = starting.read_scenarios()
+    database.prepare()
+    starting.load_fixtures(fixtures)
+    starting.load_scenarios(documents)
+    starting.load_demo()
+    starting.create_admin()
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65535:
+        raise ValueError
+    return port

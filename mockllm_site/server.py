@@ -1,0 +1,88 @@
+"""The ASGI server of `serve`: its own socket, its ready line, its way to end."""
+
+import signal
+import socket
+import sys
+from types import FrameType
+
+import uvicorn
+
+# What uvicorn waits beyond our own deadline, at which the last streams are ended properly.
+BEYOND_SECONDS = 2.0
+
+
+class StartFailed(Exception):
+    """The server could not be started; the message says why in one line."""
+
+
+class Stop:
+    """SIGTERM and SIGINT from the first moment on. Before the server runs they end the process;
+    once it is about to run they are remembered for it, since it raises them again when it is
+    through, which must not end the process before its own end."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._running = False
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._handle)
+
+    def leave_to_server(self) -> None:
+        self._running = True
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.asked = True
+        if not self._running:
+            sys.exit(0)
+
+
+class Server(uvicorn.Server):
+    """One process that answers on a socket and says when it is ready."""
+
+    def __init__(self, config: uvicorn.Config, *, ready: str, stop: Stop) -> None:
+        super().__init__(config)
+        self._ready = ready
+        self._stop = stop
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        if self._stop.asked:
+            self.should_exit = True
+        else:
+            print(self._ready, flush=True)
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket of our own: its port is known before the server runs, and there is just one."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        # `localhost` may be both: the older address is the one that clients try first.
+        family, kind, protocol, _, address = min(found, key=lambda a: a[0] != socket.AF_INET)
+        bound = socket.socket(family, kind, protocol)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        bound.listen()
+    except OSError as error:
+        raise StartFailed(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+    return bound
+
+
+def run(host: str, bound: socket.socket, *, stop: Stop, drain_seconds: float) -> None:
+    """Answer until a signal ends it; raises StartFailed if it could not begin."""
+    name = f"[{host}]" if ":" in host else host
+    config = uvicorn.Config(
+        "mockllm_site.asgi:application",
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        server_header=False,
+        proxy_headers=False,
+        # A whole number says its type; the server itself takes any.
+        timeout_graceful_shutdown=drain_seconds + BEYOND_SECONDS,  # type: ignore[arg-type]
+    )
+    ready = f"mockllm ready on http://{name}:{bound.getsockname()[1]}"
+    server = Server(config, ready=ready, stop=stop)
+    stop.leave_to_server()
+    try:
+        server.run(sockets=[bound])
+    except SystemExit:
+        raise StartFailed("the server did not start; the lines above say why") from None

@@ -1,0 +1,68 @@
+"""What a server finds when it starts: what is configured loaded, and what a newcomer needs."""
+
+import secrets
+import sys
+from collections.abc import Sequence
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.core.serializers.base import DeserializationError
+
+from scenarios_app.engine.document import DocumentError, ScenarioDocument
+from scenarios_app.engine.files import read_files
+from scenarios_app.loading import load
+from scenarios_app.models import Scenario
+
+ADMIN = "admin"
+DEMO = "demo"
+
+
+class CannotLoad(Exception):
+    """Something that was asked for cannot be loaded; the message names it and the place in it."""
+
+
+def read_scenarios() -> list[ScenarioDocument]:
+    """The documents that MOCKLLM_SCENARIOS names, checked before anything else is done."""
+    try:
+        return read_files(settings.MOCKLLM_SCENARIOS)
+    except DocumentError as error:
+        raise CannotLoad(f"MOCKLLM_SCENARIOS: {error}") from None
+
+
+def load_scenarios(documents: Sequence[ScenarioDocument]) -> None:
+    """Let the files' scenarios take the place of those of their names."""
+    try:
+        load(documents)
+    except DocumentError as error:
+        raise CannotLoad(f"MOCKLLM_SCENARIOS: {error}") from None
+
+
+def load_fixtures(names: Sequence[str]) -> None:
+    """Load fixtures by name, all of one or nothing."""
+    for name in names:
+        try:
+            call_command("loaddata", name, verbosity=0)
+        except DeserializationError as error:
+            raise CannotLoad(f"fixture {name}: {error}") from None
+
+
+def load_demo() -> None:
+    """Give an empty database of dev something to look at."""
+    if settings.MOCKLLM_ENV == "dev" and not Scenario.objects.exists():
+        load_fixtures([DEMO])
+
+
+def create_admin() -> None:
+    """Create the first user. In dev there is always one; elsewhere one whose password is set."""
+    users = get_user_model().objects
+    password = settings.MOCKLLM_ADMIN_PASSWORD
+    if not password and settings.MOCKLLM_ENV != "dev":
+        return
+    if users.filter(username=ADMIN).exists():
+        return
+    chosen = password or secrets.token_urlsafe(12)
+    users.create_superuser(ADMIN, password=chosen)
+    if not password:
+        # The only time that it is to be seen.
+        print(f"created the user {ADMIN}, password {chosen}", file=sys.stderr, flush=True)

@@ -1,0 +1,47 @@
+"""Reads a request off a call, or refuses it: limits, key, version, JSON, fields, in this order."""
+
+from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.serving.options import Options
+from scenarios_app.serving.session import HEADER as SESSION
+from scenarios_app.serving.session import LONGEST
+from scenarios_app.wire.base import Call
+from scenarios_app.wire.body import Node, read_body
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.registry import Target
+
+# What stands around a name and a value in a header line.
+_AROUND = len(": \r\n")
+
+
+def admit(call: Call, target: Target, options: Options) -> CanonicalRequest:
+    """The request that a call makes of its target; raises WireError."""
+    if header_bytes(call) > options.max_header_bytes:
+        raise WireError(
+            431, f"The request's headers are larger than {options.max_header_bytes} bytes."
+        )
+    if target.route is None:
+        raise target.error or WireError(404, f"Unknown request URL: {call.method} {call.path}.")
+    if options.require_auth:
+        target.wire.authorise(call)
+    target.wire.check(call, target.route)
+    if len(call.headers.get(SESSION, "").strip()) > LONGEST:
+        raise WireError(400, f"X-MockLLM-Session is longer than {LONGEST} characters.")
+    limits = options.limits
+    body = read_body(call.body, limits) if call.method == "POST" else Node({})
+    request = target.wire.parse(call, target.route, target.params, body)
+    if len(request.messages) > limits.messages:
+        raise WireError(
+            400, f"The request holds more than {limits.messages} messages.", param="messages"
+        )
+    return request
+
+
+def header_bytes(call: Call) -> int:
+    """The size of the request line and the headers, about as they were sent."""
+    return len(call.path) + sum(
+        len(value) + len(name) + _AROUND
+        if value.isascii()
+        else len(value.encode()) + len(name) + _AROUND
+        for values in (call.headers, call.query)
+        for name, value in values.items()
+    )

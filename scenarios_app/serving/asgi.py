@@ -1,0 +1,116 @@
+"""The door in front of Django: a plain ASGI application, for the paths that providers own."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+
+from scenarios_app.serving.answer import Answer
+from scenarios_app.serving.calls import call_of_scope
+from scenarios_app.serving.connection import Close, Message, Receive, Scope, Send, close_of
+from scenarios_app.serving.pipeline import Pipeline
+from scenarios_app.serving.reply import Reply
+from scenarios_app.serving.services import running_pipeline
+
+# How long a client may take to read what was sent before its connection was closed.
+READ_SECONDS = 30.0
+
+
+class ProviderDoor:
+    """Answers every request that it is given, whatever its path."""
+
+    def __init__(self, pipeline: Callable[[], Awaitable[Pipeline]] = running_pipeline) -> None:
+        self._pipeline = pipeline
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        pipeline = await self._pipeline()
+        body = await read_body(scope, receive, pipeline.options.max_body_bytes)
+        match body:
+            case bytes():
+                answer = await pipeline.answer(call_of_scope(scope, body))
+            case "too large":
+                answer = pipeline.refuse_body(call_of_scope(scope, b""))
+            case _:
+                return
+        close = close_of(send)
+        if close is None:
+            answer.without_cut()
+        if answer.at_once:
+            await send(head(answer.reply))
+            await send(_body(answer.give_at_once(), more=False))
+            answer.through()
+        else:
+            await _play(answer, receive, send, close=close)
+
+
+async def read_body(scope: Scope, receive: Receive, most: int) -> bytes | str:
+    """The body of a request, `too large` as soon as that is sure, or `gone` with its client.
+
+    What is left unread of a body that is too large the server throws away: answering with a
+    closed connection would reach a client that is still sending as a reset, not as an answer.
+    """
+    declared = next((v for k, v in scope["headers"] if k == b"content-length"), b"0")
+    if declared.isdigit() and int(declared) > most:
+        return "too large"
+    pieces, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return "gone"
+        piece: bytes = message.get("body", b"")
+        size += len(piece)
+        if size > most:
+            return "too large"
+        pieces.append(piece)
+        if not message.get("more_body", False):
+            return b"".join(pieces)
+
+
+def head(reply: Reply) -> Message:
+    """The message that opens an HTTP answer."""
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers]
+    return {"type": "http.response.start", "status": reply.status, "headers": headers}
+
+
+async def _play(answer: Answer, receive: Receive, send: Send, *, close: Close | None) -> None:
+    """Give an answer that takes its time. A client that leaves ends it at once: servers do not
+    cancel an application then, so somebody has to listen."""
+    giving = asyncio.current_task()
+    assert giving is not None
+    gone = False
+
+    async def listen() -> None:
+        nonlocal gone
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        gone = True
+        giving.cancel()
+
+    listener = asyncio.create_task(listen())
+    try:
+        started = False
+        async with aclosing(answer.pieces()) as pieces:
+            async for piece in pieces:
+                if not started:
+                    await send(head(answer.reply))
+                    started = True
+                await send(_body(piece, more=True))
+        if not answer.cuts:
+            await send(_body(b"", more=False))
+        elif close is not None:
+            close()
+            # Returning while the connection still stands would be an error to the server.
+            async with asyncio.timeout(READ_SECONDS):
+                await listener
+    except asyncio.CancelledError:
+        if not gone:
+            raise
+        giving.uncancel()
+    except TimeoutError:
+        pass
+    finally:
+        listener.cancel()
+        await asyncio.gather(listener, return_exceptions=True)
+
+
+def _body(data: bytes, *, more: bool) -> Message:
+    return {"type": "http.response.body", "body": data, "more_body": more}

@@ -1,0 +1,49 @@
+"""Calls from pages of other origins: the preflight's answer, and the headers that let pages read
+ours."""
+
+import re
+from collections.abc import Sequence
+
+from scenarios_app.wire.base import Call, Headers
+
+TOKENS = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:\s*,\s*[!#$%&'*+.^_`|~0-9A-Za-z-]+)*")
+METHODS = "GET, POST, DELETE, OPTIONS"
+REMEMBER_SECONDS = "600"
+
+
+def preflight_headers(call: Call, origins: Sequence[str]) -> Headers | None:
+    """The headers of a preflight's empty answer; None where the call is no allowed preflight."""
+    allowed = _allowed(call, origins)
+    if call.method != "OPTIONS" or not allowed:
+        return None
+    if "access-control-request-method" not in call.headers:
+        return None
+    asked = call.headers.get("access-control-request-headers", "").strip()
+    private = call.headers.get("access-control-request-private-network") == "true"
+    return (
+        *allowed,
+        ("access-control-allow-methods", METHODS),
+        *((("access-control-allow-headers", asked),) if TOKENS.fullmatch(asked) else ()),
+        *((("access-control-allow-private-network", "true"),) if private else ()),
+        ("access-control-max-age", REMEMBER_SECONDS),
+    )
+
+
+def shared_headers(call: Call, origins: Sequence[str], answered: Headers) -> Headers:
+    """What an answer to a page of an allowed origin carries: every header of it may be read."""
+    allowed = _allowed(call, origins)
+    if not allowed:
+        return ()
+    names = ", ".join(dict.fromkeys(name for name, _ in answered))
+    return (*allowed, ("access-control-expose-headers", names))
+
+
+def _allowed(call: Call, origins: Sequence[str]) -> Headers:
+    origin = call.headers.get("origin")
+    if origin is None:
+        return ()
+    if "*" in origins:
+        return (("access-control-allow-origin", "*"),)
+    if origin in origins:
+        return (("access-control-allow-origin", origin), ("vary", "origin"))
+    return ()

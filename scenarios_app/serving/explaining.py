@@ -1,0 +1,146 @@
+"""What would answer a call and why: the same way through the pipeline, with nothing moved."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from scenarios_app.engine.canonical import CanonicalRequest, Json
+from scenarios_app.engine.index import Index
+from scenarios_app.engine.match import Condition, explain_match
+from scenarios_app.engine.scenario import Scenario, Step
+from scenarios_app.engine.state import AttemptRef, SessionState, StateStore, StepRef
+from scenarios_app.serving.answering import reply_to
+from scenarios_app.serving.exchange import Exchange
+from scenarios_app.serving.options import Options
+from scenarios_app.serving.pipeline import Catalog, Pipeline
+from scenarios_app.serving.reply import Reply
+from scenarios_app.serving.selecting import Chosen
+from scenarios_app.wire.base import Call
+
+STEPS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedStep:
+    """Every condition on a step, what it wanted and what it got. `wins`: it would answer."""
+
+    scenario: str
+    step: str
+    key: str
+    wins: bool
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """`reply` is what would be sent; `whole` and `streamed` are what the same choice comes to
+    either way, where a scenario was looked for. Without a choice the call was refused, or its
+    answer is computed."""
+
+    session: str
+    provider: str
+    request: CanonicalRequest | None
+    chosen: Chosen | None
+    steps: tuple[ExplainedStep, ...]
+    reply: Reply
+    whole: Reply | None
+    streamed: Reply | None
+
+
+async def explain(
+    call: Call, *, catalog: Catalog, state: StateStore, options: Options, most: int = STEPS
+) -> Explanation:
+    """What would happen to a call now. `most` bounds the number of explained steps."""
+    unmoved = _Unmoved(state)
+    pipeline = Pipeline(catalog=catalog, state=unmoved, options=options)
+    exchange = pipeline.exchange(call)
+    reply = await pipeline.work(exchange)
+    request, chosen = exchange.request, exchange.chosen
+    steps: tuple[ExplainedStep, ...] = ()
+    if request is not None:
+        version, documents = await state.scenarios_of(exchange.session)
+        index = catalog.index_for(documents, version)
+        known = await state.read(exchange.session)
+        steps = tuple(islice(_steps(index, request, known, exchange), most))
+    return Explanation(
+        session=exchange.session,
+        provider=exchange.target.wire.provider,
+        request=request,
+        chosen=chosen,
+        steps=steps,
+        reply=reply,
+        whole=_as(exchange, stream=False),
+        streamed=_as(exchange, stream=True),
+    )
+
+
+def _as(exchange: Exchange, *, stream: bool) -> Reply | None:
+    if exchange.request is None or exchange.chosen is None:
+        return None
+    request = replace(exchange.request, stream=stream)
+    return reply_to(exchange.chosen, request, exchange.speaker())
+
+
+def _steps(
+    index: Index, request: CanonicalRequest, known: SessionState, exchange: Exchange
+) -> Iterator[ExplainedStep]:
+    served = {(ref.scenario, ref.key) for ref in known.consumed}
+    decision = exchange.chosen.decision if exchange.chosen else None
+    winner = decision.step if decision else None
+    for scenario in index.by_name.values():
+        for step in scenario.steps:
+            wins = step is winner
+            yield ExplainedStep(
+                scenario.name,
+                step.label,
+                step.key,
+                wins,
+                (*_choice(scenario, step, request, served), *_conditions(step, request)),
+            )
+
+
+def _conditions(step: Step, request: CanonicalRequest) -> tuple[Condition, ...]:
+    return explain_match(step.match, request, turn=step.turn)
+
+
+def _choice(
+    scenario: Scenario, step: Step, request: CanonicalRequest, served: set[tuple[str, str]]
+) -> Iterator[Condition]:
+    """The conditions that no `match` states."""
+    if scenario.select == "first_user_message":
+        got = request.first_user_text.strip()
+        yield Condition("select", scenario.name, got, got == scenario.name)
+    elif step.consume:
+        gone = (scenario.name, step.key) in served
+        got = "served" if gone else "not yet served in this session"
+        yield Condition("consume", "not yet served in this session", got, not gone)
+
+
+class _Unmoved:
+    """A session's state as it is, in which nothing moves."""
+
+    def __init__(self, state: StateStore) -> None:
+        self._state = state
+
+    async def next_ordinal(self, session: str) -> int:
+        return (await self.read(session)).ordinal + 1
+
+    async def consume(self, session: str, step: StepRef) -> bool:
+        consumed = (await self.read(session)).consumed
+        return (step.scenario, step.key) not in {(ref.scenario, ref.key) for ref in consumed}
+
+    async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
+        counts = dict((await self.read(session)).attempts)
+        return counts.get(attempt, 0) < times
+
+    async def count(self, session: str, counter: str) -> int:
+        return (await self.read(session)).counters.get(counter, 0) + 1
+
+    async def violate(self, session: str, violation: str) -> None:
+        """A violation that nobody committed."""
+
+    async def read(self, session: str) -> SessionState:
+        return await self._state.read(session)
+
+    async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
+        return await self._state.scenarios_of(session)

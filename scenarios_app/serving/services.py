@@ -1,0 +1,111 @@
+"""What one process serves with: made once, started in the ASGI lifespan, or else at first use."""
+
+import logging
+import math
+import time
+from datetime import datetime
+from functools import cache
+
+from django.conf import settings
+
+from scenarios_app.catalog import catalog
+from scenarios_app.engine.memory import MemoryState
+from scenarios_app.engine.state import StateStore
+from scenarios_app.journal import journal
+from scenarios_app.serving.health import play_built_in
+from scenarios_app.serving.options import Options
+from scenarios_app.serving.pipeline import Pipeline
+from scenarios_app.testcase import running_connection
+from scenarios_app.wire.body import Limits
+
+log = logging.getLogger(__name__)
+
+
+class Services:
+    """The pipeline, and what stands around it for as long as the process serves."""
+
+    def __init__(self) -> None:
+        self.state: StateStore = MemoryState()
+        self.pipeline = Pipeline(
+            catalog=catalog,
+            state=self.state,
+            options=options(),
+            record=journal.record,
+            drain_at=lambda: self._drain_at,
+        )
+        self.started = False
+        self._drain_at = math.inf
+
+    @property
+    def ready(self) -> bool:
+        """Whether new requests are welcome."""
+        return self.started and self._drain_at == math.inf
+
+    async def start(self) -> None:
+        """Compile the scenarios and everything that a first request would have to wait for."""
+        catalog.start()
+        journal.start()
+        problem = await play_built_in(self.pipeline.options)
+        if problem:
+            raise RuntimeError(f"the built-in step does not play: {problem}")
+        self.started = True
+
+    def stop(self) -> None:
+        """Write what the journal still holds."""
+        self.started = False
+        catalog.stop()
+        journal.stop()
+
+    def drain(self, seconds: float) -> None:
+        """From now on running answers have this long to finish."""
+        self._drain_at = min(self._drain_at, time.monotonic() + seconds)
+
+
+@cache
+def services() -> Services:
+    """The services of this process."""
+    return Services()
+
+
+async def running_pipeline() -> Pipeline:
+    """The pipeline of this process; where nobody has started it, its first call does.
+
+    Inside a test case's transaction nothing is started: its rows are seen through its own
+    connection, and another one would wait for it for ever.
+    """
+    here = services()
+    if not here.started and running_connection() is None:
+        try:
+            await here.start()
+        except Exception:
+            # The pipeline itself says so, in the envelope of whoever asks.
+            log.exception("the services could not be started")
+    return here.pipeline
+
+
+def options() -> Options:
+    """What the settings say."""
+    return Options(
+        require_auth=settings.MOCKLLM_REQUIRE_AUTH,
+        inband=settings.MOCKLLM_INBAND,
+        words_per_second=settings.MOCKLLM_WORDS_PER_SECOND,
+        cancel_after_chunks=settings.MOCKLLM_CANCEL_AFTER_CHUNKS,
+        clock=_frozen(settings.MOCKLLM_CLOCK),
+        models=tuple(settings.MOCKLLM_MODELS),
+        origins=tuple(settings.MOCKLLM_CORS_ORIGINS),
+        limits=Limits(
+            depth=settings.MOCKLLM_MAX_JSON_DEPTH,
+            nodes=settings.MOCKLLM_MAX_JSON_NODES,
+            messages=settings.MOCKLLM_MAX_MESSAGES,
+        ),
+        max_body_bytes=settings.MOCKLLM_MAX_BODY_BYTES,
+        max_header_bytes=settings.MOCKLLM_MAX_HEADER_BYTES,
+        max_text_bytes=settings.MOCKLLM_MAX_TEXT_BYTES,
+        max_streams=settings.MOCKLLM_MAX_STREAMS,
+        max_stream_seconds=settings.MOCKLLM_MAX_STREAM_SECONDS,
+        journal_body_bytes=settings.MOCKLLM_JOURNAL_BODY_BYTES,
+    )
+
+
+def _frozen(clock: str | None) -> int | None:
+    return None if clock is None else int(datetime.fromisoformat(clock).timestamp())

@@ -1,0 +1,85 @@
+"""The same door for clients that are not async.
+
+openai.OpenAI(http_client=httpx2.Client(transport=SyncMockTransport()))
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from typing import Any, TypeVar
+
+import httpx2
+
+from scenarios_app.serving.services import running_pipeline
+from scenarios_app.serving.transport import GetPipeline, MockTransport, call_of, read_timeout_of
+
+T = TypeVar("T")
+
+
+class SyncMockTransport(httpx2.BaseTransport):
+    """Answers as `MockTransport` does, on an event loop in a thread of its own."""
+
+    def __init__(self, pipeline: GetPipeline = running_pipeline) -> None:
+        self._inner = MockTransport(pipeline)
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        call = call_of(request, request.read())
+        response = _run(self._inner.respond(call, read_timeout=read_timeout_of(request)))
+        if isinstance(response.stream, httpx2.AsyncByteStream) and not isinstance(
+            response.stream, httpx2.ByteStream
+        ):
+            response.stream = _Body(response.stream)
+        return response
+
+
+class _Body(httpx2.SyncByteStream):
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    def __iter__(self) -> Iterator[bytes]:
+        pieces = aiter(self._inner)
+        while (piece := _run(_next(pieces))) is not None:
+            yield piece
+
+    def close(self) -> None:
+        _run(self._inner.aclose())
+
+
+async def _next(pieces: AsyncIterator[bytes]) -> bytes | None:
+    return await anext(pieces, None)
+
+
+class _Loop:
+    """One event loop for all of these clients. Its thread is a daemon: clients are often left
+    unclosed, and a program must be able to end all the same."""
+
+    def __init__(self) -> None:
+        self._forget()
+        os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        # A child process would have the loop without its thread.
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def get(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(
+                    target=self._loop.run_forever, name="mockllm-transport", daemon=True
+                ).start()
+            return self._loop
+
+
+_loop = _Loop()
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    future = asyncio.run_coroutine_threadsafe(work, _loop.get())
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise

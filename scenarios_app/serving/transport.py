@@ -1,0 +1,159 @@
+"""The door for clients in this process: an `httpx2` transport that needs no socket.
+
+openai.AsyncOpenAI(http_client=httpx2.AsyncClient(transport=MockTransport()))
+"""
+
+import asyncio
+import contextlib
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from typing import TypeAlias
+
+import httpx2
+
+from scenarios_app.serving.answer import Answer
+from scenarios_app.serving.calls import make_call
+from scenarios_app.serving.pipeline import Pipeline
+from scenarios_app.serving.services import running_pipeline
+from scenarios_app.wire.base import Call
+
+GetPipeline: TypeAlias = Callable[[], Awaitable[Pipeline]]
+# A piece of the body, its end, or what ended it.
+Item: TypeAlias = bytes | Exception | None
+
+
+class MockTransport(httpx2.AsyncBaseTransport):
+    """Answers every request, whatever host it is for, as the server of this process would."""
+
+    def __init__(self, pipeline: GetPipeline = running_pipeline) -> None:
+        self._pipeline = pipeline
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        call = call_of(request, await request.aread())
+        return await self.respond(call, read_timeout=read_timeout_of(request))
+
+    async def respond(self, call: Call, *, read_timeout: float | None) -> httpx2.Response:
+        """The response to a call; `read_timeout` bounds the wait for each of its pieces."""
+        pipeline = await self._pipeline()
+        answer = await pipeline.answer(call)
+        if not answer.at_once:
+            return await _opened(answer, read_timeout)
+        # A stream, as everything is that comes over a wire: clients time it until it is closed.
+        stream = httpx2.ByteStream(answer.give_at_once())
+        answer.through()
+        return _response(answer, stream)
+
+
+def call_of(request: httpx2.Request, body: bytes) -> Call:
+    """The call that a client makes."""
+    path, _, query = request.url.raw_path.partition(b"?")
+    headers = request.headers.raw
+    return make_call(
+        request.method, path.decode("latin-1"), query=query, headers=headers, body=body
+    )
+
+
+def read_timeout_of(request: httpx2.Request) -> float | None:
+    timeout: float | None = request.extensions.get("timeout", {}).get("read")
+    return timeout
+
+
+class _Body(httpx2.AsyncByteStream):
+    """What a pump gives, in order. Closing it, from whatever task, stops the pump; so does
+    forgetting it."""
+
+    def __init__(
+        self,
+        first: bytes,
+        queue: asyncio.Queue[Item],
+        *,
+        pump: asyncio.Task[None],
+        wait: float | None,
+    ) -> None:
+        self._first = first
+        self._queue = queue
+        self._pump = pump
+        self._wait = wait
+        self._forget = weakref.finalize(self, _stop, pump.get_loop(), pump)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._first:
+            yield self._first
+        while True:
+            match await _next(self._queue, self._wait):
+                case None:
+                    return
+                case Exception() as error:
+                    raise error
+                case piece:
+                    yield piece
+
+    async def aclose(self) -> None:
+        self._forget.detach()
+        if self._pump.done():
+            return
+        self._pump.cancel()
+        await asyncio.gather(self._pump, return_exceptions=True)
+        while not self._queue.empty():
+            self._queue.get_nowait()
+        # Whoever is still reading, in another task, waits for nothing that comes by itself.
+        self._queue.put_nowait(httpx2.ReadError("The response was closed while it was read."))
+
+
+async def _opened(answer: Answer, read_timeout: float | None) -> httpx2.Response:
+    queue: asyncio.Queue[Item] = asyncio.Queue(1)
+    pump = asyncio.create_task(_fill(queue, answer))
+    try:
+        first = await _next(queue, read_timeout)
+    except BaseException:
+        pump.cancel()
+        await asyncio.gather(pump, return_exceptions=True)
+        raise
+    if isinstance(first, Exception):
+        raise first
+    body = _Body(first or b"", queue, pump=pump, wait=read_timeout)
+    return _response(answer, body)
+
+
+async def _fill(queue: asyncio.Queue[Item], answer: Answer) -> None:
+    """Pump an answer into the queue. It must not know the body that the queue is read by: a body
+    that is forgotten unclosed takes its pump with it only so."""
+    sent = False
+    end: Item = None
+    try:
+        async with aclosing(answer.pieces()) as pieces:
+            async for piece in pieces:
+                await queue.put(piece)
+                sent = True
+    except Exception as error:
+        end = error
+    if answer.cuts and end is None:
+        end = httpx2.RemoteProtocolError(
+            "peer closed connection without sending complete message body (incomplete read)"
+            if sent
+            else "Server disconnected without sending a response."
+        )
+    await queue.put(end)
+
+
+async def _next(queue: asyncio.Queue[Item], wait: float | None) -> Item:
+    try:
+        async with asyncio.timeout(wait):
+            return await queue.get()
+    except TimeoutError:
+        raise httpx2.ReadTimeout("The answer did not come in time.") from None
+
+
+def _response(
+    answer: Answer, stream: httpx2.ByteStream | httpx2.AsyncByteStream
+) -> httpx2.Response:
+    reply = answer.reply
+    headers = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers]
+    return httpx2.Response(reply.status, headers=headers, stream=stream)
+
+
+def _stop(loop: asyncio.AbstractEventLoop, pump: asyncio.Task[None]) -> None:
+    # A loop that was closed has ended its tasks.
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(pump.cancel)

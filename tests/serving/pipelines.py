@@ -1,0 +1,84 @@
+"""Pipelines that need no database: a catalog of documents, and calls to give them."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.document import compile_scenario, load_documents
+from scenarios_app.engine.index import Index, build_index, overlay
+from scenarios_app.engine.memory import MemoryState
+from scenarios_app.journal_entry import JournalEntry
+from scenarios_app.serving.options import Options
+from scenarios_app.serving.pipeline import Pipeline
+from scenarios_app.wire.base import Call
+
+FROZEN = 1_735_689_600
+KEY = "sk-test"
+
+
+class Documents:
+    """A catalog of what it is given."""
+
+    def __init__(self, *documents: Mapping[str, Any]) -> None:
+        found = load_documents({"scenarios": list(documents)})
+        self.index = build_index([compile_scenario(document) for document in found])
+
+    def index_for(self, documents: Mapping[str, Json], version: int) -> Index:
+        own = [d for given in documents.values() for d in load_documents(given)]
+        return overlay(self.index, map(compile_scenario, own)) if own else self.index
+
+
+class Playing:
+    """A pipeline with its state and its journal at hand."""
+
+    def __init__(self, *documents: Mapping[str, Any], **options: Any) -> None:
+        self.state = MemoryState()
+        self.journal: list[JournalEntry] = []
+        self.options = Options(**{"clock": FROZEN, **options})
+        self.catalog = Documents(*documents)
+        self.pipeline = Pipeline(
+            catalog=self.catalog,
+            state=self.state,
+            options=self.options,
+            record=self.journal.append,
+        )
+
+    async def ask(self, call: Call) -> tuple[int, dict[str, str], bytes]:
+        """Status, headers and body of the answer to a call, played to its end."""
+        answer = await self.pipeline.answer(call)
+        body = b"".join([piece async for piece in answer.pieces()])
+        return answer.reply.status, dict(answer.reply.headers), body
+
+    async def running(self) -> Pipeline:
+        return self.pipeline
+
+
+def scenario(name: str, *steps: Mapping[str, Any], **keys: Any) -> dict[str, Any]:
+    """A scenario document."""
+    return {"name": name, **keys, "steps": list(steps)}
+
+
+def says(text: str, **keys: Any) -> dict[str, Any]:
+    """A step that answers with a text, again and again."""
+    return {"consume": False, "produce": {"text": text}, **keys}
+
+
+def chat(text: str = "Hello", *, model: str = "gpt-4o", **fields: Any) -> Call:
+    """An OpenAI chat call; `headers` go beside the key."""
+    headers = {"authorization": f"Bearer {KEY}", **fields.pop("headers", {})}
+    messages = [{"role": "user", "content": text}]
+    body = {"model": model, "messages": messages, **fields}
+    return Call("POST", "/v1/chat/completions", {}, headers, json.dumps(body).encode())
+
+
+def claude(text: str = "Hello", *, model: str = "claude-sonnet-4-5", **fields: Any) -> Call:
+    """An Anthropic messages call."""
+    headers = {
+        "x-api-key": KEY,
+        "anthropic-version": "2023-06-01",
+        **fields.pop("headers", {}),
+    }
+    messages = [{"role": "user", "content": text}]
+    body = {"model": model, "max_tokens": 100, "messages": messages, **fields}
+    return Call("POST", "/v1/messages", {}, headers, json.dumps(body).encode())

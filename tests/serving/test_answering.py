@@ -1,0 +1,171 @@
+"""From a step to bytes: faults of every kind, stream and whole, and scripted headers."""
+
+import json
+from typing import Any
+
+import pytest
+
+from scenarios_app.serving.reply import Ending, Reply
+from scenarios_app.wire.base import Call
+from tests.serving.pipelines import Playing, chat, claude, says, scenario
+
+
+async def reply_to(step: dict[str, Any], call: Call) -> Reply:
+    answer = await Playing(scenario("s", step)).pipeline.answer(call)
+    _ = [piece async for piece in answer.pieces()]
+    return answer.reply
+
+
+def faulty(kind: str, *, text: str | None = "one two three four five six", **keys: Any) -> Any:
+    produce: dict[str, Any] = {"fault": {"kind": kind, **keys}}
+    if text is not None:
+        produce |= {"text": text, "pacing": {"words_per_chunk": 2}}
+    return {"consume": False, "produce": produce}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_http_fault_is_its_status_in_the_envelope(stream: bool) -> None:
+    step = faulty("http", text=None, status=418, message="tea", code="pot")
+    reply = await reply_to(step, chat(stream=stream))
+    assert reply.status == 418 and not reply.streaming
+    error = json.loads(reply.body)["error"]
+    assert (error["message"], error["code"]) == ("tea", "pot")
+
+
+@pytest.mark.parametrize(
+    ("body", "sent"),
+    [("<html>ü</html>", "<html>ü</html>".encode()), ({"a": ["ü"]}, '{"a":["ü"]}'.encode())],
+)
+async def test_a_fault_may_bring_its_own_body(body: Any, sent: bytes) -> None:
+    reply = await reply_to(faulty("http", text=None, status=502, body=body), chat())
+    assert (reply.status, reply.body) == (502, sent)
+    assert dict(reply.headers)["content-length"] == str(len(sent))
+
+
+async def test_scripted_headers_of_a_fault_win_over_the_providers() -> None:
+    headers = {"X-Request-Id": "mine"}
+    reply = await reply_to(faulty("http", text=None, status=500, headers=headers), chat())
+    names = [name for name, _ in reply.headers]
+    assert names.count("x-request-id") == 1 and dict(reply.headers)["x-request-id"] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("call", "names"),
+    [
+        (chat(), {"retry-after": "2", "retry-after-ms": "1500"}),
+        (claude(), {"retry-after": "2"}),
+    ],
+    ids=["openai", "anthropic"],
+)
+async def test_a_rate_limit_says_when_to_retry(call: Call, names: dict[str, str]) -> None:
+    reply = await reply_to(faulty("rate_limit", text=None, retry_after_ms=1500), call)
+    assert reply.status == 429
+    assert names.items() <= dict(reply.headers).items()
+
+
+async def test_a_model_error_is_a_500() -> None:
+    assert (await reply_to(faulty("model_error", text=None), chat())).status == 500
+
+
+@pytest.mark.parametrize(("kind", "held"), [("timeout", 0.02), ("network_error", 0.0)])
+async def test_some_faults_close_without_an_answer(kind: str, held: float) -> None:
+    keys = {"hold_ms": 20} if held else {}
+    reply = await reply_to(faulty(kind, text=None, **keys), chat())
+    assert (reply.started, reply.ending, reply.delay) == (False, Ending.CUT, held)
+
+
+@pytest.mark.parametrize("kind", ["invalid_response", "malformed_chunk"])
+async def test_a_malformed_whole_answer_is_no_json(kind: str) -> None:
+    text = None if kind == "invalid_response" else "one two"
+    reply = await reply_to(faulty(kind, text=text), chat())
+    assert reply.status == 200
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(reply.body)
+
+
+async def test_a_disconnect_in_a_stream_cuts_after_so_many_chunks() -> None:
+    reply = await reply_to(faulty("disconnect", after_chunks=2), chat(stream=True))
+    assert reply.ending is Ending.CUT
+    assert b"three" in reply.body and b"five" not in reply.body and b"[DONE]" not in reply.body
+
+
+async def test_a_disconnect_in_a_whole_answer_sends_half_under_the_full_length() -> None:
+    reply = await reply_to(faulty("disconnect"), chat())
+    length = int(dict(reply.headers)["content-length"])
+    assert reply.ending is Ending.CUT and len(reply.body) == length // 2
+
+
+async def test_truncate_is_a_proper_end_of_half_an_answer() -> None:
+    stream = await reply_to(faulty("truncate"), chat(stream=True))
+    assert stream.ending is Ending.COMPLETE and b"[DONE]" not in stream.body
+    whole = await reply_to(faulty("truncate"), chat())
+    assert whole.ending is Ending.COMPLETE
+    assert dict(whole.headers)["content-length"] == str(len(whole.body))
+
+
+async def test_a_stall_is_silent_and_goes_on() -> None:
+    stream = await reply_to(faulty("stall", hold_ms=20), chat(stream=True))
+    assert stream.body.endswith(b"data: [DONE]\n\n")
+    assert [frame.at for frame in stream.frames] == [0.0, 0.02]
+    whole = await reply_to(faulty("stall", hold_ms=20), chat())
+    assert [frame.at for frame in whole.frames] == [0.02]
+
+
+async def test_an_error_event_ends_a_stream_and_is_a_500_otherwise() -> None:
+    step = faulty("error_event", message="overloaded")
+    stream = await reply_to(step, claude(stream=True))
+    assert stream.status == 200
+    assert b"event: error" in stream.body and b"message_stop" not in stream.body
+    whole = await reply_to(step, claude())
+    assert whole.status == 500 and json.loads(whole.body)["error"]["message"] == "overloaded"
+
+
+async def test_a_failing_attempt_may_break_the_steps_own_answer() -> None:
+    fault = {"kind": "disconnect", "after_chunks": 1}
+    step = says("one two three", failures={"times": 1, "fault": fault})
+    step["produce"]["pacing"] = {"words_per_chunk": 1}
+    playing = Playing(scenario("s", step))
+    first = await playing.pipeline.answer(chat(stream=True))
+    second = await playing.pipeline.answer(chat(stream=True))
+    assert first.cuts and b"one" in first.reply.body and b"three" not in first.reply.body
+    assert not second.cuts and b"three" in second.reply.body
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_raw_answer_is_sent_as_it_stands(stream: bool) -> None:
+    raw = {"status": 202, "headers": {"X-Own": "1", "Content-Type": "text/x"}, "body": "as is"}
+    reply = await reply_to({"produce": {"raw": raw}}, chat(stream=stream))
+    headers = dict(reply.headers)
+    assert (reply.status, reply.body) == (202, b"as is")
+    assert (headers["x-own"], headers["content-type"]) == ("1", "text/x")
+    assert [name for name, _ in reply.headers].count("content-type") == 1
+
+
+async def test_side_effects_set_status_and_headers() -> None:
+    effects = {
+        "status": 203,
+        "headers": {"X-Extra": "1", "Content-Type": "application/x-mine"},
+        "echo_headers": ["X-Trace", "X-Absent"],
+    }
+    call = chat(headers={"x-trace": "töst\t1"}, stream=True)
+    reply = await reply_to(says("Hi!", side_effects=effects), call)
+    headers = dict(reply.headers)
+    assert reply.status == 203
+    assert headers["x-extra"] == "1"
+    assert headers["x-trace"] == "t%C3%B6st%091"
+    assert "x-absent" not in headers
+    assert [v for k, v in reply.headers if k == "content-type"] == ["application/x-mine"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_latency_delays_streams_and_whole_answers(stream: bool) -> None:
+    step = says("Hi!")
+    step["produce"]["latency_ms"] = 10
+    answer = await Playing(scenario("s", step)).pipeline.answer(chat(stream=stream))
+    assert answer.reply.delay == 0.01
+
+
+async def test_more_text_than_the_limit_is_an_error_and_not_an_answer() -> None:
+    playing = Playing(scenario("s", says("x" * 50)), max_text_bytes=49)
+    status, _, _ = await playing.ask(chat())
+    assert status == 500

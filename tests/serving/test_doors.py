@@ -1,0 +1,117 @@
+"""Through every door the same call gets the same status, body and headers, and the same end."""
+
+import httpx2
+import pytest
+
+from scenarios_app.serving.sync_transport import SyncMockTransport
+from scenarios_app.serving.transport import MockTransport
+from tests.serving.cases import Case, cases, playing
+from tests.serving.servers import End, Seen, ask
+
+ORIGIN = "http://mock"
+# Made anew for every answer, whichever way it takes.
+RANDOM = "x-mockllm-request"
+
+
+async def through_transport(case: Case) -> Seen:
+    """What an async client in this process sees: no server adds anything to it."""
+    async with httpx2.AsyncClient(transport=MockTransport(playing().running)) as client:
+        request = client.build_request(
+            case.method, ORIGIN + case.path, content=case.body, headers=dict(case.headers)
+        )
+        return await _read(client, request)
+
+
+async def _read(client: httpx2.AsyncClient, request: httpx2.Request) -> Seen:
+    try:
+        response = await client.send(request, stream=True)
+    except httpx2.RemoteProtocolError:
+        return Seen(0, (), b"", "nothing")
+    body, end = b"", _COMPLETE
+    try:
+        async for piece in response.aiter_raw():
+            body += piece
+    except httpx2.RemoteProtocolError:
+        end = _CUT
+    await response.aclose()
+    return Seen(response.status_code, _headers(response), body, end)
+
+
+def through_sync_transport(case: Case) -> Seen:
+    with httpx2.Client(transport=SyncMockTransport(playing().running)) as client:
+        request = client.build_request(
+            case.method, ORIGIN + case.path, content=case.body, headers=dict(case.headers)
+        )
+        try:
+            response = client.send(request, stream=True)
+        except httpx2.RemoteProtocolError:
+            return Seen(0, (), b"", "nothing")
+        body, end = b"", _COMPLETE
+        try:
+            for piece in response.iter_raw():
+                body += piece
+        except httpx2.RemoteProtocolError:
+            end = _CUT
+        response.close()
+        return Seen(response.status_code, _headers(response), body, end)
+
+
+_COMPLETE: End = "complete"
+_CUT: End = "cut"
+
+
+def _headers(response: httpx2.Response) -> tuple[tuple[str, str], ...]:
+    return tuple((k.decode().lower(), v.decode("latin-1")) for k, v in response.headers.raw)
+
+
+def assert_same(seen: Seen, reference: Seen) -> None:
+    """The same answer, but for headers that only the server has set."""
+    ours = {name for name, _ in reference.headers}
+    assert (seen.status, seen.end) == (reference.status, reference.end)
+    assert seen.body == reference.body
+    assert _fixed(seen, ours) == _fixed(reference, ours)
+
+
+def _fixed(seen: Seen, names: set[str]) -> list[tuple[str, str]]:
+    return sorted(
+        (name, "" if name == RANDOM else value) for name, value in seen.headers if name in names
+    )
+
+
+@pytest.mark.parametrize("case", cases(), ids=str)
+async def test_every_live_door_gives_what_the_transport_gives(case: Case, port: int) -> None:
+    assert_same(ask(port, case), await through_transport(case))
+
+
+@pytest.mark.parametrize("case", cases(), ids=str)
+async def test_the_sync_transport_gives_what_the_async_one_gives(case: Case) -> None:
+    reference = await through_transport(case)
+    assert_same(through_sync_transport(case), reference)
+
+
+async def test_the_cases_are_what_they_say() -> None:
+    """The comparison would hold just as well if everything were refused."""
+    seen = {str(case): await through_transport(case) for case in cases()}
+    statuses = {name: (answer.status, answer.end) for name, answer in seen.items()}
+    assert statuses["openai text whole"] == (200, "complete")
+    assert statuses["anthropic tools stream"] == (200, "complete")
+    assert statuses["openai disconnect stream"] == (200, "cut")
+    assert statuses["openai disconnect whole"] == (200, "cut")
+    assert statuses["anthropic timeout whole"] == (0, "nothing")
+    assert statuses["openai network_error stream"] == (0, "nothing")
+    assert statuses["openai effects whole"] == (203, "complete")
+    assert statuses["openai empty whole"] == (204, "complete")
+    expected = {
+        "unmatched": 404,
+        "malformed JSON": 400,
+        "no key": 401,
+        "trailing slash": 404,
+        "wrong method": 405,
+        "too large": 413,
+        "headers too large": 431,
+        "preflight": 204,
+        "named by header": 404,
+    }
+    assert {name: seen[name].status for name in expected} == expected
+    errors = [answer for answer in seen.values() if answer.status >= 400]
+    assert all(b"error" in answer.body for answer in errors)

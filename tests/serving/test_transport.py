@@ -1,0 +1,217 @@
+"""Official SDKs without a socket: pieces come as they are due, and whoever leaves ends them."""
+
+import asyncio
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import anthropic
+import httpx2
+import openai
+import pytest
+
+from scenarios_app.serving.sync_transport import SyncMockTransport
+from scenarios_app.serving.transport import MockTransport
+from tests.serving.pipelines import KEY, Playing, says, scenario
+
+HELLO: Any = [{"role": "user", "content": "Hello"}]
+
+
+def paced(chunk_ms: int, text: str = "a b c") -> dict[str, Any]:
+    step = says(text)
+    step["produce"]["pacing"] = {"chunk_ms": chunk_ms, "words_per_chunk": 1}
+    return step
+
+
+def faulty(kind: str, **keys: Any) -> dict[str, Any]:
+    step = paced(0)
+    step["produce"]["fault"] = {"kind": kind, **keys}
+    if kind in ("timeout", "network_error"):
+        step["produce"] = {"fault": step["produce"]["fault"]}
+    return step
+
+
+def openai_of(playing: Playing, **options: Any) -> openai.AsyncOpenAI:
+    client = httpx2.AsyncClient(transport=MockTransport(playing.running))
+    return openai.AsyncOpenAI(
+        base_url="http://mock/v1", api_key=KEY, http_client=client, max_retries=0, **options
+    )
+
+
+def anthropic_of(playing: Playing) -> anthropic.AsyncAnthropic:
+    client = httpx2.AsyncClient(transport=MockTransport(playing.running))
+    return anthropic.AsyncAnthropic(
+        base_url="http://mock", api_key=KEY, http_client=client, max_retries=0
+    )
+
+
+async def tasks_settle(before: "set[asyncio.Task[Any]]") -> bool:
+    """Whether all that was begun since has ended, once everybody had a turn."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+    return asyncio.all_tasks() <= before
+
+
+async def test_openai_and_anthropic_talk_to_it() -> None:
+    playing = Playing(scenario("s", says("Hi!")))
+    async with openai_of(playing) as client:
+        answer = await client.chat.completions.create(model="gpt-4o", messages=HELLO)
+        assert answer.choices[0].message.content == "Hi!"
+    async with anthropic_of(playing) as other:
+        message = await other.messages.create(model="claude", max_tokens=9, messages=HELLO)
+        assert message.content[0].type == "text" and message.content[0].text == "Hi!"
+
+
+async def test_sync_clients_do_too() -> None:
+    playing = Playing(scenario("s", paced(1)))
+
+    def talk() -> list[str]:
+        with openai.OpenAI(
+            base_url="http://mock/v1",
+            api_key=KEY,
+            http_client=httpx2.Client(transport=SyncMockTransport(playing.running)),
+        ) as client:
+            stream = client.chat.completions.create(model="gpt-4o", messages=HELLO, stream=True)
+            return [chunk.choices[0].delta.content or "" for chunk in stream]
+
+    assert "".join(await asyncio.to_thread(talk)) == "a b c"
+
+
+async def test_pieces_come_as_they_are_due() -> None:
+    playing = Playing(scenario("s", paced(5)))
+    async with httpx2.AsyncClient(transport=MockTransport(playing.running)) as client:
+        request = post(client, stream=True)
+        response = await client.send(request, stream=True)
+        pieces = [piece async for piece in response.aiter_raw()]
+        await response.aclose()
+    assert len(pieces) >= 3
+
+
+async def test_the_elapsed_time_is_measured_of_whole_answers_too() -> None:
+    playing = Playing(scenario("s", says("Hi!")))
+    async with openai_of(playing) as client:
+        raw = await client.chat.completions.with_raw_response.create(model="gpt-4o", messages=HELLO)
+        assert raw.elapsed.total_seconds() >= 0
+
+
+@pytest.mark.parametrize("kind", ["timeout", "network_error"])
+async def test_no_answer_is_what_it_is_over_a_wire(kind: str) -> None:
+    playing = Playing(scenario("s", faulty(kind, **({"hold_ms": 5} if kind == "timeout" else {}))))
+    async with openai_of(playing) as client:
+        with pytest.raises(openai.APIConnectionError) as raised:
+            await client.chat.completions.create(model="gpt-4o", messages=HELLO)
+        assert isinstance(raised.value.__cause__, httpx2.RemoteProtocolError)
+    async with anthropic_of(playing) as other:
+        with pytest.raises(anthropic.APIConnectionError):
+            await other.messages.create(model="claude", max_tokens=9, messages=HELLO)
+
+
+async def test_a_cut_comes_after_the_events_before_it() -> None:
+    playing = Playing(scenario("s", faulty("disconnect", after_chunks=2)))
+    seen = ""
+    async with anthropic_of(playing) as client:
+        with pytest.raises(httpx2.RemoteProtocolError):
+            async with client.messages.stream(
+                model="claude", max_tokens=9, messages=HELLO
+            ) as stream:
+                async for text in stream.text_stream:
+                    seen += text
+    assert seen == "a b"
+    assert playing.journal[0].outcome == "fault"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_clients_read_timeout_is_kept(stream: bool) -> None:
+    step = paced(60_000)
+    step["produce"]["latency_ms"] = 0 if stream else 60_000
+    playing = Playing(scenario("s", step))
+    before = asyncio.all_tasks()
+    async with openai_of(playing, timeout=0.02) as client:
+        with pytest.raises((openai.APITimeoutError, httpx2.ReadTimeout)):
+            answer = await client.chat.completions.create(
+                model="gpt-4o", messages=HELLO, stream=stream
+            )
+            async for _ in answer:  # type: ignore[union-attr]
+                pass
+    assert await tasks_settle(before)
+    assert [entry.outcome for entry in playing.journal] == ["client_gone"]
+
+
+def post(client: httpx2.AsyncClient, **fields: Any) -> httpx2.Request:
+    body = {"model": "gpt-4o", "messages": HELLO, **fields}
+    headers = {"authorization": f"Bearer {KEY}"}
+    url = "http://mock/v1/chat/completions"
+    return client.build_request("POST", url, json=body, headers=headers)
+
+
+async def opened(playing: Playing) -> httpx2.Response:
+    """A response whose first piece is here and whose second will not come."""
+    client = httpx2.AsyncClient(transport=MockTransport(playing.running), timeout=None)
+    return await client.send(post(client, stream=True), stream=True)
+
+
+async def test_a_close_from_another_task_ends_the_stream_and_its_reader() -> None:
+    playing = Playing(scenario("s", paced(60_000)))
+    before = asyncio.all_tasks()
+    response = await opened(playing)
+    pieces = response.aiter_raw()
+    await anext(pieces)
+    reading = asyncio.create_task(anext(pieces))  # type: ignore[arg-type]
+    await asyncio.sleep(0)
+    await response.aclose()
+    with pytest.raises(httpx2.ReadError):
+        await reading
+    assert await tasks_settle(before)
+    assert [entry.outcome for entry in playing.journal] == ["client_gone"]
+
+
+async def test_a_cancelled_reader_ends_the_stream() -> None:
+    playing = Playing(scenario("s", paced(60_000)))
+    before = asyncio.all_tasks()
+
+    async def read() -> None:
+        async with openai_of(playing) as client:
+            stream = await client.chat.completions.create(
+                model="gpt-4o", messages=HELLO, stream=True
+            )
+            async with stream:
+                async for _ in stream:
+                    reading.set()
+
+    reading = asyncio.Event()
+    task = asyncio.create_task(read())
+    await reading.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await tasks_settle(before)
+    assert [entry.outcome for entry in playing.journal] == ["client_gone"]
+
+
+async def test_a_response_that_is_forgotten_unclosed_ends_its_stream() -> None:
+    playing = Playing(scenario("s", paced(60_000)))
+    before = asyncio.all_tasks()
+    response = await opened(playing)
+    del response
+    gc.collect()
+    assert await tasks_settle(before)
+    assert [entry.outcome for entry in playing.journal] == ["client_gone"]
+    assert playing.pipeline.streams.open == 0
+
+
+@pytest.fixture
+def sync_client() -> Iterator[tuple[Playing, httpx2.Client]]:
+    playing = Playing(scenario("s", paced(60_000)))
+    with httpx2.Client(transport=SyncMockTransport(playing.running), timeout=5) as client:
+        yield playing, client
+
+
+def test_a_sync_client_that_closes_early_ends_the_stream(
+    sync_client: tuple[Playing, httpx2.Client],
+) -> None:
+    playing, client = sync_client
+    body = {"model": "gpt-4o", "messages": HELLO, "stream": True}
+    url, headers = "http://mock/v1/chat/completions", {"authorization": "Bearer k"}
+    with client.stream("POST", url, json=body, headers=headers) as response:
+        assert next(response.iter_raw())
+    assert [entry.outcome for entry in playing.journal] == ["client_gone"]
