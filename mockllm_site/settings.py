@@ -83,7 +83,7 @@ if "runserver" in sys.argv:
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "mockllm_site.csp.content_security_policy",
-    "mockllm_site.static_files.StaticFilesMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

@@ -1,1 +1,38 @@
 """Fixtures that every folder of the suite shares."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from scenarios_app.journal import journal
+from scenarios_app.serving.services import services
+from tests.live import Live, LiveServer
+
+
+@pytest.fixture(scope="session")
+def whole_server(django_db_setup: None, django_db_blocker: Any) -> Iterator[LiveServer]:
+    """One server for all tests of this process that want one."""
+    # Only now: it makes Django's application, which wants the settings.
+    from mockllm_site.asgi import application
+
+    unblocked, blocked = django_db_blocker.unblock(), django_db_blocker.block()
+    with unblocked, LiveServer(application) as server, blocked:
+        yield server
+
+
+@pytest.fixture
+def live(whole_server: LiveServer, transactional_db: None) -> Iterator[Live]:
+    """A running server whose scenarios, session and journal are this test's alone.
+
+    Its rows are committed, as those of a server must be: it looks through connections of its own.
+    """
+    yield Live(whole_server)
+    forget()
+
+
+def forget() -> None:
+    """Leave nothing to the next test: what is on its way into the journal would land in it."""
+    journal.flush()
+    asyncio.run(services().state.reset(None, scenarios=True))

@@ -21,6 +21,7 @@ from scenarios_app.engine.document_scenario import (
     StepDocument,
 )
 from scenarios_app.engine.scenario import (
+    CATCH_ALL,
     Expect,
     Failures,
     Match,
@@ -54,6 +55,7 @@ def compile_scenario(
         select=document.select,
         variables=document.variables,
         system_prompt_must_include=tuple(document.system_prompt_must_include),
+        catch_all=document.name == CATCH_ALL,
     )
 
 

@@ -20,16 +20,17 @@ from scenarios_app.engine.document_parts import (
     ToolCallPieceDocument,
 )
 from scenarios_app.engine.parts import (
-    AnswerPart,
     Chunk,
     ReasoningPart,
     RefusalPart,
+    ScriptedPart,
     TextPart,
     ToolCallPart,
 )
 from scenarios_app.engine.scenario import (
     Answer,
     Fault,
+    GeneratedAnswer,
     Pacing,
     Produce,
     RawAnswer,
@@ -38,14 +39,18 @@ from scenarios_app.engine.scenario import (
     ScriptedUsage,
 )
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
 
 def compile_produce(document: ProduceDocument) -> Produce:
     """With an answer for one mode alone, both modes get it."""
-    streaming = document.streaming or document.non_streaming or document
-    non_streaming = document.non_streaming or document.streaming or document
+    first = document.streaming or document.non_streaming or document
+    streaming = non_streaming = _answer(first) if first.forms else None
+    if document.streaming and document.non_streaming:
+        non_streaming = _answer(document.non_streaming)
     return Produce(
-        streaming=_answer(streaming) if streaming.forms else None,
-        non_streaming=_answer(non_streaming) if non_streaming.forms else None,
+        streaming=streaming,
+        non_streaming=non_streaming,
         fault=document.fault and compile_fault(document.fault),
         latency_ms=document.latency_ms,
         pacing=_pacing(document.pacing),
@@ -69,12 +74,18 @@ def encode(value: Json) -> str:
     """JSON as compact text, its keys in their order; a string is that text itself."""
     if isinstance(value, str):
         return value
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
 def _answer(document: AnswerDocument) -> Answer:
     if document.raw is not None:
         return _raw(document.raw)
+    if document.generate is not None:
+        return GeneratedAnswer(
+            kind=document.generate.kind,
+            usage=ScriptedUsage(**dict(document.usage)),
+            provider_metadata=document.provider_metadata,
+        )
     if document.choices is not None:
         choices = tuple(map(_choice, document.choices))
     elif document.chunks is not None:
@@ -103,7 +114,7 @@ def _choice(document: ChoiceDocument) -> ScriptedChoice:
     )
 
 
-def _parts(document: ChoiceDocument) -> Iterator[AnswerPart]:
+def _parts(document: ChoiceDocument) -> Iterator[ScriptedPart]:
     """Reasoning, text, tool calls, refusal; or the parts as they are listed."""
     for part in document.parts or ():
         yield _call(part.tool_call) if part.tool_call is not None else _prose(part)
@@ -138,13 +149,13 @@ def _reasoning(
 
 def join_chunks(
     documents: Sequence[ChunkDocument],
-) -> tuple[tuple[AnswerPart, ...], tuple[Chunk, ...]]:
+) -> tuple[tuple[ScriptedPart, ...], tuple[Chunk, ...]]:
     """The parts that stream deltas make, and the deltas as pieces of those parts.
 
     Prose goes on in the part before it if that is of its kind; pieces of a call find it by its
     index. A call of which no piece has arguments is one without any: it needs no delta.
     """
-    parts: list[AnswerPart] = []
+    parts: list[ScriptedPart] = []
     calls: list[int] = []
     bare: set[int] = set()
     chunks: list[Chunk] = []
@@ -175,7 +186,7 @@ def join_chunks(
     return tuple(whole), tuple(chunk for chunk in chunks if chunk.part not in bare)
 
 
-def _goes_on(part: AnswerPart, more: AnswerPart) -> bool:
+def _goes_on(part: ScriptedPart, more: ScriptedPart) -> bool:
     """Whether `more` continues a part: a signature ends a block of thinking, and what is redacted
     is a block of its own."""
     match part, more:
@@ -187,7 +198,7 @@ def _goes_on(part: AnswerPart, more: AnswerPart) -> bool:
             return type(part) is type(more)
 
 
-def _with_text(part: AnswerPart, text: str) -> AnswerPart:
+def _with_text(part: ScriptedPart, text: str) -> ScriptedPart:
     if isinstance(part, ToolCallPart):
         return replace(part, arguments=text)
     return replace(part, text=text)

@@ -150,12 +150,13 @@ def shorten(text: str, limit: int = _SHOWN) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+_READ_FOR_WORDS = 2_000
 _WORD = re.compile(r"\w+")
 _ESCAPE = re.compile(r"\\.", re.DOTALL)
 
 
 def words_of(condition: CompiledText) -> tuple[str, ...]:
-    """The words that a condition asks for, folded; a regex gives those of its literal text."""
+    """The words that a condition asks for; a regex gives those of its literal text."""
     literals = [condition.equals, condition.contains, condition.startswith]
     if condition.pattern is not None:
         literals.append(_ESCAPE.sub(" ", condition.pattern))
@@ -163,5 +164,5 @@ def words_of(condition: CompiledText) -> tuple[str, ...]:
 
 
 def words_in(text: str) -> tuple[str, ...]:
-    """The words of a text, folded."""
-    return tuple(_WORD.findall(text.casefold()))
+    """The words in the beginning of a text, folded."""
+    return tuple(_WORD.findall(text[:_READ_FOR_WORDS].casefold()))

@@ -9,6 +9,7 @@ from scenarios_app.engine.document_base import Document, Finding
 from scenarios_app.engine.document_faults import NO_BODY, FaultDocument
 from scenarios_app.engine.document_fields import (
     FinishReason,
+    GeneratedKind,
     Headers,
     Pace,
     Positive,
@@ -27,7 +28,7 @@ from scenarios_app.engine.document_parts import (
 )
 
 _LISTED = ("reasoning", "text", "tool_calls", "refusal")
-_FORMS = ("parts", "chunks", "choices", "raw")
+_FORMS = ("parts", "chunks", "choices", "raw", "generate")
 _MODES = ("streaming", "non_streaming")
 _ENDS = ("finish_reason", "stop_sequence")
 _EXTRAS = ("usage", "provider_metadata")
@@ -35,6 +36,7 @@ _EXTRAS = ("usage", "provider_metadata")
 _NOT_BESIDE: Mapping[str, tuple[str, ...]] = {
     "choices": _ENDS,
     "raw": _ENDS + _EXTRAS,
+    "generate": _ENDS,
     "streaming": _ENDS + _EXTRAS,
     "non_streaming": _ENDS + _EXTRAS,
 }
@@ -93,6 +95,9 @@ class UsageDocument(Document):
     """Those of the input tokens that came from a cache."""
 
 
+_COUNTED = UsageDocument()
+
+
 class RawDocument(Document):
     """An HTTP answer sent as it stands, on every wire."""
 
@@ -106,20 +111,30 @@ class RawDocument(Document):
             yield ("body",), f"an answer of status {self.status} has no body"
 
 
+class GenerateDocument(Document):
+    """An answer made from the request."""
+
+    kind: GeneratedKind
+    """`lorem`: 5 to 500 words by the hash of the last user message, then that message; what
+    follows "\\nReason:" in it is thought first."""
+
+
 class AnswerDocument(ChoiceDocument):
-    """One answer: the content of one choice, or choices, chunks, or a raw HTTP answer."""
+    """One answer: the content of one choice, or choices, chunks, a raw HTTP answer, or one that
+    is made from the request."""
 
     choices: Annotated[list[ChoiceDocument], Field(min_length=1)] | None = None
     """One answer for each of the provider's choices."""
     chunks: Annotated[list[Chunk], Field(min_length=1)] | None = None
     """The stream's deltas as they are sent; the whole answer is their join."""
     raw: RawDocument | None = None
+    generate: GenerateDocument | None = None
     usage: UsageDocument = Field(default_factory=UsageDocument)
     provider_metadata: dict[str, dict[str, JsonValue]] = Field(default_factory=dict)
     """More top-level fields of the answer, by provider."""
 
     def gives(self, key: str) -> bool:
-        return super().gives(key) and getattr(self, key) != UsageDocument()
+        return super().gives(key) and getattr(self, key) != _COUNTED
 
     def findings(self) -> Iterator[Finding]:
         yield from super().findings()

@@ -13,8 +13,8 @@ from scenarios_app.engine.document_match import MatchDocument
 from scenarios_app.engine.document_parts import ChunkDocument
 from scenarios_app.engine.document_scenario import ScenarioDocument, StepDocument
 from scenarios_app.engine.match import group_names
-from scenarios_app.engine.parts import AnswerPart, ToolCallPart
-from scenarios_app.engine.scenario import Answer, RawAnswer
+from scenarios_app.engine.parts import streamed_text
+from scenarios_app.engine.scenario import Answer, GeneratedAnswer, RawAnswer
 from scenarios_app.engine.templating import template_names, unknown_names
 
 # The request's own names go before a variable's keys: these would never be seen.
@@ -115,7 +115,8 @@ def _torn_names(documents: Sequence[ChunkDocument]) -> Iterator[str]:
     for chunk in chunks:
         filled.setdefault(chunk.part, set()).update(template_names(chunk.text))
     for number, part in enumerate(parts):
-        yield from (n for n in template_names(_text_of(part)) if n not in filled.get(number, ()))
+        names = template_names(streamed_text(part))
+        yield from (name for name in names if name not in filled.get(number, ()))
 
 
 def _check_limits(step: StepDocument, limits: DocumentLimits) -> Iterator[Finding]:
@@ -141,14 +142,10 @@ def _times(step: StepDocument) -> Iterator[tuple[Loc, int]]:
 
 def _size(answer: Answer | None) -> int:
     match answer:
-        case None:
+        case None | GeneratedAnswer():
             return 0
         case RawAnswer():
             return len(answer.body)
         case _:
             parts = (part for choice in answer.choices for part in choice.parts)
-            return sum(len(_text_of(part).encode()) for part in parts)
-
-
-def _text_of(part: AnswerPart) -> str:
-    return part.arguments if isinstance(part, ToolCallPart) else part.text
+            return sum(len(streamed_text(part).encode()) for part in parts)

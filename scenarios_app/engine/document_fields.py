@@ -73,7 +73,7 @@ def _misnamed(headers: dict[str, V]) -> Iterator[Finding]:
 
 def _one_of(literal: Any) -> WrapValidator:
     *others, last = get_args(literal)
-    return expected(f"{', '.join(others)} or {last}")
+    return expected(f"{', '.join(others)} or {last}" if others else last)
 
 
 Text: TypeAlias = Annotated[str, expected("a string")]
@@ -118,6 +118,7 @@ Which: TypeAlias = Annotated[
 Select: TypeAlias = Annotated[scenario.Select, _one_of(scenario.Select)]
 Thinking: TypeAlias = Annotated[scenario.Reasoning, _one_of(scenario.Reasoning)]
 FinishReason: TypeAlias = Annotated[parts.FinishReason, _one_of(parts.FinishReason)]
+GeneratedKind: TypeAlias = Annotated[scenario.GeneratedKind, _one_of(scenario.GeneratedKind)]
 FaultKind: TypeAlias = Annotated[
     scenario.StandaloneFault | scenario.InsideFault,
     expected(f"one of {', '.join(FAULT_KINDS)}"),

@@ -7,7 +7,14 @@ from dataclasses import replace
 from functools import cached_property
 
 from scenarios_app.engine.canonical import Choice
-from scenarios_app.engine.parts import AnswerPart, Chunk, FinishReason, ToolCallPart
+from scenarios_app.engine.parts import (
+    AnswerPart,
+    Chunk,
+    FinishReason,
+    ServerToolResultPart,
+    ServerToolUsePart,
+    ToolCallPart,
+)
 from scenarios_app.engine.scenario import ScriptedChoice
 from scenarios_app.engine.templating import render_template
 
@@ -40,6 +47,8 @@ class Filling:
             if not (self._open(part.name) or self._open(part.arguments)):
                 return part
             return ToolCallPart(part.id, self.text(part.name), self.arguments(part.arguments))
+        if isinstance(part, ServerToolUsePart | ServerToolResultPart):
+            return part
         return replace(part, text=self.text(part.text)) if self._open(part.text) else part
 
     def text(self, text: str) -> str:
@@ -97,6 +106,8 @@ def fill_choice(choice: ScriptedChoice, filling: Filling) -> Choice:
 def _with_text(filling: Filling, part: AnswerPart, text: str) -> AnswerPart:
     if isinstance(part, ToolCallPart):
         return ToolCallPart(part.id, filling.text(part.name), text)
+    if isinstance(part, ServerToolUsePart | ServerToolResultPart):
+        return part  # never in chunks of its own
     return replace(part, text=text)
 
 

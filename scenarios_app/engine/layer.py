@@ -1,7 +1,8 @@
 """The compiled steps of some scenarios, and the ways to the few of them that a request concerns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TypeAlias
 
 from scenarios_app.engine.checks import Check, TextCheck
@@ -43,7 +44,8 @@ class Layer:
         self._of_scenario: dict[str, list[int]] = {}
         for position, entry in enumerate(matching):
             self._of_scenario.setdefault(entry.scenario.name, []).append(position)
-        self._words = Words([entry.match for entry in self._every])
+        many = self._every if len(self._every) > COMPARED else []
+        self._words = Words([entry.match for entry in many])
 
     def possible(self, reading: Reading, scenario: str | None = None) -> Iterator[Entry]:
         """The entries that the request can match, of one scenario or of all, by rank."""
@@ -56,16 +58,22 @@ class Layer:
         return (self._matching[position] for position in positions)
 
     def near(self, reading: Reading, scenario: str | None = None) -> Iterator[Entry]:
-        """The entries among which near misses are sought, those chosen by id too; COMPARED at
-        most: the ones that share words with the request, then the first ones."""
+        """The entries among which near misses are sought, those chosen by id too. Of many, as many
+        as can be compared: the ones that match (and were served), then the ones that share words
+        with the request, then the first ones."""
         every: Sequence[int] = range(len(self._every))
         if scenario is not None:
             every = self._of_scenario.get(scenario, ())
         if len(every) > COMPARED:
-            inside = set(every)
-            sharing = [p for p in self._words.sharing(reading) if p in inside]
-            every = list(dict.fromkeys([*sharing[:COMPARED], *every[:COMPARED]]))[:COMPARED]
+            inside: Container[int] = every if scenario is None else set(every)
+            likely = chain(self._holding(reading), self._words.sharing(reading))
+            best = islice((p for p in likely if p in inside), 2 * COMPARED)
+            every = list(dict.fromkeys([*best, *every[:COMPARED]]))[:COMPARED]
         return (self._every[position] for position in every)
+
+    def _holding(self, reading: Reading) -> Iterator[int]:
+        positions = self._lookup.positions(reading)
+        return (p for p in positions if self._matching[p].match.holds(reading))
 
 
 def _entries(scenarios: Sequence[Scenario], select: str) -> Iterator[Entry]:

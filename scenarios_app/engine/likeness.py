@@ -10,14 +10,16 @@ from scenarios_app.engine.conditions import CompiledText, words_of
 from scenarios_app.engine.reading import Text, pairs_of
 
 _LITERAL_BEGINNING = 200
+_TESTED = 20_000
 # Not met is never 0, however alike the texts are.
 _LEAST = 0.02
 _SPACE = re.compile(r"\s+")
 
 
 def text_distance(text: Text, condition: CompiledText) -> float:
-    """The mean distance of the condition's parts, 0 only where all of them hold."""
-    if text.meets(condition):
+    """The mean distance of the condition's parts, 0 only where all of them hold. A long text is not
+    tested, which would take long for many conditions: it is near at best."""
+    if len(text.plain) <= _TESTED and text.meets(condition):
         return 0.0
     parts = []
     if condition.equals is not None:
@@ -31,7 +33,7 @@ def text_distance(text: Text, condition: CompiledText) -> float:
     if condition.pattern is not None:
         wanted = _beginning(" ".join(words_of(condition)))
         parts.append(_unlike(pairs_of(wanted), text.pairs, whole=False) if wanted else 1.0)
-    return max(_LEAST, sum(parts) / len(parts))
+    return max(_LEAST, sum(parts) / len(parts)) if parts else 0.0
 
 
 def _beginning(literal: str) -> str:

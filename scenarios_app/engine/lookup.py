@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-from scenarios_app.engine.checks import Need
 from scenarios_app.engine.conditions import CompiledText
 from scenarios_app.engine.literals import Literals
 from scenarios_app.engine.match import CompiledMatch
@@ -18,6 +17,7 @@ from scenarios_app.engine.regexes import Pattern, Regexes
 
 Kind: TypeAlias = Literal["equals", "contains", "regex"]
 Positions: TypeAlias = dict[str, list[int]]
+Cost: TypeAlias = tuple[int, bool, int]
 
 
 class Atom(NamedTuple):
@@ -28,11 +28,11 @@ class Atom(NamedTuple):
     text: str
 
 
-class Key(NamedTuple):
-    """A place, and the atoms of which a text there must have at least one."""
+class Place(NamedTuple):
+    """A subject, and of each condition of which one must be met there, the atoms it has."""
 
     subject: Subject
-    atoms: tuple[Atom, ...]
+    alternatives: tuple[tuple[Atom, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +62,21 @@ class Lookup:
     """Built once for a sequence of compiled steps; a position is a step's place in it."""
 
     def __init__(self, matches: Sequence[CompiledMatch]) -> None:
-        keys = [_keys(match) for match in matches]
-        often = Counter((key.subject, atom) for of in keys for key in of for atom in key.atoms)
+        places = [_places(match) for match in matches]
+        often = Counter(
+            (place.subject, atom)
+            for of in places
+            for place in of
+            for atoms in place.alternatives
+            for atom in atoms
+        )
         filed: defaultdict[Subject, list[tuple[Atom, int]]] = defaultdict(list)
         always: list[int] = []
-        for position, of in enumerate(keys):
+        for position, of in enumerate(places):
             if of:
-                key = min(of, key=lambda k: _cost(k, often))
-                filed[key.subject].extend((atom, position) for atom in key.atoms)
+                rarest = (_rarest(place, often) for place in of)
+                _, subject, atoms = min(rarest, key=lambda found: found[0])
+                filed[subject].extend((atom, position) for atom in atoms)
             else:
                 always.append(position)
         self._tables = {subject: _table(atoms) for subject, atoms in filed.items()}
@@ -87,34 +94,33 @@ class Lookup:
         return sorted(found.union(self._always)) if found else self._always
 
 
-def _keys(match: CompiledMatch) -> list[Key]:
-    return [key for check in match.checks for need in check.needs if (key := _key(need))]
+def _places(match: CompiledMatch) -> list[Place]:
+    needs = (need for check in match.checks for need in check.needs)
+    places = (Place(need.subject, tuple(map(_atoms, need.conditions))) for need in needs)
+    return [place for place in places if all(place.alternatives)]
 
 
-def _key(need: Need) -> Key | None:
-    atoms = [_atom(condition) for condition in need.conditions]
-    known = tuple(atom for atom in atoms if atom is not None)
-    return Key(need.subject, known) if len(known) == len(atoms) else None
-
-
-def _atom(condition: CompiledText) -> Atom | None:
-    if condition.equals is not None:
-        return Atom("equals", condition.ignore_case, condition.equals)
-    literal = max(condition.contains or "", condition.startswith or "", key=len)
-    if literal:
-        return Atom("contains", condition.ignore_case, literal)
-    if condition.pattern is not None:
-        return Atom("regex", condition.ignore_case, condition.pattern)
-    return None
-
-
-def _cost(key: Key, often: Mapping[tuple[Subject, Atom], int]) -> tuple[int, bool, int]:
-    """Rare atoms first, then literals before regexes, then long before short."""
+def _atoms(condition: CompiledText) -> tuple[Atom, ...]:
+    ignore_case = condition.ignore_case
+    literals = condition.contains, condition.startswith
     return (
-        sum(often[key.subject, atom] for atom in key.atoms),
-        any(atom.kind == "regex" for atom in key.atoms),
-        -min(len(atom.text) for atom in key.atoms),
+        *(() if condition.equals is None else (Atom("equals", ignore_case, condition.equals),)),
+        *(Atom("contains", ignore_case, literal) for literal in literals if literal),
+        *(() if condition.pattern is None else (Atom("regex", ignore_case, condition.pattern),)),
     )
+
+
+def _rarest(
+    place: Place, often: Mapping[tuple[Subject, Atom], int]
+) -> tuple[Cost, Subject, list[Atom]]:
+    """The rarest atom of each alternative, and what the dearest of them costs: rare ones are
+    cheap, then literals go before regexes, then long ones before short ones."""
+
+    def cost(atom: Atom) -> Cost:
+        return often[place.subject, atom], atom.kind == "regex", -len(atom.text)
+
+    rarest = [min(atoms, key=cost) for atoms in place.alternatives]
+    return max(map(cost, rarest)), place.subject, rarest
 
 
 def _table(atoms: Iterable[tuple[Atom, int]]) -> _Table:

@@ -12,14 +12,21 @@ from scenarios_app.engine.parts import AnswerPart, Chunk, ReasoningPart, TextPar
 from scenarios_app.engine.scenario import ScriptedAnswer, ScriptedChoice
 
 MARK = "\nReason:"
-WORDS = (
+_LATIN = (
     "lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor incididunt ut "
     "labore et dolore magna aliqua enim ad minim veniam quis nostrud exercitation ullamco laboris "
     "nisi aliquip ex ea commodo consequat duis aute irure in reprehenderit voluptate velit esse "
     "cillum fugiat nulla pariatur excepteur sint occaecat cupidatat non proident sunt culpa qui "
     "officia deserunt mollit anim id est laborum"
-).split()
-_WORD = re.compile(r"\s*\S+(?:\s+\Z)?|\s+\Z")
+)
+WORDS = _LATIN.split()
+# Possessive throughout: one pass over the text, whatever is in it.
+_WORD = re.compile(r"\s*+\S++(?:\s++\Z)?+|\s++\Z")
+
+
+def digest(message: str) -> str:
+    """What the choices that are drawn for a message are hashed from."""
+    return hashlib.sha256(message.encode()).hexdigest()
 
 
 def word_count(message: str) -> int:

@@ -73,6 +73,8 @@ class CompiledMatch:
         )
 
     def distance(self, reading: Reading) -> float:
+        """0 only if all conditions hold; a little more than 0 may be said of a long text that
+        meets them."""
         if not self.checks:
             return 0.0
         return sum(check.distance(reading) for check in self.checks) / len(self.checks)
@@ -91,7 +93,7 @@ def match_request(
     return MatchResult(
         matched=not mismatches,
         mismatches=mismatches,
-        distance=compiled.distance(reading),
+        distance=compiled.distance(reading) if mismatches else 0.0,
         groups={} if mismatches else compiled.groups(reading),
     )
 

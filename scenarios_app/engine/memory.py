@@ -7,7 +7,7 @@ from threading import Lock
 from types import MappingProxyType
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.state import AttemptRef, SessionState, StepRef
+from scenarios_app.engine.state import AttemptRef, SessionState, StepRef, alias
 
 
 @dataclass(slots=True)
@@ -19,6 +19,18 @@ class _State:
     violations: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """A session's own scenarios, and the name that it was called by when it got the first."""
+
+    session: str
+    revision: int
+    documents: Mapping[str, Json]
+
+
+_NONE = _Own("", 0, MappingProxyType({}))
+
+
 class MemoryState:
     """A StateStore. Several event loops in several threads may share one: each operation holds the
     lock from its first to its last line and awaits nothing."""
@@ -26,7 +38,8 @@ class MemoryState:
     def __init__(self) -> None:
         self._lock = Lock()
         self._states: dict[str, _State] = {}
-        self._scenarios: dict[str, tuple[int, Mapping[str, Json]]] = {}
+        # By the session's alias.
+        self._own: dict[str, _Own] = {}
         self._revision = 0
 
     async def next_ordinal(self, session: str) -> int:
@@ -77,49 +90,62 @@ class MemoryState:
 
     async def sessions(self) -> tuple[str, ...]:
         with self._lock:
-            with_state = {name for name, state in self._states.items() if state != _State()}
-            return tuple(sorted(with_state | self._scenarios.keys()))
+            names = {name for name, state in self._states.items() if state != _State()}
+            known = {alias(name) for name in names} if self._own else ()
+            names.update(own.session for key, own in self._own.items() if key not in known)
+            return tuple(sorted(names))
 
     async def reset(self, session: str | None, *, scenarios: bool = False) -> None:
-        forgotten = (self._states, self._scenarios) if scenarios else (self._states,)
         with self._lock:
-            for kept in forgotten:
-                if session is None:
-                    kept.clear()
-                else:
-                    kept.pop(session, None)
+            if session is None:
+                self._states.clear()
+            else:
+                self._states.pop(session, None)
+            if scenarios and session is None:
+                self._own.clear()
+            elif scenarios and session is not None:
+                self._own.pop(alias(session), None)
 
-    async def clear_scenario(self, scenario: str) -> None:
+    async def clear_scenario(self, scenario: str, *, session: str | None = None) -> None:
         with self._lock:
-            for state in self._states.values():
-                state.consumed = {k: v for k, v in state.consumed.items() if k[0] != scenario}
-                state.attempts = {k: v for k, v in state.attempts.items() if k[0] != scenario}
+            for name, state in self._states.items():
+                if session is None or alias(name) == alias(session):
+                    _forget(state, scenario)
 
     async def put_scenario(self, session: str, name: str, document: Json) -> bool:
         with self._lock:
-            _, own = self._scenarios.get(session, (0, {}))
-            self._keep(session, {**own, name: deepcopy(document)})
-            return name not in own
+            own = self._own.get(alias(session), _NONE)
+            self._keep(session, {**own.documents, name: deepcopy(document)})
+            return name not in own.documents
 
     async def drop_scenario(self, session: str, name: str) -> bool:
         with self._lock:
-            _, own = self._scenarios.get(session, (0, {}))
-            if name not in own:
+            own = self._own.get(alias(session), _NONE)
+            if name not in own.documents:
                 return False
-            self._keep(session, {n: document for n, document in own.items() if n != name})
+            self._keep(session, {n: d for n, d in own.documents.items() if n != name})
             return True
 
     async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
         with self._lock:
-            return self._scenarios.get(session, (0, MappingProxyType({})))
+            own = self._own.get(alias(session), _NONE) if self._own else _NONE
+            return own.revision, own.documents
 
     def _state(self, session: str) -> _State:
         return self._states.setdefault(session, _State())
 
-    def _keep(self, session: str, own: dict[str, Json]) -> None:
+    def _keep(self, session: str, documents: dict[str, Json]) -> None:
         """No number is used twice, so that equal numbers mean equal scenarios."""
         self._revision += 1
-        if own:
-            self._scenarios[session] = (self._revision, MappingProxyType(own))
+        key = alias(session)
+        if documents:
+            first = self._own.get(key, _NONE).session or session
+            self._own[key] = _Own(first, self._revision, MappingProxyType(documents))
         else:
-            del self._scenarios[session]
+            del self._own[key]
+
+
+def _forget(state: _State, scenario: str) -> None:
+    """Forget a scenario's steps."""
+    state.consumed = {k: v for k, v in state.consumed.items() if k[0] != scenario}
+    state.attempts = {k: v for k, v in state.attempts.items() if k[0] != scenario}

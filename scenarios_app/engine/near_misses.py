@@ -1,8 +1,8 @@
 """Near misses: the steps that came closest to a request that none matched, and why they did not."""
 
-import heapq
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.index import Index
@@ -40,24 +40,21 @@ def near_misses(
     nearest of all. `scenario` seeks among one scenario's steps alone."""
     reading = Reading(request)
     gone = {(ref.scenario, ref.key) for ref in served}
-    misses = [
+    ranked = sorted(
         (entry.match.distance(reading), place, entry)
         for place, entry in enumerate(index.near(reading, scenario=scenario))
-        if _is_served(entry, gone) or not entry.match.holds(reading)
-    ]
-    return tuple(
-        NearMiss(
-            entry.scenario,
-            entry.step,
-            entry.match.mismatches(reading) + ((_SERVED,) if _is_served(entry, gone) else ()),
-            distance,
-        )
-        for distance, _, entry in heapq.nsmallest(limit, misses)
     )
+    misses = (_miss(entry, distance, reading, gone) for distance, _, entry in ranked)
+    return tuple(islice((miss for miss in misses if miss.mismatches), limit))
 
 
-def _is_served(entry: Entry, gone: Collection[tuple[str, str]]) -> bool:
-    return entry.step.consume and (entry.scenario.name, entry.step.key) in gone
+def _miss(
+    entry: Entry, distance: float, reading: Reading, gone: Collection[tuple[str, str]]
+) -> NearMiss:
+    mismatches = entry.match.mismatches(reading)
+    if entry.step.consume and (entry.scenario.name, entry.step.key) in gone:
+        mismatches = (*mismatches, _SERVED)
+    return NearMiss(entry.scenario, entry.step, mismatches, distance)
 
 
 def unmatched_message(near: Sequence[NearMiss]) -> str:

@@ -5,7 +5,12 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
 
-from scenarios_app.engine.parts import AnswerPart, ToolCallPart
+from scenarios_app.engine.parts import (
+    AnswerPart,
+    ServerToolUsePart,
+    ToolCallPart,
+    streamed_text,
+)
 from scenarios_app.engine.scenario import Pacing
 
 # Arguments are cut by length: as many characters as so many short words would have.
@@ -14,9 +19,10 @@ CHARACTERS_PER_WORD = 6
 
 def deltas_of(part: AnswerPart, words_per_chunk: int) -> Sequence[str]:
     """The pieces that a part streams as; joined they are its exact text."""
-    if isinstance(part, ToolCallPart):
-        return _fragments(part.arguments, words_per_chunk * CHARACTERS_PER_WORD)
-    return _words(part.text, words_per_chunk)
+    text = streamed_text(part)
+    if isinstance(part, ToolCallPart | ServerToolUsePart):
+        return _fragments(text, words_per_chunk * CHARACTERS_PER_WORD)
+    return _words(text, words_per_chunk)
 
 
 def schedule(deltas: Sequence[str], pacing: Pacing, draws: Iterator[float]) -> Sequence[float]:

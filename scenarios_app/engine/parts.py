@@ -11,8 +11,20 @@ FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filte
 
 
 @dataclass(frozen=True, slots=True)
+class Citation:
+    """A source that a text names, and the words of it that are cited."""
+
+    url: str
+    title: str | None = None
+    cited_text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TextPart:
+    """Prose. A wire without citations says the text alone."""
+
     text: str
+    citations: tuple[Citation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +46,32 @@ class ToolCallPart:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerToolUsePart:
+    """A call of a tool that the provider runs itself. `input` is the JSON text of an object."""
+
+    id: str
+    name: str
+    input: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerToolResultPart:
+    """What the provider's own tool gave back, as JSON text; or `error_code`, why it did not."""
+
+    tool_use_id: str
+    name: str
+    content: str
+    error_code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RefusalPart:
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResultPart:
-    """What a tool gave back. `name` is looked up from the call where the wire does not repeat it."""
+    """What a tool gave back. `name` is its call's where the wire does not repeat it."""
 
     tool_call_id: str
     name: str
@@ -58,7 +89,35 @@ class OpaquePart:
 MessagePart: TypeAlias = (
     TextPart | ReasoningPart | ToolCallPart | ToolResultPart | RefusalPart | OpaquePart
 )
-AnswerPart: TypeAlias = TextPart | ReasoningPart | ToolCallPart | RefusalPart
+ScriptedPart: TypeAlias = TextPart | ReasoningPart | ToolCallPart | RefusalPart
+"""What a scenario document can say."""
+AnswerPart: TypeAlias = ScriptedPart | ServerToolUsePart | ServerToolResultPart
+
+
+def streamed_text(part: AnswerPart) -> str:
+    """What a part streams in deltas: its prose or its arguments. A result comes in one piece."""
+    match part:
+        case ToolCallPart():
+            return part.arguments
+        case ServerToolUsePart():
+            return part.input
+        case ServerToolResultPart():
+            return ""
+        case _:
+            return part.text
+
+
+def held_text(part: AnswerPart) -> str:
+    """Everything that a part says, which counts as produced text."""
+    match part:
+        case ToolCallPart():
+            return part.name + part.arguments
+        case ServerToolUsePart():
+            return part.name + part.input
+        case ServerToolResultPart():
+            return part.content
+        case _:
+            return part.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +130,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class PartStart:
-    """Part `index` of choice `choice` begins; `part` is the whole part, for its id, name and kind."""
+    """Part `index` of choice `choice` begins; `part` is all of it, for its id, name and kind."""
 
     choice: int
     index: int
@@ -80,7 +139,7 @@ class PartStart:
 
 @dataclass(frozen=True, slots=True)
 class PartDelta:
-    """More text of part `index`: prose, thinking, refusal or argument text, by the kind of `part`."""
+    """More text of part `index`: prose, thinking, refusal or arguments, by the kind of `part`."""
 
     choice: int
     index: int

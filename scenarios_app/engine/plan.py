@@ -14,7 +14,7 @@ from scenarios_app.engine.parts import (
     PartEnd,
     PartStart,
     StreamEvent,
-    ToolCallPart,
+    streamed_text,
 )
 from scenarios_app.engine.scenario import Fault, Pacing
 
@@ -144,5 +144,5 @@ def _scripted(
 
 
 def _size(choice: Choice) -> int:
-    texts = (p.arguments if isinstance(p, ToolCallPart) else p.text for p in choice.parts)
+    texts = map(streamed_text, choice.parts)
     return sum(map(len, texts)) + len(choice.parts) + len(choice.chunks or ())

@@ -1,15 +1,18 @@
 """From a step and a request to the answer: templates filled, ids given, tokens counted."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import count
+from functools import partial
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.filling import Filling, TooLong, fill_choice
-from scenarios_app.engine.parts import ToolCallPart
+from scenarios_app.engine.identify import identified
+from scenarios_app.engine.lorem import lorem_answer
+from scenarios_app.engine.parts import held_text
 from scenarios_app.engine.scenario import (
     Answer,
+    GeneratedAnswer,
     Produce,
     RawAnswer,
     Scenario,
@@ -40,8 +43,17 @@ def produce(
 ) -> CanonicalResponse | RawAnswer | ErrorAnswer:
     """The answer of a step to a request; an error where the two ask for too much of it."""
     scripted = scripted_answer(step.produce, stream=request.stream)
-    if isinstance(scripted, RawAnswer):
-        return scripted
+    values: Callable[[], Mapping[str, str]] | None = None
+    match scripted:
+        case RawAnswer():
+            return scripted
+        case GeneratedAnswer():
+            message = request.last_user_text
+            if _bytes(message) > max_text_bytes:
+                return _too_long(max_text_bytes)
+            scripted = _generated(scripted, message)
+        case _:
+            values = partial(template_values, scenario, request, groups)
     return answer(
         scripted,
         request,
@@ -49,7 +61,7 @@ def produce(
         created=created,
         tool_call_prefix=tool_call_prefix,
         default_usage=scenario.default_usage,
-        values=lambda: template_values(scenario, request, groups),
+        values=values,
         max_text_bytes=max_text_bytes,
     )
 
@@ -85,8 +97,7 @@ def answer(
         return _too_long(max_text_bytes)
     if sum(map(_size, filled)) * copies > max_text_bytes:
         return _too_long(max_text_bytes)
-    ids = (tool_call_prefix + seed.tool_call_id(number) for number in count(1))
-    choices = tuple(_identified(choice, ids) for _ in range(copies) for choice in filled)
+    choices = identified(filled * copies, seed, tool_call_prefix=tool_call_prefix)
     return CanonicalResponse(
         id=seed.response_id,
         created=created,
@@ -97,20 +108,20 @@ def answer(
     )
 
 
-def _identified(choice: Choice, ids: Iterator[str]) -> Choice:
-    if not any(isinstance(part, ToolCallPart) and not part.id for part in choice.parts):
-        return choice
-    parts = tuple(
-        replace(part, id=next(ids)) if isinstance(part, ToolCallPart) and not part.id else part
-        for part in choice.parts
-    )
-    return replace(choice, parts=parts)
+def _generated(scripted: GeneratedAnswer, message: str) -> ScriptedAnswer:
+    """The answer that a user message makes. Its text is no template, whatever stands in it."""
+    made = lorem_answer(message)
+    return replace(made, usage=scripted.usage, provider_metadata=scripted.provider_metadata)
 
 
 def _size(choice: Choice) -> int:
-    texts = (p.name + p.arguments if isinstance(p, ToolCallPart) else p.text for p in choice.parts)
-    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    return sum(map(_bytes, map(held_text, choice.parts)))
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _too_long(limit: int) -> ErrorAnswer:
-    return ErrorAnswer(500, f"The scripted answer holds more text than the limit of {limit} bytes.")
+    # A script that is too long by itself is not loaded: it is the request that asks for too much.
+    return ErrorAnswer(400, f"The answer would hold more text than the limit of {limit} bytes.")

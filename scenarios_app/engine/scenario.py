@@ -10,6 +10,10 @@ from scenarios_app.engine.parts import AnswerPart, Chunk, FinishReason
 Select: TypeAlias = Literal["match", "first_user_message"]
 Which: TypeAlias = Literal["last", "first", "any"] | int
 Reasoning: TypeAlias = Literal["enabled", "disabled"]
+GeneratedKind: TypeAlias = Literal["lorem"]
+
+# The scenario whose answers stand in for those that nobody scripted.
+CATCH_ALL = "test-mode"
 
 StandaloneFault: TypeAlias = Literal[
     "http", "rate_limit", "model_error", "timeout", "network_error", "invalid_response"
@@ -168,7 +172,17 @@ class RawAnswer:
     body: bytes = b""
 
 
-Answer: TypeAlias = ScriptedAnswer | RawAnswer
+@dataclass(frozen=True, slots=True)
+class GeneratedAnswer:
+    """An answer made from the request. `lorem`: as long as the user message's hash says, then
+    that message."""
+
+    kind: GeneratedKind = "lorem"
+    usage: ScriptedUsage = ScriptedUsage()
+    provider_metadata: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+
+
+Answer: TypeAlias = ScriptedAnswer | RawAnswer | GeneratedAnswer
 
 
 @dataclass(frozen=True, slots=True)

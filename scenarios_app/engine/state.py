@@ -1,10 +1,25 @@
 """What a session remembers between requests, behind a protocol that memory and Redis can keep."""
 
+import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from scenarios_app.engine.canonical import Json
+
+_OF_A_KEY = re.compile(r"key-[0-9a-f]{12}")
+
+
+def key_session(key: str) -> str:
+    """The name under which a key's session is stored and shown, from which none gets the key."""
+    return "key-" + hashlib.sha256(key.encode()).hexdigest()[:12]
+
+
+def alias(session: str) -> str:
+    """One name for the session called so and for the session of the key that reads so: whoever is
+    given one of them before its first request cannot know which is meant."""
+    return session if _OF_A_KEY.fullmatch(session) else key_session(session)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +78,13 @@ class StateStore(Protocol):
     async def reset(self, session: str | None, *, scenarios: bool = False) -> None:
         """Forget a session's state (every session's for `None`), and its own scenarios if asked."""
 
-    async def clear_scenario(self, scenario: str) -> None:
-        """Forget what every session knows of a scenario's steps: it was replaced."""
+    async def clear_scenario(self, scenario: str, *, session: str | None = None) -> None:
+        """Forget what every session, or just this one, knows of a scenario's steps: it was
+        replaced."""
 
     async def put_scenario(self, session: str, name: str, document: Json) -> bool:
-        """Keep a scenario document for one session alone; false if it replaced one."""
+        """Keep a scenario document for one session alone; false if it replaced one. Sessions with
+        one `alias` have their own scenarios in common."""
 
     async def drop_scenario(self, session: str, name: str) -> bool:
         """Drop a session's own scenario; false if there was none."""

@@ -5,12 +5,16 @@ from collections.abc import Iterable
 
 from scenarios_app.engine.canonical import CanonicalRequest, Choice, Tool, Usage
 from scenarios_app.engine.parts import (
+    AnswerPart,
     MessagePart,
     ReasoningPart,
     RefusalPart,
+    ServerToolResultPart,
+    ServerToolUsePart,
     TextPart,
     ToolCallPart,
     ToolResultPart,
+    held_text,
 )
 from scenarios_app.engine.scenario import ScriptedUsage
 
@@ -63,12 +67,12 @@ def _count_reasoning(choices: tuple[Choice, ...]) -> int:
     return count_tokens(sum(len(part.text) for part in parts if isinstance(part, ReasoningPart)))
 
 
-def _length(part: MessagePart) -> int:
+def _length(part: MessagePart | AnswerPart) -> int:
     match part:
         case TextPart() | ReasoningPart() | RefusalPart():
             return len(part.text)
-        case ToolCallPart():
-            return len(part.name) + len(part.arguments)
+        case ToolCallPart() | ServerToolUsePart() | ServerToolResultPart():
+            return len(held_text(part))
         case ToolResultPart():
             return len(part.content)
         case _:

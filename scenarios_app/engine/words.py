@@ -7,7 +7,6 @@ from scenarios_app.engine.conditions import words_in, words_of
 from scenarios_app.engine.match import CompiledMatch
 from scenarios_app.engine.reading import Reading, Subject
 
-_READ_OF_TEXT = 2_000
 _COUNTED = 20_000
 
 
@@ -33,7 +32,7 @@ class Words:
             word
             for subject in self._subjects
             for text in reading.texts(subject)
-            for word in words_in(text.plain[:_READ_OF_TEXT])
+            for word in words_in(text.plain)
         }
         shared: Counter[int] = Counter()
         for word in sorted(words & self._filed.keys(), key=lambda w: (len(self._filed[w]), w)):

@@ -12,9 +12,12 @@ from scenarios_app.engine.parts import (
     FinishReason,
     ReasoningPart,
     RefusalPart,
+    ServerToolResultPart,
+    ServerToolUsePart,
     TextPart,
     ToolCallPart,
 )
+from scenarios_app.wire.anthropic_server_tools import citation_of, result_block
 
 _STOP_REASONS: Mapping[FinishReason, str] = {
     "stop": "end_turn",
@@ -63,8 +66,11 @@ def output_usage(usage: Usage) -> dict[str, Any]:
 
 
 def ending(response: CanonicalResponse) -> dict[str, Json]:
-    """Why the message stopped. There is one reason on this wire: the last choice's."""
+    """Why the message stopped. There is one reason on this wire: the last choice's, unless it
+    ends as it should and an earlier one has tools called, which the client is to do."""
     last = response.choices[-1]
+    if last.finish_reason == "stop":
+        last = next((c for c in response.choices if c.finish_reason == "tool_calls"), last)
     refusals = [p.text for c in response.choices for p in c.parts if isinstance(p, RefusalPart)]
     reason = _STOP_REASONS[last.finish_reason]
     if refusals and reason == "end_turn":
@@ -93,12 +99,18 @@ def has_block(part: AnswerPart) -> bool:
 def opening_block(part: AnswerPart) -> dict[str, Any]:
     """A block as a stream begins it, before its deltas fill it."""
     match part:
+        case TextPart(citations=(_, *_)):
+            return {"type": "text", "text": "", "citations": []}
         case TextPart() | RefusalPart():
             return {"type": "text", "text": ""}
         case ReasoningPart(redacted=None):
             return {"type": "thinking", "thinking": "", "signature": ""}
         case ToolCallPart():
             return {"type": "tool_use", "id": part.id, "name": part.name, "input": {}}
+        case ServerToolUsePart():
+            return {"type": "server_tool_use", "id": part.id, "name": part.name, "input": {}}
+        case ServerToolResultPart():
+            return result_block(part)
         case _:
             return {"type": "redacted_thinking", "data": part.redacted}
 
@@ -108,10 +120,14 @@ def _block(part: AnswerPart) -> dict[str, Any]:
     match part:
         case TextPart() | RefusalPart():
             block["text"] = part.text
+            if isinstance(part, TextPart) and part.citations:
+                block["citations"] = [citation_of(citation) for citation in part.citations]
         case ReasoningPart(redacted=None):
             block |= {"thinking": part.text, "signature": part.signature or ""}
         case ToolCallPart():
             block["input"] = _input(part.arguments)
+        case ServerToolUsePart():
+            block["input"] = _input(part.input)
     return block
 
 

@@ -8,7 +8,10 @@ from scenarios_app.engine.parts import (
     PartEnd,
     PartStart,
     ReasoningPart,
+    ServerToolResultPart,
+    ServerToolUsePart,
     StreamEvent,
+    TextPart,
     ToolCallPart,
 )
 from scenarios_app.wire.anthropic_blocks import (
@@ -18,7 +21,8 @@ from scenarios_app.wire.anthropic_blocks import (
     opening_message,
     output_usage,
 )
-from scenarios_app.wire.base import encode_json, encode_text, named_sse
+from scenarios_app.wire.anthropic_server_tools import citation_of
+from scenarios_app.wire.base import encode_json, encode_line, encode_text, named_sse
 
 _PING = named_sse("ping", b'{"type":"ping"}')
 _STOP = named_sse("message_stop", b'{"type":"message_stop"}')
@@ -65,15 +69,15 @@ class AnthropicEncoder:
             "index": self._index,
             "content_block": opening_block(part),
         }
-        sent = named_sse("content_block_start", encode_json(start))
+        sent = named_sse("content_block_start", encode_line(start))
         if self._index == 0:
             sent += _PING
         match part:
             case ReasoningPart(redacted=None):
                 self._before_text = self._before("thinking_delta", "thinking")
-            case ReasoningPart():
+            case ReasoningPart() | ServerToolResultPart():
                 self._before_text = b""
-            case ToolCallPart():
+            case ToolCallPart() | ServerToolUsePart():
                 self._before_text = self._before("input_json_delta", "partial_json")
                 sent += self._before_text + b'""' + _AFTER_TEXT
             case _:
@@ -81,14 +85,19 @@ class AnthropicEncoder:
         return sent
 
     def _end(self, part: AnswerPart) -> bytes:
-        signed = b""
-        if isinstance(part, ReasoningPart) and part.redacted is None:
-            # Always one, empty where nothing is scripted: every thinking block ends with it.
-            before = self._before("signature_delta", "signature")
-            signed = before + encode_text(part.signature or "") + _AFTER_TEXT
+        last = b""
+        match part:
+            case ReasoningPart(redacted=None):
+                # Always one, empty where nothing is scripted: every thinking block ends with it.
+                before = self._before("signature_delta", "signature")
+                last = before + encode_text(part.signature or "") + _AFTER_TEXT
+            case TextPart(citations=citations):
+                before = self._before("citations_delta", "citation")
+                cited = (encode_line(citation_of(citation)) for citation in citations)
+                last = b"".join(before + citation + _AFTER_TEXT for citation in cited)
         self._before_text = b""
         stop = {"type": "content_block_stop", "index": self._index}
-        return signed + named_sse("content_block_stop", encode_json(stop))
+        return last + named_sse("content_block_stop", encode_json(stop))
 
     def _finish(self) -> bytes:
         delta = {

@@ -19,13 +19,14 @@ encode_json = msgspec.json.Encoder().encode
 @dataclass(frozen=True, slots=True)
 class Call:
     """One HTTP request. `path` is raw (percent-encoded, without query); header names are
-    lower-case and repeated headers joined by a comma."""
+    lower-case and repeated headers joined by a comma. `raw_query` is `query` as it was sent."""
 
     method: str
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes
+    raw_query: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +126,15 @@ def named_sse(event: str, data: bytes) -> bytes:
 
 
 def encode_text(text: str) -> bytes:
-    """A JSON string. Line separators beyond ASCII are escaped: some readers split lines at them."""
-    data = encode_json(text)
-    if text.isascii():
-        return data
+    """A JSON string on one line for every reader."""
+    return encode_json(text) if text.isascii() else encode_line(text)
+
+
+def encode_line(value: object) -> bytes:
+    """JSON in which line separators beyond ASCII are escaped: some readers split lines at them."""
     return (
-        data.replace(b"\xe2\x80\xa8", rb"\u2028")
+        encode_json(value)
+        .replace(b"\xe2\x80\xa8", rb"\u2028")
         .replace(b"\xe2\x80\xa9", rb"\u2029")
         .replace(b"\xc2\x85", rb"\u0085")
     )

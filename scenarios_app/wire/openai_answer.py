@@ -3,6 +3,7 @@
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, Json, Usage
 from scenarios_app.engine.parts import (
     AnswerPart,
+    Citation,
     FinishReason,
     ReasoningPart,
     RefusalPart,
@@ -84,13 +85,38 @@ def content_of(parts: tuple[AnswerPart, ...]) -> str | None:
     return None if replaced and not text else text
 
 
+def annotations_of(parts: tuple[AnswerPart, ...], index: int) -> list[Json]:
+    """The sources of the text part at `index`, placed in the content of the message.
+
+    Each spans the words it cites, or all of its part where those are not found in it.
+    """
+    part = parts[index]
+    if not isinstance(part, TextPart) or not part.citations:
+        return []
+    before = sum(len(p.text) for p in parts[:index] if isinstance(p, TextPart))
+    return [_annotation(citation, part.text, before) for citation in part.citations]
+
+
+def _annotation(citation: Citation, text: str, before: int) -> Json:
+    cited = citation.cited_text
+    start = text.find(cited) if cited else -1
+    start, length = (0, len(text)) if start < 0 else (start, len(cited))
+    source: Json = {
+        "start_index": before + start,
+        "end_index": before + start + length,
+        "title": citation.title or "",
+        "url": citation.url,
+    }
+    return {"type": "url_citation", "url_citation": source}
+
+
 def _message(choice: Choice, custom: frozenset[str], *, legacy: bool) -> dict[str, Json]:
     parts = choice.parts
     message: dict[str, Json] = {
         "role": "assistant",
         "content": content_of(parts),
         "refusal": "".join(p.text for p in parts if isinstance(p, RefusalPart)) or None,
-        "annotations": [],
+        "annotations": [a for index in range(len(parts)) for a in annotations_of(parts, index)],
     }
     reasoning = "".join(p.text for p in parts if isinstance(p, ReasoningPart))
     if reasoning:

@@ -7,12 +7,15 @@ from scenarios_app.engine.parts import (
     PartStart,
     ReasoningPart,
     RefusalPart,
+    ServerToolResultPart,
+    ServerToolUsePart,
     StreamEvent,
     TextPart,
     ToolCallPart,
 )
-from scenarios_app.wire.base import encode_json, encode_text, sse
+from scenarios_app.wire.base import encode_json, encode_line, encode_text, sse
 from scenarios_app.wire.openai_answer import (
+    annotations_of,
     content_of,
     envelope,
     finish_reason,
@@ -50,7 +53,7 @@ class ChunkEncoder:
             case PartStart():
                 return self._begin(event.choice) + self._start(event)
             case PartEnd():
-                return b""
+                return self._end(event)
             case _:
                 reason = finish_reason(event.reason, legacy=self._legacy(event.choice))
                 return self._begin(event.choice) + self._chunk(event.choice, {}, reason)
@@ -77,6 +80,10 @@ class ChunkEncoder:
         match part:
             case TextPart():
                 frame = (b'{"content":', b"}")
+            case ServerToolUsePart() | ServerToolResultPart():
+                # This wire has no word for them; whatever is joined by one piece is that piece.
+                self._frames[choice, event.index] = (b"",)
+                return b""
             case RefusalPart():
                 frame = (b'{"refusal":', b"}")
             case ReasoningPart():
@@ -100,9 +107,13 @@ class ChunkEncoder:
         )
         return chunk
 
+    def _end(self, event: PartEnd) -> bytes:
+        sources = annotations_of(self._response.choices[event.choice].parts, event.index)
+        return self._chunk(event.choice, {"annotations": sources}) if sources else b""
+
     def _chunk(self, choice: int, delta: dict[str, Json], reason: str | None = None) -> bytes:
         fields = {"index": choice, "delta": delta, "logprobs": None, "finish_reason": reason}
-        return self._head + encode_json(fields)[1:-1] + self._tail
+        return self._head + encode_line(fields)[1:-1] + self._tail
 
     def _legacy(self, choice: int) -> bool:
         return wants_legacy_call(self._request, self._response.choices[choice])

@@ -15,6 +15,7 @@ from scenarios_app.engine.scenario import (
     TextCondition,
     ToolCallCondition,
     ToolResultCondition,
+    Which,
 )
 
 CHAT = "/v1/chat/completions"
@@ -41,9 +42,28 @@ def ask(*messages: Message | str, tools: Sequence[str] = (), **fields: Any) -> C
     return CanonicalRequest(messages=said, tools=tuple(Tool(name) for name in tools), **given)
 
 
+def equals(text: str) -> TextCondition:
+    return TextCondition(equals=text)
+
+
+def on(role: Role | None = "user", which: Which = "last", **condition: Any) -> Match:
+    """A match on one message."""
+    return Match(messages=(MessageCondition(TextCondition(**condition), role, which),))
+
+
+def call(name: str | None = None, arguments: Json = None) -> Match:
+    """A match on an earlier tool call."""
+    return Match(tool_calls=(ToolCallCondition(name, arguments),))
+
+
+def gave(text: TextCondition | None = None, **fields: Any) -> Match:
+    """A match on a tool result."""
+    return Match(tool_results=(ToolResultCondition(text or TextCondition(), **fields),))
+
+
 def saying(**condition: Any) -> Match:
     """A match on the last user message."""
-    return Match(messages=(MessageCondition(TextCondition(**condition), role="user"),))
+    return on(**condition)
 
 
 def step(match: Match | None = None, key: str = "k", **fields: Any) -> Step:

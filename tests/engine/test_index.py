@@ -1,5 +1,8 @@
 """The index gives what trying every step would give, in the order of the contract."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 
@@ -8,8 +11,26 @@ from scenarios_app.engine.conditions import RegexError
 from scenarios_app.engine.index import Index, build_index, overlay
 from scenarios_app.engine.match import match_request
 from scenarios_app.engine.reading import Reading
-from scenarios_app.engine.scenario import Match, Scenario, Step, TextCondition
-from tests.engine.asking import CHAT, ask, requests, saying, scenario, scenarios, step
+from scenarios_app.engine.scenario import (
+    Match,
+    MessageCondition,
+    Scenario,
+    Step,
+    TextCondition,
+    ToolCallCondition,
+    ToolResultCondition,
+)
+from tests.engine.asking import (
+    CHAT,
+    ask,
+    called,
+    requests,
+    result,
+    saying,
+    scenario,
+    scenarios,
+    step,
+)
 
 OPENAI = Match(provider=(TextCondition(equals="openai"),))
 ON_CHAT = Match(path=(TextCondition(equals=CHAT),))
@@ -124,25 +145,91 @@ def test_a_large_scenario_can_be_asked_for_alone() -> None:
     assert keys(index, ask("topic 7;"), "nobody") == []
 
 
-def test_a_step_is_filed_under_what_few_others_ask_for() -> None:
-    """Provider and model are the same in all; trying all of them would be the linear scan."""
-    openai, gpt = TextCondition(equals="openai"), TextCondition(regex="gpt")
-    steps = [
-        step(
-            Match(
-                provider=(openai,),
-                model=(gpt,),
-                headers=(("x-case", TextCondition(equals=str(n))),),
-            ),
-            key=str(n),
-        )
-        for n in range(300)
-    ]
-    index = build_index([scenario("a", *steps)])
-    request = ask(headers={"x-case": "7"})
+def tried(index: Index, request: CanonicalRequest) -> list[str]:
+    """The steps that the index does not rule out."""
     ((layer, _),) = index.layers
-    assert [entry.step.key for entry in layer.possible(Reading(request))] == ["7"]
-    assert keys(index, request) == ["7"]
+    return [entry.step.key for entry in layer.possible(Reading(request))]
+
+
+def numbered(make: Callable[[str], Match]) -> Index:
+    """Three hundred steps that share a provider and a model and differ in one condition."""
+    shared = {
+        "provider": (TextCondition(equals="openai"),),
+        "model": (TextCondition(regex="gpt"),),
+    }
+    matches = [replace(make(f"case {n};"), **shared) for n in range(300)]  # type: ignore[arg-type]
+    return build_index([scenario("a", *(step(m, str(n)) for n, m in enumerate(matches)))])
+
+
+@pytest.mark.parametrize(
+    ("make", "request_"),
+    [
+        (lambda case: saying(equals=case), ask("case 7;")),
+        (lambda case: saying(equals=case, ignore_case=True), ask("CASE 7;")),
+        (lambda case: saying(contains=case), ask("in case 7; too")),
+        (lambda case: saying(contains=case, ignore_case=True), ask("in CASE 7; too")),
+        (lambda case: saying(startswith=case), ask("case 7; is it")),
+        (lambda case: saying(regex=f"{case} *$"), ask("last case 7;  ")),
+        (lambda case: saying(regex=f"{case} *$", ignore_case=True), ask("CASE 7;")),
+        (lambda case: saying(contains="a", regex=f"^{case}"), ask("case 7; a")),
+        (
+            lambda case: Match(headers=(("X-Case", TextCondition(equals=case)),)),
+            ask(headers={"x-case": "case 7;"}),
+        ),
+        (
+            lambda case: Match(metadata=(("case", TextCondition(equals=case)),)),
+            ask(metadata={"case": "case 7;"}),
+        ),
+        (lambda case: Match(tools=(case,)), ask(tools=["case 7;"])),
+        (
+            lambda case: Match(tool_calls=(ToolCallCondition(case, {}),)),
+            ask(called("case 7;")),
+        ),
+        (
+            lambda case: Match(tool_results=(ToolResultCondition(tool_call_id=case),)),
+            ask(result("x", call_id="case 7;")),
+        ),
+        (
+            lambda case: Match(tool_results=(ToolResultCondition(name=case),)),
+            ask(result("x", name="case 7;")),
+        ),
+        (
+            lambda case: Match(tool_results=(ToolResultCondition(TextCondition(contains=case)),)),
+            ask(result("it is case 7; then")),
+        ),
+    ],
+)
+def test_a_step_is_filed_under_what_few_others_ask_for(
+    make: Callable[[str], Match], request_: CanonicalRequest
+) -> None:
+    index = numbered(make)
+    assert tried(index, request_) == ["7"]
+    assert keys(index, request_) == ["7"]
+    assert tried(index, ask("something else")) == []
+
+
+def test_a_step_with_alternatives_is_filed_under_all_of_them() -> None:
+    models = (TextCondition(equals="o1"), TextCondition(regex="^gpt"))
+    index = build_index([scenario("a", step(Match(model=models), "either"))])
+    assert tried(index, ask(model="o1")) == tried(index, ask(model="gpt-5")) == ["either"]
+    assert tried(index, ask(model="o3")) == []
+
+
+def test_conditions_that_are_as_rare_as_one_another_are_no_trouble() -> None:
+    text = TextCondition(equals="hi")
+    match = Match(messages=(MessageCondition(text, which=0), MessageCondition(text)))
+    index = build_index([scenario("a", step(match, "both"))])
+    assert keys(index, ask("hi", "hi")) == ["both"]
+    assert keys(index, ask("hi", "ho")) == []
+
+
+def test_a_step_that_cannot_be_filed_is_always_tried() -> None:
+    anything = (TextCondition(equals="o1"), TextCondition(contains=""))
+    arguments = Match(tool_calls=(ToolCallCondition(arguments={"a": 1}),))
+    steps = step(Match(model=anything), "anything"), step(arguments, "arguments")
+    index = build_index([scenario("a", *steps, step(saying(equals="x"), "filed"))])
+    assert tried(index, ask("hello")) == ["anything", "arguments"]
+    assert keys(index, ask("hello")) == ["anything"]
 
 
 def test_huge_regexes_are_tried_though_no_filter_holds_them() -> None:

@@ -3,15 +3,13 @@
 import pytest
 from hypothesis import given
 
-from scenarios_app.engine.canonical import CanonicalRequest, Json, Message
-from scenarios_app.engine.checks import is_subset
+from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions import RegexError
 from scenarios_app.engine.match import (
     Condition,
     Mismatch,
     compile_match,
     explain_match,
-    group_names,
     match_request,
 )
 from scenarios_app.engine.reading import Reading
@@ -22,7 +20,20 @@ from scenarios_app.engine.scenario import (
     ToolCallCondition,
     ToolResultCondition,
 )
-from tests.engine.asking import CHAT, JSON, MATCHES, ask, called, requests, result, say, saying
+from tests.engine.asking import (
+    CHAT,
+    MATCHES,
+    ask,
+    call,
+    called,
+    equals,
+    gave,
+    on,
+    requests,
+    result,
+    say,
+    saying,
+)
 
 AZURE = "/openai/deployments/gpt/chat/completions"
 TALK = (
@@ -32,23 +43,6 @@ TALK = (
     result("sunny in Paris"),
 )
 GPT = TextCondition(regex="^gpt-4")
-
-
-def equals(text: str) -> TextCondition:
-    return TextCondition(equals=text)
-
-
-def on(role: str | None = "user", which: object = "last", **condition: object) -> Match:
-    text = TextCondition(**condition)  # type: ignore[arg-type]
-    return Match(messages=(MessageCondition(text, role, which),))  # type: ignore[arg-type]
-
-
-def call(name: str | None = None, arguments: Json = None) -> Match:
-    return Match(tool_calls=(ToolCallCondition(name, arguments),))
-
-
-def gave(text: TextCondition | None = None, **fields: object) -> Match:
-    return Match(tool_results=(ToolResultCondition(text or TextCondition(), **fields),))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -279,66 +273,6 @@ def test_one_result_must_be_all_that_is_asked() -> None:
         assert not match_request(other, talk).matched
 
 
-@pytest.mark.parametrize(
-    ("wanted", "got", "expected"),
-    [
-        ({}, {"a": 1}, True),
-        ({"a": 1}, {"a": 1.0}, True),
-        ({"a": 1}, {"a": True}, False),
-        ({"a": True}, {"a": 1}, False),
-        ({"a": None}, {}, False),
-        ({"a": None}, {"a": None}, True),
-        ({"a": {"b": 1}}, {"a": {"b": 1, "c": 2}, "d": 3}, True),
-        ({"a": {"b": 1}}, {"a": [1]}, False),
-        ([1], [1, 2], False),
-        ([{"a": 1}], [{"a": 1, "b": 2}], True),
-        ([1, 2], [2, 1], False),
-        ("a", "a", True),
-        ("a", "b", False),
-    ],
-)
-def test_subsets(wanted: Json, got: Json, expected: bool) -> None:
-    assert is_subset(wanted, got) is expected
-
-
-@given(JSON)
-def test_everything_is_a_subset_of_itself(value: Json) -> None:
-    assert is_subset(value, value)
-
-
-def test_named_groups_of_all_conditions() -> None:
-    match = Match(
-        model=(equals("x"), TextCondition(regex=r"^gpt-(?P<version>\d)")),
-        messages=(
-            MessageCondition(TextCondition(regex="in (?P<city>[A-Z]+)|at (?P<place>.+)"), "user"),
-            MessageCondition(TextCondition(regex="(?P<city>sunny)"), "tool"),
-        ),
-        tool_results=(ToolResultCondition(TextCondition(regex="(?P<sky>s.*y)")),),
-        tool_calls=(ToolCallCondition("get_weather"),),
-    )
-    talk = ask("in PARIS", called("get_weather"), result("sunny"))
-    assert match_request(match, talk).groups == {
-        "version": "4",
-        "city": "PARIS",
-        "place": "",
-        "sky": "sunny",
-    }
-    assert group_names(match) == ("version", "city", "place", "sky")
-
-
-def test_groups_are_of_the_first_text_that_meets_the_condition() -> None:
-    match = on("user", "any", regex=r"(?P<number>\d+)")
-    assert match_request(match, ask("none", "12", "34")).groups == {"number": "12"}
-
-
-def test_groups_of_what_does_not_match_are_empty() -> None:
-    match = Match(
-        model=(TextCondition(regex="(?P<a>x)"),),
-        tool_results=(ToolResultCondition(TextCondition(regex="(?P<b>x)")),),
-    )
-    assert compile_match(match).groups(Reading(ask("hello"))) == {"a": "", "b": ""}
-
-
 @given(MATCHES, requests())
 def test_matched_is_without_mismatch_and_at_distance_0(
     match: Match, request: CanonicalRequest
@@ -352,47 +286,3 @@ def test_matched_is_without_mismatch_and_at_distance_0(
     assert tuple(Mismatch(c.field, c.expected, c.actual) for c in explained if not c.ok) == (
         outcome.mismatches
     )
-
-
-def distances(match: Match, *texts: str | Message) -> list[float]:
-    return [match_request(match, ask(text)).distance for text in texts]
-
-
-@pytest.mark.parametrize(
-    "condition",
-    [
-        {"contains": "weather in paris"},
-        {"equals": "the weather in Paris"},
-        {"startswith": "The weather in paris"},
-        {"regex": r"weather\s+in (Paris|Rome)\W"},
-    ],
-)
-def test_a_likelier_text_is_nearer(condition: dict[str, str]) -> None:
-    texts = ("the whether in Paris", "the weather", "xyz")
-    near, middle, far = distances(saying(**condition), *texts)
-    assert near < middle < far == 1.0
-
-
-def test_a_regex_without_letters_is_far_from_everything() -> None:
-    assert distances(saying(regex=r"^\d+$"), "abc") == [1.0]
-
-
-def test_the_wrong_case_is_the_nearest_miss_but_is_one() -> None:
-    (distance,) = distances(saying(contains="Weather"), "weather")
-    assert 0 < distance < 0.1
-
-
-def test_the_distance_of_a_step_is_the_mean_of_its_conditions() -> None:
-    both = Match(stream=True, model=(equals("gpt-4o"),))
-    assert (
-        match_request(both, ask()).distance == match_request(Match(stream=True), ask()).distance / 2
-    )
-
-
-def test_calls_and_results_are_nearer_the_more_of_them_is_right() -> None:
-    wanted = call("a", {"x": 1})
-    near, far, none = distances(wanted, called("a", "{}"), called("b", "{}"), "no call")
-    assert near < far == none == 1.0
-    wanted = gave(equals("sunny"), name="a", tool_call_id="1", is_error=True)
-    near, middle, none = distances(wanted, result("sunn", "a", "1", True), result("sunn"), "none")
-    assert near < middle < none == 1.0

@@ -45,6 +45,21 @@ def test_the_nearest_comes_first_with_all_that_failed() -> None:
     assert 0 < misses[0].distance < misses[1].distance < misses[2].distance
 
 
+def test_in_a_long_text_what_matches_is_no_near_miss() -> None:
+    long = "hay " * 10_000 + "needle"
+    index = build_index(
+        [
+            scenario(
+                "a",
+                step(saying(contains="needle"), key="matched"),
+                step(Match(stream=True, messages=saying().messages), key="other"),
+                step(saying(contains="needles"), key="near"),
+            )
+        ]
+    )
+    assert keys(near_misses(index, ask(long))) == ["other", "near"]
+
+
 def test_three_are_told_unless_more_are_asked_for() -> None:
     steps = [step(saying(equals=str(n)), key=str(n)) for n in range(5)]
     index = build_index([scenario("a", *steps)])
@@ -127,6 +142,14 @@ def test_among_very_many_those_that_share_words_are_compared() -> None:
     assert keys(near_misses(index, ask("topic 4711 her")))[0] == "4711"
     assert keys(near_misses(index, ask("topic 4711 her"), scenario="large"))[0] == "4711"
     assert keys(near_misses(index, ask("topic 4711 her"), scenario="other")) == ["other"]
+
+
+def test_among_very_many_a_served_step_is_found_without_a_shared_word() -> None:
+    served = step(saying(regex=r"^\d\d?$"), key="served")
+    index = build_index([*large(), scenario("z", served)])
+    misses = near_misses(index, ask("42"), served=(StepRef("z", "served", "1"),))
+    assert misses[0].mismatches == (SERVED,)
+    assert keys(misses)[0] == "served"
 
 
 def test_among_very_many_without_a_shared_word_the_first_are_compared() -> None:

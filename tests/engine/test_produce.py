@@ -168,7 +168,7 @@ def test_repeated_answers_are_all_counted() -> None:
     assert response(said("a" * 8), request=request_of(n=3)).usage.output_tokens == 6
 
 
-TOO_LONG = ErrorAnswer(500, "The scripted answer holds more text than the limit of 12 bytes.")
+TOO_LONG = ErrorAnswer(400, "The answer would hold more text than the limit of 12 bytes.")
 
 
 @pytest.mark.parametrize(

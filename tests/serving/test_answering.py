@@ -168,4 +168,4 @@ async def test_latency_delays_streams_and_whole_answers(stream: bool) -> None:
 async def test_more_text_than_the_limit_is_an_error_and_not_an_answer() -> None:
     playing = Playing(scenario("s", says("x" * 50)), max_text_bytes=49)
     status, _, _ = await playing.ask(chat())
-    assert status == 500
+    assert status == 400

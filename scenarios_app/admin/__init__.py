@@ -1,0 +1,5 @@
+"""The admin: scenarios to edit, the journal to read, sessions to look at and reset."""
+
+from scenarios_app.admin import accounts, journal, roles, scenario
+
+__all__ = ["accounts", "journal", "roles", "scenario"]

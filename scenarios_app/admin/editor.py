@@ -1,0 +1,187 @@
+"""What the scenario page's templates are given: groups of fields, and the steps as rows."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from django import forms
+from django.forms.boundfield import BoundField
+
+from scenarios_app.admin.forms import ScenarioForm, StepForm
+from scenarios_app.admin.layout import SCENARIO, STEP, Cell, Group
+from scenarios_app.admin.problems import label_of
+from scenarios_app.admin.step_inline import StepFormSet
+from scenarios_app.admin.titles import Title, title_of
+from scenarios_app.columns import step_object
+from scenarios_app.engine.document import DocumentError
+from scenarios_app.models import Step
+
+# A scenario with more steps than this sends a row's fields when the row is opened.
+SENT_AT_ONCE = 25
+
+_UNSET = ("", None, False, [], {})
+
+
+@dataclass(frozen=True, slots=True)
+class CellView:
+    cell: Cell
+    field: BoundField
+    how: BoundField | None
+    errors: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        return "switch" if isinstance(self.field.field, forms.BooleanField) else "text"
+
+    @property
+    def filled(self) -> bool:
+        """Whether it holds anything; JSON of nothing is nothing."""
+        value = self.field.value()
+        return value not in _UNSET and value not in ("{}", "[]")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    group: Group
+    cells: tuple[CellView, ...]
+
+    @property
+    def wrong(self) -> bool:
+        return any(cell.errors for cell in self.cells)
+
+    @property
+    def filled(self) -> int:
+        """How many of its fields hold anything."""
+        return sum(cell.filled for cell in self.cells)
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """`groups` are empty where the row's fields come when it is opened."""
+
+    form: StepForm
+    title: Title
+    groups: tuple[GroupView, ...]
+    hits: int = 0
+    errors: int = 0
+    deleted: bool = False
+
+    @property
+    def step(self) -> Step:
+        return self.form.instance
+
+    @property
+    def open(self) -> bool:
+        return bool(self.errors or not self.step.pk)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One line of what is wrong, and the row that a click on it leads to."""
+
+    where: str
+    message: str
+    target: str
+
+
+def scenario_groups(form: ScenarioForm) -> tuple[GroupView, ...]:
+    return _groups(form, SCENARIO, {})
+
+
+def step_groups(form: StepForm) -> tuple[GroupView, ...]:
+    return _groups(form, STEP, form.elsewhere)
+
+
+def step_rows(formset: StepFormSet, hits: Mapping[str, int]) -> list[StepRow]:
+    """The steps in order, those to be deleted too."""
+    forms = formset.in_order
+    at_once = len(forms) <= SENT_AT_ONCE
+    kept = set(map(id, formset.kept)) if formset.is_bound else set(map(id, forms))
+    rows: list[StepRow] = []
+    number = 0
+    for form in forms:
+        number += id(form) in kept
+        deleted = id(form) not in kept
+        told = [] if deleted else list(form.told())
+        shown = at_once or told or not form.untouched and form.is_bound
+        rows.append(
+            StepRow(
+                form=form,
+                title=_title(number, form.instance),
+                groups=step_groups(_whole(form)) if shown else (),
+                hits=hits.get(form.instance.key, 0) if form.instance.pk else 0,
+                errors=len(told),
+                deleted=deleted,
+            )
+        )
+    return rows
+
+
+def empty_row(formset: StepFormSet) -> StepRow:
+    """What a new step is made from."""
+    form = formset.empty_form
+    return StepRow(form=form, title=Title(0, "", "", ""), groups=step_groups(form))
+
+
+def told(form: ScenarioForm, formset: StepFormSet | None, rows: list[StepRow]) -> list[Told]:
+    """Everything that is wrong with the page, the scenario's own first."""
+    of_all = formset.non_form_errors() if formset else ()
+    return [
+        *_of_scenario(form),
+        *(Told("Steps", str(message), "steps") for message in of_all),
+        *(line for row in rows if not row.deleted for line in _of_row(row)),
+    ]
+
+
+def _of_scenario(form: ScenarioForm) -> Iterator[Told]:
+    for column, messages in form.errors.items():
+        where = label_of(column) if column in form.fields else ""
+        target = form[column].id_for_label if column in form.fields else ""
+        yield from (Told(where, str(message), target) for message in messages)
+
+
+def _of_row(row: StepRow) -> Iterator[Told]:
+    for column, message in row.form.told():
+        where = f"Step {row.title.number}"
+        yield Told(
+            f"{where}, {label_of(column)}" if column else where, message, row.form.prefix or ""
+        )
+
+
+def _groups(
+    form: forms.ModelForm, groups: tuple[Group, ...], elsewhere: Mapping[str, list[str]]
+) -> tuple[GroupView, ...]:
+    def errors(*names: str) -> tuple[str, ...]:
+        own = [str(m) for name in names if name for m in form.errors.get(name, ())]
+        return (*own, *(m for name in names for m in elsewhere.get(name, ())))
+
+    return tuple(
+        GroupView(
+            group,
+            tuple(
+                CellView(
+                    cell,
+                    form[cell.field],
+                    form[cell.how] if cell.how else None,
+                    errors(cell.field, cell.how),
+                )
+                for cell in group.cells
+            ),
+        )
+        for group in groups
+    )
+
+
+def _whole(form: StepForm) -> StepForm:
+    """A form with all fields; that of an unopened row has too few to show."""
+    if not form.untouched:
+        return form
+    whole = type(form)(instance=form.instance, prefix=form.prefix, use_required_attribute=False)
+    whole.elsewhere = form.elsewhere
+    return whole
+
+
+def _title(number: int, step: Step) -> Title:
+    try:
+        return title_of(number, step_object(step))
+    except DocumentError:
+        return Title(number, step.name, "", "")

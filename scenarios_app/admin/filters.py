@@ -1,0 +1,57 @@
+"""The filters of the lists: by tag, and by what the journal has seen lately."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin import ModelAdmin
+from django.db.models import Max, QuerySet
+from django.http import HttpRequest
+
+from scenarios_app.models import Scenario
+
+_LATEST = 20
+
+
+class TagFilter(admin.SimpleListFilter):
+    title = "tag"
+    parameter_name = "tag"
+
+    def lookups(self, request: HttpRequest, model_admin: "ModelAdmin[Any]") -> list[tuple[str, str]]:
+        self._tagged = list(Scenario.objects.order_by().values_list("pk", "tags"))
+        return [(tag, tag) for tag in sorted({tag for _, tags in self._tagged for tag in tags})]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not (tag := self.value()):
+            return queryset
+        return queryset.filter(pk__in=[pk for pk, tags in self._tagged if tag in tags])
+
+
+class LatestFilter(admin.SimpleListFilter):
+    """The values of a column that came last, and the one that is asked for."""
+
+    def lookups(self, request: HttpRequest, model_admin: "ModelAdmin[Any]") -> list[tuple[str, str]]:
+        column = self.parameter_name
+        rows = model_admin.model._default_manager.order_by().exclude(**{str(column): ""})
+        found = rows.values_list(column).annotate(last=Max("pk")).order_by("-last")[:_LATEST]
+        values = [str(value) for value, _ in found]
+        if (asked := request.GET.get(str(column))) and asked not in values:
+            values.append(asked)
+        return [(value, value) for value in values]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(**{str(self.parameter_name): self.value()}) if self.value() else queryset
+
+
+class SessionFilter(LatestFilter):
+    title = "session"
+    parameter_name = "session"
+
+
+class ProviderFilter(LatestFilter):
+    title = "provider"
+    parameter_name = "provider"
+
+
+class AnsweredByFilter(LatestFilter):
+    title = "scenario"
+    parameter_name = "scenario"

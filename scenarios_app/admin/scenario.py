@@ -1,0 +1,160 @@
+"""Scenarios in the admin: the page on which one is written, and what one does from there."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db import models
+from django.forms import Field, Script
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+
+from scenarios_app.admin import actions
+from scenarios_app.admin.editor import empty_row, scenario_groups, step_groups, step_rows, told
+from scenarios_app.admin.forms import ScenarioForm
+from scenarios_app.admin.hits import NONE, scenario_hits, step_hits
+from scenarios_app.admin.importing import import_page
+from scenarios_app.admin.inputs import form_field
+from scenarios_app.admin.layout import SCENARIO, SCENARIO_CELLS
+from scenarios_app.admin.scenario_list import ScenarioList
+from scenarios_app.admin.step_inline import StepInline
+from scenarios_app.catalog import catalog
+from scenarios_app.engine.document import DocumentError
+from scenarios_app.journal import journal
+from scenarios_app.models import Scenario, Step
+
+_PREFIX = re.compile(r"steps-\d{1,6}")
+
+
+@admin.register(Scenario)
+class ScenarioAdmin(ScenarioList):
+    form = ScenarioForm
+    inlines = (StepInline,)
+    fieldsets = [(group.title or None, {"fields": group.fields}) for group in SCENARIO]  # noqa: RUF012
+
+    class Media:
+        js = (
+            Script("scenarios_app/tool_calls.js", defer=True),
+            Script("scenarios_app/editor.js", defer=True),
+        )
+
+    def get_urls(self) -> list[URLPattern]:
+        def page(route: str, view: Callable[..., HttpResponseBase], name: str) -> URLPattern:
+            name = f"scenarios_app_scenario_{name}"
+            return path(route, self.admin_site.admin_view(view), name=name)
+
+        return [
+            page("import/", self.import_documents, "import"),
+            page("<path:object_id>/export/", self.export_one, "export"),
+            page("<path:object_id>/duplicate/", self.duplicate_one, "duplicate"),
+            page("<path:object_id>/steps/<int:step_id>/", self.step_fields, "step"),
+            *super().get_urls(),
+        ]
+
+    def formfield_for_dbfield(
+        self, db_field: "models.Field[Any, Any]", request: HttpRequest | None, **kwargs: Any
+    ) -> Field | None:
+        if cell := SCENARIO_CELLS.get(db_field.name):
+            return form_field(db_field, cell)
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        # Now: a post runs in a transaction, which the journal would have to wait for.
+        journal.flush()
+        return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def render_change_form(
+        self,
+        request: HttpRequest,
+        context: dict[str, Any],
+        add: bool = False,
+        change: bool = False,
+        form_url: str = "",
+        obj: Scenario | None = None,
+    ) -> TemplateResponse:
+        form = context["adminform"].form
+        (inline,) = context["inline_admin_formsets"] or (None,)
+        name = Scenario.objects.values_list("name", flat=True).get(pk=obj.pk) if obj else ""
+        rows = step_rows(inline.formset, step_hits(name)) if inline else []
+        context |= {
+            "groups": scenario_groups(form),
+            "rows": rows,
+            "blank": empty_row(inline.formset) if inline else None,
+            "told": told(form, inline.formset if inline else None, rows) if form.is_bound else (),
+            "may_edit": self.has_change_permission(request, obj)
+            if obj
+            else self.has_add_permission(request),
+            "hits": scenario_hits([name]).get(name, NONE),
+            "problems": [p for p in catalog.problems if p.scenario == name] if obj else (),
+            "show_save_and_add_another": False,
+        }
+        return super().render_change_form(request, context, add, change, form_url, obj)
+
+    # ── From the page of one scenario ──
+
+    def step_fields(self, request: HttpRequest, object_id: str, step_id: int) -> HttpResponse:
+        """The fields of a row that is being opened, as a piece of the page."""
+        scenario = self._of(request, object_id, self.has_view_or_change_permission)
+        step = get_object_or_404(Step, pk=step_id, scenario=scenario)
+        prefix = request.GET.get("prefix", "")
+        if not _PREFIX.fullmatch(prefix):
+            raise Http404
+        (inline,) = self.get_inline_instances(request, scenario)
+        form_class = inline.get_formset(request, scenario).form
+        form = form_class(instance=step, prefix=prefix, use_required_attribute=False)
+        context = {
+            "groups": step_groups(form),
+            "may_edit": self.has_change_permission(request, scenario),
+        }
+        return TemplateResponse(request, "scenarios_app/admin/step_fields.html", context)
+
+    def export_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        scenario = self._of(request, object_id, self.has_view_or_change_permission)
+        try:
+            return actions.export([scenario])
+        except DocumentError as error:
+            actions.tell(request, error, f"“{scenario}” cannot be exported")
+            return redirect(self._page_of(scenario))
+
+    def duplicate_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        scenario = self._of(request, object_id, self.has_view_permission)
+        if request.method != "POST" or not self.has_add_permission(request):
+            raise PermissionDenied
+        try:
+            (copy,) = actions.duplicate([scenario])
+        except DocumentError as error:
+            actions.tell(request, error, f"“{scenario}” cannot be duplicated")
+            return redirect(self._page_of(scenario))
+        self.log_addition(request, copy, f"Duplicated “{scenario}”.")
+        messages.success(request, f"This is “{copy}”, switched off until you enable it.")
+        return redirect(self._page_of(copy))
+
+    def import_documents(self, request: HttpRequest) -> HttpResponse:
+        if not (self.has_add_permission(request) and self.has_change_permission(request)):
+            raise PermissionDenied
+        return import_page(request, self)
+
+    def _of(
+        self, request: HttpRequest, object_id: str, allowed: Callable[..., bool]
+    ) -> Scenario:
+        scenario: Scenario | None = self.get_object(request, unquote(object_id))
+        if not allowed(request, scenario):
+            raise PermissionDenied
+        if scenario is None:
+            raise Http404
+        return scenario
+
+    def _page_of(self, scenario: Scenario) -> str:
+        return reverse("admin:scenarios_app_scenario_change", args=(scenario.pk,))

@@ -1,0 +1,81 @@
+"""Scenarios written in Python: a fluent way to the document that files and the admin hold too.
+
+    from scenarios_app.builder import openai, scenario
+
+    scenario("greeting").expect(openai()).with_messages(contains="hello").respond_with_text("Hi!")
+
+Every call gives a new builder, so that a beginning can be shared. First comes what a request must
+be, then what it is answered with. `then()` before the next expectation starts the next step,
+before an answer it goes on with this one. `build()` gives the document.
+"""
+
+from dataclasses import replace
+from typing import Self, Unpack
+
+from scenarios_app.builder.answers import Answers
+from scenarios_app.builder.expectations import (
+    Expectations,
+    Provider,
+    anthropic,
+    any_provider,
+    openai,
+    provider,
+)
+from scenarios_app.builder.keys import ScenarioKeys
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.document import dump, load_documents
+
+__all__ = [
+    "Provider",
+    "ScenarioBuilder",
+    "anthropic",
+    "any_provider",
+    "openai",
+    "provider",
+    "scenario",
+]
+
+
+class ScenarioBuilder(Expectations, Answers):
+    """A scenario so far: what it is as a whole, and its steps one after another."""
+
+    __slots__ = ()
+
+    def with_description(self, description: str) -> Self:
+        return self._about(description=description)
+
+    def with_priority(self, priority: int) -> Self:
+        """Scenarios with a higher one are tried first."""
+        return self._about(priority=priority)
+
+    def with_tags(self, *tags: str) -> Self:
+        return self._about(tags=list(tags))
+
+    def with_variables(self, **variables: object) -> Self:
+        """Values for `{{ name }}` in answers."""
+        return self._about(variables=variables)
+
+    def with_system_prompt_including(self, *fragments: str) -> Self:
+        """Texts that the system prompt should hold; a missing one is a violation."""
+        return self._about(system_prompt_must_include=list(fragments))
+
+    def by_first_user_message(self) -> Self:
+        """Chosen by a first user message that is its name; the step by its turn."""
+        return self._about(select="first_user_message")
+
+    def disabled(self) -> Self:
+        return self._about(enabled=False)
+
+    def build(self) -> dict[str, Json]:
+        """The document, checked; raises `DocumentError` with the places of what is wrong."""
+        steps = [step.document() for step in self._steps]
+        (document,) = load_documents({**self._scenario, "steps": steps})
+        return dump(document)
+
+    def _about(self, **keys: object) -> Self:
+        return replace(self, _scenario={**self._scenario, **keys})
+
+
+def scenario(name: str, **keys: Unpack[ScenarioKeys]) -> ScenarioBuilder:
+    """A scenario without steps yet."""
+    return ScenarioBuilder({"name": name, **keys})

@@ -1,0 +1,137 @@
+"""The builder's words for what a request is answered with."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Self, Unpack
+
+from scenarios_app.builder.draft import Draft, Kind, Object, Section
+from scenarios_app.builder.keys import EnvelopeKeys, FaultKeys, PacingKeys, UsageKeys
+from scenarios_app.engine.parts import FinishReason
+from scenarios_app.engine.scenario import FaultKind
+
+_KEYWORDS = object()
+
+
+class Answers(Draft):
+    """Answer with this."""
+
+    __slots__ = ()
+
+    def respond_with_text(self, text: str) -> Self:
+        return self._part("text", {"text": text})
+
+    def respond_with_reasoning(
+        self, text: str = "", *, signature: str | None = None, redacted: str | None = None
+    ) -> Self:
+        """Thinking; `redacted` is its encrypted form, where it is not shown."""
+        return self._part("reasoning", _given(text=text, signature=signature, redacted=redacted))
+
+    def respond_with_tool_call(
+        self,
+        name: str,
+        /,
+        *,
+        id: str | None = None,
+        arguments: object = _KEYWORDS,
+        **keywords: object,
+    ) -> Self:
+        """A call with these keywords as its arguments, or with `arguments`: any JSON, and text is
+        sent as it stands."""
+        if arguments is not _KEYWORDS and keywords:
+            raise TypeError("give the tool call's arguments as keywords or as arguments=, not both")
+        said = keywords if arguments is _KEYWORDS else arguments
+        return self._part("tool_call", {**_given(id=id), "name": name, "arguments": said})
+
+    def respond_with_refusal(self, text: str) -> Self:
+        return self._part("refusal", {"text": text})
+
+    def respond_with_chunks(self, *chunks: str | Object) -> Self:
+        """The stream's deltas as they are sent: text, or objects as in a document."""
+        return self._produce(chunks=list(chunks))
+
+    def respond_with_choices(self, *choices: str | Object) -> Self:
+        """One answer for each of the provider's choices: text, or objects as in a document."""
+        return self._produce(choices=[{"text": c} if isinstance(c, str) else c for c in choices])
+
+    def respond_with_raw(
+        self, body: object = None, *, status: int = 200, headers: Mapping[str, str] | None = None
+    ) -> Self:
+        """An HTTP answer as it stands: text, or other JSON to be encoded."""
+        return self._produce(raw=_given(status=status, headers=headers, body=body))
+
+    def respond_with_error(
+        self, status: int, message: str | None = None, **keys: Unpack[EnvelopeKeys]
+    ) -> Self:
+        """An HTTP error in the provider's envelope, or with the `body` given."""
+        return self._produce(fault={**_given(kind="http", status=status, message=message), **keys})
+
+    def respond_with_fault(self, kind: FaultKind, **keys: Unpack[FaultKeys]) -> Self:
+        """A fault instead of an answer, or beside one and inside it."""
+        return self._produce(fault={"kind": kind, **keys})
+
+    def respond_to_streams(self, **answer: object) -> Self:
+        """What streams get, with the keys of an answer in a document."""
+        return self._produce(streaming=answer)
+
+    def respond_to_whole(self, **answer: object) -> Self:
+        """What requests get that ask for no stream, with the keys of an answer in a document."""
+        return self._produce(non_streaming=answer)
+
+    def as_stream(self, **pacing: Unpack[PacingKeys]) -> Self:
+        """How the answer is cut and paced where a request asks for a stream."""
+        return self._produce(pacing=pacing)
+
+    def with_finish_reason(self, reason: FinishReason, *, stop_sequence: str | None = None) -> Self:
+        return self._produce(**_given(finish_reason=reason, stop_sequence=stop_sequence))
+
+    def with_usage(self, input_tokens: int, output_tokens: int, **parts: Unpack[UsageKeys]) -> Self:
+        counts = {"input_tokens": input_tokens, "output_tokens": output_tokens}
+        return self._produce(usage={**counts, **parts})
+
+    def with_provider_metadata(self, provider: str, /, **fields: object) -> Self:
+        """More top-level fields of the answer, where this provider gives it."""
+        return self._entries("produce", "provider_metadata", {provider: fields})
+
+    def with_latency(self, milliseconds: int) -> Self:
+        """How long nothing is sent."""
+        return self._produce(latency_ms=milliseconds)
+
+    def with_counter(self, name: str) -> Self:
+        """A counter of the session that goes up."""
+        return self._effect(counter=name)
+
+    def with_response_status(self, status: int) -> Self:
+        return self._effect(status=status)
+
+    def with_response_headers(self, headers: Mapping[str, str]) -> Self:
+        return self._entries("side_effects", "headers", headers)
+
+    def echo_headers(self, *names: str) -> Self:
+        """Headers of the request that the answer repeats."""
+        return self._effect(echo_headers=list(names))
+
+    def assert_that(self, **match: object) -> Self:
+        """What the request should also be, with the keys of `match` in a document: the answer
+        stays, but what does not hold is a violation."""
+        draft = self._to_answer()
+        return draft._put(draft._step.with_item("side_effects", "assert", match))
+
+    def _part(self, kind: Kind, said: Object) -> Self:
+        draft = self._to_answer()
+        return draft._put(replace(draft._step, parts=(*draft._step.parts, (kind, said))))
+
+    def _produce(self, **keys: object) -> Self:
+        draft = self._to_answer()
+        return draft._put(draft._step.with_section("produce", keys))
+
+    def _effect(self, **keys: object) -> Self:
+        draft = self._to_answer()
+        return draft._put(draft._step.with_section("side_effects", keys))
+
+    def _entries(self, section: Section, key: str, entries: Object) -> Self:
+        draft = self._to_answer()
+        return draft._put(draft._step.with_entries(section, key, entries))
+
+
+def _given(**keys: object) -> dict[str, object]:
+    return {key: value for key, value in keys.items() if value is not None}

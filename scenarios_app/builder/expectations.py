@@ -1,0 +1,142 @@
+"""The builder's words for what a request must be."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Self, Unpack
+
+from scenarios_app.builder.draft import Draft, Object
+from scenarios_app.builder.keys import (
+    ConditionKeys,
+    ExpectKeys,
+    FaultKeys,
+    MessageKeys,
+    ResultKeys,
+)
+from scenarios_app.engine.scenario import FaultKind
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """Whose requests a step answers, and at which path."""
+
+    name: str | None = None
+    path: str | None = None
+
+
+def openai(*, path: str | None = None) -> Provider:
+    return Provider("openai", path)
+
+
+def anthropic(*, path: str | None = None) -> Provider:
+    return Provider("anthropic", path)
+
+
+def provider(name: str, *, path: str | None = None) -> Provider:
+    """A provider by name, such as `gemini`."""
+    return Provider(name, path)
+
+
+def any_provider(*, path: str | None = None) -> Provider:
+    return Provider(None, path)
+
+
+class Expectations(Draft):
+    """When this arrives."""
+
+    __slots__ = ()
+
+    def named(self, name: str) -> Self:
+        """The step's name, for people."""
+        return self._step_key("name", name)
+
+    def on_turn(self, turn: int) -> Self:
+        """Which answer of the conversation the step is: assistant messages so far, plus one."""
+        return self._step_key("turn", turn)
+
+    def once(self) -> Self:
+        """Answers once in each session, as steps do unless told otherwise."""
+        return self._step_key("consume", True)
+
+    def always(self) -> Self:
+        """Answers again and again."""
+        return self._step_key("consume", False)
+
+    def expect(self, *providers: Provider) -> Self:
+        """Whose requests the step answers; several are alternatives."""
+        named = [p.name for p in providers if p.name is not None]
+        paths = [p.path for p in providers if p.path is not None]
+        keys = {"provider": named, "path": paths}
+        return self._match({key: values for key, values in keys.items() if values})
+
+    def with_model(self, *names: str, **condition: Unpack[ConditionKeys]) -> Self:
+        """The model by its name or by a condition on it; several are alternatives."""
+        return self._match({"model": [*names, condition] if condition else list(names)})
+
+    def with_stream(self, stream: bool = True) -> Self:
+        return self._match({"stream": stream})
+
+    def with_messages(self, text: str | None = None, /, **condition: Unpack[MessageKeys]) -> Self:
+        """A message, the last one unless `role` and `which` say otherwise."""
+        return self._match_item("messages", _condition(text, condition))
+
+    def with_system(self, text: str | None = None, /, **condition: Unpack[ConditionKeys]) -> Self:
+        """Any of the system messages."""
+        anywhere = {"role": "system", "which": "any"}
+        return self._match_item("messages", anywhere | _condition(text, condition))
+
+    def with_tools(self, *names: str) -> Self:
+        """Tools that must all be offered."""
+        return self._match({"tools": list(names)})
+
+    def with_tool_call(self, name: str, /, **arguments: object) -> Self:
+        """An earlier call of this tool with these arguments, perhaps among others."""
+        call = {"name": name, "arguments": arguments} if arguments else {"name": name}
+        return self._match_item("tool_calls", call)
+
+    def with_tool_result(self, name: str | None = None, /, **condition: Unpack[ResultKeys]) -> Self:
+        """A tool's result, the tool's by name."""
+        result: Object = {**condition} if name is None else {"name": name, **condition}
+        return self._match_item("tool_results", result)
+
+    def with_header(
+        self, name: str, value: str | None = None, /, **condition: Unpack[ConditionKeys]
+    ) -> Self:
+        return self._match_entry("headers", name, _condition(value, condition))
+
+    def with_metadata(
+        self, key: str, value: str | None = None, /, **condition: Unpack[ConditionKeys]
+    ) -> Self:
+        return self._match_entry("metadata", key, _condition(value, condition))
+
+    def expecting(self, **keys: Unpack[ExpectKeys]) -> Self:
+        """What a request that matches should also be; what does not hold is a violation."""
+        draft = self._to_expect()
+        return draft._put(draft._step.with_section("expect", keys))
+
+    def failing(
+        self, times: int = 1, kind: FaultKind = "model_error", /, **keys: Unpack[FaultKeys]
+    ) -> Self:
+        """The first attempts fail with this fault, later ones get the answer."""
+        draft = self._to_expect()
+        failures = {"times": times, "fault": {"kind": kind, **keys}}
+        return draft._put(draft._step.with_section("failures", failures))
+
+    def _step_key(self, key: str, value: object) -> Self:
+        draft = self._to_expect()
+        return draft._put(replace(draft._step, keys={**draft._step.keys, key: value}))
+
+    def _match(self, keys: Object) -> Self:
+        draft = self._to_match()
+        return draft._put(draft._step.with_section("match", keys))
+
+    def _match_item(self, key: str, item: Object) -> Self:
+        draft = self._to_match()
+        return draft._put(draft._step.with_item("match", key, item))
+
+    def _match_entry(self, key: str, name: str, condition: Object) -> Self:
+        draft = self._to_match()
+        return draft._put(draft._step.with_entries("match", key, {name: condition}))
+
+
+def _condition(text: str | None, keys: Mapping[str, object]) -> dict[str, object]:
+    return {**keys} if text is None else {"equals": text, **keys}

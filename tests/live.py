@@ -1,0 +1,108 @@
+"""The whole application on a socket of this machine, in a thread of the process that tests it."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import uvicorn
+
+from scenarios_app.engine.document import load_documents
+from scenarios_app.engine.state import SessionState
+from scenarios_app.journal import journal
+from scenarios_app.loading import load
+from scenarios_app.models import ServedRequest
+from scenarios_app.serving.services import services
+from scenarios_app.serving.session import key_session
+
+STARTED_SECONDS = 30.0
+
+
+class LiveServer(uvicorn.Server):
+    """An ASGI server as `serve` runs it, for as long as it is not told to stop."""
+
+    def __init__(self, app: Any, *, lifespan: Any = "on") -> None:
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan=lifespan,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=1,
+        )
+        super().__init__(config)
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._up = threading.Event()
+        self._thread = threading.Thread(
+            target=self.run, kwargs={"sockets": [self._socket]}, name="live server", daemon=True
+        )
+
+    @property
+    def port(self) -> int:
+        port: int = self._socket.getsockname()[1]
+        return port
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self.loop = asyncio.get_running_loop()
+        await super().startup(sockets=sockets)
+        self._up.set()
+
+    def __enter__(self) -> "LiveServer":
+        self._thread.start()
+        assert self._up.wait(STARTED_SECONDS), "the server did not start"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.should_exit = True
+        self._thread.join(STARTED_SECONDS)
+        self._socket.close()
+
+    def tasks(self) -> int:
+        """How many tasks there are on the server's event loop."""
+        assert self.loop is not None
+        return asyncio.run_coroutine_threadsafe(_count_tasks(), self.loop).result(10)
+
+
+@dataclass(frozen=True)
+class Live:
+    """The server as one test sees it: with a key, and so a session, of the test's own."""
+
+    server: LiveServer
+    key: str = field(default_factory=lambda: f"sk-{uuid4().hex}")
+
+    @property
+    def port(self) -> int:
+        return self.server.port
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def openai_base_url(self) -> str:
+        return f"{self.base_url}/v1"
+
+    @property
+    def session(self) -> str:
+        return key_session(self.key)
+
+    def load(self, *documents: Mapping[str, Any]) -> None:
+        """Store scenarios; the next request sees them."""
+        load(load_documents({"scenarios": list(documents)}))
+
+    def requests(self) -> list[ServedRequest]:
+        """What the journal has of this test's session, in the order in which answers ended."""
+        assert journal.flush()
+        return list(ServedRequest.objects.filter(session=self.session).order_by("pk"))
+
+    def state(self) -> SessionState:
+        return asyncio.run(services().state.read(self.session))
+
+
+async def _count_tasks() -> int:
+    return len(asyncio.all_tasks())
