@@ -2,10 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 
+from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
-from asgiref.sync import iscoroutinefunction
 
 HEADER = "Content-Security-Policy"
 STRICT = (

@@ -17,10 +17,13 @@ def prepare() -> None:
     call_command("migrate", verbosity=0, interactive=False)
 
 
-def prepare_in_memory() -> None:
-    """Make the tables of a database that nobody but this process can have made them in."""
-    if in_memory() and not connection.introspection.table_names():
+def prepare_in_memory() -> bool:
+    """Make the tables of a database that nobody but this process can have made them in; true if
+    they were not there."""
+    missing = in_memory() and not connection.introspection.table_names()
+    if missing:
         prepare()
+    return missing
 
 
 def in_memory() -> bool:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from asgiref.sync import sync_to_async
 from django.conf import settings
 
-from mockllm_site import database
+from mockllm_site import database, starting
 from scenarios_app.serving.connection import Receive, Scope, Send
 from scenarios_app.serving.services import services
 
@@ -49,8 +49,14 @@ async def ensure_started() -> None:
 
 async def start() -> None:
     """Start the services, on a database that is ready for them."""
-    await sync_to_async(database.prepare_in_memory)()
+    await sync_to_async(_prepare)()
     await services().start()
+
+
+def _prepare() -> None:
+    """What `serve` has done already, and other servers do not know of."""
+    if database.prepare_in_memory():
+        starting.load_test_mode()
 
 
 def _drain_on_signals() -> None:

@@ -8,13 +8,14 @@ from django.urls import reverse_lazy
 _SITE = "scenarios_app.admin.site"
 
 
-def _link(title: str, icon: str, route: str, who: str) -> dict[str, Any]:
-    return {
+def _link(title: str, icon: str, route: str, who: str, here: str = "") -> dict[str, Any]:
+    link = {
         "title": title,
         "icon": icon,
         "link": reverse_lazy(route),
         "permission": f"{_SITE}.{who}",
     }
+    return link | ({"active": f"{_SITE}.{here}"} if here else {})
 
 
 UNFOLD: dict[str, Any] = {
@@ -31,6 +32,7 @@ UNFOLD: dict[str, Any] = {
             "href": lambda request: static("scenarios_app/favicon.svg"),
         }
     ],
+    "DASHBOARD_CALLBACK": "scenarios_app.admin.dashboard.dashboard",
     "STYLES": [lambda request: static("scenarios_app/admin.css")],
     "COLORS": {
         "primary": {
@@ -59,8 +61,15 @@ UNFOLD: dict[str, Any] = {
                         "theater_comedy",
                         "admin:scenarios_app_scenario_changelist",
                         "may_see_scenarios",
+                        "at_scenarios",
                     ),
-                    _link("Import", "upload", "admin:scenarios_app_scenario_import", "may_import"),
+                    _link(
+                        "Import",
+                        "upload",
+                        "admin:scenarios_app_scenario_import",
+                        "may_import",
+                        "at_import",
+                    ),
                 ],
             },
             {
@@ -71,9 +80,14 @@ UNFOLD: dict[str, Any] = {
                         "receipt_long",
                         "admin:scenarios_app_servedrequest_changelist",
                         "may_see_journal",
+                        "at_journal",
                     ),
                     _link(
-                        "Sessions", "group_work", "admin:scenarios_app_sessions", "may_see_journal"
+                        "Sessions",
+                        "group_work",
+                        "admin:scenarios_app_sessions",
+                        "may_see_journal",
+                        "at_sessions",
                     ),
                 ],
             },

@@ -7,6 +7,8 @@ from types import FrameType
 
 import uvicorn
 
+from scenarios_app.serving.listening import listening_on
+
 # What uvicorn waits beyond our own deadline, at which the last streams are ended properly.
 BEYOND_SECONDS = 2.0
 
@@ -81,6 +83,7 @@ def run(host: str, bound: socket.socket, *, stop: Stop, drain_seconds: float) ->
     )
     ready = f"mockllm ready on http://{name}:{bound.getsockname()[1]}"
     server = Server(config, ready=ready, stop=stop)
+    listening_on(bound.getsockname()[0])
     stop.leave_to_server()
     try:
         server.run(sockets=[bound])

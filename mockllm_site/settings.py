@@ -81,6 +81,7 @@ if "runserver" in sys.argv:
     INSTALLED_APPS.insert(0, "daphne")
 
 MIDDLEWARE = [
+    "scenarios_app.control.middleware.json_errors",
     "django.middleware.security.SecurityMiddleware",
     "mockllm_site.csp.content_security_policy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -149,11 +150,8 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "mockllm",
     "DESCRIPTION": "Scenarios, journal and verification of the mock server.",
     "VERSION": __version__,
-    "SERVE_INCLUDE_SCHEMA": False,
-    # Served from the sidecar package, so the docs page works offline.
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
+    # Its schemas are those of JSON Schema, in which scenario documents are described.
+    "OAS_VERSION": "3.1.0",
 }
 
 # TLS ends at the proxy in front (`serve` speaks plain HTTP and believes no forwarded header),

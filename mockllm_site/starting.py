@@ -16,6 +16,7 @@ from scenarios_app.models import Scenario
 
 ADMIN = "admin"
 DEMO = "demo"
+TEST_MODE = "test_mode"
 
 
 class CannotLoad(Exception):
@@ -47,10 +48,16 @@ def load_fixtures(names: Sequence[str]) -> None:
             raise CannotLoad(f"fixture {name}: {error}") from None
 
 
-def load_demo() -> None:
+def load_test_mode() -> None:
+    """Give test mode the scenario that answers everything."""
+    if settings.MOCKLLM_ENV == "test":
+        load_fixtures([TEST_MODE])
+
+
+def load_demo(*, catch_all: bool) -> None:
     """Give an empty database of dev something to look at."""
     if settings.MOCKLLM_ENV == "dev" and not Scenario.objects.exists():
-        load_fixtures([DEMO])
+        load_fixtures([DEMO, TEST_MODE] if catch_all else [DEMO])
 
 
 def create_admin() -> None:

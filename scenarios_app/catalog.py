@@ -18,6 +18,7 @@ from scenarios_app.engine.index import Index, overlay
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.models import catalog_changed
 from scenarios_app.polling import Poller, can_be_shared
+from scenarios_app.rows import limits
 from scenarios_app.snapshot import RowProblem, Rows, Snapshot, take_snapshot
 from scenarios_app.testcase import Position, position, running_connection, scope_of, through
 
@@ -30,7 +31,6 @@ _SESSIONS = 1_000
 class _InTest:
     """What a test case's connection saw at one position of its transaction."""
 
-    connection: BaseDatabaseWrapper
     position: Position
     snapshot: Snapshot
 
@@ -104,6 +104,9 @@ class Catalog:
     def reload(self) -> None:
         """Compile what is committed and swap it in, through this thread's connection."""
         with self._lock:
+            if running_connection():
+                # Its transaction may have the database to itself, and is looked through anyhow.
+                return
             try:
                 snapshot = take_snapshot(self._rows)
             except DatabaseError:
@@ -113,8 +116,7 @@ class Catalog:
                     raise
                 return
             self._rows = snapshot.rows
-            self._committed = snapshot
-            self._current = None if running_connection() else snapshot
+            self._committed = self._current = snapshot
 
     def changed(self, using: str = DEFAULT_DB_ALIAS) -> None:
         """Rows have changed on this thread's connection: reload when they are committed."""
@@ -145,15 +147,15 @@ class Catalog:
     def _look_in_test(self, connection: BaseDatabaseWrapper) -> Snapshot:
         seen = self._in_test
         here = position(connection)
-        if seen is None or seen.connection is not connection or seen.position != here:
+        if seen is None or seen.position != here:
             snapshot = through(connection, lambda: take_snapshot(self._rows))
-            seen = self._in_test = _InTest(connection, here, snapshot)
+            seen = self._in_test = _InTest(here, snapshot)
             self._rows = snapshot.rows
         return seen.snapshot
 
 
 def _compiled(document: Json) -> Compiled:
-    (scenario,) = load_documents(document)
+    (scenario,) = load_documents(document, limits=limits())
     # A disabled one hides the common one of its name and answers nothing.
     return compile_scenario(scenario) if scenario.enabled else Compiled(scenario.name)
 

@@ -17,8 +17,8 @@ def whole_server(django_db_setup: None, django_db_blocker: Any) -> Iterator[Live
     # Only now: it makes Django's application, which wants the settings.
     from mockllm_site.asgi import application
 
-    unblocked, blocked = django_db_blocker.unblock(), django_db_blocker.block()
-    with unblocked, LiveServer(application) as server, blocked:
+    unblock, block = django_db_blocker.unblock, django_db_blocker.block
+    with unblock(), LiveServer(application) as server, block():
         yield server
 
 

@@ -54,7 +54,9 @@ class LiveServer(uvicorn.Server):
 
     def __enter__(self) -> "LiveServer":
         self._thread.start()
-        assert self._up.wait(STARTED_SECONDS), "the server did not start"
+        if not self._up.wait(STARTED_SECONDS):
+            self.__exit__()
+            raise AssertionError("the server did not start")
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -6,17 +6,14 @@ from dataclasses import dataclass
 from django import forms
 from django.forms.boundfield import BoundField
 
-from scenarios_app.admin.forms import ScenarioForm, StepForm
+from scenarios_app.admin.forms import ClosedStepForm, ScenarioForm, StepForm
 from scenarios_app.admin.layout import SCENARIO, STEP, Cell, Group
 from scenarios_app.admin.problems import label_of
-from scenarios_app.admin.step_inline import StepFormSet
+from scenarios_app.admin.step_inline import SENT_AT_ONCE, StepFormSet
 from scenarios_app.admin.titles import Title, title_of
 from scenarios_app.columns import step_object
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.models import Step
-
-# A scenario with more steps than this sends a row's fields when the row is opened.
-SENT_AT_ONCE = 25
 
 _UNSET = ("", None, False, [], {})
 
@@ -58,7 +55,7 @@ class GroupView:
 class StepRow:
     """`groups` are empty where the row's fields come when it is opened."""
 
-    form: StepForm
+    form: ClosedStepForm
     title: Title
     groups: tuple[GroupView, ...]
     hits: int = 0
@@ -68,6 +65,11 @@ class StepRow:
     @property
     def step(self) -> Step:
         return self.form.instance
+
+    @property
+    def order(self) -> object:
+        """The place to send: the one that was sent, or the step's own."""
+        return self.form["order"].value() if self.form.is_bound else self.step.order
 
     @property
     def open(self) -> bool:
@@ -92,22 +94,19 @@ def step_groups(form: StepForm) -> tuple[GroupView, ...]:
 
 
 def step_rows(formset: StepFormSet, hits: Mapping[str, int]) -> list[StepRow]:
-    """The steps in order, those to be deleted too."""
-    forms = formset.in_order
-    at_once = len(forms) <= SENT_AT_ONCE
-    kept = set(map(id, formset.kept)) if formset.is_bound else set(map(id, forms))
+    """The steps in order, those to be deleted too, which have no number."""
+    kept = set(map(id, formset.kept))
     rows: list[StepRow] = []
     number = 0
-    for form in forms:
-        number += id(form) in kept
+    for form in formset.in_order:
         deleted = id(form) not in kept
+        number += not deleted
         told = [] if deleted else list(form.told())
-        shown = at_once or told or not form.untouched and form.is_bound
         rows.append(
             StepRow(
                 form=form,
-                title=_title(number, form.instance),
-                groups=step_groups(_whole(form)) if shown else (),
+                title=_title(0 if deleted else number, form.instance),
+                groups=_shown(form, formset, wrong=bool(told)),
                 hits=hits.get(form.instance.key, 0) if form.instance.pk else 0,
                 errors=len(told),
                 deleted=deleted,
@@ -171,13 +170,17 @@ def _groups(
     )
 
 
-def _whole(form: StepForm) -> StepForm:
-    """A form with all fields; that of an unopened row has too few to show."""
-    if not form.untouched:
-        return form
-    whole = type(form)(instance=form.instance, prefix=form.prefix, use_required_attribute=False)
-    whole.elsewhere = form.elsewhere
-    return whole
+def _shown(form: ClosedStepForm, formset: StepFormSet, *, wrong: bool) -> tuple[GroupView, ...]:
+    """The fields that a row is sent with: none where it is closed and nothing is wrong in it."""
+    if not isinstance(form, StepForm):
+        if not wrong and len(formset.forms) > SENT_AT_ONCE:
+            return ()
+        whole = formset.form(
+            instance=form.instance, prefix=form.prefix, use_required_attribute=False
+        )
+        whole.elsewhere = form.elsewhere
+        return step_groups(whole)
+    return step_groups(form)
 
 
 def _title(number: int, step: Step) -> Title:

@@ -16,7 +16,9 @@ class TagFilter(admin.SimpleListFilter):
     title = "tag"
     parameter_name = "tag"
 
-    def lookups(self, request: HttpRequest, model_admin: "ModelAdmin[Any]") -> list[tuple[str, str]]:
+    def lookups(
+        self, request: HttpRequest, model_admin: "ModelAdmin[Any]"
+    ) -> list[tuple[str, str]]:
         self._tagged = list(Scenario.objects.order_by().values_list("pk", "tags"))
         return [(tag, tag) for tag in sorted({tag for _, tags in self._tagged for tag in tags})]
 
@@ -29,7 +31,9 @@ class TagFilter(admin.SimpleListFilter):
 class LatestFilter(admin.SimpleListFilter):
     """The values of a column that came last, and the one that is asked for."""
 
-    def lookups(self, request: HttpRequest, model_admin: "ModelAdmin[Any]") -> list[tuple[str, str]]:
+    def lookups(
+        self, request: HttpRequest, model_admin: "ModelAdmin[Any]"
+    ) -> list[tuple[str, str]]:
         column = self.parameter_name
         rows = model_admin.model._default_manager.order_by().exclude(**{str(column): ""})
         found = rows.values_list(column).annotate(last=Max("pk")).order_by("-last")[:_LATEST]
@@ -39,7 +43,11 @@ class LatestFilter(admin.SimpleListFilter):
         return [(value, value) for value in values]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset.filter(**{str(self.parameter_name): self.value()}) if self.value() else queryset
+        return (
+            queryset.filter(**{str(self.parameter_name): self.value()})
+            if self.value()
+            else queryset
+        )
 
 
 class SessionFilter(LatestFilter):

@@ -32,7 +32,7 @@ ADD, REPLACE = "add", "replace"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What loading one document would do. `was` is the number of steps before, if there were any."""
+    """What loading one document would do. `was` counts the steps before, if there were any."""
 
     name: str
     steps: int

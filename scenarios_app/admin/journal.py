@@ -19,9 +19,9 @@ from unfold.paginator import InfinitePaginator
 
 from scenarios_app.admin.filters import AnsweredByFilter, ProviderFilter, SessionFilter
 from scenarios_app.admin.sessions import reset, session_page, session_url, sessions_page
-from scenarios_app.admin.times import ago
 from scenarios_app.journal import journal
 from scenarios_app.models import Scenario, ServedRequest
+from scenarios_app.templatetags.scenarios_admin import ago
 
 # What the list shows; the rest of a row may be large.
 _LISTED = (
@@ -39,6 +39,8 @@ _LISTED = (
     "status",
     "duration_ms",
 )
+
+_TIMINGS = {"chosen_ms": "Chosen after", "head_ms": "First byte after"}
 
 
 @admin.register(ServedRequest)
@@ -122,6 +124,7 @@ class JournalAdmin(ModelAdmin):
                 name: reverse("admin:scenarios_app_scenario_change", args=(pk,))
                 for name, pk in rows
             },
+            "timings": [(_TIMINGS.get(k, k), v) for k, v in found.timings.items()],
             "request_body": pretty(found.request_body),
             "response_body": pretty(found.response_body),
         }

@@ -33,9 +33,9 @@ SCENARIO = (
     Group(
         "",
         (
-            Cell("name", "Name", 5),
+            Cell("name", "Name", 4),
             Cell("priority", "Priority", 2, "Highest first."),
-            Cell("select", "Chosen by", 3),
+            Cell("select", "Chosen by", 4),
             Cell("enabled", "Enabled", 2),
             Cell("description", "Description", 7, example="What this scenario is for"),
             Cell("tags", "Tags", 5, example="demo, tools"),

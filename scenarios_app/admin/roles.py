@@ -12,7 +12,9 @@ EDITOR = "QA editor"
 READER = "QA read-only"
 
 _SEES = ("view_scenario", "view_step", "view_servedrequest")
-_EDITS = tuple(f"{verb}_{what}" for verb in ("add", "change", "delete") for what in ("scenario", "step"))
+_EDITS = tuple(
+    f"{verb}_{what}" for verb in ("add", "change", "delete") for what in ("scenario", "step")
+)
 ROLES = {EDITOR: (*_SEES, *_EDITS), READER: _SEES}
 
 

@@ -146,9 +146,7 @@ class ScenarioAdmin(ScenarioList):
             raise PermissionDenied
         return import_page(request, self)
 
-    def _of(
-        self, request: HttpRequest, object_id: str, allowed: Callable[..., bool]
-    ) -> Scenario:
+    def _of(self, request: HttpRequest, object_id: str, allowed: Callable[..., bool]) -> Scenario:
         scenario: Scenario | None = self.get_object(request, unquote(object_id))
         if not allowed(request, scenario):
             raise PermissionDenied

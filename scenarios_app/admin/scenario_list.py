@@ -13,12 +13,12 @@ from unfold.admin import ModelAdmin
 from scenarios_app.admin import actions
 from scenarios_app.admin.filters import TagFilter
 from scenarios_app.admin.hits import NONE, Hits, scenario_hits
-from scenarios_app.admin.times import ago
 from scenarios_app.catalog import catalog
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
 from scenarios_app.models import Scenario
 from scenarios_app.snapshot import RowProblem
+from scenarios_app.templatetags.scenarios_admin import ago
 
 
 class ScenarioList(ModelAdmin):
@@ -34,7 +34,13 @@ class ScenarioList(ModelAdmin):
     )
     list_editable = ("enabled",)
     list_filter = ("enabled", "select", TagFilter)
-    search_fields = ("name", "description", "steps__name", "steps__match_user", "steps__answer_text")
+    search_fields = (
+        "name",
+        "description",
+        "steps__name",
+        "steps__match_user",
+        "steps__answer_text",
+    )
     ordering = ("-priority", "name")
     list_per_page = 50
     actions = ("enable", "disable", "duplicate", "export")

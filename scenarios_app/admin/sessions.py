@@ -92,12 +92,17 @@ def reset(request: HttpRequest) -> HttpResponse:
 def reset_session(name: str | None, *, scenarios: bool) -> None:
     journal.flush()
     async_to_sync(services().state.reset)(name, scenarios=scenarios)
-    rows = ServedRequest.objects.all() if name is None else ServedRequest.objects.filter(session=name)
+    rows = (
+        ServedRequest.objects.all() if name is None else ServedRequest.objects.filter(session=name)
+    )
     rows.delete()
 
 
 def _page(
-    request: HttpRequest, owner: "ModelAdmin[ServedRequest]", template: str, context: Mapping[str, object]
+    request: HttpRequest,
+    owner: "ModelAdmin[ServedRequest]",
+    template: str,
+    context: Mapping[str, object],
 ) -> HttpResponse:
     if not owner.has_view_permission(request):
         raise PermissionDenied
@@ -132,6 +137,4 @@ def _time(seen: Seen | None) -> float:
 def _pages(names: set[str]) -> dict[str, str]:
     """Where scenarios are edited, by name."""
     found = Scenario.objects.filter(name__in=names).values_list("name", "pk")
-    return {
-        name: reverse("admin:scenarios_app_scenario_change", args=(pk,)) for name, pk in found
-    }
+    return {name: reverse("admin:scenarios_app_scenario_change", args=(pk,)) for name, pk in found}

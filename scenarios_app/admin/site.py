@@ -1,6 +1,8 @@
-"""What the sidebar of the admin asks: who may see which link."""
+"""What the sidebar asks of a request: who may see a link, and which one stands for this page."""
 
 from django.http import HttpRequest
+
+_LIST = "/admin/scenarios_app"
 
 
 def may_see_scenarios(request: HttpRequest) -> bool:
@@ -17,3 +19,19 @@ def may_see_journal(request: HttpRequest) -> bool:
 
 def may_see_accounts(request: HttpRequest) -> bool:
     return request.user.has_perm("auth.view_user")
+
+
+def at_scenarios(request: HttpRequest) -> bool:
+    return request.path.startswith(f"{_LIST}/scenario/") and not at_import(request)
+
+
+def at_import(request: HttpRequest) -> bool:
+    return request.path == f"{_LIST}/scenario/import/"
+
+
+def at_journal(request: HttpRequest) -> bool:
+    return request.path.startswith(f"{_LIST}/servedrequest/") and not at_sessions(request)
+
+
+def at_sessions(request: HttpRequest) -> bool:
+    return request.path.startswith(f"{_LIST}/servedrequest/session")

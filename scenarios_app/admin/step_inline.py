@@ -1,15 +1,15 @@
 """The steps of a scenario as one formset: kept in order, new ones last, checked as a document."""
 
-from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.forms import BaseInlineFormSet, Field
+from django.forms import BaseInlineFormSet, Field, HiddenInput, IntegerField
 from django.http import HttpRequest
 from unfold.admin import StackedInline
 
-from scenarios_app.admin.forms import StepForm
+from scenarios_app.admin.forms import ClosedStepForm, StepForm
 from scenarios_app.admin.inputs import form_field
 from scenarios_app.admin.layout import STEP, STEP_CELLS
 from scenarios_app.admin.problems import step_problem
@@ -20,31 +20,49 @@ from scenarios_app.models import Step
 from scenarios_app.rows import limits
 from scenarios_app.snapshot import problems_of
 
+# A scenario with more steps than this sends a row's fields when the row is opened.
+SENT_AT_ONCE = 25
+
+_LAST = 2**31
+
+
+class StepIdField(IntegerField):
+    """Says which step a form is for, and asks the database nothing: the formset has them all."""
+
+    def __init__(self, step: Step) -> None:
+        super().__init__(required=False, widget=HiddenInput)
+        self._step = step
+
+    def clean(self, value: Any) -> Any:
+        pk = super().clean(value)
+        if pk != self._step.pk:
+            raise ValidationError("somebody has deleted this step in the meantime")
+        return self._step if pk else None
+
 
 class StepFormSet(BaseInlineFormSet):
     """Nothing is saved while any step is wrong; `forms` stays in the order of the request."""
 
-    forms: list[StepForm]
+    forms: list[ClosedStepForm]
 
     @property
-    def in_order(self) -> list[StepForm]:
+    def in_order(self) -> list[ClosedStepForm]:
         """The forms as their steps follow one another; one that has no place yet comes last."""
-        return sorted(self.forms, key=lambda form: _place(form, len(self.forms)))
+        if not self.is_bound:
+            return self.forms
+        return sorted(self.forms, key=_place)
 
     @property
-    def kept(self) -> list[StepForm]:
-        """Those of a valid request that become or stay steps, in order."""
-        new = set(map(id, self.extra_forms))
-        return [
-            form
-            for form in self.in_order
-            if not self._is_deleted(form) and (id(form) not in new or form.has_changed())
-        ]
+    def kept(self) -> list[ClosedStepForm]:
+        """Those that become or stay steps, in order."""
+        if not self.is_bound:
+            return self.forms
+        return [form for form in self.in_order if not self._is_left_out(form)]
 
     def clean(self) -> None:
         super().clean()
         steps: list[Json] = []
-        forms: list[StepForm] = []
+        forms: list[ClosedStepForm] = []
         for form in self.kept:
             if form.errors:
                 continue
@@ -56,18 +74,47 @@ class StepFormSet(BaseInlineFormSet):
                 forms.append(form)
         self._check(steps, forms)
 
-    def save_new(self, form: StepForm, commit: bool = True) -> Any:
+    def add_fields(self, form: ClosedStepForm, index: int | None) -> None:
+        super().add_fields(form, index)
+        form.fields["id"] = StepIdField(form.instance)
+
+    def save_new(self, form: ClosedStepForm, commit: bool = True) -> Any:
         if form.cleaned_data.get("order") is None:
-            self._last = max(self._last, *self._orders(), 0) + 1
+            # The form's own place is 0, where the first step may be.
+            self._last += 1
             form.instance.order = self._last
         return super().save_new(form, commit=commit)
 
-    _last = 0
+    @cached_property
+    def _last(self) -> int:
+        return max((form.cleaned_data.get("order") or 0 for form in self.kept), default=0)
 
-    def _orders(self) -> Sequence[int]:
-        return [form.instance.order for form in self.forms if form.instance.pk] or [0]
+    def _construct_form(self, i: int, **kwargs: Any) -> Any:
+        whole = self.form
+        if i < self.initial_form_count() and not self._is_open(i):
+            self.form = ClosedStepForm
+        try:
+            return super()._construct_form(i, **kwargs)
+        finally:
+            self.form = whole
 
-    def _check(self, steps: list[Json], forms: list[StepForm]) -> None:
+    def _is_open(self, i: int) -> bool:
+        if self.is_bound:
+            return i in self._sent
+        return self.initial_form_count() <= SENT_AT_ONCE
+
+    @cached_property
+    def _sent(self) -> set[int]:
+        """The rows of which any field was sent."""
+        sent: set[int] = set()
+        for key in self.data:
+            prefix, _, name = key.rpartition("-")
+            index = prefix.removeprefix(f"{self.prefix}-")
+            if name in STEP_CELLS and index.isdecimal():
+                sent.add(int(index))
+        return sent
+
+    def _check(self, steps: list[Json], forms: list[ClosedStepForm]) -> None:
         """Look at the scenario as a whole; what is wrong with it outside of its steps its own form
         says."""
         try:
@@ -82,20 +129,17 @@ class StepFormSet(BaseInlineFormSet):
                 elif problem.place.startswith("steps"):
                     raise ValidationError(problem.message) from None
 
-    def _is_deleted(self, form: StepForm) -> bool:
-        return bool(self.can_delete and self._should_delete_form(form))
+    def _is_left_out(self, form: ClosedStepForm) -> bool:
+        if self._should_delete_form(form):
+            return True
+        return form.empty_permitted and not form.has_changed()
 
 
-def _place(form: StepForm, count: int) -> tuple[int, int]:
-    """By the posted order; the row's own where none was posted, and last where it is new."""
-    index = int(form.prefix.rpartition("-")[2])
-    if not form.is_bound:
-        return 0, index
-    cleaned = getattr(form, "cleaned_data", {})
-    order = cleaned.get("order")
+def _place(form: ClosedStepForm) -> tuple[int, int]:
+    order = form.cleaned_data.get("order")
     if order is None:
-        order = form.instance.order if form.instance.pk else 2**31
-    return order, index
+        order = form.instance.order if form.instance.pk else _LAST
+    return order, int((form.prefix or "").rpartition("-")[2])
 
 
 class StepInline(StackedInline):
@@ -106,8 +150,9 @@ class StepInline(StackedInline):
     max_num = 10_000
     ordering = ("order", "pk")
     template = "scenarios_app/admin/steps.html"
-    fieldsets = [(group.title or None, {"fields": group.fields}) for group in STEP] + [
-        (None, {"fields": ("order",)})
+    fieldsets = [  # noqa: RUF012
+        *((group.title or None, {"fields": group.fields}) for group in STEP),
+        (None, {"fields": ("order",)}),
     ]
 
     def formfield_for_dbfield(

@@ -12,7 +12,8 @@ NOTHING = "nothing yet"
 _QUOTED = 40
 _LISTED = 3
 _WORDS = {"equals": "is", "contains": "contains", "startswith": "starts with", "regex": "matches"}
-_SUBJECTS = {"tool": "tool result", "assistant": "assistant", "system": "system", "user": "user"}
+_SUBJECTS = {"tool": "tool result", "assistant": "assistant message"}
+_SUBJECTS |= {"system": "system prompt", "user": "user"}
 _FAULTS = {
     "http": "HTTP error",
     "rate_limit": "rate limit",
@@ -87,7 +88,7 @@ def _message(condition: Json) -> str:
     elif which in ("first", "any"):
         subject = f"{which} {subject}"
     said = " and ".join(_tests(condition, quoted=True))
-    return f"{subject} {said}" if said else f"has a {subject} message"
+    return f"{subject} {said}" if said else f"has {subject}"
 
 
 def _result(condition: Json) -> str:

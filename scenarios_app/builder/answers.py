@@ -59,6 +59,10 @@ class Answers(Draft):
         """An HTTP answer as it stands: text, or other JSON to be encoded."""
         return self._produce(raw=_given(status=status, headers=headers, body=body))
 
+    def respond_with_lorem(self) -> Self:
+        """Test mode's answer: words by the hash of the last user message, then that message."""
+        return self._produce(generate={"kind": "lorem"})
+
     def respond_with_error(
         self, status: int, message: str | None = None, **keys: Unpack[EnvelopeKeys]
     ) -> Self:

@@ -13,7 +13,9 @@ Kind: TypeAlias = Literal["reasoning", "text", "tool_call", "refusal"]
 # The order in which an answer's own keys are sent; a text and a refusal have one place each.
 _ORDER = ("reasoning", "text", "tool_call", "refusal")
 _SINGLE: tuple[Kind, ...] = ("text", "refusal")
-_WHOLE_ANSWERS = frozenset({"chunks", "choices", "raw", "streaming", "non_streaming", "fault"})
+_WHOLE_ANSWERS = frozenset(
+    {"chunks", "choices", "raw", "generate", "streaming", "non_streaming", "fault"}
+)
 
 
 @dataclass(frozen=True, slots=True)

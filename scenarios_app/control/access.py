@@ -66,7 +66,7 @@ def is_loopback_host(host: str) -> bool:
     return name.lower() == "localhost" or (":" not in name and is_loopback(name))
 
 
-class AccessScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+class AccessScheme(OpenApiAuthenticationExtension):
     """The token as the OpenAPI document describes it."""
 
     target_class = Access

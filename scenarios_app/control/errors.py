@@ -49,8 +49,9 @@ def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
             text = "\n".join(f"{place}: {said}" if place else said for place, said in problems)
             return error_response(400, text, field=problems[0][0] or None)
         case Throttled():
-            wait = {} if error.wait is None else {"Retry-After": str(ceil(error.wait))}
-            return error_response(429, str(error.detail), headers=wait)
+            wait = getattr(error, "wait", None)
+            headers = {} if wait is None else {"Retry-After": str(ceil(wait))}
+            return error_response(429, str(error.detail), headers=headers)
         case APIException():
             # Views give a 401 this attribute, for its header.
             asks = getattr(error, "auth_header", None)

@@ -77,3 +77,29 @@ class Whole(serializers.IntegerField):
         if isinstance(data, bool) or not isinstance(data, int):
             self.fail("invalid")
         return data
+
+
+class ErrorBody(Shape):
+    """What went wrong; `field` is the place of it in what was sent, where it has one."""
+
+    code = Text()
+    message = Text()
+    field = Text(allow_null=True)
+
+
+class SessionQuery(Shape):
+    session = Text(
+        required=False, help_text="The session's name, or the API key that it is the session of."
+    )
+
+
+class NeededSession(Shape):
+    session = Text(help_text="The session's name, or the API key that it is the session of.")
+
+
+class MismatchBody(Shape):
+    """A condition that does not hold."""
+
+    field = Text(help_text="Its place in the step.")
+    expected = Text(allow_blank=True)
+    actual = Text(allow_blank=True)

@@ -1,4 +1,4 @@
-"""What all views of the control API have in common: who gets in, what is read, how it is refused."""
+"""What all views of the control API have in common: who gets in, what is read, what is refused."""
 
 from typing import Any, TypeVar
 
@@ -6,6 +6,7 @@ from django.conf import settings
 from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import JSONParser
+from rest_framework.permissions import AllowAny
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -35,7 +36,8 @@ class ControlView(APIView):
     """One path. `given` and `query` read the request: unknown keys and wrong types are errors."""
 
     authentication_classes = (Access,)
-    permission_classes = ()
+    # Whoever got that far.
+    permission_classes = (AllowAny,)
     content_negotiation_class = JsonAlways
     renderer_classes = (JSONRenderer,)
     # For the OpenAPI document; bodies are read by `given`.
@@ -54,7 +56,7 @@ class ControlView(APIView):
         request = self.request._request
         if request.content_type != "application/json":
             raise UnsupportedMediaType(
-                request.content_type, "Send JSON, with Content-Type: application/json."
+                request.content_type or "", "Send JSON, with Content-Type: application/json."
             )
         most = settings.MOCKLLM_MAX_BODY_BYTES
         body = request.read(most + 1)

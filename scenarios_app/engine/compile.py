@@ -7,6 +7,7 @@ from scenarios_app.engine.compile_answers import (
     compile_headers,
     compile_produce,
 )
+from scenarios_app.engine.document_faults import FailuresDocument
 from scenarios_app.engine.document_match import (
     ExpectDocument,
     MatchDocument,
@@ -76,7 +77,6 @@ def match_of(document: MatchDocument) -> Match:
 
 
 def _step(document: StepDocument, *, key: str, label: str, by_turn: bool) -> Step:
-    failures = document.failures
     return Step(
         key=key,
         label=label,
@@ -85,9 +85,13 @@ def _step(document: StepDocument, *, key: str, label: str, by_turn: bool) -> Ste
         turn=document.turn,
         consume=document.consume and not by_turn,
         expect=_expect(document.expect),
-        failures=failures and Failures(failures.times, compile_fault(failures.fault)),
+        failures=_failures(document.failures),
         side_effects=_side_effects(document.side_effects),
     )
+
+
+def _failures(document: FailuresDocument | None) -> Failures | None:
+    return None if document is None else Failures(document.times, compile_fault(document.fault))
 
 
 def _expect(document: ExpectDocument) -> Expect:

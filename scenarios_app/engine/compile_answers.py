@@ -51,7 +51,7 @@ def compile_produce(document: ProduceDocument) -> Produce:
     return Produce(
         streaming=streaming,
         non_streaming=non_streaming,
-        fault=document.fault and compile_fault(document.fault),
+        fault=None if document.fault is None else compile_fault(document.fault),
         latency_ms=document.latency_ms,
         pacing=_pacing(document.pacing),
     )
@@ -182,7 +182,7 @@ def join_chunks(
     for chunk in chunks:
         pieces[chunk.part].append(chunk.text)
     joined = (_with_text(part, "".join(texts)) for part, texts in zip(parts, pieces, strict=True))
-    whole = (replace(p, arguments="{}") if i in bare else p for i, p in enumerate(joined))
+    whole = (_with_text(p, "{}") if i in bare else p for i, p in enumerate(joined))
     return tuple(whole), tuple(chunk for chunk in chunks if chunk.part not in bare)
 
 

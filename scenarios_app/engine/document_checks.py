@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.compile import match_of
 from scenarios_app.engine.compile_answers import compile_produce, encode, join_chunks
 from scenarios_app.engine.document_answers import AnswerDocument, ProduceDocument
@@ -84,15 +84,15 @@ def _check_templates(document: ScenarioDocument, step: StepDocument) -> Iterator
             yield (*loc, "chunks"), f"{{{{ {name} }}}} is torn apart by the end of a chunk"
 
 
-def _templates(written: Json, loc: Loc) -> Iterator[tuple[Loc, str]]:
-    """Every text of an answer that may hold templates, and where it stands."""
+def _templates(written: Any, loc: Loc) -> Iterator[tuple[Loc, str]]:
+    """Every text of a dumped answer that may hold templates, and where it stands."""
     match written:
         case str():
             yield loc, written
         case list():
             for number, item in enumerate(written):
                 yield from _templates(item, (*loc, number))
-        case dict():
+        case _:
             for key, item in written.items():
                 if key == "arguments":
                     yield (*loc, key), encode(item)

@@ -22,11 +22,12 @@ def read_files(
     file that is reached twice is read once. Raises `DocumentError`, whose problems name their
     files; nothing is loaded then.
     """
-    given = paths.split(os.pathsep) if isinstance(paths, str) else paths
+    if isinstance(paths, str):
+        paths = [path for path in paths.split(os.pathsep) if path]
     reads: list[Read] = []
     problems: list[Problem] = []
     files: dict[Path, Path] = {}
-    for path in given:
+    for path in paths:
         try:
             files |= {file.resolve(): file for file in _files(path) if file.resolve() not in files}
         except OSError as error:

@@ -11,6 +11,7 @@ MOST_PARTS = 1_000
 _LARGEST = 2_147_483_647
 _DEEPEST = 64
 _LONGEST_KEY = 80
+_LONGEST_LABEL = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +61,17 @@ def _block(item: Item, number: int) -> Block:
     length = reasoning.maybe("length") if reasoning else None
     return Block(
         place=item.place,
-        label=(label.text() if label else "") or str(number),
+        label=_label(label.text() if label else "", number),
         wrap=wrap.text() if wrap else "",
         reasoning=length.whole(MOST_WORDS) if length else None,
         messages=_messages(item, required=length is None),
         cancel_after_chunks=cancel.whole(_LARGEST) if cancel else None,
     )
+
+
+def _label(given: str, number: int) -> str:
+    """The block's id, or its number from 1 where that is no name to show in a header."""
+    return given if given and len(given) <= _LONGEST_LABEL and given.isprintable() else str(number)
 
 
 def _messages(block: Item, *, required: bool) -> tuple[Told, ...]:

@@ -132,7 +132,7 @@ class _Writing:
                 yield self._counted(TextPart(text, citations), told.place)
             case Verbatim(text=text, citations=citations):
                 yield self._counted(TextPart(self._wrapped(text), citations), told.place)
-            case Probe() as probe:
+            case probe:
                 yield self._counted(TextPart(self._wrapped(self.probe(probe))), told.place)
 
     def _wrapped(self, text: str) -> str:

@@ -41,7 +41,7 @@ def probe_text(probe: Probe, request: CanonicalRequest, received: Callable[[], R
         case "request_headers_echo":
             headers = dict(received().headers)
             return compact(headers) if headers else NO_HEADERS
-        case "request_params_echo":
+        case _:
             return _params(received().body, probe.fields)
 
 

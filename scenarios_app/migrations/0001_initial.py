@@ -724,6 +724,8 @@ class Migration(migrations.Migration):
                 ("response_cut", models.BooleanField(default=False)),
             ],
             options={
+                "verbose_name": "journal entry",
+                "verbose_name_plural": "journal",
                 "ordering": ("-pk",),
                 "indexes": [
                     models.Index(fields=["session", "id"], name="served_in_session"),

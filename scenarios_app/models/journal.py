@@ -48,6 +48,8 @@ class ServedRequest(models.Model):
     response_cut = models.BooleanField(default=False)
 
     class Meta:
+        verbose_name = "journal entry"
+        verbose_name_plural = "journal"
         ordering = ("-pk",)
         indexes = (
             models.Index(fields=["session", "id"], name="served_in_session"),

@@ -12,10 +12,12 @@ SAFE_IN_PATH = "/:@!$&'()*+,;=~-._"
 
 def call_of_scope(scope: Mapping[str, Any], body: bytes) -> Call:
     """The call of an ASGI scope."""
+    query: bytes | str = scope.get("query_string", b"")
     return make_call(
         scope["method"],
         path_of(scope),
-        query=scope.get("query_string", b""),
+        # Django's own test client gives text.
+        query=query.encode() if isinstance(query, str) else query,
         headers=scope["headers"],
         body=body,
     )

@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Protocol
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.index import Index
 from scenarios_app.engine.match import Condition, explain_match
 from scenarios_app.engine.scenario import Scenario, Step
-from scenarios_app.engine.state import AttemptRef, SessionState, StateStore, StepRef
+from scenarios_app.engine.state import AttemptRef, SessionState, StepRef
 from scenarios_app.serving.answering import reply_to
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.options import Options
@@ -47,8 +48,15 @@ class Explanation:
     streamed: Reply | None
 
 
+class Known(Protocol):
+    """What explaining needs of a `StateStore`."""
+
+    async def read(self, session: str) -> SessionState: ...
+    async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]: ...
+
+
 async def explain(
-    call: Call, *, catalog: Catalog, state: StateStore, options: Options, most: int = STEPS
+    call: Call, *, catalog: Catalog, state: Known, options: Options, most: int = STEPS
 ) -> Explanation:
     """What would happen to a call now. `most` bounds the number of explained steps."""
     unmoved = _Unmoved(state)
@@ -86,15 +94,15 @@ def _steps(
 ) -> Iterator[ExplainedStep]:
     served = {(ref.scenario, ref.key) for ref in known.consumed}
     decision = exchange.chosen.decision if exchange.chosen else None
-    winner = decision.step if decision else None
+    won = decision.step.key if decision and decision.step else None
+    winner = exchange.answered_by[0], won
     for scenario in index.by_name.values():
         for step in scenario.steps:
-            wins = step is winner
             yield ExplainedStep(
                 scenario.name,
                 step.label,
                 step.key,
-                wins,
+                (scenario.name, step.key) == winner,
                 (*_choice(scenario, step, request, served), *_conditions(step, request)),
             )
 
@@ -119,7 +127,7 @@ def _choice(
 class _Unmoved:
     """A session's state as it is, in which nothing moves."""
 
-    def __init__(self, state: StateStore) -> None:
+    def __init__(self, state: Known) -> None:
         self._state = state
 
     async def next_ordinal(self, session: str) -> int:

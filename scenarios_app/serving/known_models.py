@@ -29,6 +29,11 @@ SHIPPED: Mapping[str, tuple[str, ...]] = {
         "text-embedding-ada-002",
     ),
     "anthropic": (
+        "claude-opus-5-5",
+        "claude-sonnet-5-5",
+        "claude-haiku-5-5",
+        "claude-opus-5",
+        "claude-sonnet-5",
         "claude-opus-4-5",
         "claude-opus-4-1",
         "claude-sonnet-4-5",

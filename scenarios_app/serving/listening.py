@@ -14,11 +14,6 @@ def listening_on(address: str) -> None:
     os.environ[VARIABLE] = address
 
 
-def listening_nowhere() -> None:
-    """The socket is closed."""
-    os.environ.pop(VARIABLE, None)
-
-
 def on_loopback(scope: Mapping[str, Any] | None) -> bool:
     """Whether nobody but this machine can have sent the request of this ASGI scope.
 

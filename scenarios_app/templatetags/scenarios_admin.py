@@ -1,14 +1,32 @@
-"""What the admin's own pages need of the template language."""
+"""How the admin's pages show times and scenarios. Templates are loaded before the admin is."""
 
 from collections.abc import Mapping
-from typing import Any
+from datetime import datetime
 
 from django import template
+from django.utils.html import format_html
+from django.utils.timesince import timesince
 
 register = template.Library()
 
 
 @register.filter
-def at(mapping: Mapping[str, Any], key: str) -> Any:
-    """The value of a key that is data, or nothing."""
-    return mapping.get(key)
+def ago(time: datetime | None) -> str:
+    """How long ago a time is, with the time itself behind it; a dash for none."""
+    if time is None:
+        return "–"
+    passed = timesince(time, depth=1)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        time.isoformat(),
+        f"{time:%Y-%m-%d %H:%M:%S %Z}",
+        "just now" if passed.startswith("0") else f"{passed} ago",
+    )
+
+
+@register.simple_tag
+def scenario_link(name: str, pages: Mapping[str, str]) -> str:
+    """A scenario's name, and the way to its page if it has one."""
+    if url := pages.get(name):
+        return format_html('<a class="sc-link" href="{}">{}</a>', url, name)
+    return format_html("{}", name)

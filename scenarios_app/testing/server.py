@@ -54,8 +54,9 @@ class ServerFailed(Exception):
 class RunningServer:
     """One server, all of it for one test: reset and read it as you like."""
 
-    def __init__(self, base_url: str, names: Sequence[str]) -> None:
+    def __init__(self, base_url: str, names: Sequence[str], *, pid: int) -> None:
         self.base_url = base_url
+        self.pid = pid
         self.openai_base_url = f"{base_url}/v1"
         self.api_key = API_KEY
         self._names = names
@@ -123,7 +124,9 @@ def running_server(
             Path(directory), documents, settings or {}, catch_all=catch_all, timeout=timeout
         )
         finalizer = weakref.finalize(process, _stop, process)
-        server = RunningServer(base_url, [d["name"] for d in documents if "name" in d])
+        server = RunningServer(
+            base_url, [d["name"] for d in documents if "name" in d], pid=process.pid
+        )
         try:
             yield server
         finally:

@@ -8,7 +8,7 @@ from scenarios_app.engine.usage import count_input
 from scenarios_app.wire.anthropic_blocks import message_of
 from scenarios_app.wire.anthropic_errors import answer_headers, envelope
 from scenarios_app.wire.anthropic_models import model_info, models_page, read_page
-from scenarios_app.wire.anthropic_request import PROVIDER, read_request
+from scenarios_app.wire.anthropic_request import PROVIDER, continued_thread, read_request
 from scenarios_app.wire.anthropic_stream import AnthropicEncoder
 from scenarios_app.wire.base import Call, Facts, Headers, Route, Wire, encode_json, named_sse
 from scenarios_app.wire.body import Node
@@ -70,10 +70,17 @@ class AnthropicMessages:
                 extra=read_page(call) if route.operation == "models" else {},
             )
         try:
-            return read_request(call, route, body)
+            if (held := continued_thread(body)) is None:
+                return read_request(call, route, body)
         except WireError as error:
             # The place is in the text: this envelope has no field for it.
             raise WireError(error.answer.status, error.answer.message) from None
+        # The official client knows this code: it sends all of the conversation instead.
+        raise WireError(
+            404,
+            f"thread.previous_message_id: no conversation is held under '{held}'",
+            code="thread_not_found",
+        )
 
     def compute(
         self, route: Route, params: Mapping[str, str], request: CanonicalRequest, facts: Facts

@@ -64,6 +64,14 @@ def read_request(call: Call, route: Route, body: Node) -> CanonicalRequest:
     )
 
 
+def continued_thread(body: Node) -> str | None:
+    """The id of the answer that a beta call goes on from without sending what came before it."""
+    thread = body.maybe("thread")
+    if thread is None or need(thread, "type").text() != "continue":
+        return None
+    return need(thread, "previous_message_id").text()
+
+
 def need(node: Node, key: str) -> Node:
     """The node at a key that must be there and not null, refused in Anthropic's words."""
     found = node.get(key)

@@ -32,13 +32,7 @@ TESTS = {
     "startswith": SOME,
     "regex": st.sampled_from(["^a", "(?i)b+", "[0-9]{2}$"]),
 }
-TESTS_BESIDE = {
-    key: {other: test for other, test in TESTS.items() if other != key} for key in TESTS
-}
-OBJECT_CONDITION = st.one_of(
-    maybe({key: test}, **TESTS_BESIDE[key], ignore_case=st.booleans())
-    for key, test in TESTS.items()
-)
+OBJECT_CONDITION = maybe({}, **TESTS, ignore_case=st.booleans()).filter(TESTS.keys().__and__)
 CONDITION = TEXT | OBJECT_CONDITION
 ALTERNATIVES = CONDITION | st.lists(CONDITION, min_size=1, max_size=3)
 MATCH = maybe(
@@ -129,14 +123,20 @@ PACING = maybe(
 def produced(draw: st.DrawFn) -> dict[str, Any]:
     """What a step answers with, in each of the ways there are."""
     made: dict[str, Any] = draw(maybe({}, latency_ms=WHOLE, pacing=PACING))
-    way = draw(st.sampled_from(["answer", "modes", "alone", "inside"]))
-    if way == "alone":
-        return made | {"fault": draw(ALONE)}
-    if way == "modes":
-        modes = maybe({"streaming": ANSWERS}, non_streaming=ANSWERS)
-        return made | draw(modes | maybe({"non_streaming": ANSWERS}))
-    inside = {"fault": draw(INSIDE)} if way == "inside" else {}
-    return made | draw(ANSWERS) | inside
+    match draw(st.sampled_from(["answer", "inside", "alone", "both", "streaming", "whole"])):
+        case "answer":
+            made |= draw(ANSWERS)
+        case "inside":
+            made |= draw(ANSWERS) | {"fault": draw(INSIDE)}
+        case "alone":
+            made |= {"fault": draw(ALONE)}
+        case "both":
+            made |= {"streaming": draw(ANSWERS), "non_streaming": draw(ANSWERS)}
+        case "streaming":
+            made |= {"streaming": draw(ANSWERS)}
+        case _:
+            made |= {"non_streaming": draw(ANSWERS)}
+    return made
 
 
 STEP = maybe(

@@ -2,6 +2,10 @@
 
 from typing import Any
 
+import pytest
+
+from scenarios_app.engine.document import DocumentError, load_documents
+
 CONTRACT: dict[str, Any] = {
     "name": "weather",
     "description": "asks for a tool, then answers",
@@ -72,6 +76,13 @@ CONTRACT: dict[str, Any] = {
         },
     ],
 }
+
+
+def problems_of(document: object) -> list[str]:
+    """What loading a document tells of it, which is wrong."""
+    with pytest.raises(DocumentError) as caught:
+        load_documents(document)
+    return str(caught.value).splitlines()
 
 
 def one_step(**step: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import Json
@@ -28,12 +28,14 @@ def refusal(text: bytes) -> str:
     return str(caught.value)
 
 
+@settings(deadline=None)
 @given(JSON)
 def test_json_comes_through_as_it_is(value: Json) -> None:
     assert plain(value) == value
     assert decode(json.dumps(value).encode()) == value
 
 
+@settings(deadline=None)
 @given(st.binary())
 def test_bytes_are_json_or_an_error(text: bytes) -> None:
     try:

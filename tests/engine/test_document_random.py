@@ -19,10 +19,11 @@ from tests.engine.document_strategies import JSON, SCENARIOS
 from tests.engine.documents import CONTRACT
 
 SCHEMA = Draft202012Validator(json_schema())
-SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large]
+UNHURRIED = settings(deadline=None, suppress_health_check=CHECKS)
 
 
-@SLOW
+@UNHURRIED
 @given(SCENARIOS)
 def test_load_dump_load_gives_the_same(data: dict[str, Any]) -> None:
     (document,) = load_documents(data)
@@ -32,7 +33,7 @@ def test_load_dump_load_gives_the_same(data: dict[str, Any]) -> None:
     assert load_text(json.dumps(written).encode()) == [document]
 
 
-@SLOW
+@UNHURRIED
 @given(SCENARIOS)
 def test_what_loads_compiles_and_its_dump_is_the_same_scenario(data: dict[str, Any]) -> None:
     (document,) = load_documents(data)
@@ -40,7 +41,7 @@ def test_what_loads_compiles_and_its_dump_is_the_same_scenario(data: dict[str, A
     assert compile_scenario(again) == compile_scenario(document)
 
 
-@SLOW
+@UNHURRIED
 @given(SCENARIOS)
 def test_what_loads_fits_the_schema(data: dict[str, Any]) -> None:
     (document,) = load_documents(data)
@@ -62,6 +63,7 @@ WILD = st.recursive(
 )
 
 
+@UNHURRIED
 @given(WILD)
 def test_any_json_is_a_document_or_an_error_with_places(data: Any) -> None:
     loads(data)
@@ -84,6 +86,7 @@ def places(value: Any) -> Any:
             yield from places(value[key])
 
 
+@UNHURRIED
 @given(broken())
 def test_a_document_with_anything_in_one_place_is_a_document_or_an_error(data: Any) -> None:
     loads(data)

@@ -23,6 +23,7 @@ def playing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Playing]:
     cut["produce"]["fault"] = {"kind": "disconnect"}
     playing = Playing(scenario("größe", step), scenario("cut", cut))
     monkeypatch.setattr(view, "running_pipeline", playing.running)
+    monkeypatch.setattr(view, "services", lambda: playing)
     yield playing
 
 
@@ -89,7 +90,7 @@ def test_a_body_may_be_as_large_as_the_limit_says(playing: Playing) -> None:
 
 
 @override_settings(ALLOWED_HOSTS=["good.example"])
-def test_a_bad_host_is_an_envelope_on_providers_paths_alone() -> None:
+def test_a_bad_host_is_an_envelope_on_providers_paths_alone(playing: Playing) -> None:
     wrong = {"host": "bad.example"}
     response = Client().post(URL, b"{}", content_type="application/json", headers=wrong)
     assert response.status_code == 400
@@ -97,9 +98,12 @@ def test_a_bad_host_is_an_envelope_on_providers_paths_alone() -> None:
     response = Client().get("/control/state", headers=wrong)
     assert json.loads(body_of(response))["code"] == "VALIDATION_ERROR"
     assert b"<h1>Bad Request" in body_of(Client().get("/", headers=wrong))
+    assert [entry.status for entry in playing.journal] == [400]
 
 
-def test_a_failure_around_the_view_is_an_envelope(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_around_the_view_is_an_envelope(
+    playing: Playing, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def broken() -> None:
         raise RuntimeError("a bug")
 

@@ -80,6 +80,17 @@ class UnchangedCase(TestCase):
     def test_sees_what_was_there_before(self) -> None:
         self.assertEqual(seen(), {"before"})
 
+    def test_sees_it_after_a_start_too(self) -> None:
+        catalog.start()
+        self.assertEqual(seen(), {"before"})
+
+
+class ReloadCase(TestCase):
+    def test_a_reload_leaves_nothing_behind(self) -> None:
+        save("uncommitted")
+        catalog.reload()
+        self.assertEqual(seen(), {"before", "uncommitted"})
+
 
 class FixtureCase(TestCase):
     fixtures: ClassVar[list[str]] = ["demo"]

@@ -40,6 +40,9 @@ tests_of_text = some(
     equals=texts, contains=some_texts, startswith=some_texts, regex=patterns, ignore_case=flags
 )
 conditions = texts | tests_of_text
+one_test = st.one_of(
+    some(equals=texts), some(contains=some_texts), some(startswith=some_texts), some(regex=patterns)
+).filter(bool)
 alternatives = conditions | st.lists(conditions, min_size=1, max_size=2)
 messages = texts | st.builds(
     lambda test, more: test | more,
@@ -49,6 +52,13 @@ messages = texts | st.builds(
         which=st.sampled_from(["last", "first", "any", 0, 3]),
     ),
 )
+# The forms that have columns turn up as often as all others together.
+plain_messages = st.builds(
+    lambda role, test, more: {"role": role, **test, **more},
+    st.sampled_from(["system", "user", "tool", "assistant"]),
+    one_test,
+    st.just({}) | st.just({"ignore_case": True}),
+)
 results = texts | st.builds(
     lambda test, more: test | more,
     tests_of_text,
@@ -57,12 +67,12 @@ results = texts | st.builds(
 matches = some(
     provider=alternatives,
     path=alternatives,
-    model=alternatives,
+    model=one_test | alternatives,
     stream=flags,
-    messages=st.lists(messages, max_size=3),
+    messages=st.lists(plain_messages | messages, max_size=4),
     tools=st.lists(some_texts, max_size=2),
     tool_calls=st.lists(some(name=some_texts, arguments=st.just({"a": [1]})), max_size=1),
-    tool_results=st.lists(results, max_size=2),
+    tool_results=st.lists(st.builds(dict, name=some_texts) | results, max_size=3),
     headers=st.dictionaries(st.sampled_from(["x-team", "accept"]), conditions, max_size=1),
     metadata=st.dictionaries(texts, conditions, max_size=1),
 )
@@ -126,12 +136,12 @@ produces = st.one_of(
 )
 steps = st.builds(
     lambda produce, more: {"produce": produce, **more},
-    produces,
+    st.deferred(lambda: produces),
     some(
         name=names,
         turn=positive,
         consume=flags,
-        match=matches,
+        match=st.deferred(lambda: matches),
         expect=some(
             tools=st.lists(some_texts, max_size=2),
             allow_missing_tools=flags,
@@ -145,7 +155,7 @@ steps = st.builds(
             status=st.sampled_from([200, 418, 599]),
             headers=headers,
             echo_headers=st.lists(st.sampled_from(["x-a", "x-b"]), max_size=2, unique=True),
-            **{"assert": st.lists(matches, max_size=2)},
+            **{"assert": st.lists(st.deferred(lambda: matches), max_size=2)},
         ),
     ),
 )
@@ -160,7 +170,7 @@ scenarios = st.builds(
         variables=st.dictionaries(st.sampled_from(["city", "who"]), json_values, max_size=2),
         system_prompt_must_include=st.lists(some_texts, max_size=2),
     ),
-    st.lists(steps, max_size=3),
+    st.lists(st.deferred(lambda: steps), max_size=3),
 )
 
 

@@ -338,7 +338,13 @@ def test_a_test_case_sees_its_own_rows_and_leaves_none_behind() -> None:
 def test_a_test_case_that_reads_first_does_not_wait_for_itself() -> None:
     save("before")
     catalog.forget()
-    assert cases.run(cases.UnchangedCase) == 1
+    assert cases.run(cases.UnchangedCase) == 2
+    assert names() == {"before"}
+
+
+def test_a_reload_in_a_test_case_takes_nothing_out_of_it() -> None:
+    save("before")
+    assert cases.run(cases.ReloadCase) == 1
     assert names() == {"before"}
 
 

@@ -152,6 +152,19 @@ def test_system_prompt_tool_result_and_tool_name_have_columns() -> None:
     }
 
 
+def test_conditions_with_and_without_columns_keep_their_order() -> None:
+    messages = [
+        {"role": "user", "contains": "a"},
+        {"role": "system", "contains": "b"},
+        {"role": "user", "which": "first", "contains": "c"},
+    ]
+    results = [{"name": "first"}, {"name": "second", "contains": "d"}]
+    given = {"match": {"messages": messages, "tool_results": results}, "produce": {"text": "e"}}
+    step = row(given)
+    assert (step.match_user, step.match_tool_result_name) == ("a", "first")
+    assert step_object(step) == given
+
+
 @pytest.mark.parametrize(
     ("produce", "columns"),
     [

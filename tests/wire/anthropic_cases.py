@@ -16,7 +16,7 @@ from scenarios_app.engine.parts import (
     PartStart,
     ReasoningPart,
     StreamEvent,
-    ToolCallPart,
+    streamed_text,
 )
 from scenarios_app.wire.anthropic_messages import WIRE
 from scenarios_app.wire.base import Call, Facts
@@ -141,9 +141,7 @@ def transport(answer: CanonicalResponse) -> httpx2.MockTransport:
 
 def _text(part: AnswerPart) -> str:
     match part:
-        case ToolCallPart():
-            return part.arguments
         case ReasoningPart(redacted=str()):
             return ""
         case _:
-            return part.text
+            return streamed_text(part)

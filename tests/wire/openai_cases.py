@@ -17,7 +17,7 @@ from scenarios_app.engine.parts import (
     PartEnd,
     PartStart,
     StreamEvent,
-    ToolCallPart,
+    streamed_text,
 )
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits, read_body
@@ -89,7 +89,7 @@ def events_of(response: CanonicalResponse, sizes: Sequence[int] = (3,)) -> Itera
     for number, choice in enumerate(response.choices):
         for index, part in enumerate(choice.parts):
             yield PartStart(number, index, part)
-            rest = text_of(part)
+            rest = streamed_text(part)
             while rest:
                 cut = next(size)
                 yield PartDelta(number, index, part, rest[:cut])

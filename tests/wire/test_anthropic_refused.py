@@ -53,6 +53,9 @@ def test_a_required_field_is_named(field: str) -> None:
         ("output_config", {"output_config": "json"}),
         ("output_config.format", {"output_config": {"format": "json"}}),
         ("output_format", {"output_format": "json"}),
+        ("thread", {"thread": "create"}),
+        ("thread.type", {"thread": {}}),
+        ("thread.previous_message_id", {"thread": {"type": "continue"}}),
     ],
 )
 def test_what_is_wrong_is_named_by_its_place(place: str, broken: dict[str, Any]) -> None:
@@ -90,6 +93,18 @@ def test_a_refusal_says_no_more_than_the_envelope_can() -> None:
         parse({**LEAST, "temperature": "hot"})
     answer = caught.value.answer
     assert (answer.status, answer.code, answer.param) == (400, None, None)
+
+
+def test_a_conversation_that_is_held_elsewhere_is_not_found() -> None:
+    thread = {"type": "continue", "previous_message_id": "msg_1"}
+    with pytest.raises(WireError, match="msg_1") as caught:
+        parse({**LEAST, "messages": [], "thread": thread})
+    answer = caught.value.answer
+    assert (answer.status, answer.code) == (404, "thread_not_found")
+
+
+def test_a_conversation_that_begins_is_read_as_any() -> None:
+    assert parse({**LEAST, "thread": {"type": "create"}}).messages == parse(LEAST).messages
 
 
 def _refused(body: object) -> str:

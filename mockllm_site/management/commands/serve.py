@@ -33,7 +33,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--no-catch-all",
             action="store_true",
-            help="start without the scenario that answers everything",
+            help="do not load the scenario that answers everything",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -46,7 +46,7 @@ class Command(BaseCommand):
         try:
             bound = server.bind(options["host"], options["port"])
             with bound:
-                _prepare(options["fixture"])
+                _prepare(options["fixture"], catch_all=not options["no_catch_all"])
                 server.run(
                     options["host"],
                     bound,
@@ -59,12 +59,14 @@ class Command(BaseCommand):
             raise CommandError(f"database: {error}") from None
 
 
-def _prepare(fixtures: list[str]) -> None:
+def _prepare(fixtures: list[str], *, catch_all: bool) -> None:
     documents = starting.read_scenarios()
     database.prepare()
+    if catch_all:
+        starting.load_test_mode()
     starting.load_fixtures(fixtures)
     starting.load_scenarios(documents)
-    starting.load_demo()
+    starting.load_demo(catch_all=catch_all)
     starting.create_admin()
 
 

@@ -6,6 +6,13 @@
   const KEYS = ["id", "name", "arguments"];
   const minify = (text) => text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, "$1");
 
+  /* On one line where that is short. */
+  function shown(value) {
+    const tall = JSON.stringify(value, null, 2);
+    const flat = tall.replace(/\n\s*/g, " ");
+    return flat.length > 60 ? tall : flat;
+  }
+
   /* [{id, name, arguments as JSON text}], or null where lines would lose something. */
   function read(text) {
     if (!text.trim()) return [];
@@ -27,7 +34,7 @@
     return calls.map((call) => ({
       id: call.id ?? "",
       name: call.name,
-      arguments: call.arguments === undefined ? "" : JSON.stringify(call.arguments, null, 2),
+      arguments: call.arguments === undefined ? "" : shown(call.arguments),
     }));
   }
 

@@ -1,0 +1,145 @@
+"""Scenario documents: common ones, or with `?session=` those of one session alone."""
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from scenarios_app.control.common import CommonScenarios
+from scenarios_app.control.documented import (
+    DOCUMENT,
+    SCENARIO,
+    STEP,
+    ScenarioField,
+    documented,
+)
+from scenarios_app.control.documents import Scenarios, read_document, read_documents
+from scenarios_app.control.own import OwnScenarios
+from scenarios_app.control.sessions import session_of_scenarios
+from scenarios_app.control.shapes import SessionQuery, Shape, Text, Whole
+from scenarios_app.control.view import ControlView
+from scenarios_app.engine.document import dump
+from scenarios_app.exporting import documents_json
+from scenarios_app.serving.calls import path_of
+
+_ENCODED = "%2fsteps"
+
+
+class ProblemBody(Shape):
+    """Why a scenario that is stored is left out."""
+
+    scenario = Text()
+    step = Whole(allow_null=True, help_text="Its number from 1, where it is about one step.")
+    place = Text(allow_blank=True, help_text="In that step's document, else in the scenario's.")
+    message = Text()
+
+
+class ScenariosBody(Shape):
+    """Every scenario, and what is wrong with those that are stored but are no valid document."""
+
+    scenarios = serializers.ListField(child=ScenarioField())
+    problems = ProblemBody(many=True)
+
+
+class ScenarioView(ControlView):
+    """What all views of scenarios have in common."""
+
+    def kept(self) -> Scenarios:
+        """Where the scenarios of this request are kept."""
+        session = self.query(SessionQuery).get("session")
+        return CommonScenarios() if session is None else OwnScenarios(session_of_scenarios(session))
+
+
+class AllScenarios(ScenarioView):
+    @documented("list_scenarios", query=SessionQuery, answers={200: (ScenariosBody, "By name.")})
+    def get(self, request: Request) -> Response:
+        """Every scenario, enabled or not."""
+        listed = self.kept().listed()
+        return Response(
+            {
+                "scenarios": [dump(document) for document in listed.documents],
+                "problems": [
+                    {
+                        "scenario": problem.scenario,
+                        "step": problem.step,
+                        "place": problem.place,
+                        "message": problem.message,
+                    }
+                    for problem in listed.problems
+                ],
+            }
+        )
+
+    @documented(
+        "add_scenarios",
+        query=SessionQuery,
+        body=DOCUMENT,
+        answers={201: (DOCUMENT, "They are there.")},
+        errors=(409,),
+    )
+    def post(self, request: Request) -> Response:
+        """Add a scenario, or all of a document of several; their names must be free."""
+        kept = self.kept()
+        documents = read_documents(self.given())
+        kept.add(documents)
+        return Response(documents_json(documents), status=201)
+
+
+class OneScenario(ScenarioView):
+    @documented(
+        "read_scenario",
+        query=SessionQuery,
+        answers={200: (SCENARIO, "The scenario.")},
+        errors=(404, 409),
+    )
+    def get(self, request: Request, name: str) -> Response:
+        """One scenario, as a document to load again."""
+        return Response(dump(self.kept().get(name)))
+
+    @documented(
+        "put_scenario",
+        query=SessionQuery,
+        body=SCENARIO,
+        answers={200: (SCENARIO, "It took the place of another."), 201: (SCENARIO, "It is new.")},
+    )
+    def put(self, request: Request, name: str) -> Response:
+        """Create a scenario or replace it, which makes sessions forget what they know of it."""
+        kept = self.kept()
+        document = read_document(self.given(), name=name)
+        new = kept.put(document)
+        return Response(dump(document), status=201 if new else 200)
+
+    @documented(
+        "delete_scenario",
+        query=SessionQuery,
+        answers={204: (None, "It is gone.")},
+        errors=(404,),
+    )
+    def delete(self, request: Request, name: str) -> Response:
+        """Delete a scenario, and what sessions know of it."""
+        self.kept().remove(name)
+        return Response(status=204)
+
+
+class ScenarioSteps(ScenarioView):
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        # Django decodes a path before it looks for its view: `a%2Fsteps` is a scenario's name.
+        if path_of(getattr(request, "scope", {"path": ""})).lower().endswith(_ENCODED):
+            name = f"{kwargs['name']}/steps"
+            return OneScenario.as_view()(request, name=name)
+        return super().dispatch(request, *args, **kwargs)
+
+    @documented(
+        "push_step",
+        query=SessionQuery,
+        body=STEP,
+        answers={201: (SCENARIO, "The scenario with its new step.")},
+        errors=(404, 409),
+    )
+    def post(self, request: Request, name: str) -> Response:
+        """Add a step at the end; sessions keep what they know of the others."""
+        kept = self.kept()
+        return Response(dump(kept.push(name, self.given())), status=201)

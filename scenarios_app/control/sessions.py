@@ -1,0 +1,109 @@
+"""Sessions: what one remembers, and forgetting it."""
+
+from asgiref.sync import async_to_sync
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from scenarios_app.control.documented import documented
+from scenarios_app.control.journalled import flush, rows_of_session
+from scenarios_app.control.shapes import Flag, NeededSession, Shape, Text, Whole
+from scenarios_app.control.view import ControlView
+from scenarios_app.engine.state import SessionState, alias
+from scenarios_app.serving.services import services
+
+
+class ConsumedBody(Shape):
+    scenario = Text()
+    step = Text(help_text="Its name, or its number from 1.")
+
+
+class AttemptBody(ConsumedBody):
+    """How often a step with `failures` has failed."""
+
+    provider = Text()
+    count = Whole()
+
+
+class StateBody(Shape):
+    """What a session remembers. `passed`: nothing that was expected of it was violated."""
+
+    session = Text()
+    consumed = ConsumedBody(many=True)
+    attempts = AttemptBody(many=True)
+    counters = serializers.DictField(child=Whole())
+    violations = serializers.ListField(child=Text())
+    passed = Flag()
+
+
+class ResetBody(Shape):
+    session = Text(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="A session's name or API key; null for every session.",
+    )
+    scenarios = Flag(
+        required=False, default=False, help_text="Drop the sessions' own scenarios as well."
+    )
+
+
+class StateView(ControlView):
+    @documented("read_state", query=NeededSession, answers={200: (StateBody, "As it is now.")})
+    def get(self, request: Request) -> Response:
+        """What a session has consumed, attempted, counted and violated."""
+        state = _read(session_named(self.query(NeededSession)["session"]))
+        return Response(
+            {
+                "session": state.session,
+                "consumed": [
+                    {"scenario": step.scenario, "step": step.label} for step in state.consumed
+                ],
+                "attempts": [
+                    {
+                        "scenario": attempt.step.scenario,
+                        "step": attempt.step.label,
+                        "provider": attempt.provider,
+                        "count": count,
+                    }
+                    for attempt, count in state.attempts
+                ],
+                "counters": dict(state.counters),
+                "violations": list(state.violations),
+                "passed": not state.violations,
+            }
+        )
+
+
+class ResetView(ControlView):
+    @documented("reset", body=ResetBody, answers={200: (ResetBody, "What was reset, by its name.")})
+    def post(self, request: Request) -> Response:
+        """Forget a session's consumption, attempts, counters, ordinals and journal."""
+        asked = self.given_as(ResetBody)
+        session = None if asked["session"] is None else session_named(asked["session"])
+        flush()
+        async_to_sync(services().state.reset)(session, scenarios=asked["scenarios"])
+        rows_of_session(session).delete()
+        return Response({"session": session, "scenarios": asked["scenarios"]})
+
+
+def session_named(given: str) -> str:
+    """The session that a name or an API key means: the one of that name if there is one, else the
+    one of that key, else the name, of which nothing is known."""
+    by_key = alias(given)
+    return next((name for name in (given, by_key) if _is_known(name)), given)
+
+
+def session_of_scenarios(given: str) -> str:
+    """As `session_named`, for the scenarios of a session that may not have begun yet: they are
+    kept so that either finds them, under a name that gives no key away."""
+    return given if _is_known(given) else alias(given)
+
+
+def _is_known(name: str) -> bool:
+    flush()
+    return _read(name) != SessionState(name) or rows_of_session(name).exists()
+
+
+def _read(name: str) -> SessionState:
+    return async_to_sync(services().state.read)(name)

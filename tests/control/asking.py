@@ -1,0 +1,134 @@
+"""Asks the control API as a client on this machine does, and holds every answer against the
+OpenAPI document: an undocumented status or a body of another form fails the test."""
+
+import json
+import re
+from functools import cache
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpResponse
+from django.test import Client
+from jsonschema import Draft202012Validator, FormatChecker
+
+from scenarios_app.control.pages import _openapi
+
+KEY = "sk-of-this-test"
+
+
+class Control:
+    """The control API of this process."""
+
+    def __init__(self, **headers: str) -> None:
+        self.client = Client(headers={"host": "localhost:5099", **headers})
+
+    def get(self, path: str, **query: Any) -> HttpResponse:
+        return self.ask("GET", path, query=query)
+
+    def delete(self, path: str, **query: Any) -> HttpResponse:
+        return self.ask("DELETE", path, query=query)
+
+    def post(self, path: str, body: Any, **query: Any) -> HttpResponse:
+        return self.ask("POST", path, query=query, body=body)
+
+    def put(self, path: str, body: Any, **query: Any) -> HttpResponse:
+        return self.ask("PUT", path, query=query, body=body)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: dict[str, Any] | None = None,
+        body: Any = None,
+        content_type: str = "application/json",
+        headers: dict[str, str] | None = None,
+    ) -> Any:
+        """`body` is bytes as they are sent, or else JSON."""
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        url = f"/control/{path}" + (f"?{urlencode(query)}" if query else "")
+        sent = b"" if body is None else data
+        response = self.client.generic(method, url, sent, content_type, headers=headers)
+        check(method, url.partition("?")[0], response)
+        return response
+
+
+def check(method: str, path: str, response: Any) -> None:
+    """The answer is one that the OpenAPI document knows."""
+    kind = response.headers.get("Content-Type", "")
+    operation = _operation(method, path)
+    if operation is None:
+        assert response.status_code in (400, 401, 403, 404, 405), response.content
+        expected: dict[str, Any] = {"$ref": "#/components/schemas/ErrorBody"}
+    else:
+        answers = operation["responses"]
+        assert str(response.status_code) in answers, (method, path, response.status_code)
+        content = answers[str(response.status_code)].get("content")
+        if content is None:
+            assert response.content == b""
+            return
+        (media_type,) = content
+        assert kind.partition(";")[0] == media_type
+        if media_type != "application/json":
+            return
+        expected = content[media_type]["schema"]
+    assert kind == "application/json"
+    schema = {**expected, "components": _openapi()["components"]}
+    Draft202012Validator(schema, format_checker=FormatChecker()).validate(response.json())
+
+
+@cache
+def _routes() -> list[tuple[re.Pattern[str], dict[str, Any]]]:
+    found = []
+    for path, operations in _openapi()["paths"].items():
+        # Names may hold a slash; ids do not.
+        pattern = re.escape(path).replace(r"\{name\}", ".+").replace(r"\{id\}", "[^/]+")
+        found.append((re.compile(f"{pattern}/?"), operations))
+    # The longest first: a step's path would do as a name.
+    return sorted(found, key=lambda route: len(route[0].pattern), reverse=True)
+
+
+def _operation(method: str, path: str) -> dict[str, Any] | None:
+    for pattern, operations in _routes():
+        if pattern.fullmatch(path) and (found := operations.get(method.lower())):
+            operation: dict[str, Any] = found
+            return operation
+    return None
+
+
+def error_of(response: Any) -> tuple[int, str, str | None]:
+    """Status, code and field of an error."""
+    body = response.json()
+    assert set(body) == {"code", "message", "field"}
+    assert body["message"]
+    return response.status_code, body["code"], body["field"]
+
+
+def scenario(name: str, *steps: Any, **keys: Any) -> dict[str, Any]:
+    """A scenario document."""
+    return {"name": name, **keys, "steps": list(steps) or [says(name)]}
+
+
+def says(text: str, **keys: Any) -> dict[str, Any]:
+    return {"produce": {"text": text}, **keys}
+
+
+def chat(
+    text: str = "Hello", *, key: str = KEY, headers: dict[str, str] | None = None, **fields: Any
+) -> Any:
+    """An OpenAI chat call through Django's door."""
+    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": text}], **fields}
+    return Client().post(
+        "/v1/chat/completions",
+        json.dumps(body),
+        "application/json",
+        headers={"authorization": f"Bearer {key}", **(headers or {})},
+    )
+
+
+def said(response: Any) -> str:
+    """The text of a chat answer, or the error's message."""
+    body = response.json()
+    if response.status_code != 200:
+        return str(body["error"]["message"])
+    return str(body["choices"][0]["message"]["content"])

@@ -1,0 +1,74 @@
+"""`generate` in scenario documents: what may stand in it and beside it."""
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from scenarios_app.builder import scenario
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.document import DocumentError, dump, json_schema, load_documents
+
+LOREM: Json = {"kind": "lorem"}
+
+
+def document(**produce: Json) -> dict[str, Json]:
+    return {"name": "s", "steps": [{"produce": produce}]}
+
+
+@pytest.mark.parametrize(
+    ("produce", "said"),
+    [
+        ({"generate": {}}, "generate.kind: missing"),
+        ({"generate": "lorem"}, "generate: expected an object"),
+        ({"generate": {"kind": "ipsum"}}, "generate.kind: expected lorem"),
+        ({"generate": {"kind": 5}}, "generate.kind: expected lorem"),
+        (
+            {"generate": {"kind": "lorem", "words": 5}},
+            "generate.words: unknown key, expected one of kind",
+        ),
+        ({"generate": LOREM, "text": "x"}, "generate: cannot stand beside text"),
+        ({"generate": LOREM, "raw": {}}, "generate: cannot stand beside raw"),
+        (
+            {"generate": LOREM, "finish_reason": "length"},
+            "finish_reason: cannot stand beside generate",
+        ),
+        (
+            {"generate": LOREM, "fault": {"kind": "timeout"}},
+            "generate: a fault of kind timeout stands alone, without answer",
+        ),
+    ],
+)
+def test_a_wrong_one_is_refused_with_its_place(produce: dict[str, Json], said: str) -> None:
+    with pytest.raises(DocumentError) as refused:
+        load_documents(document(**produce))
+    assert str(refused.value) == f"steps[0].produce.{said}"
+
+
+@pytest.mark.parametrize(
+    "produce",
+    [
+        {"generate": LOREM},
+        {"generate": LOREM, "usage": {"input_tokens": 1}, "latency_ms": 5},
+        {"generate": LOREM, "fault": {"kind": "truncate", "after_chunks": 2}},
+        {"streaming": {"generate": LOREM}, "non_streaming": {"text": "x"}},
+    ],
+)
+def test_it_goes_through_load_and_dump_and_the_schema(produce: dict[str, Json]) -> None:
+    given = document(**produce)
+    (loaded,) = load_documents(given)
+    assert dump(loaded) == given
+    Draft202012Validator(json_schema()).validate(given)
+
+
+def test_the_schema_refuses_another_kind() -> None:
+    given = document(generate={"kind": "ipsum"})
+    assert not Draft202012Validator(json_schema()).is_valid(given)
+
+
+def test_the_builder_has_a_word_for_it() -> None:
+    built = scenario("s").expect().with_model("gpt-4o").respond_with_lorem().as_stream(first_ms=5)
+    assert built.build()["steps"] == [
+        {
+            "match": {"model": "gpt-4o"},
+            "produce": {"generate": LOREM, "pacing": {"first_ms": 5}},
+        }
+    ]

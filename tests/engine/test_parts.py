@@ -1,0 +1,59 @@
+"""What each kind of part streams in deltas, and what it says in all."""
+
+import pytest
+
+from scenarios_app.engine.canonical import Choice
+from scenarios_app.engine.filling import Filling, fill_choice
+from scenarios_app.engine.pacing import deltas_of
+from scenarios_app.engine.parts import (
+    AnswerPart,
+    Chunk,
+    Citation,
+    ReasoningPart,
+    RefusalPart,
+    ServerToolResultPart,
+    ServerToolUsePart,
+    TextPart,
+    ToolCallPart,
+    held_text,
+    streamed_text,
+)
+from scenarios_app.engine.scenario import ScriptedChoice
+from scenarios_app.engine.usage import count_output
+
+USE = ServerToolUsePart("s1", "web_search", '{"query":"{{ city }}"}')
+RESULT = ServerToolResultPart("s1", "web_search", '[{"url":"{{ city }}"}]')
+
+
+@pytest.mark.parametrize(
+    ("part", "streamed", "held"),
+    [
+        (TextPart("text", (Citation("u", "a title", "cited"),)), "text", "text"),
+        (ReasoningPart("thought", "signature"), "thought", "thought"),
+        (RefusalPart("no"), "no", "no"),
+        (ToolCallPart("c1", "f", "{}"), "{}", "f{}"),
+        (USE, USE.input, f"web_search{USE.input}"),
+        (RESULT, "", RESULT.content),
+    ],
+)
+def test_a_part_streams_its_text_and_may_hold_more(
+    part: AnswerPart, streamed: str, held: str
+) -> None:
+    assert (streamed_text(part), held_text(part)) == (streamed, held)
+    assert "".join(deltas_of(part, 1)) == streamed
+    assert count_output([Choice((part,), "stop")]) == -(-len(held) // 4)
+
+
+def test_a_server_tools_input_streams_in_two_fragments_at_least() -> None:
+    assert len(deltas_of(USE, 100)) == 2
+    assert list(deltas_of(RESULT, 1)) == []
+
+
+def test_what_a_server_tool_says_is_no_template() -> None:
+    filling = Filling(lambda: {"city": "Paris"}, 1000)
+    assert [filling.part(USE), filling.part(RESULT)] == [USE, RESULT]
+
+
+def test_what_a_server_tool_says_comes_in_no_chunks_of_its_own() -> None:
+    scripted = ScriptedChoice((USE,), (Chunk(0, "another"),))
+    assert fill_choice(scripted, Filling(None, 1000)).parts == (USE,)

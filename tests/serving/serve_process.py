@@ -1,0 +1,88 @@
+"""`serve` as a user runs it: a process in a directory of its own, with a bare environment."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+READY_SECONDS = 60.0
+END_SECONDS = 30.0
+
+
+@dataclass
+class Serving:
+    """A server that has said it is ready."""
+
+    process: "subprocess.Popen[str]"
+    ready_line: str
+
+    @property
+    def port(self) -> int:
+        return int(self.ready_line.rpartition(":")[2])
+
+    def end(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
+        """Exit code, and what else came on standard output and error."""
+        self.process.send_signal(number)
+        return self.wait()
+
+    def wait(self) -> tuple[int, str, str]:
+        out, err = self.process.communicate(timeout=END_SECONDS)
+        return self.process.returncode, out, err
+
+
+def start(directory: Path, *arguments: str, **variables: str) -> "subprocess.Popen[str]":
+    """Begin to serve; in test mode unless the variables say otherwise."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "mockllm_site", "serve", "--no-catch-all", *arguments],
+        cwd=directory,
+        env={"PATH": os.environ["PATH"], "MOCKLLM_ENV": "test", **variables},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@contextmanager
+def serving(directory: Path, *arguments: str, **variables: str) -> Iterator[Serving]:
+    """A server on a free port; ended by force if the test has not ended it."""
+    process = start(directory, "--port", "0", *arguments, **variables)
+    assert process.stdout is not None
+    # Killing it ends its output, and with it the wait for a line.
+    timer = threading.Timer(READY_SECONDS, process.kill)
+    timer.start()
+    try:
+        line = process.stdout.readline()
+        timer.cancel()
+        if not line:
+            raise AssertionError(process.communicate()[1])
+        yield Serving(process, line)
+    finally:
+        timer.cancel()
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def failing(directory: Path, *arguments: str, **variables: str) -> tuple[int, str, str]:
+    """Exit code, standard output and error of a start that is not to succeed."""
+    process = start(directory, *arguments, **variables)
+    try:
+        out, err = process.communicate(timeout=READY_SECONDS)
+    finally:
+        process.kill()
+    return process.returncode, out, err
+
+
+def written(directory: Path, *documents: Mapping[str, Any]) -> str:
+    """The path of a file with these scenarios."""
+    path = directory / "scenarios.json"
+    path.write_text(json.dumps({"scenarios": list(documents)}))
+    return str(path)

@@ -1,0 +1,91 @@
+"""Whatever the bytes: an answer in an envelope, never a failure of ours."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios_app.wire.base import Call
+from tests.serving.pipelines import Playing, chat, claude, says, scenario
+
+playing = Playing(
+    scenario("any", says("Hi {{ request.last_user_text }}!")), max_text_bytes=10_000_000
+)
+
+odd = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.text(max_size=20),
+        st.sampled_from(["user", "assistant", "tool", "system", "\0", "{{ x }}", "test-llm"]),
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["role", "content", "type", "text", "tool_calls", "id", "name", "x"]),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=12,
+)
+FIELDS = (
+    "model",
+    "messages",
+    "stream",
+    "tools",
+    "n",
+    "max_tokens",
+    "temperature",
+    "system",
+    "stop",
+)
+
+
+async def assert_answered(call: Call) -> None:
+    before = len(playing.journal)
+    status, headers, body = await playing.ask(call)
+    assert status < 500, body
+    assert len(playing.journal) == before + 1
+    if status >= 400:
+        assert isinstance(json.loads(body)["error"], dict)
+        assert headers["content-length"] == str(len(body))
+
+
+@pytest.mark.parametrize("call", [chat(), claude()], ids=["openai", "anthropic"])
+@given(body=st.binary(max_size=200))
+def test_bytes_of_any_kind(call: Call, body: bytes) -> None:
+    asyncio.run(assert_answered(_with(call, body=body)))
+
+
+@pytest.mark.parametrize("call", [chat(), claude()], ids=["openai", "anthropic"])
+@given(change=st.dictionaries(st.sampled_from(FIELDS), odd, min_size=1, max_size=4))
+def test_fields_of_any_kind(call: Call, change: dict[str, Any]) -> None:
+    body = json.dumps({**json.loads(call.body), **change}).encode()
+    asyncio.run(assert_answered(_with(call, body=body)))
+
+
+@given(
+    method=st.sampled_from(["GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD", "BREW"]),
+    path=st.text(st.characters(codec="ascii"), max_size=30).map("/v1/".__add__),
+    headers=st.dictionaries(
+        st.sampled_from(["authorization", "x-api-key", "anthropic-version", "origin", "x-odd"]),
+        st.text(max_size=20),
+    ),
+)
+def test_calls_of_any_kind(method: str, path: str, headers: dict[str, str]) -> None:
+    call = Call(method, path, {}, headers, b"")
+    if method == "HEAD":
+        status, _, body = asyncio.run(playing.ask(call))
+        assert status < 500 and body == b""
+    else:
+        asyncio.run(assert_answered(call))
+
+
+def _with(call: Call, *, body: bytes) -> Call:
+    return Call(call.method, call.path, call.query, call.headers, body)

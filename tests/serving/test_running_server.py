@@ -1,0 +1,92 @@
+"""`running_server`: a server for a test, driven from outside, gone when the test is."""
+
+import os
+import signal
+from pathlib import Path
+
+import openai
+import pytest
+
+from scenarios_app.testing.server import RunningServer, ServerFailed, running_server
+from tests.serving.pipelines import says, scenario
+
+
+def say(server: RunningServer, text: str = "Hello") -> str | None:
+    client = openai.OpenAI(base_url=server.openai_base_url, api_key=server.api_key, max_retries=0)
+    with client:
+        answer = client.chat.completions.create(
+            model="gpt-4o", messages=[{"role": "user", "content": text}]
+        )
+    return answer.choices[0].message.content
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_server_is_pushed_to_read_and_reset(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Nothing of this process's environment is the server's business.
+    monkeypatch.setenv("MOCKLLM_ENV", "prod")
+    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "of.somebody.else")
+    monkeypatch.setenv("MOCKLLM_SCENARIOS", "/nothing/here")
+    first = {"produce": {"text": "first"}, "side_effects": {"counter": "asked"}}
+    with running_server(scenarios=[scenario("größe/1", first)]) as server:
+        assert server.base_url.startswith("http://127.0.0.1:")
+        assert say(server) == "first"
+        with pytest.raises(openai.NotFoundError, match="no_scenario_matched"):
+            say(server)
+        server.push({"produce": {"text": "second"}})
+        assert say(server) == "second"
+        assert server.counters == {"asked": 1}
+        outcomes = [request["outcome"] for request in server.requests]
+        assert outcomes == ["complete", "unmatched", "complete"]
+        server.reset()
+        assert (server.counters, server.requests) == ({}, [])
+        assert say(server) == "first"
+
+
+def test_steps_may_be_pushed_where_there_is_no_scenario_yet() -> None:
+    with running_server() as server:
+        server.push(says("pushed"))
+        assert say(server) == "pushed"
+        server.push({"produce": {"text": "elsewhere"}, "match": {"model": "x"}}, scenario="other")
+        with pytest.raises(ServerFailed, match="texd"):
+            server.push({"produce": {"texd": "typo"}})
+
+
+def test_a_document_with_an_error_fails_at_once_and_names_the_place() -> None:
+    bad = scenario("bad", {"produce": {"texd": "typo"}})
+    with (
+        pytest.raises(ServerFailed, match=r"scenarios\[0\]\.steps\[0\]\.produce\.texd"),
+        running_server(scenarios=[bad]),
+    ):
+        pass
+
+
+def test_a_server_takes_settings_and_none_from_the_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("MOCKLLM_REQUIRE_AUTH=true\n")
+    (tmp_path / "scenarios_app").mkdir()
+    (tmp_path / "scenarios_app" / "__init__.py").write_text("raise RuntimeError('hostile')\n")
+    settings = {"MOCKLLM_REQUIRE_AUTH": "false"}
+    with running_server([scenario("s", says("Hi!"))], settings=settings) as server:
+        assert say(server) == "Hi!"
+
+
+def test_it_is_gone_afterwards_however_the_test_ends() -> None:
+    with pytest.raises(KeyError), running_server() as server:
+        pid = server.pid
+        assert is_alive(pid)
+        raise KeyError("the test fails")
+    assert not is_alive(pid)
+
+
+def test_a_server_that_dies_early_is_no_trouble_at_the_end() -> None:
+    with running_server() as server:
+        os.kill(server.pid, signal.SIGKILL)

@@ -1,0 +1,228 @@
+"""Every word of the builder, and what it writes into the document."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scenarios_app.builder import (
+    ScenarioBuilder,
+    anthropic,
+    any_provider,
+    openai,
+    provider,
+    scenario,
+)
+from scenarios_app.engine.document import DocumentError, dump, load_documents
+
+
+def step(builder: ScenarioBuilder) -> Any:
+    document: Any = builder.build()
+    (only,) = document["steps"]
+    return only
+
+
+S = scenario("s")
+WHEN: list[tuple[Callable[[ScenarioBuilder], ScenarioBuilder], dict[str, Any]]] = [
+    (lambda s: s.named("first"), {"name": "first"}),
+    (lambda s: s.on_turn(2), {"turn": 2}),
+    (lambda s: s.once(), {}),
+    (lambda s: s.always(), {"consume": False}),
+    (lambda s: s.expect(anthropic()), {"match": {"provider": "anthropic"}}),
+    (lambda s: s.expect(provider("gemini")), {"match": {"provider": "gemini"}}),
+    (
+        lambda s: s.expect(openai(path="/v1/embeddings"), anthropic()),
+        {"match": {"provider": ["openai", "anthropic"], "path": "/v1/embeddings"}},
+    ),
+    (lambda s: s.expect(any_provider()), {}),
+    (
+        lambda s: s.expect(any_provider(path="/v1/a"), any_provider(path="/v1/b")),
+        {"match": {"path": ["/v1/a", "/v1/b"]}},
+    ),
+    (lambda s: s.with_model("a", "b"), {"match": {"model": ["a", "b"]}}),
+    (
+        lambda s: s.with_model("a", regex="^gpt-", ignore_case=True),
+        {"match": {"model": ["a", {"regex": "^gpt-", "ignore_case": True}]}},
+    ),
+    (lambda s: s.with_stream(), {"match": {"stream": True}}),
+    (lambda s: s.with_stream(False), {"match": {"stream": False}}),
+    (
+        lambda s: s.with_messages("hi").with_messages(role="tool", which="any", startswith="a"),
+        {"match": {"messages": ["hi", {"role": "tool", "which": "any", "startswith": "a"}]}},
+    ),
+    (
+        lambda s: s.with_system(contains="polite"),
+        {"match": {"messages": [{"role": "system", "which": "any", "contains": "polite"}]}},
+    ),
+    (
+        lambda s: s.with_system("Be polite."),
+        {"match": {"messages": [{"role": "system", "which": "any", "equals": "Be polite."}]}},
+    ),
+    (lambda s: s.with_tools("f", "g"), {"match": {"tools": ["f", "g"]}}),
+    (
+        lambda s: s.with_tool_call("f").with_tool_call("g", name="x", n=1),
+        {
+            "match": {
+                "tool_calls": [{"name": "f"}, {"name": "g", "arguments": {"name": "x", "n": 1}}]
+            }
+        },
+    ),
+    (
+        lambda s: s.with_tool_result().with_tool_result("f", is_error=True, contains="no"),
+        {"match": {"tool_results": [{}, {"name": "f", "is_error": True, "contains": "no"}]}},
+    ),
+    (
+        lambda s: s.with_header("x-team", "qa").with_header("x-run", regex="^[0-9]+$"),
+        {"match": {"headers": {"x-team": "qa", "x-run": {"regex": "^[0-9]+$"}}}},
+    ),
+    (
+        lambda s: s.with_metadata("user", "ann").with_metadata("team", contains="q"),
+        {"match": {"metadata": {"user": "ann", "team": {"contains": "q"}}}},
+    ),
+    (
+        lambda s: s.expecting(tools=["f"]).expecting(temperature=0.5, reasoning="disabled"),
+        {"expect": {"tools": ["f"], "temperature": 0.5, "reasoning": "disabled"}},
+    ),
+    (lambda s: s.failing(), {"failures": {"times": 1}}),
+    (
+        lambda s: s.failing(2, "rate_limit", retry_after_ms=5),
+        {"failures": {"times": 2, "fault": {"kind": "rate_limit", "retry_after_ms": 5}}},
+    ),
+]
+
+
+@pytest.mark.parametrize(("say", "written"), WHEN)
+def test_when_this_arrives(
+    say: Callable[[ScenarioBuilder], ScenarioBuilder], written: dict[str, Any]
+) -> None:
+    assert step(say(S).respond_with_text("ok")) == {**written, "produce": {"text": "ok"}}
+
+
+ANSWERS: list[tuple[Callable[[ScenarioBuilder], ScenarioBuilder], dict[str, Any]]] = [
+    (lambda s: s.respond_with_text(""), {"text": ""}),
+    (lambda s: s.respond_with_refusal("no"), {"refusal": "no"}),
+    (
+        lambda s: s.respond_with_reasoning("so").respond_with_text("a"),
+        {"reasoning": "so", "text": "a"},
+    ),
+    (
+        lambda s: s.respond_with_reasoning("so", signature="s").respond_with_reasoning(
+            redacted="x"
+        ),
+        {"reasoning": [{"text": "so", "signature": "s"}, {"text": "", "redacted": "x"}]},
+    ),
+    (lambda s: s.respond_with_tool_call("f"), {"tool_calls": [{"name": "f"}]}),
+    (
+        lambda s: s.respond_with_tool_call("f", id="c", name="x", city="Rome"),
+        {"tool_calls": [{"id": "c", "name": "f", "arguments": {"name": "x", "city": "Rome"}}]},
+    ),
+    (
+        lambda s: s.respond_with_tool_call("f", arguments="{broken"),
+        {"tool_calls": [{"name": "f", "arguments": "{broken"}]},
+    ),
+    (
+        lambda s: s.respond_with_tool_call("f", arguments=None),
+        {"tool_calls": [{"name": "f", "arguments": None}]},
+    ),
+    (
+        lambda s: s.respond_with_chunks("a", {"tool_call": {"name": "f"}}),
+        {"chunks": ["a", {"tool_call": {"name": "f"}}]},
+    ),
+    (
+        lambda s: s.respond_with_choices("a", {"refusal": "b"}),
+        {"choices": [{"text": "a"}, {"refusal": "b"}]},
+    ),
+    (
+        lambda s: s.respond_with_raw({"a": 1}, status=418, headers={"x-a": "b"}),
+        {"raw": {"status": 418, "headers": {"x-a": "b"}, "body": {"a": 1}}},
+    ),
+    (lambda s: s.respond_with_lorem(), {"generate": {"kind": "lorem"}}),
+    (lambda s: s.respond_with_raw("teapot"), {"raw": {"body": "teapot"}}),
+    (
+        lambda s: s.respond_with_error(503, "down", code="c", retry_after_ms=5),
+        {
+            "fault": {
+                **{"kind": "http", "status": 503, "message": "down", "code": "c"},
+                "retry_after_ms": 5,
+            }
+        },
+    ),
+    (
+        lambda s: s.respond_with_error(500, body={"detail": "down"}),
+        {"fault": {"kind": "http", "status": 500, "body": {"detail": "down"}}},
+    ),
+    (
+        lambda s: s.respond_with_fault("timeout", hold_ms=5),
+        {"fault": {"kind": "timeout", "hold_ms": 5}},
+    ),
+    (
+        lambda s: s.respond_with_text("a").respond_with_fault("disconnect", after_chunks=2),
+        {"text": "a", "fault": {"kind": "disconnect", "after_chunks": 2}},
+    ),
+    (
+        lambda s: s.respond_to_streams(text="a").respond_to_whole(raw={"body": "b"}),
+        {"streaming": {"text": "a"}, "non_streaming": {"raw": {"body": "b"}}},
+    ),
+    (
+        lambda s: s.respond_with_text("a").as_stream(words_per_second=5, first_ms=10, jitter=0.5),
+        {"text": "a", "pacing": {"first_ms": 10, "words_per_second": 5.0, "jitter": 0.5}},
+    ),
+    (
+        lambda s: s.respond_with_text("a").with_finish_reason("length"),
+        {"text": "a", "finish_reason": "length"},
+    ),
+    (
+        lambda s: s.respond_with_text("a").with_finish_reason("stop_sequence", stop_sequence="."),
+        {"text": "a", "finish_reason": "stop_sequence", "stop_sequence": "."},
+    ),
+    (
+        lambda s: s.respond_with_text("a").with_usage(1, 2, reasoning_tokens=1),
+        {"text": "a", "usage": {"input_tokens": 1, "output_tokens": 2, "reasoning_tokens": 1}},
+    ),
+    (
+        lambda s: (
+            s.respond_with_text("a")
+            .with_provider_metadata("openai", service_tier="flex")
+            .with_provider_metadata("anthropic", container=None)
+        ),
+        {
+            "text": "a",
+            "provider_metadata": {
+                "openai": {"service_tier": "flex"},
+                "anthropic": {"container": None},
+            },
+        },
+    ),
+    (lambda s: s.respond_with_text("a").with_latency(5), {"text": "a", "latency_ms": 5}),
+]
+
+
+@pytest.mark.parametrize(("say", "written"), ANSWERS)
+def test_answer_with_this(
+    say: Callable[[ScenarioBuilder], ScenarioBuilder], written: dict[str, Any]
+) -> None:
+    assert step(say(S)) == {"produce": written}
+
+
+SAID = st.sampled_from([say for say, _ in WHEN] + [say for say, _ in ANSWERS])
+
+
+@settings(deadline=None)
+@given(st.lists(SAID, max_size=8))
+def test_whatever_is_built_is_a_document_as_it_is_dumped(
+    said: list[Callable[[ScenarioBuilder], ScenarioBuilder]],
+) -> None:
+    built = S
+    for say in said:
+        try:
+            built = say(built)
+        except DocumentError:
+            built = say(built.then())
+    try:
+        document = built.build()
+    except DocumentError:
+        return
+    (loaded,) = load_documents(document)
+    assert dump(loaded) == document
