@@ -5,6 +5,7 @@ import json
 
 from django.conf import settings
 
+from scenarios_app.serving.calls import declared_length
 from scenarios_app.serving.connection import App, Message, Receive, Scope, Send
 
 # Where every error is JSON of one shape, this one too.
@@ -16,8 +17,7 @@ def with_body_limit(app: App) -> App:
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         most: int = settings.MOCKLLM_MAX_BODY_BYTES
-        declared = next((v for k, v in scope["headers"] if k == b"content-length"), b"0")
-        if declared.isdigit() and int(declared) > most:
+        if declared_length(scope) > most:
             await _refuse(scope, send, most)
             return
         size = 0

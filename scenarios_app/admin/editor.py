@@ -7,8 +7,7 @@ from django import forms
 from django.forms.boundfield import BoundField
 
 from scenarios_app.admin.forms import ClosedStepForm, ScenarioForm, StepForm
-from scenarios_app.admin.layout import SCENARIO, STEP, Cell, Group
-from scenarios_app.admin.problems import label_of
+from scenarios_app.admin.layout import SCENARIO, SCENARIO_CELLS, STEP, STEP_CELLS, Cell, Group
 from scenarios_app.admin.step_inline import SENT_AT_ONCE, StepFormSet
 from scenarios_app.admin.titles import Title, title_of
 from scenarios_app.columns import step_object
@@ -133,7 +132,7 @@ def told(form: ScenarioForm, formset: StepFormSet | None, rows: list[StepRow]) -
 
 def _of_scenario(form: ScenarioForm) -> Iterator[Told]:
     for column, messages in form.errors.items():
-        where = label_of(column) if column in form.fields else ""
+        where = SCENARIO_CELLS[column].label if column in form.fields else ""
         target = form[column].id_for_label if column in form.fields else ""
         yield from (Told(where, str(message), target) for message in messages)
 
@@ -141,9 +140,9 @@ def _of_scenario(form: ScenarioForm) -> Iterator[Told]:
 def _of_row(row: StepRow) -> Iterator[Told]:
     for column, message in row.form.told():
         where = f"Step {row.title.number}"
-        yield Told(
-            f"{where}, {label_of(column)}" if column else where, message, row.form.prefix or ""
-        )
+        if column:
+            where += f", {STEP_CELLS[column].label}"
+        yield Told(where, message, row.form.prefix or "")
 
 
 def _groups(

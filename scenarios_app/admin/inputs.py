@@ -95,6 +95,8 @@ def form_field(db_field: "models.Field[Any, Any]", cell: Cell) -> forms.Field:
     shown: dict[str, Any] = {"label": cell.label, "help_text": cell.help}
     if db_field.name == cell.how:
         shown = {"label": f"{cell.label}: how", "help_text": ""}
+    # What changed is seen by the stored value, not by one that the page sends along.
+    shown["show_hidden_initial"] = False
     if db_field.name == "match_provider":
         return AnyOfField(required=False, widget=forms.Select(_SELECT), **shown)
     if db_field.name == "match_stream":

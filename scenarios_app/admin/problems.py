@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from scenarios_app.admin.layout import SCENARIO_CELLS, STEP_CELLS
+from scenarios_app.admin.layout import SCENARIO_CELLS
 from scenarios_app.columns import column_at
 from scenarios_app.columns.cells import empty_value
 from scenarios_app.columns.places import EXTRAS, MESSAGE_COLUMNS, VALUES, Place
@@ -17,12 +17,6 @@ _FIRST = {"match": "match_user", "produce": "answer_text", "failures": "failures
 _INDEX = re.compile(r"\d+")
 
 
-def label_of(column: str) -> str:
-    """What the page calls a column."""
-    cell = STEP_CELLS.get(column) or SCENARIO_CELLS.get(column)
-    return cell.label if cell else column
-
-
 def scenario_problem(place: str, message: str) -> tuple[str, str]:
     """The column of a scenario and what to say there of a problem at `place`."""
     column, *inner = _keys(place)
@@ -34,7 +28,7 @@ def scenario_problem(place: str, message: str) -> tuple[str, str]:
 def step_problem(place: str, message: str, row: Step) -> tuple[str, str]:
     """The same for a step, where `place` is below its `steps[i].`"""
     keys = tuple(_keys(place))
-    if keys == ("produce",) and message.startswith("says nothing"):
+    if keys == ("produce",) and message.startswith(("missing", "says nothing")):
         return "answer_text", NO_ANSWER
     column = _column(place, keys, row)
     if column in EXTRAS:

@@ -8,7 +8,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db import models
-from django.forms import Field, Script
+from django.forms import Field, ModelForm, Script
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
@@ -74,6 +74,13 @@ class ScenarioAdmin(ScenarioList):
         # Now: a post runs in a transaction, which the journal would have to wait for.
         journal.flush()
         return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def save_model(
+        self, request: HttpRequest, obj: Scenario, form: "ModelForm[Scenario]", change: bool
+    ) -> None:
+        # Only its steps may have changed; then the history needs no entry of the scenario's own.
+        if not change or form.has_changed():
+            super().save_model(request, obj, form, change)
 
     def render_change_form(
         self,

@@ -21,7 +21,7 @@ from scenarios_app.rows import limits
 from scenarios_app.snapshot import problems_of
 
 # A scenario with more steps than this sends a row's fields when the row is opened.
-SENT_AT_ONCE = 25
+SENT_AT_ONCE = 10
 
 _LAST = 2**31
 
@@ -30,7 +30,7 @@ class StepIdField(IntegerField):
     """Says which step a form is for, and asks the database nothing: the formset has them all."""
 
     def __init__(self, step: Step) -> None:
-        super().__init__(required=False, widget=HiddenInput)
+        super().__init__(required=False, widget=HiddenInput, initial=step.pk)
         self._step = step
 
     def clean(self, value: Any) -> Any:

@@ -14,7 +14,7 @@ class Shape(serializers.Serializer[Any]):
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, Mapping):
-            raise ValidationError("expected an object")
+            raise ValidationError({"non_field_errors": ["expected an object"]})
         unknown = [key for key in data if key not in self.fields]
         if unknown:
             known = ", ".join(self.fields)

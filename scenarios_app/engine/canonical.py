@@ -15,7 +15,7 @@ from scenarios_app.engine.parts import (
     ToolResultPart,
 )
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 
@@ -105,16 +105,20 @@ class CanonicalRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts of one answer. `reasoning_tokens` and `cached_tokens` are parts of the totals."""
+    """Token counts of one answer. `reasoning_tokens` and `cached_tokens` are parts of the totals,
+    what was read from or written to a `cache_…` stands beside them. `total` is a scripted one."""
 
     input_tokens: int
     output_tokens: int
     reasoning_tokens: int = 0
     cached_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    total: int | None = None
 
     @property
     def total_tokens(self) -> int:
-        return self.input_tokens + self.output_tokens
+        return self.input_tokens + self.output_tokens if self.total is None else self.total
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document_answers import (
     AnswerDocument,
     ChoiceDocument,
+    FinalReportDocument,
     PacingDocument,
     ProduceDocument,
     RawDocument,
@@ -38,6 +39,7 @@ from scenarios_app.engine.scenario import (
     ScriptedChoice,
     ScriptedUsage,
 )
+from scenarios_app.engine.turns import final_report
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -115,7 +117,7 @@ def _choice(document: ChoiceDocument) -> ScriptedChoice:
 
 
 def _parts(document: ChoiceDocument) -> Iterator[ScriptedPart]:
-    """Reasoning, text, tool calls, refusal; or the parts as they are listed."""
+    """Reasoning, text, tool calls, final report, refusal; or the parts as they are listed."""
     for part in document.parts or ():
         yield _call(part.tool_call) if part.tool_call is not None else _prose(part)
     for block in document.reasoning or ():
@@ -123,8 +125,15 @@ def _parts(document: ChoiceDocument) -> Iterator[ScriptedPart]:
     if document.text is not None:
         yield TextPart(document.text)
     yield from map(_call, document.tool_calls)
+    if document.final_report is not None:
+        yield final_report(arguments_of(document.final_report))
     if document.refusal is not None:
         yield RefusalPart(document.refusal)
+
+
+def arguments_of(report: FinalReportDocument) -> dict[str, Json]:
+    """What of a final report is given, in the order of its keys."""
+    return {key: value for key, value in report.model_dump().items() if value is not None}
 
 
 def _call(document: ToolCallDocument) -> ToolCallPart:

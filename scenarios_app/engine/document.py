@@ -9,14 +9,11 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.compile import compile_scenario, match_of
 from scenarios_app.engine.document_checks import LIMITS, DocumentLimits
 from scenarios_app.engine.document_errors import DocumentError, Problem
+from scenarios_app.engine.document_forms import ScenariosDocument
 from scenarios_app.engine.document_json import decode, plain
 from scenarios_app.engine.document_loading import Read, merged, read_documents, validated
 from scenarios_app.engine.document_match import MatchDocument
-from scenarios_app.engine.document_scenario import (
-    ScenarioDocument,
-    ScenariosDocument,
-    StepDocument,
-)
+from scenarios_app.engine.document_scenario import ScenarioDocument, StepDocument
 from scenarios_app.engine.scenario import Match
 
 __all__ = [
@@ -38,7 +35,8 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def load_documents(data: object, *, limits: DocumentLimits = LIMITS) -> list[ScenarioDocument]:
-    """The scenarios of a document: one, or all of `{"scenarios": [...]}`, merged by name.
+    """The scenarios of a document: one, or all of a list or of `{"scenarios": [...]}`, merged by
+    name. Each is in our form or in requirement 003's turns.
 
     Raises `DocumentError` with every problem that was found; nothing is loaded then.
     """
@@ -77,16 +75,21 @@ def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a document, for editors. What it refuses the loader
     refuses too; the loader also looks at what keys mean together."""
     _, schema = models_json_schema(
-        [(ScenarioDocument, "validation"), (ScenariosDocument, "validation")],
+        [(ScenariosDocument, "validation")],
         schema_generator=_Untitled,
     )
+    one = schema["$defs"]["ScenariosDocument"]["properties"]["scenarios"]["items"]
     return {
         "$schema": _DIALECT,
         "title": "mockllm scenarios",
-        "description": 'A scenario, or several as {"scenarios": [...]}.',
-        "if": {"type": "object", "required": ["scenarios"]},
-        "then": {"$ref": "#/$defs/ScenariosDocument"},
-        "else": {"$ref": "#/$defs/ScenarioDocument"},
+        "description": 'A scenario, or several as a list or {"scenarios": [...]}.',
+        "if": {"type": "array"},
+        "then": {"items": one, "minItems": 1},
+        "else": {
+            "if": {"type": "object", "required": ["scenarios"]},
+            "then": {"$ref": "#/$defs/ScenariosDocument"},
+            "else": one,
+        },
         **schema,
     }
 

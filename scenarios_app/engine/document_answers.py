@@ -27,7 +27,7 @@ from scenarios_app.engine.document_parts import (
     findings_of_chunks,
 )
 
-_LISTED = ("reasoning", "text", "tool_calls", "refusal")
+_LISTED = ("reasoning", "text", "tool_calls", "final_report", "refusal")
 _FORMS = ("parts", "chunks", "choices", "raw", "generate")
 _MODES = ("streaming", "non_streaming")
 _ENDS = ("finish_reason", "stop_sequence")
@@ -43,14 +43,28 @@ _NOT_BESIDE: Mapping[str, tuple[str, ...]] = {
 _NOTHING = 'says nothing: give it an answer (text "" for an empty one)'
 
 
+class FinalReportDocument(Document):
+    """What an agent's last answer reports. It is sent as a call of the tool agent__final_report,
+    with these keys as its arguments, in this order; what is not given is left out."""
+
+    status: Text = "success"
+    report_format: Text | None = None
+    report_content: Text
+    content_json: JsonValue = None
+    """The report as data, for formats that have such a thing."""
+    messages: JsonValue = None
+    """The report as a chat's messages, for formats that have such a thing."""
+
+
 class ChoiceDocument(Document):
-    """The content of an answer: reasoning, text, tool calls and refusal, sent in that order, or
-    parts in an order of their own."""
+    """The content of an answer: reasoning, text, tool calls, final report and refusal, sent in that
+    order, or parts in an order of their own."""
 
     reasoning: Reasoning | None = None
     """Thinking; a string is one block without a signature."""
     text: Text | None = None
     tool_calls: list[ToolCallDocument] = Field(default_factory=list)
+    final_report: FinalReportDocument | None = None
     refusal: Text | None = None
     parts: Annotated[list[PartDocument], Field(min_length=1)] | None = None
     """The parts in the order in which they are sent."""
@@ -93,6 +107,12 @@ class UsageDocument(Document):
     """Those of the output tokens that were thinking."""
     cached_tokens: Whole | None = None
     """Those of the input tokens that came from a cache."""
+    cache_read_tokens: Whole | None = None
+    """Read from a cache beside the input tokens, as Anthropic counts them."""
+    cache_write_tokens: Whole | None = None
+    """Written to a cache beside the input tokens, as Anthropic counts them."""
+    total_tokens: Whole | None = None
+    """Where a provider gives a total, this one instead of input and output tokens together."""
 
 
 _COUNTED = UsageDocument()
@@ -131,7 +151,7 @@ class AnswerDocument(ChoiceDocument):
     generate: GenerateDocument | None = None
     usage: UsageDocument = Field(default_factory=UsageDocument)
     provider_metadata: dict[str, dict[str, JsonValue]] = Field(default_factory=dict)
-    """More top-level fields of the answer, by provider."""
+    """More top-level fields of the answer, by provider; `any` are those of every provider."""
 
     def gives(self, key: str) -> bool:
         return super().gives(key) and getattr(self, key) != _COUNTED

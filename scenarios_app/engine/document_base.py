@@ -3,7 +3,7 @@ pydantic's would describe its own internals. Leaf fields say what they expect, s
 here, and each model adds what it alone can see by overriding `findings`."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NoReturn, Self, TypeAlias
 
 from pydantic import (
@@ -24,14 +24,6 @@ from scenarios_app.engine.document_errors import Loc, quoted
 
 Finding: TypeAlias = tuple[Loc, str]
 """Something wrong: where, seen from the model that found it, and what."""
-
-# Keys of the contract that are not read yet: refused by name, in the models that will hold them.
-NOT_YET: Mapping[str, frozenset[str]] = {
-    "ChoiceDocument": frozenset({"final_report"}),
-    "AnswerDocument": frozenset({"final_report"}),
-    "ProduceDocument": frozenset({"final_report"}),
-    "ScenarioDocument": frozenset({"turns"}),
-}
 
 _OURS = "document"
 _STRUCTURE = {
@@ -60,7 +52,8 @@ class Document(BaseModel):
         try:
             document = handler(data)
         except ValidationError as error:
-            refuse(_reworded(cls, error.errors(include_url=False)))
+            errors = error.errors(include_url=False)
+            refuse((error["loc"], _text_of(error, cls)) for error in errors)
         if found := tuple(document.findings()):
             refuse(found)
         return document
@@ -105,6 +98,16 @@ def reads_string(model: type[Document], key: str) -> BeforeValidator:
     return BeforeValidator(spell_out, json_schema_input_type=str | model)
 
 
+def in_a_list(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    """One value stands for a list of it; its own places are then those of its errors."""
+    if isinstance(value, list):
+        return handler(value)
+    try:
+        return handler([value])
+    except ValidationError as error:
+        refuse((loc[1:], text) for loc, text in findings_of(error))
+
+
 def writes_string(key: str) -> WrapSerializer:
     """An object with nothing but this key is written as a plain string."""
 
@@ -113,16 +116,6 @@ def writes_string(key: str) -> WrapSerializer:
         return written[key] if written.keys() == {key} else written
 
     return WrapSerializer(shorten)
-
-
-def _reworded(model: type[BaseModel], errors: list[ErrorDetails]) -> list[Finding]:
-    later = NOT_YET.get(model.__name__, frozenset())
-    own = [error["loc"] for error in errors if len(error["loc"]) == 1]
-    unread = [loc for loc in own if loc[0] in later]
-    if unread:
-        # What else is wrong here may follow from the form that is not read.
-        return [(loc, "not supported yet") for loc in unread]
-    return [(error["loc"], _text_of(error, model)) for error in errors]
 
 
 def _text_of(error: ErrorDetails, model: type[BaseModel]) -> str:

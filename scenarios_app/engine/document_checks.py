@@ -94,7 +94,7 @@ def _templates(written: Any, loc: Loc) -> Iterator[tuple[Loc, str]]:
                 yield from _templates(item, (*loc, number))
         case _:
             for key, item in written.items():
-                if key == "arguments":
+                if key in ("arguments", "final_report"):
                     yield (*loc, key), encode(item)
                 elif key in _TEMPLATED:
                     yield from _templates(item, (*loc, key))

@@ -20,7 +20,7 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _PRINTABLE_LATIN = r"^[ -~\xa0-\xff]*$"
 # A scripted one of these would break the answer on its way out.
 _CONNECTION_HEADERS = frozenset(
-    ("connection", "content-length", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade")
+    ("connection", "content-length", "keep-alive", "trailer", "transfer-encoding", "upgrade")
 )
 
 
@@ -119,6 +119,8 @@ Select: TypeAlias = Annotated[scenario.Select, _one_of(scenario.Select)]
 Thinking: TypeAlias = Annotated[scenario.Reasoning, _one_of(scenario.Reasoning)]
 FinishReason: TypeAlias = Annotated[parts.FinishReason, _one_of(parts.FinishReason)]
 GeneratedKind: TypeAlias = Annotated[scenario.GeneratedKind, _one_of(scenario.GeneratedKind)]
+_ResponseKind: TypeAlias = Literal["tool-call", "final-report", "text"]
+ResponseKind: TypeAlias = Annotated[_ResponseKind, _one_of(_ResponseKind)]
 FaultKind: TypeAlias = Annotated[
     scenario.StandaloneFault | scenario.InsideFault,
     expected(f"one of {', '.join(FAULT_KINDS)}"),

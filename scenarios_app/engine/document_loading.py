@@ -1,7 +1,7 @@
 """From plain JSON to checked scenario documents: read, merged by name, then looked at whole."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -11,9 +11,12 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document_base import Document, Finding, findings_of
 from scenarios_app.engine.document_checks import DocumentLimits, check_scenario
 from scenarios_app.engine.document_errors import DocumentError, Loc, Problem, place_of, quoted
-from scenarios_app.engine.document_scenario import ScenarioDocument, ScenariosDocument
+from scenarios_app.engine.document_forms import ScenariosDocument, in_turns, read_list, read_one
+from scenarios_app.engine.document_scenario import ScenarioDocument
+from scenarios_app.engine.document_turns_reading import place_in_turns
 
 D = TypeVar("D", bound=Document)
+T = TypeVar("T")
 
 _SCALARS = ("description", "priority", "enabled", "select")
 _LISTS = ("tags", "system_prompt_must_include")
@@ -21,14 +24,16 @@ _LISTS = ("tags", "system_prompt_must_include")
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A document as it was read, and where: at `loc` in the JSON of `source`."""
+    """A document as it was read, and where: at `loc` in the JSON of `source`, maybe in turns."""
 
     document: ScenarioDocument
     source: str = ""
     loc: Loc = ()
+    turns: bool = False
 
     def problem(self, loc: Loc, message: str) -> Problem:
-        return Problem(place_of((*self.loc, *loc)), message, self.source)
+        inside = place_in_turns(loc) if self.turns else loc
+        return Problem(place_of((*self.loc, *inside)), message, self.source)
 
     def __str__(self) -> str:
         return " ".join(part for part in (self.source, place_of(self.loc)) if part)
@@ -36,16 +41,30 @@ class Read:
 
 def read_documents(value: Json, *, source: str = "") -> list[Read]:
     """The scenarios of one JSON document, each checked by itself; raises DocumentError."""
-    if isinstance(value, dict) and "scenarios" in value:
-        scenarios = validated(ScenariosDocument, value, source=source).scenarios
-        return [Read(each, source, ("scenarios", i)) for i, each in enumerate(scenarios)]
-    return [Read(validated(ScenarioDocument, value, source=source), source)]
+    match value:
+        case {"scenarios": given}:
+            documents = validated(ScenariosDocument, value, source=source).scenarios
+            loc: Loc = ("scenarios",)
+        case [_, *_] as given:
+            documents, loc = _checked(read_list, value, source=source), ()
+        case _:
+            document = _checked(read_one, value, source=source)
+            return [Read(document, source, turns=in_turns(value))]
+    assert isinstance(given, list)
+    return [
+        Read(document, source, (*loc, number), in_turns(given[number]))
+        for number, document in enumerate(documents)
+    ]
 
 
 def validated(model: type[D], value: Json, *, source: str = "", loc: Loc = ()) -> D:
     """The value as a document model; raises DocumentError with every problem there is."""
+    return _checked(model.model_validate, value, source=source, loc=loc)
+
+
+def _checked(read: Callable[[Any], T], value: Json, *, source: str, loc: Loc = ()) -> T:
     try:
-        return model.model_validate(value)
+        return read(value)
     except ValidationError as error:
         problems = (
             Problem(place_of((*loc, *inner)), text, source) for inner, text in findings_of(error)

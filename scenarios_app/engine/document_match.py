@@ -7,8 +7,6 @@ from pydantic import (
     Field,
     JsonValue,
     SerializerFunctionWrapHandler,
-    ValidationError,
-    ValidatorFunctionWrapHandler,
     WrapSerializer,
     WrapValidator,
 )
@@ -16,9 +14,8 @@ from pydantic import (
 from scenarios_app.engine.document_base import (
     Document,
     Finding,
-    findings_of,
+    in_a_list,
     reads_string,
-    refuse,
     writes_string,
 )
 from scenarios_app.engine.document_fields import (
@@ -60,15 +57,6 @@ class TextConditionDocument(Document):
             yield (), "expected at least one of equals, contains, startswith, regex"
 
 
-def _in_a_list(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    if isinstance(value, list):
-        return handler(value)
-    try:
-        return handler([value])
-    except ValidationError as error:
-        refuse((loc[1:], text) for loc, text in findings_of(error))
-
-
 def _out_of_the_list(values: list[Any], handler: SerializerFunctionWrapHandler) -> Any:
     written = handler(values)
     return written[0] if len(written) == 1 else written
@@ -80,7 +68,7 @@ TextCondition: TypeAlias = Annotated[
 Alternatives: TypeAlias = Annotated[
     list[TextCondition],
     Field(min_length=1),
-    WrapValidator(_in_a_list, json_schema_input_type=TextCondition | list[TextCondition]),
+    WrapValidator(in_a_list, json_schema_input_type=TextCondition | list[TextCondition]),
     WrapSerializer(_out_of_the_list),
 ]
 

@@ -101,10 +101,3 @@ class ScenarioDocument(VersionedDocument):
     system_prompt_must_include: list[SomeText] = Field(default_factory=list)
     """Texts that the system prompt should hold; a missing one is a violation."""
     steps: list[StepDocument] = Field(default_factory=list)
-
-
-class ScenariosDocument(VersionedDocument):
-    """Several scenarios in one document."""
-
-    scenarios: list[ScenarioDocument]
-    """Scenarios of the same name become one: their steps follow one another."""

@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, Json
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.filling import Filling, TooLong, fill_choice
 from scenarios_app.engine.identify import identified
 from scenarios_app.engine.lorem import lorem_answer
 from scenarios_app.engine.parts import held_text
 from scenarios_app.engine.scenario import (
+    ANY_PROVIDER,
     Answer,
     GeneratedAnswer,
     Produce,
@@ -104,7 +105,7 @@ def answer(
         model=request.model,
         choices=choices,
         usage=usage_of(request, choices, scripted=scripted.usage, default=default_usage),
-        metadata=scripted.provider_metadata.get(request.provider, {}),
+        metadata=_metadata(scripted, request.provider),
     )
 
 
@@ -112,6 +113,12 @@ def _generated(scripted: GeneratedAnswer, message: str) -> ScriptedAnswer:
     """The answer that a user message makes. Its text is no template, whatever stands in it."""
     made = lorem_answer(message)
     return replace(made, usage=scripted.usage, provider_metadata=scripted.provider_metadata)
+
+
+def _metadata(scripted: ScriptedAnswer, provider: str) -> Mapping[str, Json]:
+    """A provider's own fields go before those of every provider."""
+    given = scripted.provider_metadata
+    return {**given.get(ANY_PROVIDER, {}), **given.get(provider, {})}
 
 
 def _size(choice: Choice) -> int:

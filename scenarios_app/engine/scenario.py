@@ -1,4 +1,4 @@
-"""A scenario as the engine runs it: the document of the contract as frozen, compiled-from values."""
+"""A scenario as the engine runs it: the contract's document as frozen, compiled-from values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +14,8 @@ GeneratedKind: TypeAlias = Literal["lorem"]
 
 # The scenario whose answers stand in for those that nobody scripted.
 CATCH_ALL = "test-mode"
+# The name in `provider_metadata` that stands for every provider.
+ANY_PROVIDER = "any"
 
 StandaloneFault: TypeAlias = Literal[
     "http", "rate_limit", "model_error", "timeout", "network_error", "invalid_response"
@@ -28,7 +30,7 @@ INSIDE_FAULTS: frozenset[str] = frozenset(get_args(InsideFault))
 
 @dataclass(frozen=True, slots=True)
 class TextCondition:
-    """All that is given must hold; nothing given holds always. `regex` is RE2, searched anywhere."""
+    """All that is given must hold; nothing given always holds. `regex` is RE2, found anywhere."""
 
     equals: str | None = None
     contains: str | None = None
@@ -140,6 +142,9 @@ class ScriptedUsage:
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    total_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,19 @@ from scenarios_app.engine.scenario import Scenario
 FIXED_NAMES = ("request.model", "request.last_user_text", "request.turn")
 # Possessive throughout: a text of nothing but braces and spaces is read once.
 _IDENTIFIER = r"[^\W\d]\w*+"
+# A variable of this name and value lets a text say braces that are no template.
+BRACES, OPENING = "braces", "{{"
 _TEMPLATE = re.compile(rf"\{{\{{\s*+({_IDENTIFIER}(?:\.{_IDENTIFIER})?+)\s*+\}}\}}")
 
 
 def render_template(text: str, values: Mapping[str, str]) -> str:
     """Fill a text. A name without a value stays as it stands; the caller caps the output."""
     return _TEMPLATE.sub(lambda m: values[m[1]] if m[1] in values else m[0], text)
+
+
+def as_written(text: str) -> str:
+    """A text that is filled to this one, where `BRACES` is a variable of value `OPENING`."""
+    return _TEMPLATE.sub(lambda m: f"{{{{ {BRACES} }}}}{m[0].removeprefix(OPENING)}", text)
 
 
 def template_names(text: str) -> tuple[str, ...]:

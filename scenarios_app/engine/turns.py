@@ -1,12 +1,23 @@
-"""The two answers of requirement 003 that nobody scripts: a failed validation, a missing step."""
+"""Requirement 003's final report, and its two answers that nobody scripts: a failed validation, a
+missing step."""
 
 import json
+from collections.abc import Mapping
 
+from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.parts import TextPart, ToolCallPart
 from scenarios_app.engine.scenario import ScriptedAnswer, ScriptedChoice, ScriptedUsage
 
 REPORT_ID = "agent-final-report"
 REPORT_TOOL = "agent__final_report"
+# What an answer costs that says nothing of its usage.
+INPUT_TOKENS, OUTPUT_TOKENS = 64, 32
+
+
+def final_report(report: Mapping[str, Json]) -> ToolCallPart:
+    """A report as the tool call that hands it in."""
+    arguments = json.dumps(report, ensure_ascii=False, separators=(",", ":"))
+    return ToolCallPart(REPORT_ID, REPORT_TOOL, arguments)
 
 
 def error_turn(message: str) -> ScriptedAnswer:
@@ -20,10 +31,13 @@ def fallback_step(message: str) -> ScriptedAnswer:
 
 
 def _failure(text: str, content: str) -> ScriptedAnswer:
-    report = {"status": "failure", "report_format": "markdown", "report_content": content}
-    arguments = json.dumps(report, ensure_ascii=False, separators=(",", ":"))
-    parts = (TextPart(text), ToolCallPart(REPORT_ID, REPORT_TOOL, arguments))
+    report: Mapping[str, Json] = {
+        "status": "failure",
+        "report_format": "markdown",
+        "report_content": content,
+    }
+    parts = (TextPart(text), final_report(report))
     return ScriptedAnswer(
         choices=(ScriptedChoice(parts),),
-        usage=ScriptedUsage(input_tokens=64, output_tokens=32),
+        usage=ScriptedUsage(input_tokens=INPUT_TOKENS, output_tokens=OUTPUT_TOKENS),
     )

@@ -54,8 +54,15 @@ def usage_of(
     reasoning_tokens = _given(scripted.reasoning_tokens, default.reasoning_tokens)
     if reasoning_tokens is None:
         reasoning_tokens = min(output_tokens, _count_reasoning(choices))
-    cached_tokens = _given(scripted.cached_tokens, default.cached_tokens)
-    return Usage(input_tokens, output_tokens, reasoning_tokens, cached_tokens or 0)
+    return Usage(
+        input_tokens,
+        output_tokens,
+        reasoning_tokens,
+        _given(scripted.cached_tokens, default.cached_tokens) or 0,
+        cache_read_tokens=scripted.cache_read_tokens or 0,
+        cache_write_tokens=scripted.cache_write_tokens or 0,
+        total=scripted.total_tokens,
+    )
 
 
 def _given(scripted: int | None, default: int | None) -> int | None:

@@ -1,6 +1,7 @@
 """Reads a request off a call, or refuses it: limits, key, version, JSON, fields, in this order."""
 
 from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.reasoning import without_unsigned
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.session import HEADER as SESSION
 from scenarios_app.serving.session import LONGEST
@@ -33,6 +34,8 @@ def admit(call: Call, target: Target, options: Options) -> CanonicalRequest:
         raise WireError(
             400, f"The request holds more than {limits.messages} messages.", param="messages"
         )
+    if target.wire.signs_reasoning and target.route.kind == "generate":
+        return without_unsigned(request)
     return request
 
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
 from scenarios_app.serving.answer import Answer
-from scenarios_app.serving.calls import call_of_scope
+from scenarios_app.serving.calls import call_of_scope, declared_length
 from scenarios_app.serving.connection import Close, Message, Receive, Scope, Send, close_of
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.serving.reply import Reply
@@ -23,14 +23,14 @@ class ProviderDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         pipeline = await self._pipeline()
-        body = await read_body(scope, receive, pipeline.options.max_body_bytes)
-        match body:
-            case bytes():
-                answer = await pipeline.answer(call_of_scope(scope, body))
-            case "too large":
-                answer = pipeline.refuse_body(call_of_scope(scope, b""))
-            case _:
+        most = pipeline.options.max_body_bytes
+        if declared_length(scope) > most:
+            answer = pipeline.refuse_body(call_of_scope(scope, b""))
+        else:
+            body = await read_body(receive, most)
+            if body is None:
                 return
+            answer = await pipeline.answer(call_of_scope(scope, body))
         close = close_of(send)
         if close is None:
             answer.without_cut()
@@ -42,27 +42,24 @@ class ProviderDoor:
             await _play(answer, receive, send, close=close)
 
 
-async def read_body(scope: Scope, receive: Receive, most: int) -> bytes | str:
-    """The body of a request, `too large` as soon as that is sure, or `gone` with its client.
+async def read_body(receive: Receive, most: int) -> bytes | None:
+    """The body of a request, None if its client has gone. One that is larger than `most` is read
+    just so far that this is sure.
 
-    What is left unread of a body that is too large the server throws away: answering with a
-    closed connection would reach a client that is still sending as a reset, not as an answer.
+    What is left unread the server throws away: answering with a closed connection would reach a
+    client that is still sending as a reset, not as an answer.
     """
-    declared = next((v for k, v in scope["headers"] if k == b"content-length"), b"0")
-    if declared.isdigit() and int(declared) > most:
-        return "too large"
     pieces, size = [], 0
-    while True:
+    while size <= most:
         message = await receive()
         if message["type"] == "http.disconnect":
-            return "gone"
+            return None
         piece: bytes = message.get("body", b"")
-        size += len(piece)
-        if size > most:
-            return "too large"
         pieces.append(piece)
+        size += len(piece)
         if not message.get("more_body", False):
-            return b"".join(pieces)
+            break
+    return b"".join(pieces)
 
 
 def head(reply: Reply) -> Message:

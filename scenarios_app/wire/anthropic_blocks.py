@@ -162,8 +162,8 @@ def _usage(usage: Usage, *, output_tokens: int) -> dict[str, Any]:
     # Anthropic counts what was read from the cache beside `input_tokens`, not in it.
     return {
         "input_tokens": max(usage.input_tokens - usage.cached_tokens, 0),
-        "cache_creation_input_tokens": 0,
-        "cache_read_input_tokens": usage.cached_tokens,
+        "cache_creation_input_tokens": usage.cache_write_tokens,
+        "cache_read_input_tokens": usage.cached_tokens + usage.cache_read_tokens,
         "output_tokens": output_tokens,
         "service_tier": "standard",
     }

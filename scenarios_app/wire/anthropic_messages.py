@@ -30,6 +30,7 @@ class AnthropicMessages:
     )
     tool_call_prefix = "toolu_"
     sequential = True
+    signs_reasoning = True
     stream_type = "text/event-stream; charset=utf-8"
     malformed_body = b'{"id":"msg_0","type":"message","role":"assistant","content":[{"type":"te'
     malformed_event = named_sse(

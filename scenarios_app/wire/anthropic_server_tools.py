@@ -11,7 +11,9 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.parts import Citation, ServerToolResultPart
 
 _WEB_SEARCH = "web_search"
-_TOOL_SEARCH = "tool_search_tool"
+_TOOL_SEARCH = "tool_search"
+# Results are named after their tool, all but this one.
+_TYPES = {_TOOL_SEARCH: "tool_search_tool_search_result"}
 # Where clients that script a search's result put its list.
 _LISTS = ("search_results", "results", "content")
 
@@ -67,7 +69,7 @@ def _search_result(item: Json) -> Json:
 
 def _typed(found: Json, tool: str) -> Json:
     """The result of any other tool as it was given, under the type that the tool's has."""
-    kind: dict[str, Json] = {"type": f"{tool}_result"}
+    kind: dict[str, Json] = {"type": _TYPES.get(tool, f"{tool}_result")}
     match found:
         case None:
             return kind

@@ -64,7 +64,8 @@ class Wire(Protocol):
     """One provider's HTTP dialect. Stateless: a wire is one shared value.
 
     `prefixes` are the path prefixes under which every answer, errors too, is a provider's.
-    `sequential` says that parts stream strictly one after another. `malformed_body` and
+    `sequential` says that parts stream strictly one after another, `signs_reasoning` that thinking
+    comes with a signature, without which it is not taken back. `malformed_body` and
     `malformed_event` are what broken answers look like on it.
     """
 
@@ -73,6 +74,7 @@ class Wire(Protocol):
     routes: tuple[Route, ...]
     tool_call_prefix: str
     sequential: bool
+    signs_reasoning: bool
     stream_type: str
     malformed_body: bytes
     malformed_event: bytes

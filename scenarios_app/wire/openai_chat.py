@@ -27,6 +27,7 @@ class OpenAIChat:
     )
     tool_call_prefix = "call_"
     sequential = False
+    signs_reasoning = False
     stream_type = "text/event-stream; charset=utf-8"
     malformed_body = b'{"id":"chatcmpl-broken","object":"chat.completion","choices":[{"index":0,'
     malformed_event = b'data: {"id":"chatcmpl-broken","object":"chat.completion.chunk","choi\n\n'

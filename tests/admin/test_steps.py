@@ -43,8 +43,10 @@ def test_saving_a_page_as_it_came_changes_nothing(root: Client, three: Scenario)
     step.words_per_second = 10.0
     step.save()
     before = list(Step.objects.order_by("pk").values())
+    known = Step.history.count(), Scenario.history.count()
     assert save(root, three).status_code == 302
     assert list(Step.objects.order_by("pk").values()) == before
+    assert (Step.history.count(), Scenario.history.count()) == known
 
 
 def test_a_step_that_names_no_place_comes_last(root: Client, three: Scenario) -> None:
@@ -193,3 +195,12 @@ def test_saving_asks_the_database_no_more_for_more_steps(
     posted = fields_at(root, page_of(scenario))
     with django_assert_max_num_queries(20):
         assert root.post(page_of(scenario), posted).status_code == 302
+
+
+def test_a_list_can_be_emptied(root: Client, three: Scenario) -> None:
+    step = three.steps.get(order=1)
+    step.match_tools, step.match_extra = ["f"], {"metadata": {"a": "1"}}
+    step.save()
+    save(root, three, **{"steps-0-match_tools": "", "steps-0-match_extra": ""})
+    step.refresh_from_db()
+    assert (step.match_tools, step.match_extra) == ([], {})

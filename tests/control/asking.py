@@ -47,8 +47,10 @@ class Control:
         """`body` is bytes as they are sent, or else JSON."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         url = f"/control/{path}" + (f"?{urlencode(query)}" if query else "")
+        # Without a body the client would leave its type out.
+        extra: dict[str, Any] = {"CONTENT_TYPE": content_type} if body == b"" else {}
         sent = b"" if body is None else data
-        response = self.client.generic(method, url, sent, content_type, headers=headers)
+        response = self.client.generic(method, url, sent, content_type, headers=headers, **extra)
         check(method, url.partition("?")[0], response)
         return response
 
@@ -89,11 +91,8 @@ def _routes() -> list[tuple[re.Pattern[str], dict[str, Any]]]:
 
 
 def _operation(method: str, path: str) -> dict[str, Any] | None:
-    for pattern, operations in _routes():
-        if pattern.fullmatch(path) and (found := operations.get(method.lower())):
-            operation: dict[str, Any] = found
-            return operation
-    return None
+    found = (operations for pattern, operations in _routes() if pattern.fullmatch(path))
+    return next(found, {}).get(method.lower())
 
 
 def error_of(response: Any) -> tuple[int, str, str | None]:

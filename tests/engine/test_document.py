@@ -215,7 +215,7 @@ def test_conditions_can_be_loaded_alone() -> None:
 @pytest.mark.parametrize(
     ("data", "line"),
     [
-        ({"modell": "x"}, 'match.modell: unknown key, did you mean "model"?'),
+        ({"modelx": "x"}, 'match.modelx: unknown key, did you mean "model"?'),
         ({"metadata": {"a": float("nan")}}, "match.metadata.a: expected a finite number"),
         ([], "match: expected an object"),
     ],

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.engine import document_base
 from scenarios_app.engine.document_errors import DocumentError, Problem, place_of, quoted
 from tests.engine.documents import one_step, problems_of
 
@@ -183,14 +182,6 @@ WHEN: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("step", "line"), WHEN)
 def test_a_wrong_step_is_told_the_place(step: dict[str, Any], line: str) -> None:
     assert problems_of(one_step(**step)) == [f"steps[0].{line}"]
-
-
-def test_a_key_that_is_read_later_is_refused_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(document_base, "NOT_YET", {"StepDocument": frozenset({"script"})})
-    assert problems_of({"name": "a", "steps": [{"script": "x", "mtch": {}}], "tagz": []}) == [
-        "steps[0].script: not supported yet",
-        'tagz: unknown key, did you mean "tags"?',
-    ]
 
 
 def test_a_step_must_produce() -> None:

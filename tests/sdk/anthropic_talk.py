@@ -1,6 +1,7 @@
 """The official Anthropic client, sync and async, plain and beta, behind one face."""
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -8,6 +9,9 @@ from typing import Any, Protocol, TypeVar
 import anthropic
 
 T = TypeVar("T")
+
+# Reading the machine's certificates for each client takes longer than most tests.
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 @dataclass
@@ -38,13 +42,13 @@ class Helped:
 
 class AnthropicTalk(Protocol):
     """One client; `given` is what it is made with. `stream` is a stream that ends as it should,
-    `broken` one that may not."""
+    `broken` one that may not; `raw` is an HTTP response and the message in it."""
 
     given: dict[str, Any]
     beta: bool
 
     def whole(self, **asked: Any) -> Any: ...
-    def raw(self, **asked: Any) -> Any: ...
+    def raw(self, **asked: Any) -> tuple[Any, Any]: ...
     def stream(self, **asked: Any) -> Streamed: ...
     def broken(self, **asked: Any) -> Streamed: ...
     def helped(self, **asked: Any) -> Helped: ...
@@ -62,9 +66,10 @@ class SyncTalk:
         with self._client() as client:
             return self._of(client).messages.create(**asked)
 
-    def raw(self, **asked: Any) -> Any:
+    def raw(self, **asked: Any) -> tuple[Any, Any]:
         with self._client() as client:
-            return self._of(client).messages.with_raw_response.create(**asked)
+            response = self._of(client).messages.with_raw_response.create(**asked)
+            return response, response.parse()
 
     def stream(self, **asked: Any) -> Streamed:
         return _ended(self.broken(**asked))
@@ -97,7 +102,9 @@ class SyncTalk:
             return self._of(client).models.retrieve(name)
 
     def _client(self) -> anthropic.Anthropic:
-        return anthropic.Anthropic(**self.given)
+        return anthropic.Anthropic(
+            **self.given, http_client=anthropic.DefaultHttpxClient(verify=NO_TLS)
+        )
 
     def _of(self, client: anthropic.Anthropic) -> Any:
         return client.beta if self.beta else client
@@ -113,8 +120,12 @@ class AsyncTalk:
     def whole(self, **asked: Any) -> Any:
         return self._run(lambda client: client.messages.create(**asked))
 
-    def raw(self, **asked: Any) -> Any:
-        return self._run(lambda client: client.messages.with_raw_response.create(**asked))
+    def raw(self, **asked: Any) -> tuple[Any, Any]:
+        async def read(client: Any) -> tuple[Any, Any]:
+            response = await client.messages.with_raw_response.create(**asked)
+            return response, await response.parse()
+
+        return self._run(read)
 
     def stream(self, **asked: Any) -> Streamed:
         return _ended(self.broken(**asked))
@@ -158,7 +169,8 @@ class AsyncTalk:
 
     def _run(self, work: Callable[[Any], Awaitable[T]]) -> T:
         async def run() -> T:
-            async with anthropic.AsyncAnthropic(**self.given) as client:
+            transport = anthropic.DefaultAsyncHttpxClient(verify=NO_TLS)
+            async with anthropic.AsyncAnthropic(**self.given, http_client=transport) as client:
                 return await work(client.beta if self.beta else client)
 
         return asyncio.run(run())

@@ -32,20 +32,22 @@ class Seen:
 
 
 @contextmanager
-def serving(server: str, app: str) -> Iterator[int]:
+def serving(server: str, app: str, **variables: str) -> Iterator[int]:
     """The port on which `uvicorn` or `daphne` serves an application."""
+    variables = variables or {"DJANGO_SETTINGS_MODULE": "tests.settings"}
+    inherited = {k: v for k, v in os.environ.items() if k != "DJANGO_SETTINGS_MODULE"}
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
     command = {
-        "uvicorn": ["uvicorn", "--host", "127.0.0.1", "--port", str(port), "--lifespan", "off"],
+        "uvicorn": ["uvicorn", "--host", "127.0.0.1", "--port", str(port), "--lifespan", "auto"],
         "daphne": ["daphne", "--bind", "127.0.0.1", "--port", str(port)],
     }[server]
     with TemporaryFile("w+") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", *command, app],
             cwd=ROOT,
-            env={**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"},
+            env={**inherited, **variables},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

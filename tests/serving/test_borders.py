@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.serving.calls import call_of_scope, make_call, path_of
+from scenarios_app.serving.calls import call_of_scope, declared_length, make_call, path_of
 from scenarios_app.serving.connection import EXTENSION, Scope, close_of, with_close
 from scenarios_app.serving.cors import METHODS, preflight_headers, shared_headers
 from scenarios_app.serving.session import key_session, session_of
@@ -65,6 +65,14 @@ def test_headers_are_utf8_or_else_latin1_and_repeated_ones_are_joined() -> None:
 def test_a_scope_makes_a_call() -> None:
     scope = {"method": "POST", "raw_path": b"/v1/x", "path": "/v1/x", "headers": []}
     assert call_of_scope(scope, b"{}") == Call("POST", "/v1/x", {}, {}, b"{}")
+
+
+@pytest.mark.parametrize(
+    ("given", "length"),
+    [([], 0), ([b"12"], 12), ([b"-1"], 0), ([b"x"], 0), ([b"9" * 5_000], int("9" * 18))],
+)
+def test_a_declared_length_is_a_number_or_nothing(given: list[bytes], length: int) -> None:
+    assert declared_length({"headers": [(b"content-length", v) for v in given]}) == length
 
 
 ASKED = {"access_control_request_method": "POST", "access_control_request_headers": "a, b"}

@@ -1,4 +1,4 @@
-"""Clients that leave, under real servers: noticed, journalled, and nothing left of them."""
+"""Under real servers: clients that leave are noticed, and the application starts by itself."""
 
 import json
 import socket
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.serving.cases import Case, endless_cases
-from tests.serving.servers import ask
+from tests.serving.servers import ask, serving
 
 PATIENCE = 10.0
 
@@ -39,8 +39,12 @@ def begin(port: int, case: Case) -> socket.socket:
     return connection
 
 
-@pytest.mark.parametrize("case", endless_cases(), ids=str)
-def test_a_client_that_leaves_is_noticed(case: Case, port: int) -> None:
+def test_a_client_that_leaves_is_noticed(port: int) -> None:
+    for case in endless_cases():
+        leave(port, case)
+
+
+def leave(port: int, case: Case) -> None:
     before = told(port)
     connection = begin(port, case)
     assert until(lambda: bool(told(port)["asked"] > before["asked"]))
@@ -49,3 +53,17 @@ def test_a_client_that_leaves_is_noticed(case: Case, port: int) -> None:
     assert until(lambda: told(port)["outcomes"].get(model) == "client_gone")
     assert until(lambda: bool(told(port)["tasks"] <= before["tasks"]))
     assert told(port)["streams"] == 0
+
+
+@pytest.mark.parametrize("server", ["uvicorn", "daphne"])
+def test_any_server_can_run_the_application(server: str) -> None:
+    """Without `serve` nobody else makes the tables of a database in memory."""
+    with serving(server, "mockllm_site.asgi:application", MOCKLLM_ENV="test") as port:
+        models = Case("m", "/v1/models", method="GET", headers={"authorization": "Bearer k"})
+        assert ask(port, models).status == 200
+        health = ask(port, Case("h", "/healthz", method="GET"))
+        assert (health.status, json.loads(health.body)["status"]) == (200, "ok")
+        assert ask(port, Case("s", "/control/state?session=s", method="GET")).status == 200
+        assert b"mockllm" in ask(port, Case("i", "/", method="GET")).body
+        nothing = ask(port, Case("n", "/v1/nothing", method="GET", headers={"host": "bad"}))
+        assert nothing.status == 404 and b"invalid_request_error" in nothing.body

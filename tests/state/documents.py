@@ -1,10 +1,12 @@
 """Scenario documents, drawn so that every key of the form and every odd value of it turns up."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
 from scenarios_app.engine.document import DocumentError, ScenarioDocument, load_documents
+
+T = TypeVar("T")
 
 # What columns, forms and databases are known to stumble over.
 ODD = ["", " ", " a ", "a,b", "a\nb", "a\r\nb", "\0", "é€𝄞", "null", "0", "[]", "x" * 300]
@@ -31,9 +33,19 @@ headers = st.dictionaries(
 )
 
 
+def short(strategy: st.SearchStrategy[T]) -> st.SearchStrategy[T]:
+    """The same strategy, but shown in errors in a word."""
+
+    @st.composite
+    def drawn(draw: st.DrawFn) -> T:
+        return draw(strategy)
+
+    return drawn()
+
+
 def some(**keys: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
     """An object with any of these keys."""
-    return st.fixed_dictionaries({}, optional=keys)
+    return short(st.fixed_dictionaries({}, optional=keys))
 
 
 tests_of_text = some(
@@ -136,12 +148,12 @@ produces = st.one_of(
 )
 steps = st.builds(
     lambda produce, more: {"produce": produce, **more},
-    st.deferred(lambda: produces),
+    produces,
     some(
         name=names,
         turn=positive,
         consume=flags,
-        match=st.deferred(lambda: matches),
+        match=matches,
         expect=some(
             tools=st.lists(some_texts, max_size=2),
             allow_missing_tools=flags,
@@ -155,7 +167,7 @@ steps = st.builds(
             status=st.sampled_from([200, 418, 599]),
             headers=headers,
             echo_headers=st.lists(st.sampled_from(["x-a", "x-b"]), max_size=2, unique=True),
-            **{"assert": st.lists(st.deferred(lambda: matches), max_size=2)},
+            **{"assert": st.lists(matches, max_size=2)},
         ),
     ),
 )
@@ -170,7 +182,7 @@ scenarios = st.builds(
         variables=st.dictionaries(st.sampled_from(["city", "who"]), json_values, max_size=2),
         system_prompt_must_include=st.lists(some_texts, max_size=2),
     ),
-    st.lists(st.deferred(lambda: steps), max_size=3),
+    st.lists(steps, max_size=3),
 )
 
 

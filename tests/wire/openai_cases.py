@@ -79,10 +79,6 @@ def render(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, 
     return whole
 
 
-def text_of(part: AnswerPart) -> str:
-    return part.arguments if isinstance(part, ToolCallPart) else part.text
-
-
 def events_of(response: CanonicalResponse, sizes: Sequence[int] = (3,)) -> Iterator[StreamEvent]:
     """The answer part by part, its texts cut into deltas of these sizes over and over."""
     size = itertools.cycle(sizes)

@@ -123,6 +123,11 @@ def test_another_tools_result_is_sent_as_it_is_scripted(given: Json, sent: Json)
     assert block(gave(given, "web_fetch"))["content"] == sent
 
 
+def test_a_tool_searchs_result_has_a_name_of_its_own() -> None:
+    sent = block(gave({"tool_references": []}, "tool_search_tool_bm25"))["content"]
+    assert sent == {"type": "tool_search_tool_search_result", "tool_references": []}
+
+
 def test_a_text_names_its_sources() -> None:
     assert block(CITED) == {
         "type": "text",
@@ -200,7 +205,8 @@ def test_the_sdk_puts_a_stream_together_to_the_whole_message() -> None:
     with Anthropic(api_key="k", http_client=http, _strict_response_validation=True) as client:
         whole = client.messages.create(**LEAST)
         with client.messages.stream(**LEAST) as streamed:
-            assert streamed.get_final_message().content == whole.content
+            blocks = streamed.get_final_message().to_dict()["content"]
+    assert blocks == whole.to_dict()["content"]
 
 
 @pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85"])

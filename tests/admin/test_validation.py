@@ -1,0 +1,217 @@
+"""What is wrong with a scenario: told at its field and above the page, and nothing is saved."""
+
+import pytest
+from django.test import Client
+
+from scenarios_app.models import Scenario
+from tests.admin.pages import ADD, a_scenario, fields_at, page_of, save, texts, told
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def pair(db: None) -> Scenario:
+    return a_scenario("pair", {"answer_text": "a"}, {"answer_text": "b"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        (
+            {"answer_text": "{{ cty }}"},
+            "Step 2, Answer text: unknown name in {{ cty }}",
+        ),
+        ({"answer_text": ""}, "Step 2, Answer text: say what to answer with"),
+        (
+            {"match_model": "(", "match_model_mode": "regex"},
+            "Step 2, Model: not an RE2 pattern: missing ): (",
+        ),
+        (
+            {"match_user": "[", "match_user_mode": "regex"},
+            "Step 2, Last user message: not an RE2 pattern: missing ]: [",
+        ),
+        ({"turn": "0"}, "Step 2, Turn: Ensure this value is greater than or equal to 1."),
+        ({"turn": "first"}, "Step 2, Turn: Enter a whole number."),
+        (
+            {"answer_tool_calls": '[{"arguments": {}}]'},
+            "Step 2, Tool calls: [0].name: missing",
+        ),
+        (
+            {"answer_tool_calls": '{"name": "f"}'},
+            "Step 2, Tool calls: expected a JSON list: [...]",
+        ),
+        (
+            {"match_extra": '{"headers": {"x-a": {"contians": "1"}}}'},
+            'Step 2, Other conditions: headers.x-a.contians: unknown key, did you mean "contains"?',
+        ),
+        (
+            {"match_extra": '{"messages": [{"contains": "x"}, {"regex": "("}]}', "match_user": "y"},
+            "Step 2, Other conditions: messages[1].regex: not an RE2 pattern: missing ): (",
+        ),
+        (
+            {"extra": '{"a": 1, "a": 2}'},
+            "Step 2, Rest of the step: a: this key is given twice",
+        ),
+        (
+            {"failures_kind": "rate_limit"},
+            "Step 2, Fail the first attempts: missing",
+        ),
+        (
+            {"fault_kind": "timeout"},
+            "Step 2, Answer text: a fault of kind timeout stands alone, without answer",
+        ),
+        (
+            {"fault_kind": "http", "answer_text": ""},
+            "Step 2, Fault status: missing",
+        ),
+        ({"jitter": "2"}, "Step 2, Jitter: Ensure this value is less than or equal to 1.0."),
+        (
+            {"words_per_second": "10", "chunk_ms": "5"},
+            "Step 2, Time between chunks (ms): cannot stand beside words_per_second",
+        ),
+        (
+            {"latency_ms": "700000"},
+            "Step 2, Latency (ms): expected at most 600000 milliseconds",
+        ),
+        (
+            {"response_headers": '{"content-length": "1"}'},
+            "Step 2, Headers of the answer: content-length: this header is the connection's own",
+        ),
+        (
+            {"echo_headers": "x-a, no good"},
+            "Step 2, Headers to echo: [1]: expected the name of a header, not one of the "
+            "connection's own",
+        ),
+    ],
+)
+def test_an_error_names_step_and_field(
+    root: Client, pair: Scenario, changes: dict[str, str], line: str
+) -> None:
+    posted = {f"steps-1-{name}": value for name, value in changes.items()}
+    response = save(root, pair, name="renamed", **posted)
+    assert response.status_code == 200
+    assert line in told(response)
+    assert [each for each in told(response) if not each.startswith("Step 2, ")] == []
+    assert Scenario.objects.get().name == "pair" and texts(pair) == ["a", "b"]
+
+
+def test_the_error_stands_beside_its_field_too(root: Client, pair: Scenario) -> None:
+    response = save(root, pair, **{"steps-1-answer_text": "{{ cty }}"})
+    cells = {
+        cell.cell.field: cell.errors
+        for group in response.context["rows"][1].groups
+        for cell in group.cells
+        if cell.errors
+    }
+    assert cells == {"answer_text": ("unknown name in {{ cty }}",)}
+    assert [row.open for row in response.context["rows"]] == [False, True]
+
+
+def test_a_folded_group_with_an_error_is_open(root: Client, pair: Scenario) -> None:
+    response = save(root, pair, **{"steps-1-jitter": "7"})
+    groups = response.context["rows"][1].groups
+    assert [view.group.title for view in groups if view.group.folded and view.wrong] == ["Timing"]
+    assert b'<details class="sc-group" open>' in response.content
+
+
+def test_errors_of_several_steps_are_told_together(root: Client, pair: Scenario) -> None:
+    response = save(
+        root, pair, **{"steps-0-answer_text": "{{ x }}", "steps-1-answer_text": "{{ y }}"}
+    )
+    assert [line.partition(":")[0] for line in told(response)] == [
+        "Step 1, Answer text",
+        "Step 2, Answer text",
+    ]
+
+
+def test_a_step_is_named_by_where_it_stands_now(root: Client, pair: Scenario) -> None:
+    places = {"steps-0-order": "2", "steps-1-order": "1"}
+    response = save(root, pair, **places, **{"steps-1-answer_text": ""})
+    assert told(response) == ["Step 1, Answer text: say what to answer with"]
+    assert [row.step.pk for row in response.context["rows"]] == [
+        pair.steps.get(answer_text="b").pk,
+        pair.steps.get(answer_text="a").pk,
+    ]
+
+
+def test_numbers_leave_out_what_is_deleted(root: Client, pair: Scenario) -> None:
+    response = save(root, pair, **{"steps-0-DELETE": "on", "steps-1-answer_text": ""})
+    assert told(response) == ["Step 1, Answer text: say what to answer with"]
+
+
+def test_what_was_typed_is_still_there(root: Client, pair: Scenario) -> None:
+    typed = {"steps-1-answer_tool_calls": "[{", "steps-1-name": "mine", "description": "d"}
+    url = page_of(pair)
+    response = root.post(url, fields_at(root, url) | typed)
+    html = response.content.decode()
+    assert "[{</textarea>" in html and 'value="mine"' in html and ">\nd</textarea>" in html
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"name": ""}, "Name: This field is required."),
+        ({"name": "taken"}, "Name: Scenario with this Name already exists."),
+        ({"variables": "[]"}, 'Variables: expected a JSON object: {"key": "value"}'),
+        ({"variables": '{"a": }'}, "Variables: not valid JSON, line 1 column 7: Expecting value"),
+        (
+            {"variables": '{"request": {"a": 1}}'},
+            "Variables: request: an object of this name would never be seen in an answer",
+        ),
+        ({"extra": '{"colour": 1}'}, "Rest of the document: colour: unknown key"),
+        ({"priority": "high"}, "Priority: Enter a whole number."),
+        ({"name": "x" * 201}, "Name: expected 1 to 200 printable characters"),
+    ],
+)
+def test_errors_of_the_scenario_itself(
+    root: Client, pair: Scenario, changes: dict[str, str], line: str
+) -> None:
+    a_scenario("taken", {})
+    response = save(root, pair, **changes)
+    assert told(response)[0].startswith(line)
+    pair.refresh_from_db()
+    assert (pair.name, pair.variables) == ("pair", {})
+
+
+def test_a_step_uses_the_variables_of_the_same_post(root: Client, pair: Scenario) -> None:
+    typed = {"variables": '{"city": "Paris"}', "steps-0-answer_text": "{{ city }}"}
+    assert save(root, pair, **typed).status_code == 302
+    response = save(root, pair, variables="")
+    assert told(response) == ["Step 1, Answer text: unknown name in {{ city }}"]
+
+
+def test_steps_chosen_by_name_need_turns(root: Client, pair: Scenario) -> None:
+    response = save(
+        root, pair, select="first_user_message", **{"steps-0-turn": "1", "steps-1-turn": "1"}
+    )
+    assert told(response) == ["Step 2, Turn: another step has turn 1"]
+    response = save(root, pair, select="first_user_message", **{"steps-0-match_user": "x"})
+    assert "Step 1, Last user message: has no place beside select first_user_message" in told(
+        response
+    )
+    assert "Step 2, Turn: missing: select first_user_message chooses by turn" in told(response)
+
+
+def test_a_new_scenario_is_checked_too(root: Client) -> None:
+    posted = fields_at(root, ADD) | {"name": "new", "steps-TOTAL_FORMS": "1"}
+    modes = ("match_model_mode", "match_user_mode", "match_system_mode", "match_tool_result_mode")
+    posted |= {f"steps-0-{mode}": "contains" for mode in modes} | {"steps-0-order": "1"}
+    response = root.post(ADD, posted)
+    assert told(response) == ["Step 1, Answer text: say what to answer with"]
+    assert not Scenario.objects.exists()
+
+
+def test_a_row_that_cannot_be_read_is_told_at_its_field(root: Client, pair: Scenario) -> None:
+    """A fixture may put anything into a JSON column."""
+    step = pair.steps.get(order=2)
+    step.match_extra = [1]
+    step.save()
+    assert told(save(root, pair)) == [
+        'Step 2, Other conditions: expected a JSON object: {"key": "value"}'
+    ]
+
+
+def test_a_stored_problem_is_shown_before_anything_is_saved(root: Client, pair: Scenario) -> None:
+    pair.steps.filter(order=2).update(answer_text="{{ nobody }}")
+    html = root.get(page_of(pair)).content.decode()
+    assert "No request sees this scenario" in html and "unknown name in {{ nobody }}" in html

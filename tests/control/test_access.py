@@ -1,0 +1,193 @@
+"""Who gets in: this machine where the server is its own, and whoever has the token."""
+
+from typing import Any
+
+import pytest
+from django.test import Client, RequestFactory
+from django.urls import URLPattern
+
+from scenarios_app.control.access import is_loopback_host, is_open
+from scenarios_app.control.urls import urlpatterns
+from scenarios_app.serving.listening import VARIABLE, on_loopback
+from tests.control.asking import Control, error_of
+
+TOKEN = "the-token-of-this-test"
+OPEN_HOSTS = ["localhost", "localhost:8000", "LOCALHOST", "127.0.0.1", "127.0.0.1:1", "127.8.9.1"]
+OPEN_HOSTS += ["[::1]", "[::1]:8000", "[::ffff:127.0.0.1]"]
+CLOSED_HOSTS = ["", "evil.example", "evil.example:8000", "localhost.evil.example", "0.0.0.0"]
+CLOSED_HOSTS += ["192.168.1.5", "10.0.0.1:80", "127.0.0.1.evil.example", "localhost:", "::1"]
+CLOSED_HOSTS += ["[127.0.0.1]", "[fe80::1]", "2130706433", "127.1", "localhost, evil.example"]
+CLOSED_HOSTS += ["user@localhost", "localhost:80:80", "[::1", "localhost.", "[localhost]"]
+FORWARDED = {
+    "x-forwarded-for": "127.0.0.1",
+    "x-forwarded-host": "localhost",
+    "x-real-ip": "127.0.0.1",
+    "forwarded": "for=127.0.0.1;host=localhost",
+    "x-forwarded-server": "127.0.0.1",
+}
+
+
+@pytest.fixture
+def bound(control: Control, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Any:
+    """Says what the server is bound to, in which mode, and its token; gives a client."""
+    settings.ALLOWED_HOSTS = ["*"]
+
+    def bind(address: str, *, mode: str = "test", token: str = "", host: str = "localhost") -> Any:
+        monkeypatch.setenv(VARIABLE, address)
+        settings.MOCKLLM_ENV = mode
+        settings.MOCKLLM_CONTROL_TOKEN = token
+        return Client(headers={"host": host})
+
+    return bind
+
+
+@pytest.mark.parametrize("host", OPEN_HOSTS)
+def test_a_name_of_loopback_is_one(host: str) -> None:
+    assert is_loopback_host(host)
+
+
+@pytest.mark.parametrize("host", CLOSED_HOSTS)
+def test_any_other_name_is_none(host: str) -> None:
+    assert not is_loopback_host(host)
+
+
+@pytest.mark.parametrize("mode", ["dev", "test", "prod"])
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "0.0.0.0", "::", "192.168.1.5", ""])
+@pytest.mark.parametrize("host", ["localhost:8000", "evil.example"])
+@pytest.mark.parametrize("token", ["", TOKEN])
+@pytest.mark.parametrize("given", [None, f"Bearer {TOKEN}", "Bearer wrong"])
+def test_the_matrix(
+    bound: Any, mode: str, address: str, host: str, token: str, given: str | None
+) -> None:
+    client = bound(address, mode=mode, token=token, host=host)
+    response = client.get("/control/requests", headers=given and {"authorization": given})
+    if mode != "prod" and address in ("127.0.0.1", "::1") and host.startswith("localhost"):
+        assert response.status_code == 200
+    elif not token:
+        assert error_of(response) == (403, "FORBIDDEN", None)
+    elif given == f"Bearer {TOKEN}":
+        assert response.status_code == 200
+    else:
+        assert error_of(response) == (401, "UNAUTHORIZED", None)
+        assert response.headers["WWW-Authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("header", FORWARDED)
+def test_forwarded_headers_are_not_believed(bound: Any, header: str) -> None:
+    client = bound("0.0.0.0")
+    response = client.get("/control/requests", headers={header: FORWARDED[header]})
+    assert error_of(response) == (403, "FORBIDDEN", None)
+    client = bound("127.0.0.1", host="evil.example")
+    response = client.get("/control/requests", headers={header: FORWARDED[header]})
+    assert error_of(response) == (403, "FORBIDDEN", None)
+
+
+def test_a_name_that_was_made_to_resolve_to_loopback_is_refused(bound: Any, settings: Any) -> None:
+    """What DNS rebinding comes down to: the right socket, but a page's own host name."""
+    client = bound("127.0.0.1", host="evil.example:8000")
+    assert client.post("/control/reset", {}, "application/json").status_code == 403
+    settings.ALLOWED_HOSTS = ["localhost"]
+    response = client.post("/control/reset", {}, "application/json")
+    assert error_of(response) == (400, "VALIDATION_ERROR", None)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "",
+        TOKEN,
+        f"Basic {TOKEN}",
+        f"Token {TOKEN}",
+        "Bearer",
+        "Bearer ",
+        f"Bearer {TOKEN}x",
+        f"Bearer {TOKEN[:-1]}",
+        f"Bearer {TOKEN} {TOKEN}",
+        f"Bearer {TOKEN.upper()}",
+        "Bearer ünï",
+    ],
+)
+def test_only_the_token_itself_is_the_token(bound: Any, given: str) -> None:
+    client = bound("0.0.0.0", token=TOKEN)
+    response = client.get("/control/requests", headers={"authorization": given})
+    assert error_of(response) == (401, "UNAUTHORIZED", None)
+    assert TOKEN not in response.content.decode()
+
+
+@pytest.mark.parametrize("given", [f"bearer {TOKEN}", f"BEARER  {TOKEN}", f"Bearer {TOKEN} "])
+def test_the_scheme_may_be_written_in_any_way(bound: Any, given: str) -> None:
+    client = bound("0.0.0.0", token=TOKEN)
+    assert client.get("/control/requests", headers={"authorization": given}).status_code == 200
+
+
+def test_a_token_may_hold_any_character(bound: Any) -> None:
+    client = bound("0.0.0.0", token="pässwörd")
+    # A header's bytes arrive as Latin-1, whatever they were meant to be.
+    given = "Bearer " + "pässwörd".encode().decode("latin-1")
+    assert client.get("/control/requests", HTTP_AUTHORIZATION=given).status_code == 200
+
+
+def test_the_token_is_compared_in_constant_time(
+    bound: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[tuple[bytes, bytes]] = []
+
+    def compare(given: bytes, wanted: bytes) -> bool:
+        compared.append((given, wanted))
+        return True
+
+    monkeypatch.setattr("scenarios_app.control.access.hmac.compare_digest", compare)
+    client = bound("0.0.0.0", token=TOKEN)
+    assert client.get("/control/requests", headers={"authorization": "Bearer x"}).status_code == 200
+    assert compared == [(b"x", TOKEN.encode())]
+
+
+@pytest.mark.parametrize("route", urlpatterns, ids=lambda route: str(route.pattern))
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD", "PATCH"])
+def test_no_route_is_left_open(bound: Any, route: URLPattern, method: str) -> None:
+    """Docs and schema neither, and whoever may not come in is not told what there is."""
+    path = str(route.pattern).replace("<path:name>", "x").replace("<str:id>", "x")
+    for token, status in (("", 403), (TOKEN, 401)):
+        client = bound("0.0.0.0", token=token)
+        response = client.generic(method, f"/control/{path}", b"{", "text/plain")
+        assert response.status_code == status
+
+
+@pytest.mark.parametrize(
+    ("server", "is_ours"),
+    [
+        (("127.0.0.1", 8000), True),
+        (("::1", 8000), True),
+        (("::ffff:127.0.0.1", 8000), True),
+        (("192.168.1.5", 8000), False),
+        (("testserver", 80), False),
+        (("/run/mockllm.sock", None), False),
+        (None, False),
+    ],
+)
+def test_under_another_server_the_connections_own_address_counts(
+    monkeypatch: pytest.MonkeyPatch, server: Any, is_ours: bool
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert on_loopback({"server": server}) is is_ours
+
+
+def test_what_the_server_is_bound_to_goes_before_the_connections_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(VARIABLE, "0.0.0.0")
+    assert not on_loopback({"server": ("127.0.0.1", 8000)})
+
+
+def test_where_nothing_is_known_it_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    request = RequestFactory().get("/control/requests", headers={"host": "localhost"})
+    assert not is_open(request)
+    assert not on_loopback({})
+
+
+def test_a_request_without_a_host_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "127.0.0.1")
+    request = RequestFactory().get("/control/requests", SERVER_NAME="localhost")
+    assert "HTTP_HOST" not in request.META
+    assert not is_open(request)

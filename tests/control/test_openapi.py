@@ -1,0 +1,131 @@
+"""The OpenAPI document: valid, whole, and true to the routes; the JSON Schema of documents."""
+
+import re
+from typing import Any
+
+import pytest
+from django.urls import URLPattern
+from drf_spectacular.validation import validate_schema
+from jsonschema import Draft202012Validator
+
+from scenarios_app.control.urls import urlpatterns
+from tests.control.asking import Control, scenario
+
+METHODS = ("get", "post", "put", "delete")
+
+
+@pytest.fixture
+def document(control: Control) -> dict[str, Any]:
+    response = control.get("schema/")
+    assert response.status_code == 200
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def operations(document: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
+    return {
+        (method.upper(), path): operation
+        for path, found in document["paths"].items()
+        for method, operation in found.items()
+    }
+
+
+def routes() -> set[tuple[str, str]]:
+    """Every method of every route of the URLconf, twins with a slash and the 404 apart."""
+    found: set[tuple[str, str]] = set()
+    for route in urlpatterns:
+        assert isinstance(route, URLPattern)
+        view = route.callback
+        path = "/control/" + re.sub(r"<\w+:(\w+)>", r"{\1}", str(route.pattern))
+        handlers = [m.upper() for m in METHODS if hasattr(view.cls, m)]  # type: ignore[attr-defined]
+        twin = path[:-1] if path.endswith("/") else f"{path}/"
+        if ("GET", twin) not in found and ("POST", twin) not in found:
+            found.update((method, path) for method in handlers)
+    return found
+
+
+def test_the_document_is_valid(document: dict[str, Any]) -> None:
+    assert document["openapi"] == "3.1.0"
+    validate_schema(document)
+
+
+def test_every_route_is_in_the_document_and_no_other(document: dict[str, Any]) -> None:
+    assert set(operations(document)) == routes()
+
+
+def test_the_routes_are_those_of_the_contract(document: dict[str, Any]) -> None:
+    assert set(operations(document)) == {
+        ("GET", "/control/scenarios"),
+        ("POST", "/control/scenarios"),
+        ("GET", "/control/scenarios/{name}"),
+        ("PUT", "/control/scenarios/{name}"),
+        ("DELETE", "/control/scenarios/{name}"),
+        ("POST", "/control/scenarios/{name}/steps"),
+        ("POST", "/control/reset"),
+        ("GET", "/control/state"),
+        ("GET", "/control/requests"),
+        ("DELETE", "/control/requests"),
+        ("GET", "/control/requests/{id}"),
+        ("POST", "/control/verify"),
+        ("POST", "/control/explain"),
+        ("GET", "/control/schema/"),
+        ("GET", "/control/schema/scenario.json"),
+        ("GET", "/control/docs/"),
+    }
+
+
+def test_every_operation_is_described(document: dict[str, Any]) -> None:
+    found = operations(document)
+    names = [operation["operationId"] for operation in found.values()]
+    assert len(set(names)) == len(names)
+    for (method, path), operation in found.items():
+        assert operation["description"], path
+        assert operation["security"] == [{"token": []}, {}]
+        statuses = set(operation["responses"])
+        assert {"400", "401", "403", "500", "503"} < statuses
+        assert any(status.startswith("2") for status in statuses)
+        if method in ("POST", "PUT"):
+            assert {"413", "415"} < statuses
+            assert operation["requestBody"]["required"] is True
+            assert list(operation["requestBody"]["content"]) == ["application/json"]
+        for status, answer in operation["responses"].items():
+            assert answer["description"]
+            assert ("content" in answer) == (status != "204")
+
+
+def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
+    components = document["components"]["schemas"]
+    wanted = set(re.findall(r"'#/components/schemas/(\w+)'", str(document)))
+    assert wanted <= set(components)
+    assert "$defs" not in str(document)
+
+
+def test_the_token_is_how_one_gets_in(document: dict[str, Any]) -> None:
+    (scheme,) = document["components"]["securitySchemes"].values()
+    assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
+
+
+def test_the_schema_of_documents_tells_good_from_bad(control: Control) -> None:
+    schema = control.get("schema/scenario.json").json()
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema)
+    assert validator.is_valid(scenario("x"))
+    assert validator.is_valid({"scenarios": [scenario("x")]})
+    assert not validator.is_valid({**scenario("x"), "priorty": 1})
+
+
+def test_documents_in_the_api_have_that_schema(document: dict[str, Any]) -> None:
+    body = operations(document)["POST", "/control/scenarios"]["requestBody"]
+    schema = {
+        **body["content"]["application/json"]["schema"],
+        "components": document["components"],
+    }
+    validator = Draft202012Validator(schema)
+    assert validator.is_valid(scenario("x"))
+    assert validator.is_valid({"scenarios": [scenario("x")]})
+    assert not validator.is_valid({**scenario("x"), "priorty": 1})
+
+
+@pytest.mark.parametrize("path", ["schema", "docs", "schema/scenario.json/"])
+def test_they_are_found_with_a_slash_or_without(control: Control, path: str) -> None:
+    assert control.client.get(f"/control/{path}").status_code == 200

@@ -1,0 +1,152 @@
+"""Scenarios of one session alone: `?session=` on every route of scenarios."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.test import Client
+
+from scenarios_app.control.own import OwnScenarios
+from scenarios_app.engine.state import key_session
+from scenarios_app.models import Scenario
+from scenarios_app.serving.services import services
+from tests.control.asking import Control, chat, error_of, said, says, scenario
+
+MINE = "sk-mine"
+OTHER = "sk-other"
+
+
+def test_a_sessions_own_scenario_answers_in_that_session_alone(control: Control) -> None:
+    response = control.post("scenarios", scenario("own", says("Mine.")), session=MINE)
+    assert (response.status_code, response.json()) == (201, scenario("own", says("Mine.")))
+    assert said(chat(key=MINE)) == "Mine."
+    assert chat(key=OTHER).status_code == 404
+    assert not Scenario.objects.exists()
+
+
+def test_it_hides_the_common_one_of_its_name(control: Control) -> None:
+    control.post("scenarios", scenario("greeting", says("Common.", consume=False)))
+    own = scenario("greeting", says("Mine.", consume=False))
+    assert control.post("scenarios", own, session=MINE).status_code == 201
+    assert (said(chat(key=MINE)), said(chat(key=OTHER))) == ("Mine.", "Common.")
+    assert control.delete("scenarios/greeting", session=MINE).status_code == 204
+    assert said(chat(key=MINE)) == "Common."
+
+
+def test_sessions_may_have_scenarios_of_one_name(control: Control) -> None:
+    for key in (MINE, OTHER):
+        control.post("scenarios", scenario("own", says(key)), session=key)
+    assert [said(chat(key=key)) for key in (MINE, OTHER)] == [MINE, OTHER]
+
+
+def test_routes_of_a_session_see_its_own_scenarios_alone(control: Control) -> None:
+    control.post("scenarios", scenario("common"))
+    control.post("scenarios", {"scenarios": [scenario("b"), scenario("a")]}, session=MINE)
+    listed = control.get("scenarios", session=MINE).json()
+    assert listed == {"scenarios": [scenario("a"), scenario("b")], "problems": []}
+    assert control.get("scenarios/a", session=MINE).json() == scenario("a")
+    for response in (
+        control.get("scenarios/common", session=MINE),
+        control.delete("scenarios/common", session=MINE),
+        control.post("scenarios/common/steps", says("x"), session=MINE),
+        control.get("scenarios/a"),
+        control.get("scenarios/a", session=OTHER),
+    ):
+        assert error_of(response) == (404, "NOT_FOUND", None)
+
+
+def test_a_name_that_the_session_has_is_a_conflict_and_nothing_is_added(control: Control) -> None:
+    control.post("scenarios", scenario("own"), session=MINE)
+    both = {"scenarios": [scenario("new"), scenario("own")]}
+    assert error_of(control.post("scenarios", both, session=MINE)) == (409, "CONFLICT", "name")
+    listed = control.get("scenarios", session=MINE).json()["scenarios"]
+    assert listed == [scenario("own")]
+
+
+def test_replacing_one_makes_that_session_alone_forget(control: Control) -> None:
+    control.post("scenarios", scenario("once", says("Common.")))
+    control.put("scenarios/once", scenario("once", says("first")), session=MINE)
+    assert said(chat(key=OTHER)) == "Common."
+    assert said(chat(key=MINE)) == "first"
+    replaced = control.put("scenarios/once", scenario("once", says("second")), session=MINE)
+    assert replaced.status_code == 200
+    assert control.get("state", session=MINE).json()["consumed"] == []
+    assert said(chat(key=MINE)) == "second"
+    assert chat(key=OTHER).status_code == 404
+
+
+def test_one_that_was_deleted_leaves_nothing_to_the_next_of_its_name(control: Control) -> None:
+    for text in ("first", "second"):
+        assert control.put(
+            "scenarios/once", scenario("once", says(text)), session=MINE
+        ).status_code in (201,)
+        assert said(chat(key=MINE)) == text
+        control.delete("scenarios/once", session=MINE)
+
+
+def test_pushing_keeps_what_the_session_knows(control: Control) -> None:
+    control.post("scenarios", scenario("queue", says("one")), session=MINE)
+    assert said(chat(key=MINE)) == "one"
+    response = control.post("scenarios/queue/steps", says("two"), session=MINE)
+    assert (response.status_code, len(response.json()["steps"])) == (201, 2)
+    assert said(chat(key=MINE)) == "two"
+
+
+def test_a_disabled_one_hides_the_common_one_too(control: Control) -> None:
+    control.post("scenarios", scenario("greeting", says("Common.", consume=False)))
+    control.post("scenarios", scenario("greeting", enabled=False), session=MINE)
+    assert chat(key=MINE).status_code == 404
+    assert said(chat(key=OTHER)) == "Common."
+
+
+def test_documents_are_checked_as_common_ones_are(control: Control) -> None:
+    broken = scenario("own", {"produce": {"txet": "x"}})
+    response = control.post("scenarios", broken, session=MINE)
+    assert error_of(response) == (400, "VALIDATION_ERROR", "steps[0].produce.txet")
+    assert control.get("scenarios", session=MINE).json()["scenarios"] == []
+
+
+@pytest.mark.parametrize("given", ["alpha", key_session("alpha")])
+def test_a_session_that_has_not_begun_is_named_by_key_or_by_name(
+    control: Control, given: str
+) -> None:
+    """Who pushes first cannot be asked whether `alpha` is a header or a key."""
+    control.post("scenarios", scenario("own", says("Mine.", consume=False)), session=given)
+    assert said(chat(key="alpha")) == "Mine."
+    assert said(chat(key="other", headers={"x-mockllm-session": "alpha"})) == "Mine."
+
+
+def test_a_key_whose_session_has_not_begun_is_shown_nowhere(control: Control) -> None:
+    control.post("scenarios", scenario("own"), session="sk-secret-of-somebody")
+    assert async_to_sync(services().state.sessions)() == (key_session("sk-secret-of-somebody"),)
+
+
+def test_a_session_that_began_under_a_name_is_called_by_it(control: Control) -> None:
+    chat(headers={"x-mockllm-session": "alpha"})
+    control.post("scenarios", scenario("own"), session="alpha")
+    assert async_to_sync(services().state.sessions)() == ("alpha",)
+
+
+def test_its_limits_are_those_of_the_settings(control: Control, settings: object) -> None:
+    settings.MOCKLLM_MAX_TEXT_BYTES = 3_000_000  # type: ignore[attr-defined]
+    long = scenario("own", says("x" * 2_500_000))
+    assert control.put("scenarios/own", long, session=MINE).status_code == 201
+    assert (
+        Client().get("/v1/models", headers={"authorization": f"Bearer {MINE}"}).status_code == 200
+    )
+    assert control.get("scenarios/own", session=MINE).status_code == 200
+
+
+def test_steps_pushed_at_the_same_time_all_arrive(db: None) -> None:
+    OwnScenarios("crowd").put(_document("queue"))
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda n: OwnScenarios("crowd").push("queue", says(str(n))), range(40)))
+    steps = OwnScenarios("crowd").get("queue").steps
+    assert sorted(str(step.produce.text) for step in steps[1:]) == sorted(map(str, range(40)))
+
+
+def _document(name: str) -> object:
+    from scenarios_app.engine.document import load_documents
+
+    (document,) = load_documents(scenario(name))
+    return document

@@ -1,0 +1,263 @@
+"""The journal over HTTP: pages, filters, one request whole, emptying it."""
+
+import json
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from scenarios_app.engine.state import key_session
+from scenarios_app.models import ServedRequest
+from tests.control.asking import KEY, Control, chat, error_of, says, scenario
+
+LINE = {
+    "id",
+    "at",
+    "session",
+    "provider",
+    "path",
+    "scenario",
+    "step",
+    "matched",
+    "fallback",
+    "outcome",
+    "status",
+    "violations",
+    "near_misses",
+    "duration_ms",
+}
+NOBODY = "00000000-0000-4000-8000-000000000000"
+GREETING = scenario(
+    "greeting",
+    says("Hi.", name="say hi", consume=False, match={"messages": [{"contains": "Hello"}]}),
+)
+
+
+def claude(key: str = KEY) -> None:
+    body = {
+        "model": "claude-sonnet-4-5",
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": "Hello"}],
+    }
+    headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
+    Client().post("/v1/messages", json.dumps(body), "application/json", headers=headers)
+
+
+def texts_of(page: dict[str, object]) -> list[str]:
+    requests = page["requests"]
+    assert isinstance(requests, list)
+    return [str(request["id"]) for request in requests]
+
+
+def test_an_answer_that_has_ended_can_be_read_at_once(control: Control) -> None:
+    control.post("scenarios", GREETING)
+    uid = chat("Hello you").headers["x-mockllm-request"]
+    (line,) = control.get("requests").json()["requests"]
+    assert set(line) == LINE
+    assert line | {"at": None, "duration_ms": None} == {
+        "id": uid,
+        "at": None,
+        "session": key_session(KEY),
+        "provider": "openai",
+        "path": "/v1/chat/completions",
+        "scenario": "greeting",
+        "step": "say hi",
+        "matched": True,
+        "fallback": False,
+        "outcome": "complete",
+        "status": 200,
+        "violations": [],
+        "near_misses": [],
+        "duration_ms": None,
+    }
+    assert line["at"].endswith("Z") and line["duration_ms"] >= 0
+
+
+def test_an_unmatched_request_comes_with_its_near_misses(control: Control) -> None:
+    control.post("scenarios", GREETING)
+    chat("Bye")
+    (line,) = control.get("requests").json()["requests"]
+    assert (line["matched"], line["outcome"], line["status"]) == (False, "unmatched", 404)
+    assert (line["scenario"], line["step"]) == (None, None)
+    (near,) = line["near_misses"]
+    assert (near["scenario"], near["step"]) == ("greeting", "say hi")
+    assert near["mismatches"] == [
+        {
+            "field": "match.messages[0]",
+            "expected": 'last message contains "Hello"',
+            "actual": '"Bye"',
+        }
+    ]
+
+
+def test_a_violation_is_in_the_journal(control: Control) -> None:
+    control.post("scenarios", scenario("strict", says("x", expect={"temperature": 0.5})))
+    chat()
+    (line,) = control.get("requests").json()["requests"]
+    assert line["violations"] == ["Expected temperature 0.5 but received undefined"]
+
+
+def test_one_request_has_its_headers_and_bodies_without_secrets(control: Control) -> None:
+    control.post("scenarios", GREETING)
+    uid = chat("Hello", headers={"x-team": "qa"}, key="sk-0123456789abcdef").headers[
+        "x-mockllm-request"
+    ]
+    one = control.get(f"requests/{uid}").json()
+    assert set(one) == LINE | {"request", "response"}
+    request, response = one["request"], one["response"]
+    assert request["method"] == "POST"
+    assert request["headers"]["authorization"] == "Bearer ***cdef"
+    assert request["headers"]["x-team"] == "qa"
+    assert json.loads(request["body"])["messages"] == [{"role": "user", "content": "Hello"}]
+    assert (request["bytes"], request["cut"]) == (len(request["body"]), False)
+    assert response["headers"]["content-type"] == "application/json"
+    assert json.loads(response["body"])["choices"][0]["message"]["content"] == "Hi."
+    assert (response["bytes"], response["cut"]) == (len(response["body"].encode()), False)
+    assert response["timings"]
+
+
+def test_a_cut_body_is_said_to_be_cut(control: Control, settings: object) -> None:
+    settings.MOCKLLM_JOURNAL_BODY_BYTES = 50  # type: ignore[attr-defined]
+    control.post("scenarios", GREETING)
+    uid = chat("Hello").headers["x-mockllm-request"]
+    request = control.get(f"requests/{uid}").json()["request"]
+    assert (len(request["body"]), request["cut"]) == (50, True)
+    assert request["bytes"] > 50
+
+
+@pytest.mark.parametrize("id", ["nobody", NOBODY, "1", "%00", "a b"])
+def test_an_id_that_is_not_there_is_not_found(control: Control, id: str) -> None:
+    chat()
+    assert error_of(control.get(f"requests/{id}")) == (404, "NOT_FOUND", None)
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"session": "sk-one"}, [0, 2]),
+        ({"session": key_session("sk-two")}, [1, 3]),
+        ({"session": "nobody"}, []),
+        ({"provider": "anthropic"}, [2]),
+        ({"provider": "gemini"}, []),
+        ({"scenario": "greeting"}, [0, 1, 2]),
+        ({"matched": "true"}, [0, 1, 2]),
+        ({"matched": "false"}, [3]),
+        ({"matched": "true", "session": "sk-two"}, [1]),
+        ({"session": "", "provider": "", "scenario": "", "matched": "", "after": ""}, [0, 1, 2, 3]),
+    ],
+)
+def test_filters_narrow_the_journal(
+    control: Control, filters: dict[str, str], expected: list[int]
+) -> None:
+    control.post("scenarios", GREETING)
+    chat("Hello", key="sk-one")
+    chat("Hello", key="sk-two")
+    claude("sk-one")
+    chat("Bye", key="sk-two")
+    every = texts_of(control.get("requests").json())
+    found = texts_of(control.get("requests", **filters).json())
+    assert found == [every[n] for n in expected]
+
+
+def test_pages_follow_one_another_without_gap_or_repetition(control: Control) -> None:
+    for _ in range(5):
+        chat()
+    every = texts_of(control.get("requests").json())
+    seen: list[str] = []
+    after = ""
+    for size in (2, 2, 1):
+        page = control.get("requests", limit=2, after=after).json()
+        assert len(page["requests"]) == size
+        seen += texts_of(page)
+        after = page["next"]
+    assert after is None
+    assert seen == every and len(set(seen)) == 5
+
+
+def test_a_page_that_is_just_full_is_the_last(control: Control) -> None:
+    chat()
+    chat()
+    assert control.get("requests", limit=2).json()["next"] is None
+
+
+def test_what_comes_after_the_last_that_was_seen_can_be_asked_for(control: Control) -> None:
+    last = chat().headers["x-mockllm-request"]
+    assert control.get("requests", after=last).json() == {"requests": [], "next": None}
+    new = chat().headers["x-mockllm-request"]
+    assert texts_of(control.get("requests", after=last).json()) == [new]
+
+
+def test_a_page_has_a_hundred_requests_unless_told(control: Control) -> None:
+    chat()
+    row = ServedRequest.objects.get() if control.get("requests") else None
+    assert row is not None
+    rows = []
+    for _ in range(104):
+        row.pk, row.uid = None, uuid4()
+        rows.append(ServedRequest(**_values(row)))
+    ServedRequest.objects.bulk_create(rows)
+    page = control.get("requests").json()
+    assert (len(page["requests"]), page["next"]) == (100, page["requests"][-1]["id"])
+    assert len(control.get("requests", limit=1000).json()["requests"]) == 105
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"limit": "0"}, (400, "VALIDATION_ERROR", "limit")),
+        ({"limit": "1001"}, (400, "VALIDATION_ERROR", "limit")),
+        ({"limit": "-1"}, (400, "VALIDATION_ERROR", "limit")),
+        ({"limit": "ten"}, (400, "VALIDATION_ERROR", "limit")),
+        ({"limit": "1.0"}, (400, "VALIDATION_ERROR", "limit")),
+        ({"limit": "9" * 5_000}, (400, "VALIDATION_ERROR", "limit")),
+        ({"matched": "yes"}, (400, "VALIDATION_ERROR", "matched")),
+        ({"after": "nobody"}, (400, "VALIDATION_ERROR", "after")),
+        ({"after": NOBODY}, (404, "NOT_FOUND", "after")),
+        ({"sesion": "x"}, (400, "VALIDATION_ERROR", "sesion")),
+        ({"session": "a\0b"}, (400, "VALIDATION_ERROR", "session")),
+        ({"provider": "a\0b"}, (400, "VALIDATION_ERROR", "provider")),
+    ],
+)
+def test_a_query_that_is_not_understood_is_refused(
+    control: Control, query: dict[str, str], expected: tuple[int, str, str]
+) -> None:
+    assert error_of(control.get("requests", **query)) == expected
+
+
+def test_a_parameter_given_twice_is_refused(control: Control) -> None:
+    response = control.ask("GET", "requests?session=a&session=b")
+    assert error_of(response) == (400, "VALIDATION_ERROR", "session")
+
+
+def test_deleting_empties_the_journal_and_leaves_the_state(control: Control) -> None:
+    control.post("scenarios", scenario("once"))
+    chat(key="sk-one")
+    chat(key="sk-two")
+    response = control.delete("requests", session="sk-one")
+    assert (response.status_code, response.content) == (204, b"")
+    (left,) = control.get("requests").json()["requests"]
+    assert left["session"] == key_session("sk-two")
+    assert control.delete("requests").status_code == 204
+    assert control.get("requests").json()["requests"] == []
+    assert len(control.get("state", session="sk-one").json()["consumed"]) == 1
+
+
+def test_a_misspelt_session_deletes_nothing(control: Control) -> None:
+    chat()
+    assert error_of(control.delete("requests", sesion="x")) == (400, "VALIDATION_ERROR", "sesion")
+    assert len(control.get("requests").json()["requests"]) == 1
+
+
+def test_a_page_is_read_without_its_bodies(
+    control: Control, django_assert_max_num_queries: object
+) -> None:
+    for _ in range(10):
+        chat()
+    control.get("requests")
+    with django_assert_max_num_queries(2) as seen:  # type: ignore[operator]
+        control.get("requests")
+    assert not any("request_body" in query["sql"] for query in seen.captured_queries)
+
+
+def _values(row: ServedRequest) -> dict[str, object]:
+    return {field.attname: getattr(row, field.attname) for field in row._meta.concrete_fields}

@@ -1,0 +1,137 @@
+"""What a session remembers, how it is named, and forgetting it."""
+
+import pytest
+
+from scenarios_app.engine.state import key_session
+from tests.control.asking import KEY, Control, chat, error_of, said, says, scenario
+
+EMPTY = {"consumed": [], "attempts": [], "counters": {}, "violations": [], "passed": True}
+EVERYTHING = scenario(
+    "all",
+    says("one", side_effects={"counter": "calls"}, match={"messages": ["go"]}),
+    says("two", name="named", side_effects={"counter": "calls"}),
+    says("three", failures={"times": 2, "fault": {"kind": "rate_limit"}}, consume=False),
+    says("strict", expect={"temperature": 0.5}, match={"messages": ["strict"]}),
+)
+
+
+def test_the_state_tells_all_that_a_session_remembers(control: Control) -> None:
+    control.post("scenarios", EVERYTHING)
+    texts = [chat(text) for text in ("go", "go", "go", "go", "go")]
+    assert [said(r) for r in (texts[0], texts[1], texts[4])] == ["one", "two", "three"]
+    assert [r.status_code for r in texts[2:4]] == [429, 429]
+    chat("strict")
+    assert control.get("state", session=KEY).json() == {
+        "session": key_session(KEY),
+        "consumed": [{"scenario": "all", "step": "1"}, {"scenario": "all", "step": "named"}],
+        "attempts": [{"scenario": "all", "step": "3", "provider": "openai", "count": 2}],
+        "counters": {"calls": 2},
+        "violations": ["Expected temperature 0.5 but received undefined"],
+        "passed": False,
+    }
+
+
+def test_a_session_of_which_nothing_is_known_is_an_empty_one(control: Control) -> None:
+    assert control.get("state", session="nobody").json() == {"session": "nobody", **EMPTY}
+
+
+@pytest.mark.parametrize("query", [{}, {"session": ""}])
+def test_a_state_must_be_of_a_session(control: Control, query: dict[str, str]) -> None:
+    assert error_of(control.get("state", **query)) == (400, "VALIDATION_ERROR", "session")
+
+
+def test_a_session_is_named_by_its_key_or_by_the_name_that_is_shown(control: Control) -> None:
+    control.post("scenarios", scenario("once"))
+    chat(key="sk-one")
+    shown = key_session("sk-one")
+    for given in ("sk-one", shown):
+        state = control.get("state", session=given).json()
+        assert (state["session"], len(state["consumed"])) == (shown, 1)
+
+
+def test_a_known_name_goes_before_the_key_that_reads_so(control: Control) -> None:
+    control.post("scenarios", scenario("once", says("hi", consume=False)))
+    chat(key="alpha")
+    chat(key="sk-other", headers={"x-mockllm-session": "alpha"})
+    assert control.get("state", session="alpha").json()["session"] == "alpha"
+    (request,) = control.get("requests", session="alpha").json()["requests"]
+    assert request["session"] == "alpha"
+
+
+def test_a_session_known_to_the_journal_alone_is_known(control: Control) -> None:
+    control.ask("GET", "state", query={"session": "sk-refused"})
+    chat(key="sk-refused", messages="no list")
+    assert control.get("state", session="sk-refused").json()["session"] == key_session("sk-refused")
+
+
+def test_reset_makes_a_session_new_and_leaves_the_others(control: Control) -> None:
+    control.post("scenarios", EVERYTHING)
+    for key in ("sk-one", "sk-two"):
+        chat("go", key=key)
+    response = control.post("reset", {"session": "sk-one", "scenarios": False})
+    assert (response.status_code, response.json()) == (
+        200,
+        {"session": key_session("sk-one"), "scenarios": False},
+    )
+    assert control.get("state", session="sk-one").json() == {"session": "sk-one", **EMPTY}
+    assert control.get("requests", session="sk-one").json()["requests"] == []
+    assert control.get("state", session="sk-two").json()["counters"] == {"calls": 1}
+    assert len(control.get("requests").json()["requests"]) == 1
+    assert said(chat("go", key="sk-one")) == "one"
+
+
+def test_reset_begins_ordinals_anew(control: Control) -> None:
+    control.post("scenarios", scenario("hi", says("hi", consume=False)))
+    first = chat().json()["id"]
+    assert chat().json()["id"] != first
+    control.post("reset", {"session": KEY})
+    assert chat().json()["id"] == first
+
+
+@pytest.mark.parametrize("body", [{"session": None, "scenarios": False}, {"session": None}, {}])
+def test_reset_of_no_session_is_of_all(control: Control, body: dict[str, object]) -> None:
+    control.post("scenarios", EVERYTHING)
+    for key in ("sk-one", "sk-two"):
+        chat("go", key=key)
+    assert control.post("reset", body).json() == {"session": None, "scenarios": False}
+    for key in ("sk-one", "sk-two"):
+        assert control.get("state", session=key).json() == {"session": key, **EMPTY}
+    assert control.get("requests").json() == {"requests": [], "next": None}
+    assert control.get("scenarios").json()["scenarios"] == [EVERYTHING]
+
+
+@pytest.mark.parametrize("session", ["sk-one", None])
+def test_reset_drops_a_sessions_own_scenarios_only_if_asked(
+    control: Control, session: str | None
+) -> None:
+    control.post("scenarios", scenario("common"))
+    control.post("scenarios", scenario("own"), session="sk-one")
+    control.post("reset", {"session": session, "scenarios": False})
+    assert control.get("scenarios/own", session="sk-one").status_code == 200
+    control.post("reset", {"session": session, "scenarios": True})
+    assert control.get("scenarios/own", session="sk-one").status_code == 404
+    assert control.get("scenarios/common").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"sesion": "sk-one"}, "sesion"),
+        ({"session": 5}, "session"),
+        ({"session": ""}, "session"),
+        ({"session": "a\0b"}, "session"),
+        ({"session": ["sk-one"]}, "session"),
+        ({"session": None, "scenarios": "true"}, "scenarios"),
+        ({"session": None, "scenarios": None}, "scenarios"),
+        ([], None),
+        ("sk-one", None),
+    ],
+)
+def test_a_reset_that_is_not_understood_resets_nothing(
+    control: Control, body: object, field: str | None
+) -> None:
+    control.post("scenarios", EVERYTHING)
+    chat("go", key="sk-one")
+    assert error_of(control.post("reset", body)) == (400, "VALIDATION_ERROR", field)
+    assert control.get("state", session="sk-one").json()["counters"] == {"calls": 1}
+    assert len(control.get("requests").json()["requests"]) == 1

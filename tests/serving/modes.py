@@ -1,0 +1,32 @@
+"""A pipeline in test mode: the catch-all alone, and calls that hold instruction blocks."""
+
+import json
+from typing import Any, Literal, TypeAlias
+
+from mockllm_site.paths import SCENARIOS
+from scenarios_app.engine.instructions import END, START
+from scenarios_app.wire.base import Call
+from tests.serving.pipelines import Playing, chat, claude
+
+WireName: TypeAlias = Literal["openai", "anthropic"]
+WIRES: tuple[WireName, ...] = ("openai", "anthropic")
+CATCH_ALL: dict[str, Any] = json.loads((SCENARIOS / "test_mode.json").read_text())
+
+
+def in_test_mode(*documents: dict[str, Any], **options: Any) -> Playing:
+    return Playing(CATCH_ALL, *documents, **options)
+
+
+def asking(wire: WireName, text: str = "Hello", *, stream: bool, **fields: Any) -> Call:
+    call = chat if wire == "openai" else claude
+    return call(text, stream=stream, **fields)
+
+
+def marked(block: Any) -> str:
+    return f"Do it. {START}{json.dumps(block)}{END} Thank you."
+
+
+async def body_of(playing: Playing, call: Call) -> bytes:
+    status, _, body = await playing.ask(call)
+    assert status == 200, body
+    return body
