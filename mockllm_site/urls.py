@@ -18,7 +18,7 @@ urlpatterns = [
     path("control", NothingHere.as_view()),
     path("control/", include("scenarios_app.control.urls")),
     # Whatever lies below them is a provider's, so that its errors are too.
-    *(re_path(rf"^{re.escape(prefix.lstrip('/'))}", provider) for prefix in PREFIXES),
+    *(re_path(rf"^{re.escape(prefix.strip('/'))}(?:/|$)", provider) for prefix in PREFIXES),
 ]
 
 handler400 = "mockllm_site.errors.bad_request"

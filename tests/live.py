@@ -76,6 +76,7 @@ class Live:
 
     server: LiveServer
     key: str = field(default_factory=lambda: f"sk-{uuid4().hex}")
+    through_django: bool = False
 
     @property
     def port(self) -> int:

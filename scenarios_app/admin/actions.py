@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 
+from asgiref.sync import async_to_sync
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -12,6 +13,7 @@ from scenarios_app.engine.document import DocumentError, ScenarioDocument
 from scenarios_app.exporting import documents_json
 from scenarios_app.models import Scenario
 from scenarios_app.rows import document_of, save_documents
+from scenarios_app.serving.services import services
 
 _SHOWN = 5
 
@@ -48,6 +50,16 @@ def export(scenarios: Iterable[Scenario]) -> HttpResponse:
     disposition = content_disposition_header(True, f"{name.replace('/', '_')}.json")
     response["Content-Disposition"] = disposition or "attachment"
     return response
+
+
+def forget(names: Iterable[str]) -> None:
+    """Once it is committed that these are gone or replaced, sessions know nothing of them."""
+
+    def clear() -> None:
+        for name in names:
+            async_to_sync(services().state.clear_scenario)(name)
+
+    transaction.on_commit(clear)
 
 
 def tell(request: HttpRequest, error: DocumentError, before: str) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from asgiref.sync import async_to_sync
 from django import forms
 from django.conf import settings
 from django.contrib import messages
@@ -15,6 +14,7 @@ from django.shortcuts import redirect
 from django.template.defaultfilters import filesizeformat
 from django.template.response import TemplateResponse
 
+from scenarios_app.admin.actions import forget
 from scenarios_app.engine.document import (
     DocumentError,
     Problem,
@@ -25,7 +25,6 @@ from scenarios_app.engine.document import (
 from scenarios_app.loading import load
 from scenarios_app.models import Scenario
 from scenarios_app.rows import document_of, limits
-from scenarios_app.serving.services import services
 
 ADD, REPLACE = "add", "replace"
 
@@ -130,8 +129,7 @@ def _change(document: ScenarioDocument, stored: Scenario | None) -> Change:
 
 def _load(documents: Sequence[ScenarioDocument], *, replace: bool) -> None:
     loaded = load(documents, replace=replace)
-    for name in loaded.replaced:
-        async_to_sync(services().state.clear_scenario)(name)
+    forget(loaded.replaced)
 
 
 def _told(changes: Sequence[Change]) -> str:

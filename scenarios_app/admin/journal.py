@@ -172,9 +172,11 @@ class JournalAdmin(ModelAdmin):
 def pretty(body: str) -> str:
     """JSON with line breaks; anything else, a stream or a body that was cut, as it is."""
     try:
-        return json.dumps(json.loads(body), ensure_ascii=False, indent=2)
+        text = json.dumps(json.loads(body), ensure_ascii=False, indent=2)
     except (ValueError, RecursionError):
         return body
+    # JSON can hold half of a surrogate pair, which no page can.
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _whole(text: str) -> int | None:

@@ -121,6 +121,17 @@ STEP = (
         ),
     ),
     Group(
+        "Final report",
+        (
+            Cell("report_content", "Final report", 6, example="# What was found"),
+            Cell("report_format", "Report format", 3, example="markdown"),
+            Cell("report_status", "Report status", 3, example="success"),
+        ),
+        folded=True,
+        note="An agent's last answer: sent as a call of the tool agent__final_report, after the "
+        "text and the tool calls.",
+    ),
+    Group(
         "Expectations",
         (
             Cell("expect_tools", "Expected tools", 6, "Names, with commas."),

@@ -64,6 +64,16 @@ class ScenarioAdmin(ScenarioList):
             return form_field(db_field, cell)
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
+    def get_form(
+        self,
+        request: HttpRequest,
+        obj: Scenario | None = None,
+        change: bool = False,
+        **kwargs: Any,
+    ) -> "type[ModelForm[Scenario]]":
+        # For a change, fields that the user may not edit would be missing instead of disabled.
+        return super().get_form(request, obj, change=False, **kwargs)
+
     def changeform_view(
         self,
         request: HttpRequest,
@@ -95,14 +105,16 @@ class ScenarioAdmin(ScenarioList):
         (inline,) = context["inline_admin_formsets"] or (None,)
         name = Scenario.objects.values_list("name", flat=True).get(pk=obj.pk) if obj else ""
         rows = step_rows(inline.formset, step_hits(name)) if inline else []
+        may_edit = (
+            self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
+        )
         context |= {
             "groups": scenario_groups(form),
             "rows": rows,
             "blank": empty_row(inline.formset) if inline else None,
             "told": told(form, inline.formset if inline else None, rows) if form.is_bound else (),
-            "may_edit": self.has_change_permission(request, obj)
-            if obj
-            else self.has_add_permission(request),
+            "may_edit": may_edit,
+            "may_edit_steps": may_edit and _may_edit(inline),
             "hits": scenario_hits([name]).get(name, NONE),
             "problems": [p for p in catalog.problems if p.scenario == name] if obj else (),
             "show_save_and_add_another": False,
@@ -123,7 +135,8 @@ class ScenarioAdmin(ScenarioList):
         form = form_class(instance=step, prefix=prefix, use_required_attribute=False)
         context = {
             "groups": step_groups(form),
-            "may_edit": self.has_change_permission(request, scenario),
+            "may_edit_steps": inline.has_change_permission(request, scenario)
+            and self.has_change_permission(request, scenario),
         }
         return TemplateResponse(request, "scenarios_app/admin/step_fields.html", context)
 
@@ -163,3 +176,13 @@ class ScenarioAdmin(ScenarioList):
 
     def _page_of(self, scenario: Scenario) -> str:
         return reverse("admin:scenarios_app_scenario_change", args=(scenario.pk,))
+
+
+def _may_edit(steps: Any) -> bool:
+    """Rows are added, moved and deleted in one: who may not do all of it does none of it."""
+    return bool(
+        steps
+        and steps.has_add_permission
+        and steps.has_change_permission
+        and steps.has_delete_permission
+    )

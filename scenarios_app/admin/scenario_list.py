@@ -128,6 +128,14 @@ class ScenarioList(ModelAdmin):
             actions.tell(request, error, "Nothing was exported")
             return None
 
+    def delete_model(self, request: HttpRequest, obj: Scenario) -> None:
+        actions.forget([obj.name])
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Scenario]) -> None:
+        actions.forget(list(queryset.values_list("name", flat=True)))
+        super().delete_queryset(request, queryset)
+
     def _switch(
         self, request: HttpRequest, scenarios: QuerySet[Scenario], *, enabled: bool
     ) -> None:

@@ -42,6 +42,25 @@ class Answers(Draft):
         said = keywords if arguments is _KEYWORDS else arguments
         return self._part("tool_call", {**_given(id=id), "name": name, "arguments": said})
 
+    def respond_with_final_report(
+        self,
+        content: str,
+        *,
+        format: str = "markdown",
+        status: str = "success",
+        content_json: object = None,
+        messages: object = None,
+    ) -> Self:
+        """An agent's report, handed in as a call of the tool agent__final_report."""
+        report = _given(
+            status=status,
+            report_format=format,
+            report_content=content,
+            content_json=content_json,
+            messages=messages,
+        )
+        return self._part("final_report", report)
+
     def respond_with_refusal(self, text: str) -> Self:
         return self._part("refusal", {"text": text})
 

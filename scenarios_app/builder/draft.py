@@ -5,14 +5,15 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Self, TypeAlias
 
 from scenarios_app.engine.document import DocumentError
+from scenarios_app.engine.turns import REPORT_ID, REPORT_TOOL
 
 Object: TypeAlias = Mapping[str, object]
 Section: TypeAlias = Literal["match", "expect", "failures", "produce", "side_effects"]
-Kind: TypeAlias = Literal["reasoning", "text", "tool_call", "refusal"]
+Kind: TypeAlias = Literal["reasoning", "text", "tool_call", "final_report", "refusal"]
 
-# The order in which an answer's own keys are sent; a text and a refusal have one place each.
-_ORDER = ("reasoning", "text", "tool_call", "refusal")
-_SINGLE: tuple[Kind, ...] = ("text", "refusal")
+# The order in which an answer's own keys are sent; each of the single ones has one place.
+_ORDER = ("reasoning", "text", "tool_call", "final_report", "refusal")
+_SINGLE: tuple[Kind, ...] = ("text", "final_report", "refusal")
 _WHOLE_ANSWERS = frozenset(
     {"chunks", "choices", "raw", "generate", "streaming", "non_streaming", "fault"}
 )
@@ -62,7 +63,7 @@ class DraftStep:
         answer: dict[str, object] = {
             "reasoning": [said for kind, said in self.parts if kind == "reasoning"],
             "tool_calls": [said for kind, said in self.parts if kind == "tool_call"],
-            **{kind: said["text"] for kind, said in self.parts if kind in _SINGLE},
+            **{kind: said.get("text", said) for kind, said in self.parts if kind in _SINGLE},
         }
         return {key: said for key, said in answer.items() if said != []}
 
@@ -70,6 +71,8 @@ class DraftStep:
 def _part(kind: Kind, said: Object) -> dict[str, object]:
     if kind == "tool_call":
         return {"tool_call": said}
+    if kind == "final_report":
+        return {"tool_call": {"id": REPORT_ID, "name": REPORT_TOOL, "arguments": said}}
     return {kind if key == "text" else key: value for key, value in said.items()}
 
 

@@ -13,6 +13,7 @@ from scenarios_app.engine.document import (
     dump,
     load_documents,
 )
+from scenarios_app.engine.document_forms import in_turns
 from scenarios_app.rows import limits
 from scenarios_app.snapshot import RowProblem
 
@@ -60,7 +61,8 @@ def read_document(data: Json, *, name: str) -> ScenarioDocument:
     if len(documents) != 1:
         raise DocumentError("scenarios", f"expected one scenario, got {len(documents)}")
     if documents[0].name != name:
-        raise DocumentError("name", f"expected {name!r}, as in the path")
+        place = "id" if in_turns(data) else "name"
+        raise DocumentError(place, f"expected {name!r}, as in the path")
     return documents[0]
 
 

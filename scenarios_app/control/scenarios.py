@@ -102,7 +102,7 @@ class OneScenario(ScenarioView):
     @documented(
         "put_scenario",
         query=SessionQuery,
-        body=SCENARIO,
+        body=DOCUMENT,
         answers={200: (SCENARIO, "It took the place of another."), 201: (SCENARIO, "It is new.")},
     )
     def put(self, request: Request, name: str) -> Response:

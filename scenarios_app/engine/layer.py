@@ -42,8 +42,10 @@ class Layer:
         self._every = [*matching, *by_id]
         self._lookup = Lookup([entry.match for entry in matching])
         self._of_scenario: dict[str, list[int]] = {}
-        for position, entry in enumerate(matching):
-            self._of_scenario.setdefault(entry.scenario.name, []).append(position)
+        self._of_id: dict[str, list[int]] = {}
+        for position, entry in enumerate(self._every):
+            of = self._of_scenario if position < len(matching) else self._of_id
+            of.setdefault(entry.scenario.name, []).append(position)
         many = self._every if len(self._every) > COMPARED else []
         self._words = Words([entry.match for entry in many])
 
@@ -63,7 +65,8 @@ class Layer:
         with the request, then the first ones."""
         every: Sequence[int] = range(len(self._every))
         if scenario is not None:
-            every = self._of_scenario.get(scenario, ())
+            by_id = self._of_id.get(scenario, [])
+            every = self._of_scenario.get(scenario, by_id)
         if len(every) > COMPARED:
             inside: Container[int] = every if scenario is None else set(every)
             likely = chain(self._holding(reading), self._words.sharing(reading))

@@ -99,17 +99,18 @@ class MemoryState:
         with self._lock:
             if session is None:
                 self._states.clear()
+                if scenarios:
+                    self._own.clear()
             else:
                 self._states.pop(session, None)
-            if scenarios and session is None:
-                self._own.clear()
-            elif scenarios and session is not None:
-                self._own.pop(alias(session), None)
+                if scenarios:
+                    self._own.pop(alias(session), None)
 
     async def clear_scenario(self, scenario: str, *, session: str | None = None) -> None:
+        wanted = None if session is None else alias(session)
         with self._lock:
             for name, state in self._states.items():
-                if session is None or alias(name) == alias(session):
+                if wanted is None or alias(name) == wanted:
                     _forget(state, scenario)
 
     async def put_scenario(self, session: str, name: str, document: Json) -> bool:

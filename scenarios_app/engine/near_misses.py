@@ -6,7 +6,7 @@ from itertools import islice
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.index import Index
-from scenarios_app.engine.layer import Entry
+from scenarios_app.engine.layer import COMPARED, Entry
 from scenarios_app.engine.match import Mismatch
 from scenarios_app.engine.reading import Reading
 from scenarios_app.engine.scenario import Scenario, Step
@@ -46,6 +46,21 @@ def near_misses(
     )
     misses = (_miss(entry, distance, reading, gone) for distance, _, entry in ranked)
     return tuple(islice((miss for miss in misses if miss.mismatches), limit))
+
+
+def near_misses_by_id(
+    index: Index, request: CanonicalRequest, *, scenario: str | None = None
+) -> tuple[NearMiss, ...]:
+    """The steps that a request may have meant that asks for one by id: of this scenario those of
+    other turns, else one of each scenario whose name is like the one asked for."""
+    near = near_misses(index, request, limit=COMPARED, scenario=scenario)
+    asked = (miss for miss in near if miss.scenario.select == "first_user_message")
+    if scenario is None:
+        named: dict[str, NearMiss] = {}
+        for miss in asked:
+            named.setdefault(miss.scenario.name, miss)
+        asked = (miss for miss in named.values())
+    return tuple(islice(asked, LIMIT))
 
 
 def _miss(

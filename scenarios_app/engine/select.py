@@ -9,7 +9,13 @@ from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions import shorten
 from scenarios_app.engine.expectations import assert_violations, violations_of
 from scenarios_app.engine.index import Candidate, Index
-from scenarios_app.engine.near_misses import UNMATCHED, NearMiss, near_misses, unmatched_message
+from scenarios_app.engine.near_misses import (
+    UNMATCHED,
+    NearMiss,
+    near_misses,
+    near_misses_by_id,
+    unmatched_message,
+)
 from scenarios_app.engine.scenario import Scenario, Step
 
 __all__ = [
@@ -19,6 +25,7 @@ __all__ = [
     "assert_violations",
     "candidates_naming_path",
     "near_misses",
+    "near_misses_by_id",
     "select",
     "unmatched_message",
     "violations_of",

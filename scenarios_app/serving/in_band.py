@@ -55,7 +55,7 @@ def received(call: Call) -> Received:
     """A call as it came, but for its secrets."""
     query = call.raw_query
     if QUERY & {name.lower() for name in call.query}:
-        query = urlencode(redact_query(call.query))
+        query = urlencode(redact_query(call.query), safe="*")
     return Received(
         url=f"{call.path}?{query}" if query else call.path,
         headers=redact_headers(call.headers.items()),

@@ -14,6 +14,7 @@ from scenarios_app.engine.select import (
     assert_violations,
     candidates_naming_path,
     near_misses,
+    near_misses_by_id,
     select,
     unmatched_message,
     violations_of,
@@ -142,9 +143,9 @@ class Choosing:
         kind: Kind = "error_turn" if violations or scenario is None else "fallback_step"
         violations = violations or (missing,)
         await self._violate(violations)
-        decision = Decision(
-            scenario, violations=violations, near_misses=await self._near_by_id(selection)
-        )
+        named = scenario.name if scenario is not None else None
+        near = near_misses_by_id(self.index, self.request, scenario=named)
+        decision = Decision(scenario, violations=violations, near_misses=near)
         return Chosen(kind, selection.way, decision, text=violations[0])
 
     async def _violate(self, violations: tuple[str, ...]) -> None:
@@ -155,13 +156,6 @@ class Choosing:
         served = (await self.state.read(self.session)).consumed
         name = selection.scenario.name if selection.scenario else None
         return near_misses(self.index, self.request, served=served, scenario=name)
-
-
-    async def _near_by_id(self, selection: Selection) -> tuple[NearMiss, ...]:
-        """The steps that may have been meant: of the scenario, or of those with a like name."""
-        scenario = selection.scenario.name if selection.scenario else None
-        near = near_misses(self.index, self.request, limit=_AMONG, scenario=scenario)
-        return tuple(miss for miss in near if miss.scenario.select == "first_user_message")[:LIMIT]
 
 
 def _same(one: StepRef, other: StepRef) -> bool:

@@ -75,15 +75,30 @@ END = {
 LISTED = {
     "reasoning": TEXT | st.lists(REASONING, max_size=2),
     "tool_calls": st.lists(CALL, max_size=2),
+    "final_report": maybe(
+        {"report_content": WRITTEN},
+        status=TEXT,
+        report_format=WRITTEN,
+        content_json=JSON,
+        messages=JSON,
+    ),
     "refusal": WRITTEN,
 }
 CONTENT = maybe({"text": WRITTEN}, **LISTED, **END) | maybe(
     {"parts": st.lists(PART, min_size=1, max_size=3)}, **END
 )
 EXTRAS = {
-    "usage": maybe({}, input_tokens=WHOLE, output_tokens=WHOLE, cached_tokens=WHOLE),
+    "usage": maybe(
+        {},
+        input_tokens=WHOLE,
+        output_tokens=WHOLE,
+        cached_tokens=WHOLE,
+        cache_read_tokens=WHOLE,
+        cache_write_tokens=WHOLE,
+        total_tokens=WHOLE,
+    ),
     "provider_metadata": st.dictionaries(
-        st.just("openai"), st.dictionaries(TEXT, JSON, max_size=2)
+        st.sampled_from(["openai", "any"]), st.dictionaries(TEXT, JSON, max_size=2)
     ),
 }
 ANSWERS = st.one_of(

@@ -5,7 +5,14 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from scenarios_app.engine.memory import MemoryState
-from scenarios_app.engine.state import AttemptRef, SessionState, StateStore, StepRef
+from scenarios_app.engine.state import (
+    AttemptRef,
+    SessionState,
+    StateStore,
+    StepRef,
+    alias,
+    key_session,
+)
 
 STORES: tuple[Callable[[], StateStore], ...] = (MemoryState,)
 
@@ -197,3 +204,48 @@ async def test_a_stored_document_is_a_copy(store: StateStore) -> None:
     document["steps"].append(2)
     await store.put_scenario("a", "sums", {})
     assert before == {"weather": {"steps": [1]}}
+
+
+async def test_a_session_may_be_told_to_forget_a_scenario_alone(store: StateStore) -> None:
+    for session in ("a", "b"):
+        for one in (ONE, ELSEWHERE):
+            await store.consume(session, one)
+    await store.clear_scenario("weather", session="a")
+    assert (await store.read("a")).consumed == (ELSEWHERE,)
+    assert (await store.read("b")).consumed == (ONE, ELSEWHERE)
+
+
+async def test_a_keys_session_forgets_by_the_key_too(store: StateStore) -> None:
+    for session in ("sk-a", key_session("sk-a")):
+        await store.consume(session, ONE)
+    await store.clear_scenario("weather", session=key_session("sk-a"))
+    assert await store.sessions() == ()
+
+
+async def test_scenarios_kept_for_a_key_are_found_by_its_name_and_by_its_text(
+    store: StateStore,
+) -> None:
+    """Whoever keeps them may not know yet which of the two the session will be."""
+    for given in ("alpha", key_session("alpha")):
+        await store.put_scenario(given, "own", {"v": given})
+        for session in ("alpha", key_session("alpha")):
+            assert (await store.scenarios_of(session))[1] == {"own": {"v": given}}
+        assert (await store.scenarios_of("beta"))[1] == {}
+        await store.reset("alpha", scenarios=True)
+        assert (await store.scenarios_of(key_session("alpha")))[1] == {}
+
+
+async def test_a_session_is_listed_once_under_the_name_it_goes_by(store: StateStore) -> None:
+    await store.put_scenario(key_session("alpha"), "own", {})
+    assert await store.sessions() == (key_session("alpha"),)
+    await store.next_ordinal("alpha")
+    assert await store.sessions() == ("alpha",)
+    await store.put_scenario("alpha", "own", {})
+    await store.reset("alpha")
+    assert await store.sessions() == (key_session("alpha"),)
+
+
+def test_the_name_of_a_keys_session_gives_nothing_of_the_key_away() -> None:
+    assert key_session("Hello") == "key-185f8db32271"
+    assert alias("Hello") == alias("key-185f8db32271") == "key-185f8db32271"
+    assert alias("key-185F8DB32271") != "key-185F8DB32271"

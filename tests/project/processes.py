@@ -10,11 +10,14 @@ from typing import Any
 COMMAND = Path(sys.executable).with_name("mockllm")
 SHOW = """
 import json, os, sys
+from pathlib import PurePath
 from mockllm_site import env
 env.configure()
 from django.conf import settings
 chosen = {name: getattr(settings, name) for name in dir(settings) if name.isupper()}
-print(json.dumps({"settings": chosen, "environ": dict(os.environ)}, default=str))
+# What is lazy wants more of Django than its settings.
+shown = lambda value: str(value) if isinstance(value, PurePath) else type(value).__name__
+print(json.dumps({"settings": chosen, "environ": dict(os.environ)}, default=shown))
 """
 
 

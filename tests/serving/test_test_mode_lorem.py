@@ -222,9 +222,7 @@ async def test_the_user_message_is_the_last_one_with_a_user_even_after_tool_resu
         ]
     playing = in_test_mode(words_per_second=0)
     body = await body_of(playing, asking(wire, stream=False, messages=turns))
-    text = (
-        openai_whole(body)[0].text if wire == "openai" else anthropic_whole(body)[0][0]["text"]
-    )
+    text = openai_whole(body)[0].text if wire == "openai" else anthropic_whole(body)[0][0]["text"]
     assert text.endswith(" Look it up")
 
 

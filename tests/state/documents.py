@@ -121,12 +121,17 @@ canonical = some(
     reasoning=some_texts | st.lists(blocks, min_size=1, max_size=2),
     text=texts,
     tool_calls=st.lists(calls, max_size=2),
+    final_report=st.builds(
+        lambda content, more: {"report_content": content, **more},
+        texts,
+        some(status=texts, report_format=texts, content_json=json_values, messages=json_values),
+    ),
     refusal=texts,
     finish_reason=st.sampled_from(["stop", "length", "tool_calls"]),
     usage=some(
-        input_tokens=whole, output_tokens=whole, reasoning_tokens=whole, cached_tokens=whole
+        input_tokens=whole, output_tokens=whole, reasoning_tokens=whole, total_tokens=whole
     ),
-    provider_metadata=st.just({"openai": {"z": 1, "a": 2}}),
+    provider_metadata=st.just({"openai": {"z": 1, "a": 2}, "any": {"b": 3}}),
 )
 answers = st.one_of(
     canonical.filter(bool),

@@ -1,0 +1,50 @@
+"""How often scenarios and steps answered, as far as the journal reaches."""
+
+import json
+
+import pytest
+from django.test import Client
+
+from scenarios_app.admin.hits import scenario_hits, step_hits
+from tests.admin.pages import LIST, a_scenario, page_of
+from tests.admin.traffic import NOON, served, unmatched
+
+pytestmark = pytest.mark.django_db
+
+
+def test_answers_are_counted_by_scenario_and_by_step() -> None:
+    scenario = a_scenario("one", {}, {})
+    first, second = scenario.steps.all()
+    for step in (first, first, second):
+        served(scenario="one", step_key=step.key)
+    served(scenario="other", step_key="k")
+    last = unmatched()
+    hits = scenario_hits(["one", "other", "never"])
+    assert {name: each.count for name, each in hits.items()} == {"one": 3, "other": 1}
+    assert NOON < hits["one"].last < hits["other"].last < last.at  # type: ignore[operator]
+    assert step_hits("one") == {first.key: 2, second.key: 1}
+
+
+def test_list_and_page_show_them(root: Client) -> None:
+    scenario = a_scenario("one", {}, {})
+    for _ in range(7):
+        served(scenario="one", step_key=scenario.steps.first().key)  # type: ignore[union-attr]
+    (row,) = root.get(LIST).context["cl"].result_list
+    assert row.hits.count == 7
+    response = root.get(page_of(scenario))
+    assert [row.hits for row in response.context["rows"]] == [7, 0]
+    html = response.content.decode()
+    assert "7 answers in the journal" in html and ">7×</span>" in html
+
+
+def test_a_real_answer_counts_at_once(root: Client) -> None:
+    scenario = a_scenario("one", {"answer_text": "Hi!"})
+    response = Client().post(
+        "/v1/chat/completions",
+        json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": "hello"}]}),
+        content_type="application/json",
+        headers={"authorization": "Bearer sk-test"},
+    )
+    assert response.json()["choices"][0]["message"]["content"] == "Hi!"
+    rows = root.get(page_of(scenario)).context["rows"]
+    assert [row.hits for row in rows] == [1]

@@ -1,0 +1,167 @@
+"""Documents in and out: previewed before they are loaded, all or none, and given back the same."""
+
+import json
+from html import unescape
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.conf import LazySettings
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.http import HttpResponse
+from django.test import Client
+from pytest_django import DjangoCaptureOnCommitCallbacks
+
+from scenarios_app.engine.state import StepRef
+from scenarios_app.models import Scenario
+from scenarios_app.serving.services import services
+from tests.admin.pages import IMPORT, LIST, a_scenario, fields, texts
+
+pytestmark = pytest.mark.django_db
+
+ONE = {"name": "one", "steps": [{"produce": {"text": "new"}}, {"produce": {"text": "newer"}}]}
+TWO = {"name": "two", "steps": [{"produce": {"text": "2"}}]}
+BOTH = {"scenarios": [ONE, TWO]}
+
+
+def preview(client: Client, document: Any, existing: str = "replace") -> HttpResponse:
+    text = document if isinstance(document, str) else json.dumps(document)
+    return client.post(IMPORT, {"text": text, "existing": existing, "preview": "1"})
+
+
+def load(client: Client, previewed: HttpResponse) -> HttpResponse:
+    """Press the button below the preview."""
+    posted = fields(previewed.content.decode(), "load_form") | {"load": "1"}
+    return client.post(IMPORT, posted, follow=True)
+
+
+def names() -> set[str]:
+    return set(Scenario.objects.values_list("name", flat=True))
+
+
+def problems(response: HttpResponse) -> list[str]:
+    return [f"{problem.place}: {problem.message}" for problem in response.context["problems"]]
+
+
+def test_a_preview_changes_nothing(root: Client) -> None:
+    a_scenario("one", {})
+    response = preview(root, BOTH)
+    changes = [(c.name, c.was, c.steps, c.same) for c in response.context["changes"]]
+    assert changes == [("one", 1, 2, False), ("two", None, 1, False)]
+    html = response.content.decode()
+    assert "takes the place of the one there" in html and "1 → 2" in html
+    assert names() == {"one"}
+
+
+def test_loading_adds_and_replaces(
+    root: Client, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    one = a_scenario("one", {})
+    a_scenario("other", {})
+    state = services().state
+    async_to_sync(state.consume)("s", StepRef("one", one.steps.get().key, "1"))
+    with django_capture_on_commit_callbacks(execute=True):
+        response = load(root, preview(root, BOTH))
+    assert "Scenarios imported: 1 added, 1 replaced." in unescape(response.content.decode())
+    assert names() == {"one", "two", "other"} and texts(one) == ["new", "newer"]
+    assert async_to_sync(state.read)("s").consumed == ()
+
+
+def test_the_same_again_is_told_so(root: Client) -> None:
+    load(root, preview(root, BOTH))
+    assert [change.same for change in preview(root, BOTH).context["changes"]] == [True, True]
+
+
+def test_adding_refuses_names_that_are_taken(root: Client) -> None:
+    a_scenario("one", {"answer_text": "old"})
+    assert problems(preview(root, BOTH, "add")) == ["one: a scenario of this name exists"]
+    response = preview(root, TWO, "add")
+    load(root, response)
+    assert names() == {"one", "two"}
+
+
+def test_a_name_taken_after_the_preview_is_still_refused(root: Client) -> None:
+    response = preview(root, BOTH, "add")
+    a_scenario("two", {"answer_text": "mine"})
+    assert problems(load(root, response)) == ["two: a scenario of this name exists"]
+    assert names() == {"two"}
+
+
+def test_a_file_may_be_chosen_instead(root: Client) -> None:
+    file = SimpleUploadedFile("a.json", json.dumps(ONE, ensure_ascii=False).encode())
+    response = root.post(IMPORT, {"file": file, "existing": "replace"})
+    load(root, response)
+    assert names() == {"one"}
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("{", ": not valid JSON, line 1 column 2"),
+        ('{"name": "a", "steps": [{"produce": {"txt": ""}}]}', "steps[0].produce.txt: unknown key"),
+        ("\ufeff{}", ": begins with a byte order mark"),
+        ('{"name": "a", "name": "b"}', "name: this key is given twice"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(root: Client, text: str, line: str) -> None:
+    response = preview(root, text)
+    assert [problem.startswith(line) for problem in problems(response)] == [True]
+    assert text.removeprefix("\ufeff") in unescape(response.content.decode())
+
+
+def test_one_wrong_scenario_keeps_all_out(root: Client) -> None:
+    wrong = {"name": "three", "steps": [{"produce": {"text": "{{ x }}"}}, {"turn": 0}]}
+    found = problems(preview(root, {"scenarios": [ONE, wrong]}))
+    assert {line.partition(":")[0] for line in found} >= {"scenarios[1].steps[1].turn"}
+    forged = {"text": json.dumps({"scenarios": [ONE, wrong]}), "existing": "replace", "load": "1"}
+    root.post(IMPORT, forged)
+    assert names() == set()
+
+
+def test_nothing_given_and_too_much_given(root: Client, settings: LazySettings) -> None:
+    settings.MOCKLLM_MAX_UPLOAD_BYTES = 100
+    empty = root.post(IMPORT, {"existing": "replace"})
+    assert "Choose a file" in empty.content.decode()
+    large = preview(root, json.dumps(BOTH))
+    assert "is more than the 100" in unescape(large.content.decode()).replace("\xa0", " ")
+    file = SimpleUploadedFile("a.json", b" " * 101)
+    assert b"is more than" in root.post(IMPORT, {"file": file, "existing": "replace"}).content
+    assert names() == set()
+
+
+def test_five_megabytes_go_through(root: Client) -> None:
+    steps = [{"produce": {"text": "x" * 1_000_000}} for _ in range(4)]
+    load(root, preview(root, {"name": "large", "steps": steps}))
+    assert [len(text) for text in texts(Scenario.objects.get())] == [1_000_000] * 4
+
+
+def test_what_was_exported_is_imported_unchanged(root: Client) -> None:
+    scenario = a_scenario(
+        "whole",
+        {"match_extra": {"headers": {"x-a": "1"}}, "answer_text": '</textarea>\r\n<b>"&amp;'},
+        {"answer_tool_calls": [{"name": "f", "arguments": {"b": 1.0, "a": 10**20}}], "turn": 2},
+        variables={"z": 1, "a": "ü"},
+    )
+    scenario.steps.filter(order=1).update(answer_text='</textarea>\n\n<b>"&amp;')
+    url = f"{LIST}{scenario.pk}/export/"
+    exported = root.get(url)
+    assert exported["Content-Disposition"] == 'attachment; filename="whole.json"'
+    scenario.delete()
+    load(root, preview(root, exported.content.decode()))
+    again = Scenario.objects.get(name="whole")
+    assert root.get(f"{LIST}{again.pk}/export/").content == exported.content
+
+
+def test_a_broken_scenario_says_why_it_is_not_exported(root: Client) -> None:
+    broken = a_scenario("broken", {"answer_text": "{{ nobody }}"})
+    response = root.get(f"{LIST}{broken.pk}/export/", follow=True)
+    assert "cannot be exported" in response.content.decode()
+
+
+def test_one_is_duplicated_from_its_page(root: Client) -> None:
+    one = a_scenario("one", {})
+    url = f"{LIST}{one.pk}/duplicate/"
+    assert root.get(url).status_code == 403
+    response = root.post(url, follow=True)
+    assert response.context["original"].name == "one copy"
+    assert "switched off until you enable it" in response.content.decode()

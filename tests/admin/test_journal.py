@@ -1,0 +1,146 @@
+"""The journal's list and pages: to read, to filter, and never to change."""
+
+import json
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from scenarios_app.journal import journal
+from scenarios_app.models import ServedRequest
+from tests.admin.pages import JOURNAL, a_scenario, page_of
+from tests.admin.traffic import served, unmatched
+from tests.state.entries import entry
+
+pytestmark = pytest.mark.django_db
+
+
+def rows(client: Client, **query: str) -> list[ServedRequest]:
+    return list(client.get(JOURNAL, query).context["cl"].result_list)
+
+
+def page(client: Client, row: ServedRequest) -> str:
+    response = client.get(f"{JOURNAL}{row.pk}/change/")
+    assert response.status_code == 200
+    return unescape(response.content.decode())
+
+
+def test_the_newest_is_first(root: Client) -> None:
+    one, two = served(), served()
+    assert [row.pk for row in rows(root)] == [two.pk, one.pk]
+
+
+def test_what_has_just_ended_is_there(root: Client) -> None:
+    journal.record(entry(path="/v1/just-now"))
+    assert [row.path for row in rows(root)] == ["/v1/just-now"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"session": "mine"},
+        {"provider": "anthropic"},
+        {"scenario": "weather"},
+        {"outcome__exact": "unmatched"},
+        {"matched__exact": "0"},
+        {"q": "claude"},
+        {"q": "weath"},
+        {"q": "v1/mess"},
+    ],
+)
+def test_filters_and_search(root: Client, query: dict[str, str]) -> None:
+    wanted = unmatched(
+        session="mine",
+        provider="anthropic",
+        scenario="weather",
+        path="/v1/messages",
+        model="claude",
+    )
+    served()
+    assert [row.pk for row in rows(root, **query)] == [wanted.pk]
+
+
+def test_a_request_id_from_a_header_finds_its_request(root: Client) -> None:
+    served()
+    wanted = served()
+    assert [row.pk for row in rows(root, q=f" {wanted.uid} ")] == [wanted.pk]
+
+
+def test_a_filter_names_a_value_that_is_not_among_the_latest(root: Client) -> None:
+    for number in range(25):
+        served(session=f"s{number}")
+    response = root.get(JOURNAL, {"session": "s0"})
+    spec = response.context["cl"].filter_specs[0]
+    assert [value for value, _ in spec.lookup_choices][-2:] == ["s5", "s0"]
+
+
+def test_a_page_tells_everything(root: Client) -> None:
+    scenario = a_scenario("weather", {})
+    miss = {"field": "match.model", "expected": "equals gpt-5", "actual": '"gpt-4o"'}
+    row = served(
+        scenario="weather",
+        step="ask",
+        attempt=3,
+        fault="rate_limit",
+        fallback=True,
+        violations=["System prompt missing fragments"],
+        near_misses=[{"scenario": "weather", "step": "1", "mismatches": [miss]}],
+        request_headers={"x-team": "qa"},
+        query={"beta": "true"},
+        request_body=json.dumps({"messages": ["ü"]}),
+        response_headers={"x-mockllm-step": "ask"},
+        response_body="data: one\n\ndata: two\n\n",
+        response_cut=True,
+        timings={"chosen_ms": 1.5},
+    )
+    html = page(root, row)
+    for text in ("step ask", "catch-all", "rate_limit", "System prompt missing fragments"):
+        assert text in html
+    for text in ("match.model", "equals gpt-5", '"gpt-4o"', "x-team", "?beta", "x-mockllm-step"):
+        assert text in html
+    for text in (
+        '"messages": [\n    "ü"',
+        "data: one\n\ndata: two",
+        ", cut",
+        str(row.uid),
+        "1.5 ms",
+    ):
+        assert text in html
+    assert f'href="{page_of(scenario)}"' in html
+
+
+@pytest.mark.parametrize("body", ["", "{", "[" * 5000, '{"a": 1e999}', "\x1b[31m", '"\\ud800"'])
+def test_any_body_can_be_shown(root: Client, body: str) -> None:
+    page(root, served(request_body=body, response_body=body))
+
+
+@pytest.mark.parametrize("key", ["999999", "x", "9" * 40, "-1"])
+def test_what_is_not_there_leads_back(root: Client, key: str) -> None:
+    response = root.get(f"{JOURNAL}{key}/change/", follow=True)
+    assert "doesn’t exist" in unescape(response.content.decode())
+
+
+def test_nothing_can_be_changed(root: Client) -> None:
+    row = served()
+    assert root.get(f"{JOURNAL}add/").status_code == 403
+    assert root.post(f"{JOURNAL}{row.pk}/delete/", {"post": "yes"}).status_code == 403
+    root.post(f"{JOURNAL}{row.pk}/change/", {"path": "/forged", "status": "500"})
+    action: dict[str, Any] = {"action": "delete_selected", "_selected_action": [row.pk]}
+    root.post(JOURNAL, action | {"post": "yes"})
+    assert ServedRequest.objects.get().path == "/v1/chat/completions"
+
+
+def test_a_list_of_many_reads_no_bodies_and_counts_nothing(
+    root: Client, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    for _ in range(60):
+        served(request_body="x" * 1000, scenario="s")
+    with django_assert_max_num_queries(14) as queries:
+        response = root.get(JOURNAL)
+    assert len(response.context["cl"].result_list) == 50
+    asked = [query["sql"] for query in queries.captured_queries if "servedrequest" in query["sql"]]
+    assert [sql for sql in asked if "request_body" in sql or "near_misses" in sql] == []
+    assert [sql for sql in asked if "COUNT(" in sql and "GROUP BY" not in sql] == []
+    assert len(root.get(JOURNAL, {"p": "2"}).context["cl"].result_list) == 10

@@ -1,0 +1,172 @@
+"""QA editor and QA read-only: each can do what its name says, and no more."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import Group, User
+from django.db.models.signals import post_migrate
+from django.test import Client
+
+from scenarios_app.admin.roles import EDITOR, READER, create_roles
+from scenarios_app.models import Scenario, ServedRequest
+from tests.admin.pages import (
+    ADD,
+    IMPORT,
+    JOURNAL,
+    LIST,
+    RESET,
+    SESSION,
+    SESSIONS,
+    a_scenario,
+    fields_at,
+    page_of,
+    save,
+    texts,
+)
+from tests.admin.traffic import served
+
+pytestmark = pytest.mark.django_db
+
+DOCUMENT = json.dumps({"name": "in", "steps": [{"produce": {"text": "x"}}]})
+
+
+@pytest.fixture
+def one(db: None) -> Scenario:
+    served(session="s")
+    return a_scenario("one", {"answer_text": "a"})
+
+
+def pages(one: Scenario) -> list[str]:
+    row = ServedRequest.objects.get()
+    step = one.steps.get()
+    return [
+        LIST,
+        page_of(one),
+        f"{LIST}{one.pk}/export/",
+        f"{LIST}{one.pk}/steps/{step.pk}/?prefix=steps-0",
+        JOURNAL,
+        f"{JOURNAL}{row.pk}/change/",
+        SESSIONS,
+        f"{SESSION}?name=s",
+        "/admin/",
+    ]
+
+
+def writes(one: Scenario) -> dict[str, Callable[[Client], object]]:
+    """Everything that changes something, by what it is called."""
+    chosen = {"_selected_action": [one.pk]}
+    return {
+        "save": lambda c: c.post(page_of(one), {"name": "new", "steps-TOTAL_FORMS": "0"}),
+        "add": lambda c: c.post(ADD, {"name": "new"}),
+        "duplicate": lambda c: c.post(f"{LIST}{one.pk}/duplicate/"),
+        "import": lambda c: c.post(IMPORT, {"text": DOCUMENT, "existing": "add", "load": "1"}),
+        "delete": lambda c: c.post(f"{LIST}{one.pk}/delete/", {"post": "yes"}),
+        "disable": lambda c: c.post(LIST, {"action": "disable", **chosen}),
+        "copy": lambda c: c.post(LIST, {"action": "duplicate", **chosen}),
+        "remove": lambda c: c.post(LIST, {"action": "delete_selected", "post": "yes", **chosen}),
+        "reset": lambda c: c.post(RESET, {"name": "s"}),
+        "switch": lambda c: c.post(
+            LIST,
+            {
+                "form-TOTAL_FORMS": "1",
+                "form-INITIAL_FORMS": "1",
+                "form-0-id": str(one.pk),
+                "_save": "Save",
+            },
+        ),
+    }
+
+
+def everything() -> tuple[object, ...]:
+    return (
+        list(Scenario.objects.order_by("pk").values("name", "enabled")),
+        ServedRequest.objects.count(),
+    )
+
+
+@pytest.mark.parametrize("role", ["editor", "reader"])
+def test_both_see_scenarios_journal_and_sessions(
+    request: pytest.FixtureRequest, role: str, one: Scenario
+) -> None:
+    client: Client = request.getfixturevalue(role)
+    assert {url: client.get(url).status_code for url in pages(one)} == dict.fromkeys(
+        pages(one), 200
+    )
+
+
+def test_read_only_changes_nothing(reader: Client, one: Scenario) -> None:
+    before = everything()
+    for name, write in writes(one).items():
+        write(reader)
+        assert everything() == before, name
+
+
+def test_read_only_is_offered_nothing_to_change(reader: Client, one: Scenario) -> None:
+    html = reader.get(page_of(one)).content.decode()
+    assert "<fieldset disabled>" in html and 'class="sc-card" disabled' in html
+    for offer in ("sc-add", "sc-trash", "sc-handle", "Duplicate", 'name="_save"', "/import/"):
+        assert offer not in html, offer
+    assert 'value="a"' in html or ">\na</textarea>" in html
+    assert "Reset" not in reader.get(f"{SESSION}?name=s").content.decode()
+    listed = reader.get(LIST)
+    assert 'name="form-0-enabled"' not in listed.content.decode()
+    assert [name for name, _ in listed.context["action_form"].fields["action"].choices] == [
+        "",
+        "export",
+    ]
+    assert {reader.get(url).status_code for url in (ADD, IMPORT)} == {403}
+
+
+def test_an_editor_writes_scenarios(editor: Client, one: Scenario) -> None:
+    assert save(editor, one, **{"steps-0-answer_text": "b"}).status_code == 302
+    assert texts(one) == ["b"]
+    posted = fields_at(editor, ADD) | {"name": "new"}
+    assert editor.post(ADD, posted).status_code == 302
+    for name in ("duplicate", "import", "disable", "reset", "remove"):
+        before = everything()
+        writes(one)[name](editor)
+        assert everything() != before, name
+
+
+@pytest.mark.parametrize("role", ["editor", "reader"])
+def test_neither_manages_accounts(request: pytest.FixtureRequest, role: str) -> None:
+    client: Client = request.getfixturevalue(role)
+    urls = ["/admin/auth/user/", "/admin/auth/group/", "/admin/auth/user/add/"]
+    assert {client.get(url).status_code for url in urls} == {403}
+    assert "/admin/auth/user/" not in client.get("/admin/").content.decode()
+
+
+def test_nobody_without_a_role_sees_anything(one: Scenario) -> None:
+    bare = Client()
+    bare.force_login(User.objects.create_user("bare", is_staff=True))
+    urls = [url for url in pages(one) if url != "/admin/"]
+    assert {url: bare.get(url).status_code for url in urls} == dict.fromkeys(urls, 403)
+    before = everything()
+    for write in writes(one).values():
+        write(bare)
+    assert everything() == before
+
+
+def test_strangers_are_asked_to_log_in(one: Scenario) -> None:
+    for url in (*pages(one), ADD, IMPORT):
+        response = Client().get(url)
+        assert response.status_code == 302 and response["Location"].startswith("/admin/login/")
+    before = everything()
+    for write in writes(one).values():
+        write(Client())
+    assert everything() == before
+
+
+def test_a_role_that_was_changed_stays_so() -> None:
+    group = Group.objects.get(name=READER)
+    group.permissions.clear()
+    Group.objects.get(name=EDITOR).delete()
+    create_roles(sender=apps.get_app_config("scenarios_app"), using="default")
+    assert not group.permissions.exists()
+    assert Group.objects.get(name=EDITOR).permissions.count() == 9
+
+
+def test_roles_come_with_every_migration() -> None:
+    assert create_roles in [receiver() for _, receiver, *_ in post_migrate.receivers]

@@ -1,0 +1,185 @@
+"""What scenarios and requests hold is text on every page; nothing comes from another host."""
+
+import json
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.contrib.auth.models import User
+from django.test import Client
+
+from scenarios_app.engine.state import AttemptRef, StepRef
+from scenarios_app.models import Scenario
+from scenarios_app.serving.services import services
+from tests.admin.pages import (
+    ADD,
+    IMPORT,
+    JOURNAL,
+    LIST,
+    SESSION,
+    SESSIONS,
+    a_scenario,
+    page_of,
+    save,
+)
+from tests.admin.traffic import served, unmatched
+
+pytestmark = pytest.mark.django_db
+
+PAYLOADS = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'><svg onload=alert(1)>",
+    "</textarea><script>alert(1)</script>",
+    "</title><script>alert(1)</script>",
+    "</template><img src=x onerror=alert(1)>",
+    "javascript:alert(1)",
+    "{{ constructor.constructor('alert(1)')() }}",
+    '<div x-data x-init="alert(1)">',
+    "<a href=javascript:alert(1)>x</a>",
+    "<iframe srcdoc='<script>alert(1)</script>'>",
+    "&lt;script&gt;alert(1)&lt;/script&gt;<b>",
+]
+
+
+class Found(HTMLParser):
+    """Elements and attributes that only a payload can have brought, and all addresses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.strange: list[str] = []
+        self.urls: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "script" and not given.get("src"):
+            self.strange.append(tag)
+        if tag in ("iframe", "img", "object", "embed"):
+            self.strange.append(tag)
+        for name, value in given.items():
+            if name.startswith("on") or ("alert(1)" in value and name[:2] in ("x-", ":", "@")):
+                self.strange.append(f"{tag} {name}")
+            if name in ("href", "src", "action", "formaction", "hx-get"):
+                self.urls.append(value)
+
+
+def read(html: str) -> Found:
+    found = Found()
+    found.feed(html)
+    return found
+
+
+@pytest.fixture(params=PAYLOADS)
+def hostile(request: pytest.FixtureRequest, db: None) -> str:
+    """A scenario, a session and requests that hold nothing but the payload."""
+    text: str = request.param
+    name = text[:200]
+    scenario = a_scenario(
+        name,
+        {"name": name, "match_user": text, "answer_text": text, "match_model": text},
+        {"answer_text": "{{ x }}" + text, "answer_tool_calls": [{"name": text, "arguments": text}]},
+        description=text,
+        tags=[text.replace(",", "")],
+        variables={text: text},
+        system_prompt_must_include=[text],
+    )
+    state = services().state
+    step = StepRef(name, scenario.steps.first().key, text)  # type: ignore[union-attr]
+    async_to_sync(state.consume)(text, step)
+    async_to_sync(state.fail)(text, AttemptRef(step, text), times=1)
+    async_to_sync(state.count)(text, text)
+    async_to_sync(state.violate)(text, text)
+    async_to_sync(state.put_scenario)(text, text, {})
+    miss = {"field": text, "expected": text, "actual": text}
+    columns = {
+        "session": text,
+        "provider": text[:32],
+        "method": text[:16],
+        "path": text,
+        "model": text,
+        "scenario": name,
+        "step": text,
+        "fault": text[:32],
+        "violations": [text],
+        "near_misses": [{"scenario": text, "step": text, "mismatches": [miss]}],
+        "request_headers": {text: text},
+        "query": {text: text},
+        "request_body": text,
+        "response_headers": {text: text},
+        "response_body": text,
+        "timings": {text: 1.0},
+    }
+    served(**columns)
+    unmatched(**columns)
+    return text
+
+
+def addresses(text: str) -> Iterator[str]:
+    scenario = Scenario.objects.get()
+    row = unmatched(session=text)
+    yield from ("/admin/", LIST, f"{LIST}?tag=x&q=x", page_of(scenario), ADD, IMPORT, JOURNAL)
+    yield from (SESSIONS, f"{JOURNAL}{row.pk - 1}/change/", f"{JOURNAL}{row.pk}/change/")
+    yield from (f"{LIST}{scenario.pk}/{page}/" for page in ("history", "delete"))
+
+
+def test_nothing_of_it_becomes_markup(root: Client, hostile: str) -> None:
+    pages = {url: root.get(url) for url in addresses(hostile)}
+    pages["session"] = root.get(SESSION, {"name": hostile})
+    pages["filtered"] = root.get(JOURNAL, {"session": hostile, "q": hostile})
+    pages["wrong"] = save(root, Scenario.objects.get(), **{"steps-0-match_user_mode": hostile})
+    pages["import"] = root.post(IMPORT, {"text": hostile, "existing": hostile})
+    document = f'{{"name": "a", {_json(hostile)}: 1}}'
+    pages["problems"] = root.post(IMPORT, {"text": document, "existing": "add"})
+    for where, response in pages.items():
+        assert response.status_code == 200, where
+        found = read(response.content.decode())
+        assert found.strange == [], where
+        assert [url for url in found.urls if url.startswith(("javascript:", "data:"))] == [], where
+
+
+def test_the_import_preview_is_text_too(root: Client) -> None:
+    for payload in PAYLOADS:
+        document = (
+            f'{{"name": {_json(payload[:150])}, "description": {_json(payload)}, "steps": []}}'
+        )
+        response = root.post(IMPORT, {"text": document, "existing": "add"})
+        assert response.context["changes"], payload
+        assert read(response.content.decode()).strange == []
+
+
+def test_pages_ask_no_other_host(root: Client) -> None:
+    scenario = a_scenario("one", {})
+    urls = [*("/admin/", LIST, page_of(scenario), ADD, IMPORT, JOURNAL, SESSIONS)]
+    for client, url in [(Client(), "/admin/login/"), *((root, url) for url in urls)]:
+        html = client.get(url).content.decode()
+        outside = [u for u in read(html).urls if re.match(r"(?i)https?:|//", u)]
+        assert outside == [], url
+
+
+def test_every_page_of_the_admin_has_a_policy(root: Client) -> None:
+    for client, url in ((Client(), "/admin/login/"), (root, "/admin/"), (root, "/admin/none/")):
+        policy = dict(
+            part.split(maxsplit=1)
+            for part in client.get(url)["Content-Security-Policy"].split("; ")
+        )
+        assert policy["default-src"] == "'self'"
+        assert policy["script-src"] == "'self' 'unsafe-eval'"
+        assert policy["frame-ancestors"] == "'none'" and policy["object-src"] == "'none'"
+
+
+def test_no_page_needs_an_inline_script(root: Client) -> None:
+    scenario = a_scenario("one", {})
+    for url in ("/admin/", LIST, page_of(scenario), ADD, IMPORT, JOURNAL, SESSIONS):
+        assert "<script>" not in root.get(url).content.decode()
+
+
+def test_logging_in_leads_to_the_admin() -> None:
+    User.objects.create_superuser("root", password="secret")
+    response = Client().post("/admin/login/", {"username": "root", "password": "secret"})
+    assert response["Location"] == "/admin/"
+
+
+def _json(text: str) -> str:
+    return json.dumps(text)

@@ -1,0 +1,133 @@
+"""The list of scenarios: what it shows, its filters and search, its switches and actions."""
+
+import json
+from html import unescape
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.contrib.admin.models import LogEntry
+from django.http import HttpResponse
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
+
+from scenarios_app.catalog import catalog
+from scenarios_app.engine.state import StepRef
+from scenarios_app.models import Scenario, Step
+from scenarios_app.serving.services import services
+from tests.admin.pages import LIST, a_scenario, fields_at, texts
+
+pytestmark = pytest.mark.django_db
+
+
+def act(client: Client, action: str, *scenarios: Scenario) -> HttpResponse:
+    chosen = [scenario.pk for scenario in scenarios]
+    return client.post(LIST, {"action": action, "_selected_action": chosen}, follow=True)
+
+
+def said(response: HttpResponse) -> list[str]:
+    return [str(message) for message in response.context["messages"]]
+
+
+def names(client: Client, **query: str) -> list[str]:
+    return [row.name for row in client.get(LIST, query).context["cl"].result_list]
+
+
+def test_it_shows_steps_tags_and_problems(root: Client) -> None:
+    a_scenario("fine", {}, {}, tags=["demo"], description="Says\nmuch")
+    a_scenario("broken", {"answer_text": "{{ nobody }}"}, {})
+    html = unescape(root.get(LIST).content.decode())
+    assert '<span class="sc-tag">demo</span>' in html and ">Says</span>" in html
+    assert "1 problem<" in html and "unknown name in {{ nobody }}" in html
+    listed = root.get(LIST).context["cl"].result_list
+    assert {row.name: row.steps_in_it for row in listed} == {"fine": 2, "broken": 2}
+
+
+def test_the_switches_are_saved_together(root: Client) -> None:
+    a_scenario("a", {}), a_scenario("b", {}, enabled=False)
+    posted = fields_at(root, LIST, "changelist-form") | {"_save": "Save"}
+    assert posted.pop("form-0-enabled") == "on"
+    root.post(LIST, posted | {"form-1-enabled": "on"})
+    assert dict(Scenario.objects.values_list("name", "enabled")) == {"a": False, "b": True}
+    assert set(catalog.index().by_name) == {"b"}
+
+
+def test_disable_and_enable(root: Client) -> None:
+    one, two = a_scenario("one", {}), a_scenario("two", {}, enabled=False)
+    assert said(act(root, "disable", one, two)) == ["Disabled 1 of 2."]
+    assert set(catalog.index().by_name) == set()
+    assert one.history.first().enabled is False
+    assert LogEntry.objects.get().change_message == "Disabled."
+    assert said(act(root, "enable", one, two)) == ["Enabled 2 of 2."]
+    assert set(catalog.index().by_name) == {"one", "two"}
+
+
+def test_a_duplicate_has_a_free_name_its_own_keys_and_is_off(root: Client) -> None:
+    one = a_scenario("one", {"answer_text": "a", "match_user": "x"}, {}, tags=["t"], priority=5)
+    a_scenario("one copy", {})
+    said_so = said(act(root, "duplicate", one))
+    assert said_so == ["Made “one copy 2”, switched off until you enable them."]
+    copy = Scenario.objects.get(name="one copy 2")
+    assert (copy.enabled, copy.tags, copy.priority) == (False, ["t"], 5)
+    assert texts(copy) == texts(one) and copy.steps.first().match_user == "x"
+    assert Step.objects.values("key").distinct().count() == Step.objects.count() == 5
+
+
+def test_a_name_that_has_no_room_left_is_cut(root: Client) -> None:
+    act(root, "duplicate", a_scenario("n" * 200, {}))
+    assert Scenario.objects.filter(name="n" * 195 + " copy").exists()
+
+
+def test_export_gives_the_documents(root: Client) -> None:
+    one, two = a_scenario("öne", {"answer_text": "ä"}), a_scenario("two", {})
+    response = act(root, "export", one)
+    assert response["Content-Type"] == "application/json; charset=utf-8"
+    assert response["Content-Disposition"] == "attachment; filename*=utf-8''%C3%B6ne.json"
+    document = {"name": "öne", "steps": [{"produce": {"text": "ä"}}]}
+    assert json.loads(response.content) == document
+    response = act(root, "export", one, two)
+    assert [d["name"] for d in json.loads(response.content)["scenarios"]] == ["two", "öne"]
+    assert "scenarios.json" in response["Content-Disposition"]
+
+
+def test_what_is_broken_is_neither_exported_nor_duplicated(root: Client) -> None:
+    fine, broken = a_scenario("fine", {}), a_scenario("broken", {"answer_text": "{{ nobody }}"})
+    for action, began in (("export", "Nothing was exported"), ("duplicate", "Nothing was dup")):
+        (message,) = said(act(root, action, fine, broken))
+        assert message.startswith(began) and "steps[0].produce.text" in message
+    assert Scenario.objects.count() == 2
+
+
+def test_deleting_takes_the_steps_and_what_sessions_know(
+    root: Client, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    one, two = a_scenario("one", {}), a_scenario("two", {})
+    state = services().state
+    for scenario in (one, two):
+        ref = StepRef(scenario.name, scenario.steps.get().key, "1")
+        async_to_sync(state.consume)("s", ref)
+    with django_capture_on_commit_callbacks(execute=True):
+        chosen = {"action": "delete_selected", "_selected_action": [one.pk], "post": "yes"}
+        root.post(LIST, chosen)
+    assert list(Scenario.objects.values_list("name", flat=True)) == ["two"]
+    assert [ref.scenario for ref in async_to_sync(state.read)("s").consumed] == ["two"]
+
+
+def test_filters_and_search(root: Client) -> None:
+    a_scenario("a", {"match_user": "weather"}, tags=["x", "y"], enabled=False)
+    a_scenario("b", {"answer_text": "sunny"}, tags=["y"])
+    a_scenario("c", {}, description="Sunday", select="first_user_message")
+    assert names(root, tag="y") == ["a", "b"] and names(root, tag="x") == ["a"]
+    assert names(root, tag="z") == []
+    assert names(root, enabled__exact="0") == ["a"]
+    assert names(root, select__exact="first_user_message") == ["c"]
+    assert names(root, q="sun") == ["b", "c"] and names(root, q="weather") == ["a"]
+
+
+def test_a_longer_list_takes_no_more_queries(
+    root: Client, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    for number in range(30):
+        a_scenario(f"s{number}", {}, {})
+    catalog.index()
+    with django_assert_max_num_queries(16):
+        assert len(names(root)) == 30

@@ -1,0 +1,104 @@
+"""The pages of sessions: what they have done, and the button that forgets it."""
+
+from html import unescape
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.test import Client
+
+from scenarios_app.engine.state import AttemptRef, SessionState, StepRef
+from scenarios_app.models import Scenario, ServedRequest
+from scenarios_app.serving.services import services
+from tests.admin.pages import RESET, SESSION, SESSIONS, a_scenario, fields, save
+from tests.admin.traffic import served, unmatched
+
+pytestmark = pytest.mark.django_db
+
+ODD = 'a/b?c&d=<é>"'
+
+
+@pytest.fixture
+def busy(db: None) -> str:
+    """A session that has done one of everything."""
+    scenario = a_scenario("weather", {}, {})
+    one, two = scenario.steps.all()
+    state = services().state
+    async_to_sync(state.next_ordinal)(ODD)
+    async_to_sync(state.consume)(ODD, StepRef("weather", one.key, "ask"))
+    attempt = AttemptRef(StepRef("weather", two.key, "busy one"), "openai")
+    async_to_sync(state.fail)(ODD, attempt, times=3)
+    async_to_sync(state.count)(ODD, "weather_calls")
+    async_to_sync(state.violate)(ODD, "Tools not available: get_weather")
+    async_to_sync(state.put_scenario)(ODD, "my own", {"name": "my own", "steps": []})
+    served(session=ODD), unmatched(session=ODD), served(session="quiet")
+    return ODD
+
+
+def state_of(name: str) -> SessionState:
+    return async_to_sync(services().state.read)(name)
+
+
+def test_every_session_is_listed_the_last_one_first(root: Client, busy: str) -> None:
+    lines = root.get(SESSIONS).context["lines"]
+    assert [line.name for line in lines] == ["quiet", busy]
+    assert (lines[1].seen.requests, lines[1].seen.unmatched) == (2, 1)
+    assert len(lines[1].state.consumed) == 1
+
+
+def test_a_session_of_state_alone_is_listed_too(root: Client) -> None:
+    async_to_sync(services().state.next_ordinal)("fresh")
+    assert [line.name for line in root.get(SESSIONS).context["lines"]] == ["fresh"]
+
+
+def test_its_page_tells_what_it_has_done(root: Client, busy: str) -> None:
+    (_, line) = root.get(SESSIONS).context["lines"]
+    html = unescape(root.get(line.url).content.decode())
+    for text in ("step ask", "step busy one", "weather_calls", "1×", "my own", "openai"):
+        assert text in html
+    assert "Tools not available: get_weather" in html and "2 requests in the journal" in html
+
+
+def test_it_leads_to_the_scenarios(root: Client, busy: str) -> None:
+    response = root.get(SESSION, {"name": busy})
+    (url,) = response.context["pages"].values()
+    assert root.get(url).context["original"].name == "weather"
+    assert url.startswith("/admin/") and f'href="{url}"' in response.content.decode()
+
+
+def test_reset_forgets_it_and_its_journal(root: Client, busy: str) -> None:
+    page = root.get(SESSION, {"name": busy})
+    posted = fields(page.content.decode(), "reset_form")
+    assert posted["name"] == busy
+    response = root.post(RESET, posted, follow=True)
+    assert "is as new" in response.content.decode()
+    assert state_of(busy) == SessionState(busy)
+    assert list(ServedRequest.objects.values_list("session", flat=True)) == ["quiet"]
+    assert async_to_sync(services().state.scenarios_of)(busy)[1] != {}
+
+
+def test_its_own_scenarios_go_only_if_asked(root: Client, busy: str) -> None:
+    root.post(RESET, {"name": busy, "scenarios": "on"})
+    assert async_to_sync(services().state.scenarios_of)(busy)[1] == {}
+
+
+def test_reset_of_all(root: Client, busy: str) -> None:
+    async_to_sync(services().state.next_ordinal)("other")
+    root.post(RESET, {})
+    assert state_of(busy).ordinal == state_of("other").ordinal == 0
+    assert not ServedRequest.objects.exists()
+
+
+def test_a_reset_is_posted_from_our_own_page(root: Client, busy: str) -> None:
+    assert root.get(RESET, {"name": busy}).status_code == 405
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = root.cookies
+    assert strict.post(RESET, {"name": busy}).status_code == 403
+    assert state_of(busy).ordinal == 1
+
+
+def test_an_edit_of_a_scenario_leaves_sessions_alone(root: Client, busy: str) -> None:
+    scenario = Scenario.objects.get()
+    before = state_of(busy)
+    assert save(root, scenario, description="new").status_code == 302
+    assert save(root, scenario, **{"steps-0-answer_text": "new"}).status_code == 302
+    assert state_of(busy) == before

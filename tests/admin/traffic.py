@@ -1,0 +1,31 @@
+"""Requests as the journal has them."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from scenarios_app.models import Outcome, ServedRequest
+
+NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+
+
+def served(**columns: Any) -> ServedRequest:
+    """A row of the journal: an answered chat completion unless said otherwise."""
+    given: dict[str, Any] = {
+        "uid": uuid4(),
+        "at": NOON + timedelta(seconds=ServedRequest.objects.count()),
+        "session": "default",
+        "provider": "openai",
+        "method": "POST",
+        "path": "/v1/chat/completions",
+        "model": "gpt-4o",
+        "matched": True,
+        "outcome": Outcome.COMPLETE,
+        "status": 200,
+        "duration_ms": 1.5,
+    }
+    return ServedRequest.objects.create(**given | columns)
+
+
+def unmatched(**columns: Any) -> ServedRequest:
+    return served(matched=False, outcome=Outcome.UNMATCHED, status=404, **columns)

@@ -1,0 +1,118 @@
+"""CPU time per answer, in microseconds, beside a bare ASGI application that sends the same bytes.
+
+Both run under uvicorn as `serve` runs it. `loop` is the thread that answers; `process` counts the
+journal's thread as well. Nothing is compared with a clock, so other work on the machine matters
+little.
+"""
+
+import json
+import statistics
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+
+from tests.bench.cpu import Spent, spent
+from tests.bench.load import ask
+from tests.bench.servers import SERVE, Running, running
+
+ROUNDS = 3
+ROUND_SECONDS = 0.8
+WARM_SECONDS = 0.5
+# With the role, the finish and the end of a stream: 53 events on the OpenAI wire.
+WORDS = 50
+SCENARIO = {
+    "name": "bench",
+    "steps": [
+        {
+            "consume": False,
+            "match": {"messages": [{"role": "user", "contains": "needle-777"}]},
+            "produce": {
+                "text": " ".join(f"word{i:02}" for i in range(WORDS)),
+                "pacing": {"words_per_chunk": 1},
+            },
+        }
+    ],
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    path: str
+    headers: dict[str, str]
+    stream: bool
+
+    def request(self, path: str) -> bytes:
+        lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {len(self.body)}"]
+        lines += [f"{name}: {value}" for name, value in self.headers.items()]
+        return "\r\n".join([*lines, "", ""]).encode() + self.body
+
+    @property
+    def body(self) -> bytes:
+        messages = [{"role": "user", "content": "please answer needle-777 now"}]
+        asked = {"model": "m", "max_tokens": 99, "messages": messages, "stream": self.stream}
+        return json.dumps(asked).encode()
+
+
+KEY = {"Authorization": "Bearer test"}
+CASES = [
+    Case(f"{provider}, {'stream' if stream else 'whole'}", path, headers, stream)
+    for provider, path, headers in (
+        ("openai", "/v1/chat/completions", KEY),
+        ("anthropic", "/v1/messages", {**KEY, "anthropic-version": "2023-06-01"}),
+    )
+    for stream in (False, True)
+]
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        scenarios, answers = Path(directory, "scenarios.json"), Path(directory, "answers.json")
+        scenarios.write_text(json.dumps(SCENARIO))
+        variables = {"MOCKLLM_ENV": "test", "MOCKLLM_SCENARIOS": str(scenarios)}
+        with running(*SERVE, variables=variables) as ours:
+            answers.write_text(json.dumps([answer_of(ours, case) for case in CASES]))
+            with running("-m", "tests.bench.bare", str(answers)) as bare:
+                compare(ours, bare)
+
+
+def answer_of(server: Running, case: Case) -> tuple[list[tuple[str, str]], str]:
+    """Our headers and bytes of an answer, to be sent by the other one too."""
+    url = f"http://127.0.0.1:{server.port}{case.path}"
+    response = httpx2.post(url, headers=case.headers, content=case.body, trust_env=False)
+    response.raise_for_status()
+    servers_own = {"date", "transfer-encoding"}
+    headers = [(k, v) for k, v in response.headers.items() if k not in servers_own]
+    return headers, response.text
+
+
+def compare(ours: Running, bare: Running) -> None:
+    print(f"{'µs of CPU per answer':<22}{'bytes':>7}{'bare':>8}", end="")
+    print(f"{'loop':>8}{'process':>9}{'loop over bare':>16}{'ratio':>8}")
+    for number, case in enumerate(CASES):
+        size = len(answer_of(ours, case)[1])
+        spent_here: list[Spent] = []
+        spent_there: list[Spent] = []
+        for _ in range(ROUNDS):
+            spent_there.append(measure(bare, case.request(f"/{number}")))
+            spent_here.append(measure(ours, case.request(case.path)))
+        base = statistics.median(s.loop for s in spent_there)
+        loop = statistics.median(s.loop for s in spent_here)
+        process = statistics.median(s.process for s in spent_here)
+        print(f"{case.name:<22}{size:>7}{base:>8.0f}", end="")
+        print(f"{loop:>8.0f}{process:>9.0f}{loop - base:>16.0f}{loop / base:>8.1f}", flush=True)
+
+
+def measure(server: Running, request: bytes) -> Spent:
+    """Microseconds per answer."""
+    ask(server.port, request, seconds=WARM_SECONDS)
+    before = spent(server.pid)
+    done = ask(server.port, request, seconds=ROUND_SECONDS)
+    used = spent(server.pid) - before
+    return Spent(used.loop / done * 1e6, used.process / done * 1e6)
+
+
+if __name__ == "__main__":
+    main()

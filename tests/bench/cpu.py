@@ -1,0 +1,29 @@
+"""CPU time of another process, by thread, to the nanosecond."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Seconds: those of the main thread, which runs the event loop, and those of all threads."""
+
+    loop: float
+    process: float
+
+    def __sub__(self, earlier: "Spent") -> "Spent":
+        return Spent(self.loop - earlier.loop, self.process - earlier.process)
+
+
+def spent(pid: int) -> Spent:
+    """What a process has spent so far, without threads that have ended."""
+    loop = total = 0.0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            seconds = int((thread / "schedstat").read_text().split()[0]) / 1e9
+        except OSError:
+            continue
+        total += seconds
+        if thread.name == str(pid):
+            loop = seconds
+    return Spent(loop, total)

@@ -1,0 +1,67 @@
+"""A client that asks for nothing but work: some connections, each with one request on its way."""
+
+import selectors
+import socket
+import time
+from dataclasses import dataclass, field
+
+CONNECTIONS = 8
+END_OF_CHUNKS = b"0\r\n\r\n"
+
+
+@dataclass
+class _Connection:
+    sock: socket.socket
+    head: bytes = b""
+    # How many bytes are to come; -1 where only the end itself tells.
+    missing: int = 0
+    tail: bytes = field(default=b"")
+
+
+def ask(port: int, request: bytes, *, seconds: float) -> int:
+    """Answers that came in so many seconds; raises unless each has status 200."""
+    selector = selectors.DefaultSelector()
+    connections = [_Connection(socket.create_connection(("127.0.0.1", port))) for _ in range(8)]
+    for connection in connections:
+        connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        selector.register(connection.sock, selectors.EVENT_READ, connection)
+        connection.sock.sendall(request)
+    done = 0
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for key, _ in selector.select(0.1):
+            if _through(key.data):
+                done += 1
+                key.data.sock.sendall(request)
+    for connection in connections:
+        connection.sock.close()
+    selector.close()
+    return done
+
+
+def _through(connection: _Connection) -> bool:
+    """Read what is there; whether that was the end of an answer."""
+    data = connection.sock.recv(1 << 20)
+    if not data:
+        raise ConnectionError("the server closed a connection")
+    if not connection.missing:
+        connection.head += data
+        head, found, rest = connection.head.partition(b"\r\n\r\n")
+        if not found:
+            return False
+        if b" 200 " not in head[:14]:
+            raise ValueError(head[:200] + rest[:500])
+        length = head.lower().partition(b"content-length:")[2].split(b"\r\n")[0]
+        connection.missing = int(length) if length else -1
+        connection.head = b""
+        data = rest
+    if connection.missing < 0:
+        connection.tail = (connection.tail + data)[-len(END_OF_CHUNKS) :]
+        through = connection.tail == END_OF_CHUNKS
+    else:
+        connection.missing -= len(data)
+        through = not connection.missing
+        connection.missing = connection.missing or 0
+    if through:
+        connection.missing, connection.tail = 0, b""
+    return through

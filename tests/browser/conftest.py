@@ -1,0 +1,98 @@
+"""A real browser at a running server: it may ask no other host, and its console stays silent."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pytest
+from django.contrib.auth.models import Group, User
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from scenarios_app.admin.roles import EDITOR
+from tests.live import Live
+from tests.services import chromium
+
+# Containers have neither a sandbox nor much shared memory.
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+
+OpenPage: TypeAlias = Callable[..., Page]
+
+
+@dataclass(frozen=True)
+class Admin:
+    """The admin as a logged-in editor sees it."""
+
+    page: Page
+    live: Live
+
+    def go(self, path: str = "") -> None:
+        self.page.goto(f"{self.live.base_url}/admin/{path}")
+
+    def save(self) -> None:
+        self.page.get_by_role("button", name="Save", exact=True).click()
+        self.page.wait_for_load_state()
+
+
+@pytest.fixture
+def browser(live: Live, monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
+    """For one test alone: Playwright keeps an event loop in this thread for as long as it runs."""
+    path = chromium()
+    # In a thread with a loop Django would refuse to query.
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser, live: Live) -> Iterator[OpenPage]:
+    """Makes pages; whatever one of them asked or complained of is looked at in the end."""
+    asked: list[str] = []
+    said: list[str] = []
+
+    def make(*, width: int = 1280, height: int = 900, dark: bool = False) -> Page:
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+        )
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("request", lambda request: asked.append(request.url))
+        page.on(
+            "console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None
+        )
+        page.on("pageerror", lambda error: said.append(str(error)))
+        return page
+
+    yield make
+    for context in browser.contexts:
+        context.close()
+    outside = [url for url in asked if not url.startswith((f"{live.base_url}/", "data:", "blob:"))]
+    assert outside == []
+    assert said == []
+
+
+@pytest.fixture
+def log_in(open_page: OpenPage, live: Live) -> Callable[..., Admin]:
+    """Logs in through the form, as an editor unless another role is asked for."""
+
+    def enter(role: str = EDITOR, **screen: int | bool) -> Admin:
+        user, made = User.objects.get_or_create(username=role, is_staff=True)
+        if made:
+            user.set_password("secret")
+            user.save()
+            user.groups.add(Group.objects.get(name=role))
+        page = open_page(**screen)
+        page.goto(f"{live.base_url}/admin/")
+        page.fill("#id_username", role)
+        page.fill("#id_password", "secret")
+        page.get_by_role("button", name="Log in").click()
+        page.wait_for_url("**/admin/")
+        return Admin(page, live)
+
+    return enter
+
+
+@pytest.fixture
+def admin(log_in: Callable[..., Admin]) -> Admin:
+    return log_in()

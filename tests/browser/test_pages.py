@@ -1,0 +1,123 @@
+"""Every page of the admin in a real browser: it fits, it runs nothing it was given, it is quiet."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from scenarios_app.admin.roles import READER
+from tests.admin.pages import a_scenario
+from tests.admin.traffic import served, unmatched
+from tests.browser.conftest import Admin
+
+pytestmark = pytest.mark.browser
+
+SCREENS = [(1280, 900, False), (1280, 900, True), (420, 800, False)]
+HOSTILE = [
+    "<script>window.hit = 1</script>",
+    '"><img src=x onerror="window.hit = 1">',
+    '</textarea></template><img src=x onerror="window.hit = 1">',
+    '<div x-data x-init="window.hit = 1"></div>',
+    "' x-init='window.hit = 1' x-data='",
+    "{{ window.hit = 1 }}",
+]
+
+
+def paths() -> list[str]:
+    """Pages that show a hostile scenario and a hostile request."""
+    text = " ".join(HOSTILE)
+    scenario = a_scenario(
+        text[:150],
+        *({"name": each, "match_user": each, "description": ""} for each in ()),
+        *({"name": each[:200], "match_user": each, "match_model": each} for each in HOSTILE),
+        description=text,
+        tags=[HOSTILE[0]],
+    )
+    miss = {"field": text, "expected": text, "actual": text}
+    columns = {
+        "session": text[:200],
+        "path": text,
+        "model": text,
+        "scenario": scenario.name,
+        "step": text[:200],
+        "violations": [text],
+        "near_misses": [{"scenario": text, "step": text, "mismatches": [miss]}],
+        "request_headers": {text: text},
+        "request_body": text * 20,
+        "response_body": text * 20,
+    }
+    rows = [served(**columns), unmatched(**columns)]
+    base = "scenarios_app"
+    return [
+        "",
+        f"{base}/scenario/",
+        f"{base}/scenario/add/",
+        f"{base}/scenario/import/",
+        f"{base}/scenario/{scenario.pk}/change/",
+        f"{base}/scenario/{scenario.pk}/history/",
+        f"{base}/servedrequest/",
+        *(f"{base}/servedrequest/{row.pk}/change/" for row in rows),
+        f"{base}/servedrequest/sessions/",
+        f"{base}/servedrequest/session/?name=nobody",
+    ]
+
+
+@pytest.mark.parametrize(("width", "height", "dark"), SCREENS)
+def test_pages_fit_and_run_nothing_they_were_given(
+    log_in: Callable[..., Admin], width: int, height: int, dark: bool
+) -> None:
+    admin = log_in(width=width, height=height, dark=dark)
+    page = admin.page
+    for path in paths():
+        admin.go(path)
+        page.wait_for_load_state("networkidle")
+        for summary in page.locator(".sc-step > details > summary").all():
+            summary.evaluate("element => element.parentElement.open = true")
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= width, f"{path} is {wide} wide"
+        assert page.evaluate("window.hit") is None, path
+
+
+def test_three_steps_fit_on_one_screen(admin: Admin) -> None:
+    scenario = a_scenario(
+        "three",
+        {"name": "call the tool", "match_user": "weather " * 4, "match_tools": ["get_weather"]},
+        {"match_tool_result": "sunny", "answer_text": "It is sunny. " * 20},
+        {"answer_text": "I can only talk about the weather."},
+        description="Asks for a tool, then answers",
+    )
+    admin.go(f"scenarios_app/scenario/{scenario.pk}/change/")
+    end = admin.page.locator(".sc-add").bounding_box()
+    bar = admin.page.locator("#submit-row").bounding_box()
+    assert end and bar
+    assert end["y"] + end["height"] <= bar["y"] and bar["y"] + bar["height"] <= 900
+
+
+def test_a_reader_can_open_rows_and_type_nothing(log_in: Callable[..., Admin]) -> None:
+    scenario = a_scenario("one", {"answer_text": "a"})
+    admin = log_in(READER)
+    admin.go(f"scenarios_app/scenario/{scenario.pk}/change/")
+    admin.page.locator(".sc-step summary").first.click()
+    expect(admin.page.get_by_label("Answer text")).to_be_visible()
+    expect(admin.page.get_by_label("Answer text")).to_be_disabled()
+    expect(admin.page.get_by_role("button", name="Save")).to_have_count(0)
+
+
+def test_a_session_is_reset_by_one_button(admin: Admin) -> None:
+    served(session="nightly")
+    admin.go("scenarios_app/servedrequest/sessions/")
+    admin.page.get_by_role("link", name="nightly").click()
+    admin.page.get_by_role("button", name="Reset this session").click()
+    expect(admin.page.get_by_text("Session “nightly” is as new.")).to_be_visible()
+    expect(admin.page.get_by_role("link", name="nightly")).to_have_count(0)
+
+
+def test_documents_are_imported_after_a_look(admin: Admin) -> None:
+    admin.go("scenarios_app/scenario/import/")
+    document = '{"name": "pasted", "steps": [{"produce": {"text": "x"}}]}'
+    admin.page.get_by_label("or pasted").fill(document)
+    admin.page.get_by_role("button", name="Show what would change").click()
+    expect(admin.page.get_by_role("row", name="pasted")).to_contain_text("new")
+    admin.page.get_by_role("button", name="Load 1 scenario").click()
+    expect(admin.page.get_by_text("Scenarios imported: 1 added.")).to_be_visible()
+    expect(admin.page.get_by_role("link", name="pasted")).to_be_visible()

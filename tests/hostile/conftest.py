@@ -1,0 +1,34 @@
+"""The two doors that a socket leads to, one as good as the other."""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+
+from scenarios_app.serving.connection import App, with_close
+from tests.conftest import forget
+from tests.live import Live, LiveServer
+
+
+@pytest.fixture(scope="session")
+def django_server(whole_server: LiveServer, django_db_blocker: Any) -> Iterator[LiveServer]:
+    """The same application with Django's view in the place of the door in front of it."""
+    from mockllm_site.asgi import django
+
+    unblock, block = django_db_blocker.unblock, django_db_blocker.block
+    with unblock(), LiveServer(with_close(cast(App, django)), lifespan="off") as server, block():
+        yield server
+
+
+@pytest.fixture(params=["door", "view"])
+def either_live(
+    request: pytest.FixtureRequest,
+    whole_server: LiveServer,
+    django_server: LiveServer,
+    transactional_db: None,
+) -> Iterator[Live]:
+    """A running server, answering through either door."""
+    through_django = request.param == "view"
+    server = django_server if through_django else whole_server
+    yield Live(server, through_django=through_django)
+    forget()

@@ -1,0 +1,99 @@
+"""The same requests give the same bytes in every process, however it hashes its strings."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx2
+
+from scenarios_app.testing.server import running_server
+from tests.hostile.corpus import ANTHROPIC, CHAT, COUNT, MESSAGES, OPENAI
+from tests.serving.pipelines import scenario
+
+# Set by the server for every answer anew.
+CHANGING = {"date", "x-mockllm-request"}
+TOOLS = [
+    {"name": f"tool_{i}", "arguments": {"b": i, "a": [i], "c": {"z": 1, "y": 2}}} for i in (1, 2)
+]
+SCENARIOS: list[dict[str, Any]] = [
+    scenario(
+        "text", {"match": {"model": "text"}, "consume": False, "produce": {"text": "Hi äé🙂."}}
+    ),
+    scenario(
+        "tools",
+        {
+            "match": {"model": "tools"},
+            "consume": False,
+            "produce": {"reasoning": "Hm, hm, hm.", "text": "Look.", "tool_calls": TOOLS},
+        },
+    ),
+    scenario(
+        "jitter",
+        {
+            "match": {"model": "jitter"},
+            "consume": False,
+            "produce": {
+                "text": "one two three four five six seven",
+                "pacing": {"chunk_ms": 1, "words_per_chunk": 1, "jitter": 0.9},
+            },
+        },
+    ),
+    scenario("once", {"match": {"model": "once"}, "produce": {"text": "Once."}}),
+    scenario(
+        "limited",
+        {"match": {"model": "limited"}, "produce": {"fault": {"kind": "rate_limit"}}},
+    ),
+    scenario(
+        "templated",
+        {
+            "match": {"messages": [{"regex": "(?P<a>\\w+) and (?P<b>\\w+)"}]},
+            "consume": False,
+            "produce": {"text": "{{ match.b }}, {{ match.a }}, {{ request.model }}"},
+        },
+    ),
+]
+MODELS = ("text", "tools", "jitter", "once", "once", "limited", "templated", "nobody")
+
+
+def transcript(hash_seed: str) -> list[tuple[int, list[tuple[str, str]], bytes]]:
+    """Every answer of a server process to the same conversation."""
+    answers = []
+    settings = {"PYTHONHASHSEED": hash_seed}
+    with (
+        running_server(scenarios=SCENARIOS, settings=settings) as server,
+        httpx2.Client(base_url=server.base_url, trust_env=False, timeout=30) as client,
+    ):
+        for method, path, headers, body in conversation():
+            response = client.request(method, path, headers=headers, content=body)
+            kept = [(k, v) for k, v in response.headers.items() if k not in CHANGING]
+            answers.append((response.status_code, kept, response.content))
+    return answers
+
+
+def conversation() -> list[tuple[str, str, dict[str, str], bytes]]:
+    asked = []
+    for model in MODELS:
+        for path, headers in ((CHAT, OPENAI), (MESSAGES, ANTHROPIC)):
+            for stream in (False, True):
+                body = {
+                    "model": model,
+                    "max_tokens": 9,
+                    "stream": stream,
+                    "messages": [{"role": "user", "content": "you and me"}],
+                }
+                asked.append(("POST", path, headers, json.dumps(body).encode()))
+    asked.append(("POST", COUNT, ANTHROPIC, asked[0][3]))
+    asked.append(("POST", CHAT, OPENAI, b"{"))
+    asked.append(("POST", CHAT, {}, b"{}"))
+    asked += [("GET", path, OPENAI, b"") for path in ("/v1/models", "/v1/models/gpt-4o", "/v1/x")]
+    asked += [("GET", path, ANTHROPIC, b"") for path in ("/v1/models", "/v1/models/x")]
+    return asked
+
+
+def test_two_processes_give_the_same_bytes() -> None:
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(transcript, ["0", "4242"])
+    assert len(one) == len(conversation())
+    for question, first, second in zip(conversation(), one, other, strict=True):
+        assert first == second, question
+    assert {status for status, _, _ in one} == {200, 400, 401, 404, 429}

@@ -1,0 +1,350 @@
+"""Requirement 000, R9: instruction blocks through every wire, streamed and whole."""
+
+import json
+from typing import Any
+
+import pytest
+
+from scenarios_app.engine.instructions import END, START
+from scenarios_app.wire.base import Call
+from tests.engine.blocks import samples
+from tests.serving.modes import WIRES, WireName, asking, body_of, in_test_mode, marked
+from tests.serving.reading import (
+    Spoken,
+    anthropic_stream,
+    anthropic_whole,
+    events_of,
+    openai_stream,
+    openai_whole,
+)
+
+SCHEMA = {"type": "object", "properties": {"location": {"type": "string"}}}
+CALL = {"name": "get_weather", "args": {"location": "Chicago", "days": [1, 2]}}
+MIXED: dict[str, Any] = {
+    "id": "mixed",
+    "id_message": "The mark",
+    "reasoning": {"length": 12},
+    "messages": [
+        {"tool_call": [CALL, {"name": "now", "args": {}}]},
+        {"text_message": {"length": 25}},
+        {"text": "verbatim  text"},
+    ],
+}
+SEARCH: dict[str, Any] = {
+    "messages": [
+        {"server_tool_use": {"name": "web_search", "input": {"query": "q"}}},
+        {"server_tool_result": {"name": "web_search", "result": [{"url": "u", "title": "t"}]}},
+        {"text_with_citations": {"text": "It is so.", "citations": [{"url": "u", "title": "t"}]}},
+    ]
+}
+
+
+def tools(wire: WireName) -> list[dict[str, Any]]:
+    if wire == "anthropic":
+        return [{"name": "get_weather", "description": "Weather.", "input_schema": SCHEMA}]
+    function = {"name": "get_weather", "description": "Weather.", "parameters": SCHEMA}
+    return [{"type": "function", "function": function}]
+
+
+async def choices(call: Call, *, stream: bool) -> list[Spoken]:
+    body = await body_of(in_test_mode(words_per_second=0), call)
+    return openai_stream(body) if stream else openai_whole(body)
+
+
+async def blocks(call: Call, *, stream: bool) -> tuple[list[dict[str, Any]], str | None]:
+    body = await body_of(in_test_mode(words_per_second=0), call)
+    return anthropic_stream(body) if stream else anthropic_whole(body)
+
+
+async def texts(wire: WireName, block: dict[str, Any], **fields: Any) -> list[str]:
+    """What an answer of texts alone says, message by message."""
+    call = asking(wire, marked(block), stream=True, **fields)
+    if wire == "openai":
+        return [choice.text for choice in await choices(call, stream=True)]
+    return [found["text"] for found in (await blocks(call, stream=True))[0]]
+
+
+async def test_r9_1_only_the_json_inside_the_block_is_read() -> None:
+    block = json.dumps({"messages": [{"text": "inside"}]})
+    text = f"Say outside.\nReason: no {START} {block} {END} {{'text': 'outside'}}"
+    (choice,) = await choices(asking("openai", text, stream=True), stream=True)
+    assert (choice.text, choice.reasoning) == ("inside", "")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_r9_2_marks_and_lengths_of_reasoning_and_text(stream: bool) -> None:
+    found = await choices(asking("openai", marked(MIXED), stream=stream), stream=stream)
+    for text, length in ((found[1].reasoning, 12), (found[1].text, 25)):
+        inside = text.removeprefix("The mark ").removesuffix(" The mark")
+        assert len(inside.split()) == length == len(text.split()) - 4
+    assert found[2].text == "The mark verbatim  text The mark"
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_r9_3_each_message_is_a_stream_of_its_own_with_its_index(stream: bool) -> None:
+    found = await choices(asking("openai", marked(MIXED), stream=stream), stream=stream)
+    assert [choice.finish for choice in found] == ["tool_calls", "stop", "stop"]
+    assert [len(choice.calls) for choice in found] == [2, 0, 0]
+    assert [bool(choice.text) for choice in found] == [False, True, True]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_r9_4_reasoning_comes_first_where_it_belongs(stream: bool) -> None:
+    found = await choices(asking("openai", marked(MIXED), stream=stream), stream=stream)
+    # `openai_stream` refuses reasoning after text.
+    assert [bool(choice.reasoning) for choice in found] == [True, True, False]
+
+
+async def test_r9_5_tool_calls_stream_the_name_first_and_then_fragments() -> None:
+    body = await body_of(
+        in_test_mode(words_per_second=0), asking("openai", marked(MIXED), stream=True)
+    )
+    deltas = [json.loads(e)["choices"][0]["delta"] for e in events_of(body) if e != "[DONE]"]
+    calls = [call for delta in deltas for call in delta.get("tool_calls", [])]
+    names = [(c["index"], c["function"].get("name")) for c in calls]
+    assert names == [(0, "get_weather"), (0, None), (0, None), (1, "now"), (1, None)]
+    assert calls[0]["function"]["arguments"] == ""
+    assert "".join(c["function"]["arguments"] for c in calls[1:3]) == (
+        '{"location":"Chicago","days":[1,2]}'
+    )
+    assert calls[4]["function"]["arguments"] == "{}"
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("inside", ["no JSON", '{"messages": [', "NaN", "{}{}"])
+async def test_r9_6_invalid_json_falls_back_to_lorem(wire: WireName, inside: str) -> None:
+    text = f"{START}{inside}{END}\nReason: it is broken"
+    playing = in_test_mode(words_per_second=0)
+    body = await body_of(playing, asking(wire, text, stream=True))
+    if wire == "openai":
+        (choice,) = openai_stream(body)
+        assert choice.reasoning == f"it is broken {text}"
+        assert choice.text.endswith(text)
+    else:
+        found, _ = anthropic_stream(body)
+        assert found[0]["thinking"] == f"it is broken {text}"
+        assert found[1]["text"].endswith(text)
+    assert playing.journal[0].fallback
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_anthropic_carries_the_messages_as_blocks_in_order(stream: bool) -> None:
+    found, reason = await blocks(asking("anthropic", marked(MIXED), stream=stream), stream=stream)
+    assert [block["type"] for block in found] == [
+        *("thinking", "tool_use", "tool_use"),
+        *("thinking", "text"),
+        "text",
+    ]
+    assert reason == "tool_use"
+    assert [block["input"] for block in found[1:3]] == [CALL["args"], {}]
+    assert found[5]["text"] == "The mark verbatim  text The mark"
+
+
+async def test_both_wires_say_the_same() -> None:
+    spoken = await choices(asking("openai", marked(MIXED), stream=True), stream=True)
+    found, _ = await blocks(asking("anthropic", marked(MIXED), stream=True), stream=True)
+    assert [c.reasoning for c in spoken if c.reasoning] == [
+        b["thinking"] for b in found if b["type"] == "thinking"
+    ]
+    assert [c.text for c in spoken if c.text] == [b["text"] for b in found if b["type"] == "text"]
+
+
+@pytest.mark.parametrize("block", [MIXED, SEARCH], ids=["mixed", "search"])
+@pytest.mark.parametrize("wire", WIRES)
+async def test_streams_and_whole_answers_agree(wire: WireName, block: dict[str, Any]) -> None:
+    def call(stream: bool) -> Call:
+        return asking(wire, marked(block), stream=stream)
+
+    if wire == "openai":
+        whole = await choices(call(False), stream=False)
+        streamed = await choices(call(True), stream=True)
+        # Ids come from the body, which differs.
+        for choice in (*whole, *streamed):
+            choice.calls = [{k: v for k, v in c.items() if k != "id"} for c in choice.calls]
+        assert streamed == whole
+    else:
+        assert _anonymous(await blocks(call(True), stream=True)) == _anonymous(
+            await blocks(call(False), stream=False)
+        )
+
+
+def _anonymous(found: tuple[list[dict[str, Any]], str | None]) -> Any:
+    blocks, reason = found
+    return [{k: v for k, v in b.items() if k not in ("id", "tool_use_id")} for b in blocks], reason
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_search_is_native_on_anthropic(stream: bool) -> None:
+    found, reason = await blocks(asking("anthropic", marked(SEARCH), stream=stream), stream=stream)
+    use, result, text = found
+    assert (use["type"], use["input"]) == ("server_tool_use", {"query": "q"})
+    assert result["type"] == "web_search_tool_result"
+    assert result["tool_use_id"] == use["id"]
+    assert text["citations"][0]["url"] == "u"
+    assert reason == "end_turn"
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_search_is_left_out_on_openai_but_for_its_indexes(stream: bool) -> None:
+    found = await choices(asking("openai", marked(SEARCH), stream=stream), stream=stream)
+    assert [c.text for c in found] == ["", "", "It is so."]
+    assert [c.finish for c in found] == ["stop"] * 3
+    assert found[2].annotations[0]["url_citation"]["url"] == "u"
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_n_does_not_repeat_a_block(wire: WireName) -> None:
+    fields = {"n": 3} if wire == "openai" else {}
+    assert await texts(wire, {"messages": [{"text": "a"}, {"text": "b"}]}, **fields) == ["a", "b"]
+
+
+PROBES: list[tuple[dict[str, Any], str]] = [
+    ({"system_prompt_echo": {}}, "Be brief."),
+    ({"tools_list": {}}, "get_weather"),
+    ({"tool_schema": {"name": "get_weather"}}, json.dumps(SCHEMA, separators=(",", ":"))),
+    ({"tool_schema": {"name": "get_time"}}, "Tool not found: get_time"),
+    ({"request_params_echo": {"fields": ["temperature"]}}, '{"temperature":0.5}'),
+    ({"request_params_echo": {"fields": ["seed"]}}, "Not in the request: seed"),
+]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize(("probe", "said"), PROBES, ids=lambda value: str(value)[:40])
+async def test_probes_tell_what_the_request_holds(
+    wire: WireName, probe: dict[str, Any], said: str
+) -> None:
+    block = {"messages": [probe]}
+    user = {"role": "user", "content": marked(block)}
+    system = {"role": "system", "content": "Be brief."}
+    fields: dict[str, Any] = (
+        {"messages": [system, user]}
+        if wire == "openai"
+        else {"messages": [user], "system": "Be brief."}
+    )
+    found = await texts(wire, block, **fields, tools=tools(wire), temperature=0.5)
+    assert found == [said]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_tools_are_echoed_as_they_were_sent(wire: WireName) -> None:
+    (echoed,) = await texts(wire, {"messages": [{"tools_echo": {}}]}, tools=tools(wire))
+    assert json.loads(echoed) == tools(wire)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_probes_say_what_is_absent(wire: WireName) -> None:
+    block = {"messages": [{"system_prompt_echo": {}}, {"tools_list": {}}, {"tools_echo": {}}]}
+    assert await texts(wire, block) == [
+        "The request has no system prompt.",
+        "The request offers no tools.",
+        "The request offers no tools.",
+    ]
+
+
+async def test_all_params_are_echoed_where_none_is_named() -> None:
+    block = {"messages": [{"request_params_echo": {}}]}
+    call = asking("openai", marked(block), stream=False, seed=7)
+    (choice,) = await choices(call, stream=False)
+    assert json.loads(choice.text) == json.loads(call.body)
+
+
+async def test_headers_are_echoed_with_their_secrets_masked() -> None:
+    call = asking(
+        "openai",
+        marked({"messages": [{"request_headers_echo": {}}]}),
+        stream=False,
+        headers={"authorization": "Bearer sk-very-secret-1234", "x-team": "qa"},
+    )
+    (choice,) = await choices(call, stream=False)
+    assert json.loads(choice.text) == {"authorization": "Bearer ***1234", "x-team": "qa"}
+
+
+@pytest.mark.parametrize(
+    ("query", "raw", "echoed"),
+    [
+        ({}, "", "/v1/chat/completions"),
+        ({"a": "1"}, "a=%31&a=1&b", "/v1/chat/completions?a=%31&a=1&b"),
+        (
+            {"key": "a-long-secret-1234"},
+            "key=a-long-secret-1234",
+            "/v1/chat/completions?key=***1234",
+        ),
+    ],
+)
+async def test_the_url_is_echoed_as_received_but_for_a_key(
+    query: dict[str, str], raw: str, echoed: str
+) -> None:
+    call = asking("openai", marked({"messages": [{"request_url_echo": {}}]}), stream=False)
+    call = Call(call.method, call.path, query, call.headers, call.body, raw)
+    (choice,) = await choices(call, stream=False)
+    assert choice.text == echoed
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("number", range(14))
+async def test_real_blocks_are_obeyed_by_every_wire(number: int, stream: bool) -> None:
+    block = samples()[number]["block"]
+    for turn, wanted in enumerate(block["instruction_chain"]):
+        call = _at_turn("openai", block, turn, stream=stream)
+        spoken = await choices(call, stream=stream)
+        assert len(spoken) == len(wanted["messages"])
+        for message, choice in zip(wanted["messages"], spoken, strict=True):
+            sent = [{"name": c["name"], "args": json.loads(c["arguments"])} for c in choice.calls]
+            assert sent == message.get("tool_call", [])
+            assert choice.finish == ("tool_calls" if "tool_call" in message else "stop")
+        found, reason = await blocks(
+            _at_turn("anthropic", block, turn, stream=stream), stream=stream
+        )
+        calls = [c for message in wanted["messages"] for c in message.get("tool_call", [])]
+        assert [
+            {"name": b["name"], "args": b["input"]} for b in found if b["type"] == "tool_use"
+        ] == calls
+        assert reason == ("tool_use" if calls else "end_turn")
+        assert [b["text"] for b in found if b["type"] == "text"] == [
+            choice.text for choice in spoken if choice.text
+        ]
+
+
+def _at_turn(wire: WireName, block: dict[str, Any], turn: int, *, stream: bool) -> Call:
+    """The request that asks for a chain's answer number `turn` from 0."""
+    turns = [{"role": "user", "content": marked(block)}]
+    turns += [{"role": "assistant", "content": "done"}] * turn
+    return asking(wire, stream=stream, messages=turns, tools=tools(wire), max_tokens=50, model="m")
+
+
+WRONG = {"messages": [{"text_message": {"length": "ten"}}]}
+SAID = (
+    "instruction block: messages[0].text_message.length: expected a whole number from 0 to 100000"
+)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_wrong_block_is_a_400_in_the_providers_envelope(
+    wire: WireName, stream: bool
+) -> None:
+    playing = in_test_mode()
+    status, headers, body = await playing.ask(asking(wire, marked(WRONG), stream=stream))
+    assert (status, headers["content-type"]) == (400, "application/json")
+    error = json.loads(body)["error"]
+    assert (error["type"], error["message"]) == ("invalid_request_error", SAID)
+    assert error.get("param", "messages") == "messages"
+    status, _, _ = await playing.ask(asking(wire, "Hello", stream=False))
+    assert status == 200
+
+
+async def test_more_text_than_the_limit_names_the_key() -> None:
+    block = {"messages": [{"text_message": {"length": 100_000}}] * 5}
+    status, _, body = await in_test_mode().ask(asking("openai", marked(block), stream=True))
+    assert status == 400
+    assert json.loads(body)["error"]["message"] == (
+        "instruction block: messages[3].text_message.length: "
+        "more text than the limit of 2000000 bytes"
+    )
+
+
+async def test_the_longest_text_there_is_streams_to_its_end() -> None:
+    block = {"messages": [{"text_message": {"length": 100_000}}]}
+    (choice,) = await choices(asking("openai", marked(block), stream=True), stream=True)
+    assert len(choice.text.split()) == 100_000
+    assert choice.finish == "stop"
