@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 WHAT := -e '.[test,lint]'
 
-.PHONY: setup run test coverage lint bench constraints test-browser-deps
+.PHONY: setup run test lint bench constraints test-browser-deps
 
 setup: $(STAMP)
 
@@ -23,13 +23,12 @@ $(STAMP): pyproject.toml constraints.txt
 run: setup
 	$(PY) manage.py serve
 
+# The pure parts first, by their own tests alone and with every branch; then everything else.
 test: setup
-	$(PY) -m pytest -n auto --maxprocesses 4
-
-# The pure parts: every branch, by their own tests alone.
-coverage: setup
-	$(PY) -m pytest -q tests/engine tests/wire --cov=scenarios_app.engine --cov=scenarios_app.wire \
+	$(PY) -m pytest -q -n auto --maxprocesses 4 tests/engine tests/wire \
+		--cov=scenarios_app.engine --cov=scenarios_app.wire \
 		--cov-report=term-missing:skip-covered --cov-fail-under=100
+	$(PY) -m pytest -q -n auto --maxprocesses 4 --ignore=tests/engine --ignore=tests/wire
 
 lint: setup
 	$(PY) -m ruff check .

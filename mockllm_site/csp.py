@@ -29,7 +29,7 @@ def content_security_policy(
     if iscoroutinefunction(get_response):
 
         async def asked(request: HttpRequest) -> HttpResponseBase:
-            return _protected(request, await get_response(request))  # type: ignore[misc]
+            return _protected(request, await get_response(request))
 
         return asked
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
-from time import monotonic
 from typing import NamedTuple
 
 from django.conf import settings
@@ -66,6 +65,7 @@ class Journal:
         self._lock = Lock()
         self._thread: Thread | None = None
         self._stopping = Event()
+        self._hurry = Event()
         self._at_exit = False
 
     def record(self, entry: JournalEntry) -> None:
@@ -120,6 +120,7 @@ class Journal:
             if self._queue.empty():
                 return True
             self.start()
+        self._hurry.set()
         self._queue.put(barrier)
         return barrier.passed.wait(timeout)
 
@@ -138,23 +139,26 @@ class Journal:
 
     def _gather(self) -> tuple[list[_Waiting], _Barrier | None]:
         """What came within a moment, up to the first barrier."""
-        waiting: list[_Waiting] = []
         try:
             item = self._queue.get(timeout=IDLE_SECONDS)
         except Empty:
             # An idle journal keeps no connection: nobody could drop the database under it.
             connection.close()
             item = self._queue.get()
-        end = monotonic() + BATCH_SECONDS
+        if isinstance(item, _Waiting) and self._queue.qsize() < BATCH_ROWS:
+            # Asleep, and not in `get`: woken by each entry, this thread would take the
+            # interpreter from the event loop with every answer.
+            self._hurry.wait(BATCH_SECONDS)
+        waiting: list[_Waiting] = []
         while isinstance(item, _Waiting):
             waiting.append(item)
-            left = end - monotonic()
-            if left <= 0 or len(waiting) >= BATCH_ROWS:
+            if len(waiting) >= BATCH_ROWS:
                 return waiting, None
             try:
-                item = self._queue.get(timeout=left)
+                item = self._queue.get_nowait()
             except Empty:
                 return waiting, None
+        self._hurry.clear()
         return waiting, item
 
     def _store(self, waiting: Sequence[_Waiting]) -> None:

@@ -14,7 +14,7 @@ from scenarios_app.columns import step_object
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.models import Step
 
-_UNSET = ("", None, False, [], {})
+_UNSET: tuple[object, ...] = ("", None, False, [], {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def scenario_groups(form: ScenarioForm) -> tuple[GroupView, ...]:
     return _groups(form, SCENARIO, {})
 
 
-def step_groups(form: StepForm) -> tuple[GroupView, ...]:
+def step_groups(form: ClosedStepForm) -> tuple[GroupView, ...]:
     return _groups(form, STEP, form.elsewhere)
 
 

@@ -179,5 +179,6 @@ def pretty(body: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _whole(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+def _whole(text: str) -> int:
+    """A primary key, or one that no row has."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else -1

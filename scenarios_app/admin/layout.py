@@ -35,8 +35,8 @@ SCENARIO = (
         (
             Cell("name", "Name", 4),
             Cell("priority", "Priority", 2, "Highest first."),
-            Cell("select", "Chosen by", 4),
             Cell("enabled", "Enabled", 2),
+            Cell("select", "Chosen by", 4),
             Cell("description", "Description", 7, example="What this scenario is for"),
             Cell("tags", "Tags", 5, example="demo, tools"),
         ),
@@ -83,8 +83,8 @@ STEP = (
         "When this arrives",
         (
             Cell("match_provider", "Provider", 3),
-            Cell("match_model", "Model", 6, how="match_model_mode", example="any model"),
             Cell("match_stream", "Streaming", 3),
+            Cell("match_model", "Model", 6, how="match_model_mode", example="any model"),
             Cell(
                 "match_user", "Last user message", 9, how="match_user_mode", example="any message"
             ),

@@ -1,7 +1,7 @@
 """The steps of a scenario as one formset: kept in order, new ones last, checked as a document."""
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -16,7 +16,7 @@ from scenarios_app.admin.problems import step_problem
 from scenarios_app.columns import scenario_object, step_object
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError, compile_scenario, load_documents
-from scenarios_app.models import Step
+from scenarios_app.models import Scenario, Step
 from scenarios_app.rows import limits
 from scenarios_app.snapshot import problems_of
 
@@ -40,10 +40,14 @@ class StepIdField(IntegerField):
         return self._step if pk else None
 
 
-class StepFormSet(BaseInlineFormSet):
-    """Nothing is saved while any step is wrong; `forms` stays in the order of the request."""
+if TYPE_CHECKING:
+    InlineFormSet = BaseInlineFormSet[Step, Scenario, ClosedStepForm]
+else:
+    InlineFormSet = BaseInlineFormSet
 
-    forms: list[ClosedStepForm]
+
+class StepFormSet(InlineFormSet):
+    """Nothing is saved while any step is wrong; `forms` stays in the order of the request."""
 
     @property
     def in_order(self) -> list[ClosedStepForm]:
@@ -61,18 +65,11 @@ class StepFormSet(BaseInlineFormSet):
 
     def clean(self) -> None:
         super().clean()
-        steps: list[Json] = []
-        forms: list[ClosedStepForm] = []
-        for form in self.kept:
-            if form.errors:
-                continue
-            try:
-                steps.append(step_object(form.instance))
-            except DocumentError as error:
-                form.complain(error.place, error.message)
-            else:
-                forms.append(form)
-        self._check(steps, forms)
+        right = [form for form in self.kept if not form.errors]
+        while right:
+            # What is wrong with one step hides what a whole scenario can be wrong in.
+            wrong = self._complain(right)
+            right = [form for form in right if not form.errors] if wrong else []
 
     def add_fields(self, form: ClosedStepForm, index: int | None) -> None:
         super().add_fields(form, index)
@@ -94,7 +91,7 @@ class StepFormSet(BaseInlineFormSet):
         if i < self.initial_form_count() and not self._is_open(i):
             self.form = ClosedStepForm
         try:
-            return super()._construct_form(i, **kwargs)
+            return super()._construct_form(i, **kwargs)  # type: ignore[misc]
         finally:
             self.form = whole
 
@@ -114,23 +111,33 @@ class StepFormSet(BaseInlineFormSet):
                 sent.add(int(index))
         return sent
 
-    def _check(self, steps: list[Json], forms: list[ClosedStepForm]) -> None:
-        """Look at the scenario as a whole; what is wrong with it outside of its steps its own form
-        says."""
+    def _complain(self, forms: list[ClosedStepForm]) -> bool:
+        """Put what is wrong with these steps at its fields; what is wrong with the scenario
+        outside of them its own form says."""
+        steps: list[dict[str, Json]] = []
+        for form in forms:
+            try:
+                steps.append(step_object(form.instance))
+            except DocumentError as error:
+                form.complain(error.place, error.message)
+                return True
         try:
             data = scenario_object(self.instance, steps)
             for document in load_documents(data, limits=limits()):
                 compile_scenario(document)
         except DocumentError as error:
-            for problem in problems_of(error, self.instance.name):
+            found = problems_of(error, self.instance.name)
+            for problem in found:
                 if problem.step is not None:
                     form = forms[problem.step - 1]
                     form.complain(*step_problem(problem.place, problem.message, form.instance))
                 elif problem.place.startswith("steps"):
                     raise ValidationError(problem.message) from None
+            return any(problem.step is not None for problem in found)
+        return False
 
     def _is_left_out(self, form: ClosedStepForm) -> bool:
-        if self._should_delete_form(form):
+        if self._should_delete_form(form):  # type: ignore[attr-defined]
             return True
         return form.empty_permitted and not form.has_changed()
 

@@ -12,7 +12,6 @@ from scenarios_app.fields import JsonField, LinesField, NamesField
 Model: TypeAlias = type[models.Model]
 
 LARGEST = 2**31 - 1
-SMALL = 2**15 - 1
 
 
 @cache
@@ -35,12 +34,8 @@ def holds(model: Model, column: str, value: Json) -> bool:
             return isinstance(value, type(empty_value(model, column)))
         case models.BooleanField():
             return isinstance(value, bool)
-        case models.PositiveSmallIntegerField():
-            return _whole(value, 0, SMALL)
-        case models.PositiveIntegerField():
-            return _whole(value, 0, LARGEST)
         case models.IntegerField():
-            return _whole(value, -LARGEST, LARGEST)
+            return _whole(value)
         case models.FloatField():
             return isinstance(value, float) and math.isfinite(value)
         case models.CharField():
@@ -56,8 +51,8 @@ def _field(model: Model, column: str) -> Any:
     return model._meta.get_field(column)
 
 
-def _whole(value: Json, least: int, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+def _whole(value: Json) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
 def _text(value: Json) -> bool:

@@ -63,8 +63,6 @@ def _lift_conditions(rest: Object, values: Values) -> None:
 def _model(condition: Json) -> Values:
     if isinstance(condition, str):
         condition = {TextMode.EQUALS.value: condition}
-    elif isinstance(condition, dict) and TextMode.EQUALS in condition:
-        return {}
     return _text("match_model", condition)
 
 

@@ -127,6 +127,12 @@ def _numbers_as_text(headers: Any) -> Any:
     return {k: str(v) if type(v) in (int, float) else v for k, v in headers.items()}
 
 
+ThrownHeaders: TypeAlias = Annotated[
+    Headers,
+    BeforeValidator(_numbers_as_text, json_schema_input_type=dict[str, str | int | float]),
+]
+
+
 class ThrownDocument(CamelDocument):
     """The error that a failing attempt throws. What it holds besides is let through unread."""
 
@@ -141,7 +147,7 @@ class ThrownDocument(CamelDocument):
     param: JsonValue = None
     status: Status | None = None
     """An HTTP error of this status, whatever the name or the code."""
-    headers: Annotated[Headers, BeforeValidator(_numbers_as_text)] | None = None
+    headers: ThrownHeaders | None = None
     response_body: JsonValue = None
     """The body of that error: text as it stands, other JSON encoded."""
 

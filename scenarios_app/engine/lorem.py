@@ -7,6 +7,7 @@ thought first, and echoed after too.
 import hashlib
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from scenarios_app.engine.parts import AnswerPart, Chunk, ReasoningPart, TextPart
 from scenarios_app.engine.scenario import ScriptedAnswer, ScriptedChoice
@@ -20,8 +21,6 @@ _LATIN = (
     "officia deserunt mollit anim id est laborum"
 )
 WORDS = _LATIN.split()
-# Possessive throughout: one pass over the text, whatever is in it.
-_WORD = re.compile(r"\s*+\S++(?:\s++\Z)?+|\s++\Z")
 
 
 def digest(message: str) -> str:
@@ -42,13 +41,21 @@ def lorem(key: str, words: int) -> str:
 
 def pieces(key: str, text: str) -> Iterator[str]:
     """The text in pieces of 3-10 words, the last perhaps shorter; joined they are the text."""
-    words = _WORD.findall(text)
     sizes = _bytes(f"sizes\0{key}")
-    at = 0
-    while at < len(words):
-        size = 3 + next(sizes) % 8
-        yield "".join(words[at : at + size])
-        at += size
+    at, end = 0, len(text)
+    while at < end:
+        found = _words(3 + next(sizes) % 8).match(text, at)
+        # Without a match there is not one word in the text.
+        piece = found[0] if found else text
+        yield piece
+        at += len(piece)
+
+
+@cache
+def _words(most: int) -> re.Pattern[str]:
+    """So many words, each with the space before it, the last of a text also with the rest."""
+    # Possessive throughout: one pass over the text, whatever is in it.
+    return re.compile(rf"(?:\s*+\S++){{1,{most}}}+(?:\s++\Z)?+")
 
 
 def lorem_answer(message: str) -> ScriptedAnswer:

@@ -21,9 +21,7 @@ from scenarios_app.engine.select import (
 )
 from scenarios_app.engine.state import AttemptRef, SessionState, StepRef
 
-Kind: TypeAlias = Literal[
-    "step", "failure", "error_turn", "fallback_step", "in_band", "unmatched"
-]
+Kind: TypeAlias = Literal["step", "failure", "error_turn", "fallback_step", "in_band", "unmatched"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,12 @@ LONGEST = 200
 
 
 def session_of(wire: Wire, call: Call) -> str:
-    """The session header, else the API key under its stored name, else the default."""
+    """The session header, else the API key under its stored name, else the default.
+
+    A header that repeats the key names the key's session: it is not to be read anywhere either.
+    """
     given = call.headers.get(HEADER, "").strip()
-    if given:
-        return given[:LONGEST]
     key = wire.api_key(call)
+    if given and given != key:
+        return given[:LONGEST]
     return key_session(key) if key else DEFAULT

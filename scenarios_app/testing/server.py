@@ -160,7 +160,11 @@ def _start(
             stderr=log,
             text=True,
         )
-        line = _first_line(process, timeout)
+        try:
+            line = _first_line(process, timeout)
+        except BaseException:
+            _stop(process)
+            raise
         if not line.startswith(READY):
             _stop(process)
             log.seek(0)

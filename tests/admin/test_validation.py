@@ -124,6 +124,15 @@ def test_errors_of_several_steps_are_told_together(root: Client, pair: Scenario)
     ]
 
 
+def test_one_kind_of_error_does_not_hide_another(root: Client, pair: Scenario) -> None:
+    wrong = {"steps-0-match_user": "(", "steps-0-match_user_mode": "regex"}
+    response = save(root, pair, **wrong, **{"steps-1-answer_text": "{{ y }}"})
+    assert [line.partition(":")[0] for line in told(response)] == [
+        "Step 1, Last user message",
+        "Step 2, Answer text",
+    ]
+
+
 def test_a_step_is_named_by_where_it_stands_now(root: Client, pair: Scenario) -> None:
     places = {"steps-0-order": "2", "steps-1-order": "1"}
     response = save(root, pair, **places, **{"steps-1-answer_text": ""})

@@ -56,7 +56,7 @@ def open_page(browser: Browser, live: Live) -> Iterator[OpenPage]:
             viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
         )
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(30_000)
         page.on("request", lambda request: asked.append(request.url))
         page.on(
             "console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None

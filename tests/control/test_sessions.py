@@ -58,6 +58,12 @@ def test_a_known_name_goes_before_the_key_that_reads_so(control: Control) -> Non
     assert request["session"] == "alpha"
 
 
+def test_a_header_that_repeats_the_key_names_the_keys_session(control: Control) -> None:
+    chat(key="sk-one-and-the-same", headers={"x-mockllm-session": "sk-one-and-the-same"})
+    (request,) = control.get("requests", session="sk-one-and-the-same").json()["requests"]
+    assert request["session"] == key_session("sk-one-and-the-same")
+
+
 def test_a_session_known_to_the_journal_alone_is_known(control: Control) -> None:
     control.ask("GET", "state", query={"session": "sk-refused"})
     chat(key="sk-refused", messages="no list")

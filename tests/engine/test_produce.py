@@ -157,6 +157,11 @@ def test_metadata_is_that_of_the_provider() -> None:
     assert response(script).metadata == {"tier": 1}
 
 
+def test_metadata_of_any_provider_yields_to_the_providers_own() -> None:
+    script = said("hi", provider_metadata={"any": {"a": 1, "b": 2}, "openai": {"b": 3}})
+    assert response(script).metadata == {"a": 1, "b": 3}
+
+
 def test_usage_is_scripted_or_the_scenarios_or_counted() -> None:
     script = said("a" * 8, usage=ScriptedUsage(input_tokens=7))
     default = ScriptedUsage(input_tokens=1, cached_tokens=2)

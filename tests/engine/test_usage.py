@@ -94,3 +94,16 @@ def test_counted_reasoning_is_a_part_of_counted_output(
     usage = usage_of(request_of(), answer, scripted=NOTHING, default=NOTHING)
     assert 0 <= usage.reasoning_tokens <= usage.output_tokens
     assert usage.output_tokens * 4 >= len("".join(texts + thoughts))
+
+
+def test_what_a_cache_read_and_wrote_stands_beside_the_input() -> None:
+    scripted = ScriptedUsage(9, 2, cache_read_tokens=4, cache_write_tokens=5)
+    usage = usage_of(request_of(), choices_of(), scripted=scripted, default=NOTHING)
+    assert (usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens) == (9, 4, 5)
+    assert usage.total_tokens == 11
+
+
+def test_a_scripted_total_is_the_total() -> None:
+    scripted = ScriptedUsage(9, 2, total_tokens=20)
+    usage = usage_of(request_of(), choices_of(), scripted=scripted, default=NOTHING)
+    assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (9, 2, 20)

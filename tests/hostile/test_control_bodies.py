@@ -51,7 +51,7 @@ QUERIES = st.dictionaries(
     max_size=3,
 )
 FUZZED = settings(
-    max_examples=150,
+    max_examples=80,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -72,6 +72,13 @@ def test_a_number_may_be_zero_and_have_a_fraction(given: Given) -> None:
     assert env.number("X", 5) == 0.5
 
 
+def test_a_number_may_be_left_out(given: Given) -> None:
+    given("3")
+    assert env.optional_whole("X") == 3
+    given(" ")
+    assert env.optional_whole("X") is None
+
+
 def test_lists_drop_blanks_and_empty_items(given: Given) -> None:
     given(" gpt-4o, ,claude ,")
     assert env.names("X") == ["gpt-4o", "claude"]
@@ -106,6 +113,8 @@ def test_redis_keeps_its_address(given: Given, monkeypatch: pytest.MonkeyPatch) 
         (lambda: env.whole("X", 5), "ten", "expected a whole number from 1 up, got 'ten'"),
         (lambda: env.whole("X", 5), "0", "expected a whole number from 1 up, got '0'"),
         (lambda: env.whole("X", 5), "1.5", "expected a whole number from 1 up, got '1.5'"),
+        (lambda: env.optional_whole("X"), "0", "expected a whole number from 1 up, got '0'"),
+        (lambda: env.optional_whole("X"), "soon", "expected a whole number from 1 up, got 'soon'"),
         (lambda: env.number("X", 5), "fast", "expected a number from 0 up, got 'fast'"),
         (lambda: env.number("X", 5), "-1", "expected a number from 0 up, got '-1'"),
         (lambda: env.number("X", 5), "nan", "expected a number from 0 up, got 'nan'"),

@@ -2,11 +2,16 @@
 
 import os
 import signal
+import subprocess
 from pathlib import Path
 
+import httpx2
 import openai
 import pytest
 
+from scenarios_app.builder import openai as openai_provider
+from scenarios_app.builder import scenario as build
+from scenarios_app.engine.state import key_session
 from scenarios_app.testing.server import RunningServer, ServerFailed, running_server
 from tests.serving.pipelines import says, scenario
 
@@ -47,6 +52,55 @@ def test_a_server_is_pushed_to_read_and_reset(monkeypatch: pytest.MonkeyPatch) -
         server.reset()
         assert (server.counters, server.requests) == ({}, [])
         assert say(server) == "first"
+
+
+def test_a_server_takes_builders_and_tells_all_that_was_asked() -> None:
+    greeting = build("greeting").expect(openai_provider()).with_messages(contains="Hello")
+    with running_server([greeting.respond_with_text("Hi!")]) as server:
+        assert say(server) == "Hi!"
+        server.push(build("more").respond_with_text("Again!"))
+        assert say(server, "Bye") == "Again!"
+        assert server.state == {
+            "session": key_session(server.api_key),
+            "consumed": [
+                {"scenario": "greeting", "step": "1"},
+                {"scenario": "greeting", "step": "2"},
+            ],
+            "attempts": [],
+            "counters": {},
+            "violations": [],
+            "passed": True,
+        }
+        headers = {"authorization": "Bearer sk-other"}
+        with httpx2.Client(base_url=server.openai_base_url, headers=headers) as client:
+            for _ in range(150):
+                assert client.get("/models").status_code == 200
+        # More than one page of them, and of every session.
+        requests = server.requests
+        assert len({request["id"] for request in requests}) == len(requests) == 152
+        assert [request["scenario"] for request in requests[:3]] == ["greeting", "greeting", None]
+        server.reset()
+        assert (server.requests, server.state["consumed"]) == ([], [])
+
+
+def test_an_interrupted_start_leaves_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[str]] = []
+
+    def interrupted(process: "subprocess.Popen[str]", timeout: float) -> str:
+        started.append(process)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("scenarios_app.testing.server._first_line", interrupted)
+    with pytest.raises(KeyboardInterrupt), running_server():
+        pass
+    (process,) = started
+    assert process.returncode is not None
+    assert not is_alive(process.pid)
+
+
+def test_a_server_that_is_not_ready_in_time_is_ended() -> None:
+    with pytest.raises(ServerFailed, match="not ready after 0.01 s"), running_server(timeout=0.01):
+        pass
 
 
 def test_steps_may_be_pushed_where_there_is_no_scenario_yet() -> None:

@@ -12,6 +12,7 @@ from django.test import TestCase
 from scenarios_app.catalog import catalog
 from scenarios_app.journal import Journal
 from scenarios_app.models import Scenario
+from tests.state.catalogs import one
 from tests.state.entries import entry, paths
 
 
@@ -43,34 +44,34 @@ class CatalogCase(TestCase):
 
     @classmethod
     def setUpTestData(cls) -> None:
-        save("of the class")
+        one("of the class")
 
     def test_sees_its_own_row(self) -> None:
         self.assertEqual(seen(), {"of the class"})
-        save("first")
+        one("first")
         self.assertEqual(seen(), {"of the class", "first"})
         Scenario.objects.filter(name="first").update(name="renamed")
         self.assertEqual(seen(), {"of the class", "renamed"})
 
     def test_sees_nothing_of_the_other(self) -> None:
         self.assertEqual(seen(), {"of the class"})
-        save("second")
+        one("second")
         self.assertEqual(seen(), {"of the class", "second"})
 
     def test_sees_nothing_that_was_rolled_back(self) -> None:
         with suppress(ZeroDivisionError), transaction.atomic():
-            save("rolled back")
+            one("rolled back")
             self.assertEqual(seen(), {"of the class", "rolled back"})
             raise ZeroDivisionError
         self.assertEqual(seen(), {"of the class"})
 
     def test_sees_what_callbacks_run_after(self) -> None:
         with self.captureOnCommitCallbacks(execute=True):
-            save("captured")
+            one("captured")
         self.assertEqual(seen(), {"of the class", "captured"})
 
     async def test_sees_its_own_row_from_an_event_loop(self) -> None:
-        await sync_to_async(save)("async")
+        await sync_to_async(one)("async")
         self.assertEqual(set(catalog.index().by_name), {"of the class", "async"})
 
 
@@ -87,7 +88,7 @@ class UnchangedCase(TestCase):
 
 class ReloadCase(TestCase):
     def test_a_reload_leaves_nothing_behind(self) -> None:
-        save("uncommitted")
+        one("uncommitted")
         catalog.reload()
         self.assertEqual(seen(), {"before", "uncommitted"})
 
@@ -98,11 +99,6 @@ class FixtureCase(TestCase):
     def test_sees_the_rows_of_its_fixture(self) -> None:
         self.assertEqual(seen(), {row.name for row in Scenario.objects.filter(enabled=True)})
         self.assertTrue(seen())
-
-
-def save(name: str) -> None:
-    scenario = Scenario.objects.create(name=name)
-    scenario.steps.create(order=1, answer_text="Hello.")
 
 
 def seen() -> set[str]:

@@ -128,9 +128,7 @@ canonical = some(
     ),
     refusal=texts,
     finish_reason=st.sampled_from(["stop", "length", "tool_calls"]),
-    usage=some(
-        input_tokens=whole, output_tokens=whole, reasoning_tokens=whole, total_tokens=whole
-    ),
+    usage=some(input_tokens=whole, output_tokens=whole, reasoning_tokens=whole, total_tokens=whole),
     provider_metadata=st.just({"openai": {"z": 1, "a": 2}, "any": {"b": 3}}),
 )
 answers = st.one_of(

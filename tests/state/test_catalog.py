@@ -1,38 +1,24 @@
 """The catalog: always what was committed last, compiled no more often than it has to be."""
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import OperationalError, transaction
+from django.db import transaction
 from pytest_django import DjangoAssertNumQueries
 
 from scenarios_app import catalog as catalog_module
 from scenarios_app import snapshot as snapshot_module
-from scenarios_app.catalog import Catalog, catalog
-from scenarios_app.engine.canonical import Json
+from scenarios_app.catalog import catalog
 from scenarios_app.engine.scenario import ScriptedAnswer
 from scenarios_app.models import Scenario, Step
 from scenarios_app.models.changes import CatalogQuerySet
-from scenarios_app.snapshot import RowProblem
-from tests.state import cases
-from tests.state.cases import save
+from tests.state.catalogs import names, one
 
+pytestmark = pytest.mark.django_db(transaction=True)
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(autouse=True)
-def _fresh(transactional_db: None) -> Iterator[None]:
-    catalog.forget()
-    yield
-    catalog.forget()
-
-
-def names() -> set[str]:
-    return set(catalog.index().by_name)
 
 
 def text(name: str) -> str:
@@ -40,12 +26,6 @@ def text(name: str) -> str:
     answer = catalog.index().by_name[name].steps[0].produce.non_streaming
     assert isinstance(answer, ScriptedAnswer)
     return "".join(getattr(part, "text", "") for part in answer.choices[0].parts)
-
-
-def one(**fields: Any) -> Scenario:
-    scenario = Scenario.objects.create(**({"name": "weather"} | fields))
-    scenario.steps.create(order=1, answer_text="Sunny.")
-    return scenario
 
 
 CHANGES: dict[str, Callable[[], object]] = {
@@ -68,7 +48,7 @@ def test_the_next_request_sees_a_change_whatever_way_it_is_made(
     change: Callable[[], object],
 ) -> None:
     for name in "ab":
-        save(name)
+        one(name)
     assert names() == {"a", "b"}
     change()
     assert names() == {"a"}
@@ -128,7 +108,7 @@ def test_a_transaction_is_one_change(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     with transaction.atomic():
         for number in range(5):
-            save(str(number))
+            one(str(number))
     assert len(names()) == 5
     assert len(taken) == 1
 
@@ -137,7 +117,7 @@ def test_what_is_rolled_back_was_never_there() -> None:
     one()
     index = catalog.index()
     with pytest.raises(ZeroDivisionError), transaction.atomic():
-        save("rolled back")
+        one("rolled back")
         raise ZeroDivisionError
     assert catalog.index() is index
 
@@ -146,16 +126,16 @@ def test_a_change_after_a_savepoint_that_was_rolled_back_is_seen() -> None:
     assert names() == set()
     with transaction.atomic():
         with pytest.raises(ZeroDivisionError), transaction.atomic():
-            save("rolled back")
+            one("rolled back")
             raise ZeroDivisionError
-        save("kept")
+        one("kept")
     assert names() == {"kept"}
 
 
 def test_an_open_transaction_is_not_seen_before_its_end() -> None:
     assert names() == set()
     with transaction.atomic():
-        save("a")
+        one("a")
         assert names() == set()
     assert names() == {"a"}
 
@@ -164,7 +144,7 @@ def test_an_edit_compiles_its_own_scenario_alone(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     for number in range(20):
-        save(str(number))
+        one(str(number))
     before = catalog.index().by_name
     Step.objects.filter(scenario__name="7").update(answer_text="New.")
     after = catalog.index().by_name
@@ -198,154 +178,6 @@ def test_emptied_tables_are_seen() -> None:
     assert names() == {"weather"}
     call_command("flush", verbosity=0, interactive=False)
     assert names() == set()
-
-
-def test_an_invalid_row_is_left_out_and_reported(caplog: pytest.LogCaptureFixture) -> None:
-    good = one(name="good")
-    bad = one(name="bad")
-    bad.steps.create(order=2, answer_text="{{ nobody }}", jitter=3.0)
-    assert names() == {"good"}
-    places = {(p.scenario, p.step, p.place) for p in catalog.problems}
-    assert ("bad", 2, "produce.pacing.jitter") in places
-    assert str(catalog.problems[0]) in caplog.text
-    assert good.steps.count() == 1
-    bad.steps.filter(order=2).update(answer_text="Hi.", jitter=None)
-    assert names() == {"good", "bad"}
-    assert catalog.problems == ()
-
-
-def test_a_problem_of_the_whole_scenario_names_no_step() -> None:
-    one(priority=3_000_000_000)
-    (problem,) = catalog.problems
-    assert (problem.scenario, problem.step, problem.place) == ("weather", None, "priority")
-    assert str(problem) == f"weather: priority: {problem.message}"
-
-
-def test_a_problem_reads_as_one_line() -> None:
-    problem = RowProblem("weather", 2, "produce.text", "expected a string")
-    assert str(problem) == "weather: step 2: produce.text: expected a string"
-
-
-def test_a_row_that_cannot_be_compiled_does_not_take_others_with_it(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    compile_scenario = snapshot_module.compile_scenario
-
-    def fail(document: Any, **keys: Any) -> Any:
-        if document.name == "bad":
-            raise RuntimeError("our own mistake")
-        return compile_scenario(document, **keys)
-
-    monkeypatch.setattr(snapshot_module, "compile_scenario", fail)
-    one(name="good")
-    one(name="bad")
-    assert names() == {"good"}
-    (problem,) = catalog.problems
-    assert problem.message == "cannot be compiled: our own mistake"
-    assert "our own mistake" in caplog.text
-
-
-def test_a_database_that_fails_leaves_the_last_good_snapshot(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    one()
-    index = catalog.index()
-
-    def fail(known: object) -> None:
-        raise OperationalError("gone")
-
-    monkeypatch.setattr(catalog_module, "take_snapshot", fail)
-    save("later")
-    assert catalog.index() is index
-    assert "catalog: could not be read" in caplog.text
-    with pytest.raises(OperationalError):
-        Catalog().reload()
-
-
-def test_a_change_in_the_middle_of_reading_is_read_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    one()
-    number = snapshot_module.catalog_number
-    reads = iter(range(100))
-
-    def moving() -> int | None:
-        if next(reads) == 1:
-            save("in between")
-        return number()
-
-    monkeypatch.setattr(snapshot_module, "catalog_number", moving)
-    snapshot = snapshot_module.take_snapshot({})
-    assert set(snapshot.index.by_name) == {"weather", "in between"}
-    assert snapshot.number == number()
-
-
-def session_document(name: str, **fields: Any) -> dict[str, Json]:
-    return {"name": name, "steps": [{"produce": {"text": "Mine."}}], **fields}
-
-
-def test_a_session_s_scenarios_hide_the_common_ones_of_their_names(
-    django_assert_num_queries: DjangoAssertNumQueries,
-) -> None:
-    for name in "ab":
-        save(name)
-    names()
-    own = {"b": session_document("b"), "c": session_document("c")}
-    with django_assert_num_queries(0):
-        index = catalog.index_for(own, 1)
-    assert set(index.by_name) == {"a", "b", "c"}
-    assert index.by_name["a"] is catalog.index().by_name["a"]
-    assert index.by_name["b"] is not catalog.index().by_name["b"]
-
-
-def test_a_session_s_index_is_made_once_and_follows_the_catalog() -> None:
-    save("a")
-    own = {"c": session_document("c")}
-    index = catalog.index_for(own, 1)
-    assert catalog.index_for(own, 1) is index
-    assert set(catalog.index_for({"d": session_document("d")}, 2).by_name) == {"a", "d"}
-    save("b")
-    assert set(catalog.index_for(own, 1).by_name) == {"a", "b", "c"}
-
-
-def test_a_session_without_scenarios_has_the_common_index() -> None:
-    save("a")
-    assert catalog.index_for({}, 5) is catalog.index()
-
-
-def test_a_disabled_scenario_of_a_session_hides_the_common_one() -> None:
-    save("a")
-    index = catalog.index_for({"a": session_document("a", enabled=False)}, 1)
-    assert index.by_name["a"].steps == ()
-
-
-def test_sessions_that_are_long_gone_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog_module, "_SESSIONS", 2)
-    fresh = Catalog()
-    for version in range(5):
-        fresh.index_for({"c": session_document("c")}, version)
-    assert sorted(fresh._sessions) == [3, 4]
-
-
-def test_a_test_case_sees_its_own_rows_and_leaves_none_behind() -> None:
-    save("before")
-    index = catalog.index()
-    Scenario.objects.filter(name="before").update(enabled=False)
-    empty = catalog.index()
-    assert empty is not index
-    assert cases.run(cases.CatalogCase) == 5
-    assert catalog.index() is empty
-
-
-def test_a_test_case_that_reads_first_does_not_wait_for_itself() -> None:
-    save("before")
-    catalog.forget()
-    assert cases.run(cases.UnchangedCase) == 2
-    assert names() == {"before"}
-
-
-def test_a_reload_in_a_test_case_takes_nothing_out_of_it() -> None:
-    save("before")
-    assert cases.run(cases.ReloadCase) == 1
-    assert names() == {"before"}
 
 
 def test_a_database_in_memory_is_not_polled() -> None:

@@ -1,0 +1,1 @@
+"""`load_scenarios`, `export_scenarios`, `check_scenarios` and their like."""

@@ -1,0 +1,173 @@
+"""Test mode through the official SDKs: lorem, reasoning, several choices, tools, searches, R8."""
+
+import json
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+
+from tests.live import Live
+from tests.sdk.anthropic_talk import AnthropicTalk
+from tests.sdk.openai_talk import OpenAITalk
+from tests.serving.modes import CATCH_ALL, marked
+
+# Five words and its echo, so that the pace of test mode takes no time.
+SHORT = "Who are you?"
+TOOLS = [{"name": "get_weather", "args": {"city": "Paris"}}, {"name": "now", "args": {}}]
+MIXED: dict[str, Any] = {
+    "id_message": "M",
+    "reasoning": {"length": 4},
+    "messages": [{"text_message": {"length": 6}}, {"tool_call": TOOLS}, {"text": "done"}],
+}
+CHAIN = {
+    "instruction_chain": [
+        {"messages": [{"tool_call": TOOLS[:1]}]},
+        {"messages": [{"text": "It is sunny."}]},
+    ]
+}
+SEARCH = {
+    "messages": [
+        {"server_tool_use": {"name": "web_search", "input": {"query": "q"}}},
+        {
+            "server_tool_result": {
+                "name": "web_search",
+                "result": {"search_results": [{"url": "https://a.example", "title": "A"}]},
+            }
+        },
+        {
+            "text_with_citations": {
+                "text": "It is so.",
+                "citations": [{"url": "https://a.example", "title": "A", "cited_text": "so"}],
+            }
+        },
+    ]
+}
+ARGUMENTS = '{"city":"Paris"}'
+
+
+@pytest.fixture(autouse=True)
+def catch_all(live: Live) -> None:
+    live.load(CATCH_ALL)
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"model": "gpt-4o", "messages": [{"role": "user", "content": text}]}
+
+
+def asked(text: str) -> dict[str, Any]:
+    messages = [{"role": "user", "content": text}]
+    return {"model": "claude-sonnet-5-5", "max_tokens": 100, "messages": messages}
+
+
+def test_lorem_with_openai(chat: OpenAITalk) -> None:
+    streamed = chat.stream(**user(SHORT))
+    assert streamed.text.endswith(f" {SHORT}")
+    assert len(streamed.text.split()) == 5 + 3
+    assert streamed.finish_reasons == ["stop"]
+    assert chat.whole(**user(SHORT)).choices[0].message.content == streamed.text
+
+
+def test_lorem_with_anthropic(claude: AnthropicTalk) -> None:
+    whole = claude.whole(**asked(SHORT))
+    assert whole.content[0].text.endswith(f" {SHORT}")
+    assert claude.helped(**asked(SHORT)).final.to_dict()["content"] == whole.to_dict()["content"]
+
+
+def test_reasoning_tools_and_several_choices_with_openai(chat: OpenAITalk) -> None:
+    final = chat.helped(**user(marked(MIXED))).final
+    whole = chat.whole(**user(marked(MIXED)))
+    for answer in (whole, final):
+        first, second, third = answer.choices
+        assert [c.index for c in answer.choices] == [0, 1, 2]
+        assert [c.finish_reason for c in answer.choices] == ["stop", "tool_calls", "stop"]
+        assert len((first.message.content or "").split()) == 2 + 6
+        assert len(first.message.model_extra["reasoning"].split()) == 2 + 4  # type: ignore[index]
+        calls = second.message.tool_calls or []
+        assert [c.function.name for c in calls] == ["get_weather", "now"]  # type: ignore[union-attr]
+        assert calls[0].function.arguments == ARGUMENTS  # type: ignore[union-attr]
+        assert third.message.content == "M done M"
+
+
+def test_reasoning_tools_and_several_messages_with_anthropic(claude: AnthropicTalk) -> None:
+    whole = claude.whole(**asked(marked(MIXED)))
+    final = claude.helped(**asked(marked(MIXED))).final
+    for answer in (whole, final):
+        kinds = [block.type for block in answer.content]
+        assert kinds == ["thinking", "text", "tool_use", "tool_use", "text"]
+        assert answer.content[2].input == {"city": "Paris"}
+        assert answer.stop_reason == "tool_use"
+
+
+def test_a_chain_with_openai_goes_on_with_each_answer(chat: OpenAITalk) -> None:
+    messages: list[dict[str, Any]] = [{"role": "user", "content": marked(CHAIN)}]
+    first = chat.whole(model="gpt-4o", messages=messages).choices[0].message
+    messages.append(first.to_dict())
+    (call,) = first.tool_calls or []
+    messages.append({"role": "tool", "tool_call_id": call.id, "content": "sunny"})
+    second = chat.whole(model="gpt-4o", messages=messages).choices[0].message
+    assert second.content == "It is sunny."
+    messages += [second.to_dict(), {"role": "tool", "tool_call_id": call.id, "content": "again"}]
+    third = chat.whole(model="gpt-4o", messages=messages).choices[0].message
+    assert third.content == "Chain complete."
+
+
+def test_a_chain_with_anthropic_goes_on_with_each_answer(claude: AnthropicTalk) -> None:
+    messages: list[dict[str, Any]] = [{"role": "user", "content": marked(CHAIN)}]
+    first = claude.whole(**{**asked(""), "messages": messages})
+    assert first.stop_reason == "tool_use"
+    messages.append({"role": "assistant", "content": first.to_dict()["content"]})
+    result = {"type": "tool_result", "tool_use_id": first.content[0].id, "content": "sunny"}
+    messages.append({"role": "user", "content": [result]})
+    second = claude.whole(**{**asked(""), "messages": messages})
+    assert second.content[0].text == "It is sunny."
+
+
+def test_a_search_with_anthropic_is_typed(either_claude: AnthropicTalk) -> None:
+    whole = either_claude.whole(**asked(marked(SEARCH)))
+    use, result, text = whole.content
+    assert (use.type, use.input) == ("server_tool_use", {"query": "q"})
+    assert (result.type, result.tool_use_id) == ("web_search_tool_result", use.id)
+    assert result.content[0].url == "https://a.example"
+    assert text.citations[0].cited_text == "so"
+
+
+def test_citations_with_openai_are_annotations(chat: OpenAITalk) -> None:
+    message = chat.whole(**user(marked(SEARCH))).choices[2].message
+    (annotation,) = message.annotations or []
+    source = annotation.url_citation
+    assert (message.content or "")[source.start_index : source.end_index] == "so"
+
+
+def test_r8_2_a_cancelled_stream_ends_without_an_error_and_without_its_end(
+    chat: OpenAITalk, claude: AnthropicTalk
+) -> None:
+    block = marked({"messages": [{"text_message": {"length": 40}}], "cancel_after_chunks": 2})
+    streamed = chat.stream(**user(block))
+    assert len(streamed.text.split()) >= 6
+    assert streamed.finish_reasons == []
+    final = claude.helped(**asked(block)).final
+    assert final.stop_reason is None
+    assert final.content[0].text == streamed.text
+
+
+def test_a_wrong_block_is_the_sdks_bad_request(chat: OpenAITalk, claude: AnthropicTalk) -> None:
+    block = marked({"messages": [{"tool_call": [{"args": {}}]}]})
+    said = "instruction block: messages\\[0\\].tool_call\\[0\\].name: missing"
+    with pytest.raises(openai.BadRequestError, match=said):
+        chat.whole(**user(block))
+    with pytest.raises(anthropic.BadRequestError, match=said):
+        claude.whole(**asked(block))
+
+
+def test_tool_calls_go_out_as_they_were_asked_for(chat: OpenAITalk) -> None:
+    streamed = chat.stream(**user(marked({"messages": [{"tool_call": TOOLS}]})))
+    pieces: dict[int, str] = {}
+    for chunk in streamed.chunks:
+        for call in chunk.choices[0].delta.tool_calls or []:
+            assert call.function is not None
+            pieces[call.index] = pieces.get(call.index, "") + (call.function.arguments or "")
+    assert {index: json.loads(text) for index, text in pieces.items()} == {
+        0: {"city": "Paris"},
+        1: {},
+    }

@@ -1,0 +1,111 @@
+"""Requirement 000, R1.2: in test mode nothing leaves this machine while SDKs talk to the mock."""
+
+import ipaddress
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import anthropic
+import httpx2
+import openai
+import pytest
+
+from scenarios_app.serving.transport import MockTransport
+from tests.live import Live
+from tests.sdk.anthropic_talk import AnthropicTalk
+from tests.sdk.openai_talk import OpenAITalk
+from tests.serving.modes import CATCH_ALL, in_test_mode
+
+SHORT = "Who are you?"
+MESSAGES: list[Any] = [{"role": "user", "content": SHORT}]
+
+
+class Outbound(Exception):
+    """Something tried to leave this machine."""
+
+
+def _local(host: object) -> bool:
+    name = host.decode() if isinstance(host, bytes) else str(host)
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"
+
+
+@pytest.fixture(autouse=True)
+def nothing_leaves(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
+    """Every connection that is not to this machine, and every look-up of a name, raises."""
+    tried: list[object] = []
+
+    def guard(name: str, place: object, host_of: Any) -> None:
+        real = getattr(place, name)
+
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            host = host_of(*args)
+            if host is not None and not _local(host):
+                tried.append((name, host))
+                raise Outbound(f"{name}: {host}")
+            return real(*args, **kwargs)
+
+        monkeypatch.setattr(place, name, guarded)
+
+    def address_of(_: object, address: Any) -> object:
+        return address[0] if isinstance(address, tuple) else None
+
+    for name in ("connect", "connect_ex"):
+        guard(name, socket.socket, address_of)
+    guard("sendto", socket.socket, lambda _, *args: address_of(_, args[-1]))
+    for name in ("getaddrinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr"):
+        guard(name, socket, lambda host, *_: host)
+    yield tried
+    assert tried == []
+
+
+def test_r1_2_the_guard_itself_stops_what_leaves(nothing_leaves: list[object]) -> None:
+    with pytest.raises(Outbound):
+        socket.getaddrinfo("api.openai.com", 443)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+        with pytest.raises(Outbound):
+            datagrams.connect(("192.0.2.1", 53))
+        with pytest.raises(Outbound):
+            datagrams.sendto(b"?", ("192.0.2.1", 53))
+    with pytest.raises(Outbound), httpx2.Client(trust_env=False) as client:
+        client.get("http://192.0.2.1/")
+    assert len(nothing_leaves) == 4
+    nothing_leaves.clear()
+
+
+def test_r1_2_sdk_calls_to_the_server_reach_nothing_else(
+    live: Live, chat: OpenAITalk, claude: AnthropicTalk
+) -> None:
+    live.load(CATCH_ALL)
+    assert chat.stream(model="gpt-4o", messages=MESSAGES).text.endswith(SHORT)
+    whole = claude.whole(model="claude-sonnet-5-5", max_tokens=9, messages=MESSAGES)
+    assert whole.content[0].text.endswith(SHORT)
+
+
+@pytest.fixture
+def no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise Outbound("a connection")
+
+    for name in ("connect", "connect_ex", "sendto"):
+        monkeypatch.setattr(socket.socket, name, refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+@pytest.mark.usefixtures("no_socket")
+async def test_r1_2_the_in_process_transport_takes_the_place_of_the_network() -> None:
+    """The clients keep their providers' own addresses; nothing is looked up or connected to."""
+    playing = in_test_mode(words_per_second=0)
+    http = httpx2.AsyncClient(transport=MockTransport(playing.running))
+    async with openai.AsyncOpenAI(api_key="k", http_client=http) as chat:
+        stream = await chat.chat.completions.create(model="m", messages=MESSAGES, stream=True)
+        said = [chunk.choices[0].delta.content or "" async for chunk in stream]
+    assert "".join(said).endswith(SHORT)
+    assert str(chat.base_url) == "https://api.openai.com/v1/"
+    http = httpx2.AsyncClient(transport=MockTransport(playing.running))
+    async with anthropic.AsyncAnthropic(api_key="k", http_client=http) as claude:
+        answer = await claude.messages.create(model="m", max_tokens=9, messages=MESSAGES)
+    assert answer.content[0].type == "text"
+    assert answer.content[0].text == "".join(said)

@@ -1,0 +1,69 @@
+"""The builder's final report, beside whatever else an answer says."""
+
+from typing import Any
+
+from scenarios_app.builder import ScenarioBuilder, scenario
+from scenarios_app.engine.document import compile_scenario, load_documents
+from scenarios_app.engine.scenario import ScriptedAnswer
+
+S = scenario("s")
+
+
+def produce(builder: ScenarioBuilder) -> Any:
+    (step,) = builder.build()["steps"]  # type: ignore[misc, union-attr]
+    return step["produce"]  # type: ignore[index, call-overload]
+
+
+def arguments(builder: ScenarioBuilder) -> list[str]:
+    (document,) = load_documents(builder.build())
+    answer = compile_scenario(document).steps[0].produce.streaming
+    assert isinstance(answer, ScriptedAnswer)
+    return [getattr(part, "arguments", "") for part in answer.choices[0].parts]
+
+
+def test_a_report_is_a_key_of_the_answer() -> None:
+    built = S.respond_with_text("Here.").respond_with_final_report("# Done")
+    assert produce(built) == {
+        "text": "Here.",
+        "final_report": {"report_format": "markdown", "report_content": "# Done"},
+    }
+
+
+def test_every_key_of_a_report_can_be_said() -> None:
+    built = S.respond_with_final_report(
+        "x", format="json", status="failure", content_json={"a": 1}, messages=["m"]
+    )
+    assert produce(built)["final_report"] == {
+        "status": "failure",
+        "report_format": "json",
+        "report_content": "x",
+        "content_json": {"a": 1},
+        "messages": ["m"],
+    }
+
+
+def test_a_report_that_comes_early_keeps_its_place() -> None:
+    early = S.respond_with_final_report("x").respond_with_text("Afterwards.")
+    assert produce(early) == {
+        "parts": [
+            {
+                "tool_call": {
+                    "id": "agent-final-report",
+                    "name": "agent__final_report",
+                    "arguments": {
+                        "status": "success",
+                        "report_format": "markdown",
+                        "report_content": "x",
+                    },
+                }
+            },
+            {"text": "Afterwards."},
+        ]
+    }
+    late = S.respond_with_text("Before.").respond_with_final_report("x")
+    assert arguments(early)[0] == arguments(late)[1]
+
+
+def test_a_report_is_an_answer_so_that_then_begins_the_next_step() -> None:
+    built = S.respond_with_final_report("x").then().with_messages("again").respond_with_text("y")
+    assert len(built.build()["steps"]) == 2  # type: ignore[arg-type]
