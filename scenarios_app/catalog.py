@@ -60,7 +60,7 @@ class Catalog:
     def index_for(self, documents: Mapping[str, Json], version: int) -> Index:
         """The index with a session's own scenarios, which hide the common ones of their names.
 
-        `version` names these documents: what differs has another. Nothing is compiled twice.
+        `version` names these documents: what differs has another. It is made once for a snapshot.
         """
         if not documents:
             return self.index()

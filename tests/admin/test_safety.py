@@ -35,7 +35,6 @@ PAYLOADS = [
     "</textarea><script>alert(1)</script>",
     "</title><script>alert(1)</script>",
     "</template><img src=x onerror=alert(1)>",
-    "javascript:alert(1)",
     "{{ constructor.constructor('alert(1)')() }}",
     '<div x-data x-init="alert(1)">',
     "<a href=javascript:alert(1)>x</a>",
@@ -71,7 +70,7 @@ def read(html: str) -> Found:
     return found
 
 
-@pytest.fixture(params=PAYLOADS)
+@pytest.fixture(params=[" ".join(PAYLOADS), "javascript:alert(1)"], ids=["markup", "address"])
 def hostile(request: pytest.FixtureRequest, db: None) -> str:
     """A scenario, a session and requests that hold nothing but the payload."""
     text: str = request.param

@@ -33,7 +33,7 @@ def test_a_name_stands_before_the_sentence() -> None:
         ({"model": ["a", {"startswith": "b"}]}, "model a or starts with “b”"),
         ({"stream": True}, "streamed"),
         ({"stream": False}, "not streamed"),
-        ({"messages": [{"role": "system", "equals": "Be brief"}]}, "system is “Be brief”"),
+        ({"messages": [{"role": "system", "equals": "Be brief"}]}, "system prompt is “Be brief”"),
         ({"messages": [{"contains": "x", "regex": "y"}]}, "message contains “x” and matches “y”"),
         (
             {"messages": [{"role": "tool", "which": "any", "contains": "1"}]},

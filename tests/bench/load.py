@@ -21,7 +21,8 @@ class _Connection:
 def ask(port: int, request: bytes, *, seconds: float) -> int:
     """Answers that came in so many seconds; raises unless each has status 200."""
     selector = selectors.DefaultSelector()
-    connections = [_Connection(socket.create_connection(("127.0.0.1", port))) for _ in range(8)]
+    address = ("127.0.0.1", port)
+    connections = [_Connection(socket.create_connection(address)) for _ in range(CONNECTIONS)]
     for connection in connections:
         connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         selector.register(connection.sock, selectors.EVENT_READ, connection)
@@ -61,7 +62,6 @@ def _through(connection: _Connection) -> bool:
     else:
         connection.missing -= len(data)
         through = not connection.missing
-        connection.missing = connection.missing or 0
     if through:
         connection.missing, connection.tail = 0, b""
     return through

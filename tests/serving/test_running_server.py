@@ -99,7 +99,10 @@ def test_an_interrupted_start_leaves_no_server(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_server_that_is_not_ready_in_time_is_ended() -> None:
-    with pytest.raises(ServerFailed, match="not ready after 0.01 s"), running_server(timeout=0.01):
+    with (
+        pytest.raises(ServerFailed, match=r"not ready after 0\.01 s"),
+        running_server(timeout=0.01),
+    ):
         pass
 
 
