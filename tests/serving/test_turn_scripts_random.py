@@ -1,4 +1,4 @@
-"""Scripts and requests by the thousand: whatever loads is answered, and nothing is a bug of ours."""
+"""Scripts and requests by the thousand: whatever loads is answered, and nothing breaks."""
 
 import asyncio
 import json
