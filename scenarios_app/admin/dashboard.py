@@ -27,7 +27,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         wrong = len({problem.scenario for problem in catalog.problems})
         url = reverse("admin:scenarios_app_scenario_changelist")
         tiles.append(("Scenarios enabled", enabled, f"{url}?enabled__exact=1", False))
-        tiles.append(("Left out, with problems", wrong, f"{url}?enabled__exact=1", wrong > 0))
+        tiles.append(("Left out, with problems", wrong, f"{url}?problems=yes", wrong > 0))
     if may_see_journal(request):
         journal.flush()
         url = reverse("admin:scenarios_app_servedrequest_changelist")

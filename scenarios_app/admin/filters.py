@@ -7,6 +7,7 @@ from django.contrib.admin import ModelAdmin
 from django.db.models import Max, QuerySet
 from django.http import HttpRequest
 
+from scenarios_app.catalog import catalog
 from scenarios_app.models import Scenario
 
 _LATEST = 20
@@ -26,6 +27,21 @@ class TagFilter(admin.SimpleListFilter):
         if not (tag := self.value()):
             return queryset
         return queryset.filter(pk__in=[pk for pk, tags in self._tagged if tag in tags])
+
+
+class ProblemFilter(admin.SimpleListFilter):
+    title = "problems"
+    parameter_name = "problems"
+
+    def lookups(
+        self, request: HttpRequest, model_admin: "ModelAdmin[Any]"
+    ) -> list[tuple[str, str]]:
+        return [("yes", "left out, with problems")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if self.value() != "yes":
+            return queryset
+        return queryset.filter(name__in={problem.scenario for problem in catalog.problems})
 
 
 class LatestFilter(admin.SimpleListFilter):

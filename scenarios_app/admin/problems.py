@@ -19,9 +19,9 @@ _INDEX = re.compile(r"\d+")
 
 def scenario_problem(place: str, message: str) -> tuple[str, str]:
     """The column of a scenario and what to say there of a problem at `place`."""
-    column, *inner = _keys(place)
+    column, *inner = _keys(place) or [""]
     if column not in SCENARIO_CELLS:
-        return "extra", f"{place}: {message}"
+        return "extra", f"{place}: {message}" if place else message
     return column, f"{place_in(inner)}: {message}" if inner else message
 
 

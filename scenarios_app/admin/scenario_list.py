@@ -11,7 +11,7 @@ from django.utils.html import format_html, format_html_join
 from unfold.admin import ModelAdmin
 
 from scenarios_app.admin import actions
-from scenarios_app.admin.filters import TagFilter
+from scenarios_app.admin.filters import ProblemFilter, TagFilter
 from scenarios_app.admin.hits import NONE, Hits, scenario_hits
 from scenarios_app.catalog import catalog
 from scenarios_app.engine.document import DocumentError
@@ -33,7 +33,7 @@ class ScenarioList(ModelAdmin):
         "problem_count",
     )
     list_editable = ("enabled",)
-    list_filter = ("enabled", "select", TagFilter)
+    list_filter = ("enabled", ProblemFilter, "select", TagFilter)
     search_fields = (
         "name",
         "description",

@@ -1,7 +1,7 @@
 """The sentence that stands for a step: what it says, and that nothing makes it fail."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenarios_app.admin.titles import title_of
@@ -124,6 +124,7 @@ INNER += [
 ]
 
 
+@settings(max_examples=40, deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(KEYS),

@@ -149,6 +149,7 @@ def test_a_step_is_deleted_and_another_kept_after_all(admin: Admin) -> None:
     row(admin.page, 1).locator(".sc-trash").click()
     expect(row(admin.page, 2).locator(".sc-number").first).to_have_text("1")
     row(admin.page, 1).locator(".sc-trash").click()
+    add_step(admin.page).locator(".sc-trash").click()
     admin.save()
     assert texts(scenario) == ["b", "c"]
 

@@ -35,6 +35,16 @@ def test_a_flush_makes_readable_what_was_recorded_before_it(journal: Journal) ->
     assert paths() == [f"/{number}" for number in range(800)]
 
 
+def test_a_flush_does_not_wait_for_more_to_come(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal_module, "BATCH_SECONDS", 3600)
+    for path in ("/1", "/2"):
+        journal.record(entry(path=path))
+        assert journal.flush(timeout=20)
+    assert paths() == ["/1", "/2"]
+
+
 def test_threads_record_without_losing_any(journal: Journal) -> None:
     def many(name: int) -> None:
         for number in range(50):

@@ -1,0 +1,64 @@
+"""The first page after logging in, and the accounts."""
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+
+from tests.admin.pages import a_scenario
+from tests.admin.traffic import served, unmatched
+
+pytestmark = pytest.mark.django_db
+
+
+def tiles(client: Client) -> dict[str, int]:
+    return {name: figure for name, figure, *_ in client.get("/admin/").context["tiles"]}
+
+
+def test_it_counts_scenarios_problems_requests_and_unmatched(root: Client) -> None:
+    a_scenario("fine", {}), a_scenario("off", {}, enabled=False)
+    a_scenario("broken", {"answer_text": "{{ x }}"}, {"answer_text": "{{ y }}"})
+    served(), unmatched()
+    assert tiles(root) == {
+        "Scenarios enabled": 2,
+        "Left out, with problems": 1,
+        "Requests in the journal": 2,
+        "Answered by no step": 1,
+    }
+
+
+def test_its_figures_lead_to_what_they_count(root: Client) -> None:
+    a_scenario("fine", {}), a_scenario("off", {}, enabled=False)
+    a_scenario("broken", {"answer_text": "{{ x }}"})
+    served(), unmatched()
+    for _, figure, url, _ in root.get("/admin/").context["tiles"]:
+        assert len(root.get(url).context["cl"].result_list) == figure
+
+
+def test_it_says_where_to_point_an_sdk(root: Client) -> None:
+    html = root.get("/admin/", headers={"host": "localhost:8123"}).content.decode()
+    assert "http://localhost:8123/v1" in html
+
+
+def test_what_nothing_answered_is_there_with_its_reason(root: Client) -> None:
+    miss = {"field": "match.model", "expected": "equals gpt-5", "actual": "gpt-4o"}
+    unmatched(near_misses=[{"scenario": "weather", "step": "1", "mismatches": [miss]}])
+    unmatched(path="/v1/odd")
+    html = root.get("/admin/").content.decode()
+    assert "wanted equals gpt-5" in html and "got gpt-4o" in html and "/v1/odd" in html
+
+
+def test_it_tells_nobody_what_they_may_not_see() -> None:
+    served()
+    bare = Client()
+    bare.force_login(User.objects.create_user("bare", is_staff=True))
+    assert tiles(bare) == {}
+
+
+def test_users_are_made_and_given_a_role(root: Client) -> None:
+    typed = {"username": "eva", "password1": "long enough 9", "password2": "long enough 9"}
+    response = root.post("/admin/auth/user/add/", typed | {"usable_password": "true"})
+    eva = User.objects.get(username="eva")
+    assert response["Location"] == f"/admin/auth/user/{eva.pk}/change/"
+    for url in (response["Location"], "/admin/auth/group/", "/admin/auth/user/"):
+        assert root.get(url).status_code == 200
+    assert {"QA editor", "QA read-only"} <= set(Group.objects.values_list("name", flat=True))

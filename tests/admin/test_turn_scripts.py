@@ -1,0 +1,51 @@
+"""Requirement 003's documents through the admin: imported as they are, edited, the same again."""
+
+import json
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from scenarios_app.engine.document import dump
+from scenarios_app.models import Scenario
+from scenarios_app.rows import document_of
+from tests.admin.pages import IMPORT, fields, save
+from tests.engine.turn_scripts import examples, reports, script, turn, written
+
+pytestmark = pytest.mark.django_db
+
+
+def imported(root: Client, documents: object) -> None:
+    file = SimpleUploadedFile("turns.json", json.dumps(documents).encode())
+    previewed = root.post(IMPORT, {"file": file, "existing": "replace", "preview": "1"})
+    assert previewed.context["problems"] == ()
+    posted = fields(previewed.content.decode(), "load_form") | {"load": "1"}
+    root.post(IMPORT, posted, follow=True)
+
+
+def test_a_file_of_them_is_imported_as_it_is(root: Client) -> None:
+    imported(root, examples())
+    stored = {row.name: dump(document_of(row)) for row in Scenario.objects.all()}
+    assert stored == {document["id"]: written(document) for document in examples()}
+
+
+def test_a_mistake_is_shown_at_its_place_in_the_file(root: Client) -> None:
+    text = json.dumps([script({"turn": 1, "response": {"kind": "text", "asistantText": ""}})])
+    response = root.post(IMPORT, {"text": text, "existing": "replace", "preview": "1"})
+    problems = [f"{problem.place}: {problem.message}" for problem in response.context["problems"]]
+    place = "[0].turns[0].response.asistantText"
+    assert problems == [f'{place}: unknown key, did you mean "assistantText"?']
+    assert not Scenario.objects.exists()
+
+
+def test_its_page_saves_it_unchanged_and_edits_its_report(root: Client) -> None:
+    document = script(turn(reports("# Done", reportFormat="markdown", status="failure")))
+    imported(root, document)
+    row = Scenario.objects.get()
+    assert save(root, row).status_code == 302
+    assert dump(document_of(row)) == written(document)
+    changes = {"steps-0-report_content": "# Better", "steps-0-report_status": ""}
+    assert save(root, row, **changes).status_code == 302
+    edited = dump(document_of(Scenario.objects.get()))
+    better = script(turn(reports("# Better", reportFormat="markdown")))
+    assert edited == written(better)
