@@ -5,10 +5,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 from scenarios_app.journal import journal
 from scenarios_app.serving.services import services
 from tests.live import Live, LiveServer
+
+# How long an example takes is this machine's matter, and no test's.
+hypothesis_settings.register_profile("suite", deadline=None)
+hypothesis_settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")

@@ -104,6 +104,7 @@ class OneScenario(ScenarioView):
         query=SessionQuery,
         body=DOCUMENT,
         answers={200: (SCENARIO, "It took the place of another."), 201: (SCENARIO, "It is new.")},
+        errors=(404,),
     )
     def put(self, request: Request, name: str) -> Response:
         """Create a scenario or replace it, which makes sessions forget what they know of it."""

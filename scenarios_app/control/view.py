@@ -23,9 +23,6 @@ T = TypeVar("T")
 class JsonAlways(BaseContentNegotiation):
     """Answers are JSON, whatever the client would rather have."""
 
-    def select_parser(self, request: Request, parsers: Any) -> Any:
-        return parsers[0]
-
     def select_renderer(
         self, request: Request, renderers: Any, format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:

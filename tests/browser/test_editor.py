@@ -85,24 +85,29 @@ def test_steps_are_dragged_the_new_one_too(admin: Admin) -> None:
     new = add_step(page)
     new.get_by_label("Answer text").fill("new")
     new.locator("summary").first.click()
-    drag(page, row(page, 3), row(page, 0))
+    drag(page, row(page, 3), 0)
     expect(row(page, 0).locator(".sc-number").first).to_have_text("1")
-    drag(page, row(page, 1), row(page, 3))
+    drag(page, row(page, 1), 3)
     admin.save()
     assert texts(scenario) == ["new", "b", "c", "a"]
 
 
-def drag(page: Page, what: Locator, to: Locator) -> None:
-    """By its handle, past the middle of the other row."""
-    handle, target = what.locator(".sc-handle"), to.locator("summary").first
+def drag(page: Page, what: Locator, to: int) -> None:
+    """By its handle to another place; a hand, too, lets go only when the row is there."""
+    moved = what.element_handle()
+    handle = what.locator(".sc-handle")
     handle.scroll_into_view_if_needed()
-    start, end = handle.bounding_box(), target.bounding_box()
-    assert start and end
-    up = end["y"] < start["y"]
-    page.mouse.move(start["x"] + 5, start["y"] + 5)
+    start, end = handle.bounding_box(), row(page, to).locator("summary").first.bounding_box()
+    assert moved and start and end
+    x, up = start["x"] + 5, end["y"] < start["y"]
+    page.mouse.move(x, start["y"] + 5)
     page.mouse.down()
-    page.mouse.move(start["x"] + 5, start["y"] + (-10 if up else 20), steps=5)
-    page.mouse.move(start["x"] + 5, end["y"] + (4 if up else end["height"] - 4), steps=15)
+    page.mouse.move(x, start["y"] + (-5 if up else 15), steps=5)
+    for nudge in range(100):
+        if moved.evaluate("row => [...row.parentElement.children].indexOf(row)") == to:
+            break
+        y = end["y"] + (5 if up else end["height"] - 5) + nudge % 2
+        page.mouse.move(x, y, steps=3)
     page.mouse.up()
     page.wait_for_function("!document.body.classList.contains('sorting')")
 

@@ -8,7 +8,7 @@ from django.urls import URLPattern
 
 from scenarios_app.control.access import is_loopback_host, is_open
 from scenarios_app.control.urls import urlpatterns
-from scenarios_app.serving.listening import VARIABLE, on_loopback
+from scenarios_app.serving.listening import VARIABLE, listening_on, on_loopback
 from tests.control.asking import Control, error_of
 
 TOKEN = "the-token-of-this-test"
@@ -177,6 +177,14 @@ def test_what_the_server_is_bound_to_goes_before_the_connections_address(
 ) -> None:
     monkeypatch.setenv(VARIABLE, "0.0.0.0")
     assert not on_loopback({"server": ("127.0.0.1", 8000)})
+
+
+def test_a_server_says_what_it_is_bound_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    # So that what the test says is gone after it.
+    monkeypatch.setenv(VARIABLE, "")
+    for address, is_ours in (("127.0.0.1", True), ("0.0.0.0", False)):
+        listening_on(address)
+        assert on_loopback({}) is is_ours
 
 
 def test_where_nothing_is_known_it_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,13 @@
 """Scenario documents over HTTP: kept, replaced, deleted, and seen by the very next request."""
 
+from typing import Any
 from urllib.parse import quote
 
 import pytest
+from django.db import IntegrityError
 
+from scenarios_app.control.documents import with_step
+from scenarios_app.engine.document import DocumentError, load_documents
 from scenarios_app.models import Scenario, Step
 from tests.control.asking import Control, chat, error_of, said, says, scenario
 
@@ -176,6 +180,27 @@ def test_a_pushed_step_must_suit_the_others(control: Control) -> None:
 
 def test_pushing_to_a_scenario_that_is_not_there_is_not_found(control: Control) -> None:
     assert error_of(control.post("scenarios/nobody/steps", says("x"))) == (404, "NOT_FOUND", None)
+
+
+def test_what_another_process_adds_at_the_same_moment_is_a_conflict(
+    control: Control, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def added_meanwhile(_: object) -> None:
+        raise IntegrityError
+
+    monkeypatch.setattr("scenarios_app.control.common.load", added_meanwhile)
+    assert error_of(control.post("scenarios", WEATHER)) == (409, "CONFLICT", "name")
+
+
+def test_a_step_is_not_blamed_for_what_is_wrong_with_others(
+    control: Control, settings: Any
+) -> None:
+    settings.MOCKLLM_MAX_TEXT_BYTES = 5
+    (document,) = load_documents(scenario("long", says("too long")))
+    with pytest.raises(DocumentError) as raised:
+        with_step(document, says("also long"))
+    places = [problem.place for problem in raised.value.problems]
+    assert places == ["steps[0].produce", "produce"]
 
 
 def test_a_stored_scenario_that_is_no_document_is_reported_and_left_out(control: Control) -> None:

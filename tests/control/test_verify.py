@@ -179,6 +179,12 @@ def test_a_request_that_cannot_be_read_again_is_unjudged(asked: Control) -> None
     assert verify(asked, match={"model": "gpt-5"}, count={"equals": 0})["passed"] is True
 
 
+def test_a_request_to_a_provider_that_is_gone_is_unjudged(asked: Control) -> None:
+    ServedRequest.objects.update(path="/v9/nobody")
+    found = verify(asked, count={"equals": 0})
+    assert (found["passed"], len(found["unjudged"])) == (False, 3)
+
+
 def test_more_requests_than_are_read_at_once_are_all_counted(asked: Control) -> None:
     row = ServedRequest.objects.first()
     assert row is not None

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from scenarios_app.engine.canonical import CanonicalResponse
 from scenarios_app.engine.compile_answers import compile_produce
 from scenarios_app.engine.document import DocumentError, compile_scenario, dump, load_documents
 from scenarios_app.engine.document_answers import ProduceDocument
@@ -85,10 +86,10 @@ def test_its_texts_are_templates() -> None:
         tool_call_prefix="call_",
         groups={},
     )
-    assert not isinstance(response, ScriptedAnswer)
+    assert isinstance(response, CanonicalResponse)
     expected = '{"status":"success","report_content":"“Pa\\"ris\\" 1"}'
-    assert response.choices[0].parts == (call(expected),)  # type: ignore[union-attr]
-    assert response.choices[0].finish_reason == "tool_calls"  # type: ignore[union-attr]
+    assert response.choices[0].parts == (call(expected),)
+    assert response.choices[0].finish_reason == "tool_calls"
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,11 @@ import json
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.instructions import Instructed
-from tests.engine.blocks import asking, made, message, obeyed, problem
+from tests.engine.blocks import ANY_BLOCKS, asking, made, message, obeyed, problem
 
 WORDS = "expected a whole number from 0 to 100000"
 CHUNKS = "expected a whole number from 0 to 2147483647"
@@ -187,31 +186,7 @@ def test_more_text_than_the_limit_is_refused_where_it_is_passed(block: Json, pla
     assert problem(block, limit=20) == f"instruction block: {place}: {LONG}"
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(-1e9, 1e9) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
-    max_leaves=10,
-)
-KEYS = st.sampled_from(
-    ["id", "id_message", "reasoning", "messages", "cancel_after_chunks", "instruction_chain"]
-)
-KIND_NAMES = st.sampled_from(KINDS.partition("one of ")[2].split(", "))
-INNER = st.dictionaries(
-    st.sampled_from(["length", "name", "args", "text", "citations", "fields", "input", "result"]),
-    JSON | st.integers(0, 50) | st.text(max_size=5),
-)
-MESSAGES = st.lists(
-    st.dictionaries(KIND_NAMES, INNER | st.lists(INNER, max_size=3) | JSON, max_size=2), max_size=3
-)
-BLOCKS = st.fixed_dictionaries(
-    {}, optional={"messages": MESSAGES, "reasoning": INNER, "id_message": st.text(max_size=5)}
-)
-
-
-CHAINS = st.lists(BLOCKS).map(lambda chain: {"instruction_chain": chain})
-
-
-@given(st.dictionaries(KEYS, JSON) | BLOCKS | CHAINS)
+@given(ANY_BLOCKS)
 def test_any_block_is_obeyed_or_refused_with_a_place(block: Json) -> None:
     found = made(asking(block))
     if isinstance(found, ErrorAnswer):

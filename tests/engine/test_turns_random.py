@@ -20,10 +20,12 @@ from scenarios_app.engine.templating import as_written, render_template
 from tests.engine.turn_scripts import JSON, SCRIPTS, TEXT, calls, reports, script, turn
 
 SCHEMA = Draft202012Validator(json_schema())
-SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+UNHURRIED = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 
 
-@SLOW
+@UNHURRIED
 @given(SCRIPTS)
 def test_load_dump_load_gives_the_same(data: dict[str, Any]) -> None:
     (document,) = load_documents(data)
@@ -34,7 +36,7 @@ def test_load_dump_load_gives_the_same(data: dict[str, Any]) -> None:
     assert compile_scenario(load_documents(again)[0]) == compile_scenario(document)
 
 
-@SLOW
+@UNHURRIED
 @given(SCRIPTS)
 def test_what_loads_fits_the_schema(data: dict[str, Any]) -> None:
     (document,) = load_documents(data)
@@ -56,7 +58,7 @@ WILD = st.recursive(
 )
 
 
-@SLOW
+@UNHURRIED
 @given(st.data())
 def test_a_document_with_anything_in_one_place_is_a_document_or_an_error(data: Any) -> None:
     document = json.loads(json.dumps(data.draw(SCRIPTS)))
@@ -65,7 +67,7 @@ def test_a_document_with_anything_in_one_place_is_a_document_or_an_error(data: A
     loads(document)
 
 
-@SLOW
+@UNHURRIED
 @given(WILD)
 def test_anything_with_turns_is_a_document_or_an_error(wild: Any) -> None:
     loads({"id": "wild", "turns": wild})
@@ -93,11 +95,13 @@ def loads(data: Any) -> None:
         assert load_documents(dump(document)) == [document]
 
 
+@UNHURRIED
 @given(st.text("{} \n\tab._1é", max_size=40) | TEXT)
 def test_a_text_as_it_is_written_is_filled_to_itself(text: str) -> None:
     assert render_template(as_written(text), {"braces": "{{", "a": "!", "b.a": "!"}) == text
 
 
+@UNHURRIED
 @given(JSON, TEXT)
 def test_arguments_and_reports_are_sent_as_they_are_written(data: Any, text: str) -> None:
     document = script(

@@ -25,9 +25,8 @@ STATUSES: list[tuple[int, type[openai.APIStatusError]]] = [
 
 
 @pytest.mark.parametrize(("status", "expected"), STATUSES)
-@pytest.mark.parametrize("way", ["whole", "streamed"])
 def test_a_scripted_error(
-    live: Live, chat: OpenAITalk, status: int, expected: type[openai.APIStatusError], way: str
+    live: Live, chat: OpenAITalk, status: int, expected: type[openai.APIStatusError]
 ) -> None:
     fault = {
         "kind": "http",
@@ -39,15 +38,16 @@ def test_a_scripted_error(
         "headers": {"x-why": "because"},
     }
     live.load(scenario("one", {"consume": False, "produce": {"fault": fault}}))
-    with pytest.raises(openai.APIStatusError) as raised:
-        (chat.whole if way == "whole" else chat.stream)(**HELLO)
-    error = raised.value
-    assert type(error) is expected and error.status_code == status
-    assert (error.type, error.code, error.param) == ("odd_type", "odd_code", "messages")
-    assert isinstance(error.body, dict) and error.body["message"] == "Nein – not now."
-    assert error.response.headers["x-why"] == "because"
-    assert error.request_id is not None and error.request_id.startswith("req_")
-    assert [row.outcome for row in live.requests()] == ["fault"]
+    for ask in (chat.whole, chat.stream):
+        with pytest.raises(openai.APIStatusError) as raised:
+            ask(**HELLO)
+        error = raised.value
+        assert type(error) is expected and error.status_code == status
+        assert (error.type, error.code, error.param) == ("odd_type", "odd_code", "messages")
+        assert isinstance(error.body, dict) and error.body["message"] == "Nein – not now."
+        assert error.response.headers["x-why"] == "because"
+        assert error.request_id is not None and error.request_id.startswith("req_")
+    assert [row.outcome for row in live.requests()] == ["fault", "fault"]
 
 
 @pytest.mark.parametrize("kind", ["rate_limit", "model_error"])

@@ -30,7 +30,7 @@ def test_an_agents_run_of_three_turns(live: Live, chat: OpenAITalk, way: str, mo
         asked = {"model": model, "messages": messages, "tools": TOOLS}
         answer = chat.whole(**asked) if way == "whole" else chat.helped(**asked).final
         answers.append(answer.choices[0])
-        message = answer.choices[0].message
+        message: Any = answer.choices[0].message
         messages.append(message.model_dump(exclude_none=True))
         for call in message.tool_calls or ():
             if call.function.name in RESULTS:

@@ -4,10 +4,11 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
 
 from scenarios_app.engine.instructions import END, START
 from scenarios_app.wire.base import Call
-from tests.engine.blocks import samples
+from tests.engine.blocks import ANY_BLOCKS, RIGHT_BLOCKS, samples
 from tests.serving.modes import WIRES, WireName, asking, body_of, in_test_mode, marked
 from tests.serving.reading import (
     Spoken,
@@ -348,3 +349,39 @@ async def test_the_longest_text_there_is_streams_to_its_end() -> None:
     (choice,) = await choices(asking("openai", marked(block), stream=True), stream=True)
     assert len(choice.text.split()) == 100_000
     assert choice.finish == "stop"
+
+
+@given(ANY_BLOCKS)
+async def test_any_block_is_answered_or_refused_and_never_breaks_a_wire(block: Any) -> None:
+    playing = in_test_mode(words_per_second=0)
+    statuses = set()
+    for wire in WIRES:
+        for stream in (True, False):
+            status, _, body = await playing.ask(asking(wire, marked(block), stream=stream))
+            statuses.add(status)
+            if status == 200:
+                _read(wire, body, stream=stream)
+    assert statuses in ({200}, {400})
+
+
+def _read(wire: WireName, body: bytes, *, stream: bool) -> None:
+    if wire == "openai":
+        found = openai_stream(body) if stream else openai_whole(body)
+        # A stream that its block breaks off has no end.
+        assert found or stream
+    else:
+        _ = anthropic_stream(body) if stream else anthropic_whole(body)
+
+
+@given(RIGHT_BLOCKS)
+async def test_any_right_block_says_the_same_streamed_and_whole(block: dict[str, Any]) -> None:
+    def call(wire: WireName, stream: bool) -> Call:
+        return asking(wire, marked(block), stream=stream, model="m")
+
+    spoken = [await choices(call("openai", stream), stream=stream) for stream in (False, True)]
+    assert len(spoken[0]) == len(block["messages"])
+    # Ids come from the body, which differs.
+    anonymous = [[(c, [k.pop("id") for k in c.calls])[0] for c in found] for found in spoken]
+    assert anonymous[0] == anonymous[1]
+    carried = [await blocks(call("anthropic", stream), stream=stream) for stream in (False, True)]
+    assert _anonymous(carried[0]) == _anonymous(carried[1])

@@ -155,3 +155,12 @@ def test_the_hash_seed_of_this_process_is_not_what_makes_it_so() -> None:
     ]
     assert said[0][0] != said[1][0]
     assert said[0][1] == said[1][1]
+
+
+def test_the_url_probe_sees_the_query_as_it_was_sent(server: RunningServer) -> None:
+    block = marked({"messages": [{"request_url_echo": {}}]})
+    body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": block}]}
+    path = "/v1/messages?beta=true&x=%41&x=b&empty"
+    with httpx2.Client(base_url=server.base_url, trust_env=False) as client:
+        answer = client.post(path, json=body, headers=HEADERS["anthropic"])
+    assert answer.json()["content"] == [{"type": "text", "text": path}]

@@ -156,7 +156,7 @@ async def test_attempt_tracking_exactly_so_many_fail_then_none_for_ever(wire: Wi
 
 
 async def test_attempts_are_counted_per_scenario_turn_provider_and_session() -> None:
-    fails = {"failuresBeforeSuccess": 1}
+    fails: dict[str, Any] = {"failuresBeforeSuccess": 1}
     playing = Playing(
         script(turn(**fails), turn(says("two"), 2, **fails), id="a"),
         script(turn(**fails), id="b"),

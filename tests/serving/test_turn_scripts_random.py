@@ -13,7 +13,7 @@ from tests.serving.modes import WIRES, WireName
 from tests.serving.pipelines import Playing
 from tests.serving.turns import MODEL, THINKING, talk
 
-SLOW = settings(
+UNHURRIED = settings(
     deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 FIELDS = st.fixed_dictionaries(
@@ -29,7 +29,7 @@ FIELDS = st.fixed_dictionaries(
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@SLOW
+@UNHURRIED
 @given(st.data())
 def test_generated_scripts_never_break_the_pipeline(wire: WireName, data: Any) -> None:
     scripts = data.draw(st.lists(SCRIPTS, max_size=2, unique_by=lambda script: script["id"]))

@@ -16,6 +16,7 @@ from tests.serving.pipelines import KEY, Playing
 
 SESSION = key_session(KEY)
 MODEL = "test-llm-1"
+ERROR, FALLBACK = "Scenario validation failed.", "Encountered scenario mismatch."
 THINKING: Mapping[WireName, dict[str, Any]] = {
     "openai": {"reasoning_effort": "low"},
     "anthropic": {"thinking": {"type": "enabled", "budget_tokens": 1024}},
@@ -170,3 +171,16 @@ async def hear(playing: Playing, wire: WireName, said: str, **asked: Any) -> Hea
     status, _, body = await playing.ask(talk(wire, said, **asked))
     assert status == 200, body
     return heard(wire, body, stream=stream)
+
+
+def is_failure(answer: Heard, text: str, message: str) -> bool:
+    """Whether an answer is one of the two that nobody scripts."""
+    title = "Test Harness Error" if text == ERROR else "Scenario Failure"
+    content = f"# {title}\n\n{message}"
+    report = {"status": "failure", "report_format": "markdown", "report_content": content}
+    return (answer.texts, answer.report, answer.thoughts) == ([text], report, [])
+
+
+async def violations(playing: Playing) -> tuple[str, ...]:
+    """Those of the session that every call here belongs to."""
+    return (await playing.state.read(SESSION)).violations
