@@ -11,9 +11,15 @@ from scenarios_app.engine.document_turns import TurnsDocument
 from scenarios_app.engine.document_turns_reading import read_turns
 
 
+# Keys of our own form that a scenario in turns has not.
+_OURS = ("name", "steps")
+
+
 def in_turns(data: object) -> bool:
     """Whether this is a scenario in turns, or means to be one."""
-    return isinstance(data, dict) and ("turns" in data or ("id" in data and "name" not in data))
+    if not isinstance(data, dict):
+        return False
+    return "turns" in data or ("id" in data and data.keys().isdisjoint(_OURS))
 
 
 def _read(data: Any) -> Any:
@@ -27,9 +33,10 @@ class _ByForm:
         self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         ours, turns = handler(core_schema)["anyOf"]
-        unnamed = {"required": ["id"], "not": {"required": ["name"]}}
+        mixed = {"anyOf": [{"required": [key]} for key in _OURS]}
+        started = {"required": ["id"], "not": mixed}
         return {
-            "if": {"type": "object", "anyOf": [{"required": ["turns"]}, unnamed]},
+            "if": {"type": "object", "anyOf": [{"required": ["turns"]}, started]},
             "then": turns,
             "else": ours,
         }

@@ -21,6 +21,7 @@ def _signed(message: Message) -> Message:
     if message.role != "assistant" or not any(isinstance(p, ToolCallPart) for p in message.parts):
         return message
     thinking = [part for part in message.parts if isinstance(part, ReasoningPart)]
-    if any(part.signature or part.redacted for part in thinking):
+    if not thinking or any(part.signature or part.redacted for part in thinking):
         return message
-    return replace(message, parts=tuple(p for p in message.parts if p not in thinking))
+    others = (part for part in message.parts if not isinstance(part, ReasoningPart))
+    return replace(message, parts=tuple(others))

@@ -238,6 +238,7 @@ def test_what_loads_can_be_written_and_loaded_again_however_deep_it_is() -> None
     ("document", "line"),
     [
         ({"name": "a", "id": "b"}, "id: unknown key"),
+        ({"id": "b", "steps": []}, "name: missing"),
         ({"name": "a", "steps": [], "turns": []}, "id: missing"),
         ([], "expected an object"),
         ([[]], "[0]: expected an object"),
