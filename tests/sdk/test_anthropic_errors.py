@@ -4,7 +4,6 @@ from typing import Any
 
 import anthropic
 import pytest
-from anthropic._exceptions import OverloadedError, ServiceUnavailableError
 
 from tests.live import Live
 from tests.sdk.anthropic_talk import AnthropicTalk
@@ -20,8 +19,8 @@ STATUSES: list[tuple[int, type[anthropic.APIStatusError], str]] = [
     (422, anthropic.UnprocessableEntityError, "invalid_request_error"),
     (429, anthropic.RateLimitError, "rate_limit_error"),
     (500, anthropic.InternalServerError, "api_error"),
-    (503, ServiceUnavailableError, "overloaded_error"),
-    (529, OverloadedError, "overloaded_error"),
+    (503, anthropic.ServiceUnavailableError, "overloaded_error"),
+    (529, anthropic.OverloadedError, "overloaded_error"),
 ]
 
 
@@ -113,8 +112,7 @@ def test_what_no_scenario_matches_names_the_nearest(
 def test_a_body_that_is_too_large(live: Live, claude: AnthropicTalk, settings: Any) -> None:
     text = "x" * (settings.MOCKLLM_MAX_BODY_BYTES + 1)
     messages = [{"role": "user", "content": text}]
-    with pytest.raises(anthropic.APIStatusError) as raised:
+    with pytest.raises(anthropic.ContentTooLargeError) as raised:
         claude.whole(model="claude-sonnet-5-5", max_tokens=9, messages=messages)
-    assert raised.value.status_code == 413
     assert isinstance(raised.value.body, dict)
     assert raised.value.body["error"]["type"] == "request_too_large"

@@ -78,7 +78,7 @@ def test_a_stall_that_outlasts_the_clients_patience(live: Live, claude: Anthropi
     claude.given["timeout"] = 0.3
     seen = claude.broken(**HELLO)
     assert seen.text.split() == ["one", "two"]
-    assert isinstance(seen.error, anthropic.APITimeoutError | httpx2.ReadTimeout)
+    assert isinstance(seen.error, httpx2.ReadTimeout)
     with pytest.raises(anthropic.APITimeoutError):
         claude.whole(**HELLO)
 
@@ -104,17 +104,17 @@ def test_no_answer_at_all_is_a_connection_error(
 
 def test_an_invalid_response_cannot_be_read(live: Live, claude: AnthropicTalk) -> None:
     load(live, "invalid_response")
-    with pytest.raises((anthropic.APIResponseValidationError, json.JSONDecodeError)):
+    with pytest.raises(json.JSONDecodeError):
         claude.whole(**HELLO)
     assert isinstance(claude.broken(**HELLO).error, json.JSONDecodeError)
 
 
 def test_whole_answers_break_too(live: Live, claude: AnthropicTalk) -> None:
     load(live, "disconnect")
-    with pytest.raises((anthropic.APIConnectionError, httpx2.RemoteProtocolError)):
+    with pytest.raises(anthropic.APIConnectionError):
         claude.whole(**HELLO)
     load(live, "truncate")
-    with pytest.raises((anthropic.APIResponseValidationError, json.JSONDecodeError)):
+    with pytest.raises(json.JSONDecodeError):
         claude.whole(**HELLO)
     load(live, "error_event", message="Broken.")
     with pytest.raises(anthropic.InternalServerError, match=r"Broken\."):

@@ -105,7 +105,7 @@ def test_no_answer_at_all_is_a_connection_error(
 
 def test_an_invalid_response_cannot_be_read(live: Live, chat: OpenAITalk) -> None:
     load(live, "invalid_response")
-    with pytest.raises((openai.APIResponseValidationError, json.JSONDecodeError)):
+    with pytest.raises(json.JSONDecodeError):
         chat.whole(**HELLO)
     assert isinstance(chat.broken(**HELLO).error, json.JSONDecodeError)
 
@@ -115,7 +115,7 @@ def test_whole_answers_break_too(live: Live, chat: OpenAITalk) -> None:
     with pytest.raises(openai.APIConnectionError):
         chat.whole(**HELLO)
     load(live, "truncate")
-    with pytest.raises((openai.APIResponseValidationError, json.JSONDecodeError)):
+    with pytest.raises(json.JSONDecodeError):
         chat.whole(**HELLO)
     load(live, "error_event", message="Broken.")
     with pytest.raises(openai.InternalServerError, match=r"Broken\."):
