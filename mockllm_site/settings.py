@@ -23,6 +23,10 @@ REDIS_URL = env.redis("REDIS_URL")
 # ── What the mock does ──
 MOCKLLM_PORT = 8000
 MOCKLLM_CLOCK: str | None = None
+# What clients inside this process send through in place of a socket; named by path, so that the
+# chat needs to import nothing of the mock's.
+MOCKLLM_TRANSPORT = "scenarios_app.serving.transport.MockTransport"
+MOCKLLM_SYNC_TRANSPORT = "scenarios_app.serving.sync_transport.SyncMockTransport"
 MOCKLLM_SCENARIOS = env.paths("MOCKLLM_SCENARIOS")
 MOCKLLM_CONTROL_TOKEN = env.text("MOCKLLM_CONTROL_TOKEN")
 MOCKLLM_ADMIN_PASSWORD = env.text("MOCKLLM_ADMIN_PASSWORD")
