@@ -10,7 +10,6 @@ from scenarios_app.engine.document_scenario import ScenarioDocument, VersionedDo
 from scenarios_app.engine.document_turns import TurnsDocument
 from scenarios_app.engine.document_turns_reading import read_turns
 
-
 # Keys of our own form that a scenario in turns has not.
 _OURS = ("name", "steps")
 
