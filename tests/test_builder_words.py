@@ -11,6 +11,8 @@ from scenarios_app.builder import (
     ScenarioBuilder,
     anthropic,
     any_provider,
+    gemini,
+    ollama,
     openai,
     provider,
     scenario,
@@ -32,6 +34,14 @@ WHEN: list[tuple[Callable[[ScenarioBuilder], ScenarioBuilder], dict[str, Any]]] 
     (lambda s: s.always(), {"consume": False}),
     (lambda s: s.expect(anthropic()), {"match": {"provider": "anthropic"}}),
     (lambda s: s.expect(provider("gemini")), {"match": {"provider": "gemini"}}),
+    (
+        lambda s: s.expect(gemini(path="/v1beta/models/{model}:countTokens")),
+        {"match": {"provider": "gemini", "path": "/v1beta/models/{model}:countTokens"}},
+    ),
+    (
+        lambda s: s.expect(ollama(path="/api/generate")),
+        {"match": {"provider": "ollama", "path": "/api/generate"}},
+    ),
     (
         lambda s: s.expect(openai(path="/v1/embeddings"), anthropic()),
         {"match": {"provider": ["openai", "anthropic"], "path": "/v1/embeddings"}},

@@ -18,6 +18,8 @@ from scenarios_app.builder.expectations import (
     Provider,
     anthropic,
     any_provider,
+    gemini,
+    ollama,
     openai,
     provider,
 )
@@ -30,6 +32,8 @@ __all__ = [
     "ScenarioBuilder",
     "anthropic",
     "any_provider",
+    "gemini",
+    "ollama",
     "openai",
     "provider",
     "scenario",

@@ -31,6 +31,14 @@ def anthropic(*, path: str | None = None) -> Provider:
     return Provider("anthropic", path)
 
 
+def gemini(*, path: str | None = None) -> Provider:
+    return Provider("gemini", path)
+
+
+def ollama(*, path: str | None = None) -> Provider:
+    return Provider("ollama", path)
+
+
 def provider(name: str, *, path: str | None = None) -> Provider:
     """A provider by name, such as `gemini`."""
     return Provider(name, path)

@@ -1,6 +1,5 @@
 """Who may use the control API: this machine where the server is its own, others with the token."""
 
-import hmac
 import re
 
 from django.conf import settings
@@ -11,10 +10,10 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.request import Request
 
+from mockllm_site.api.tokens import bearer_of, is_token
 from scenarios_app.serving.listening import is_loopback, on_loopback
 
 OPEN_MODES = ("dev", "test")
-_BEARER = re.compile(r"(?i)bearer +(\S+) *")
 _PORT = re.compile(r":[0-9]{1,5}$")
 
 
@@ -31,13 +30,12 @@ class Access(BaseAuthentication):
                 "bound to loopback in dev or test, and to those with MOCKLLM_CONTROL_TOKEN, "
                 "which is not set."
             )
-        given = _BEARER.fullmatch(request._request.META.get("HTTP_AUTHORIZATION", ""))
+        given = bearer_of(request._request)
         if given is None:
             raise AuthenticationFailed(
                 "Send the control token (MOCKLLM_CONTROL_TOKEN) as Authorization: Bearer …"
             )
-        # Headers come as Latin-1, whatever was meant.
-        if not hmac.compare_digest(given[1].encode("latin-1", "replace"), token.encode()):
+        if not is_token(given, token):
             raise AuthenticationFailed("This is not the control token.")
 
     def authenticate_header(self, request: Request) -> str:

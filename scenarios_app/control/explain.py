@@ -11,19 +11,22 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from mockllm_site.api.shapes import Shape, Text
 from scenarios_app.catalog import catalog
 from scenarios_app.control.documented import documented
 from scenarios_app.control.errors import ControlError
 from scenarios_app.control.explained import ExplanationBody, explanation_body
-from scenarios_app.control.shapes import Shape, Text
 from scenarios_app.control.view import ControlView
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.state import SessionState
+from scenarios_app.serving.admission import admit
 from scenarios_app.serving.calls import SAFE_IN_PATH, make_call
 from scenarios_app.serving.explaining import Explanation, explain
+from scenarios_app.serving.keeping import keeping, named
 from scenarios_app.serving.services import services
 from scenarios_app.wire.base import Call, encode_json
-from scenarios_app.wire.registry import owns
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.registry import find, owns
 
 
 class ExplainBody(Shape):
@@ -45,7 +48,7 @@ class ExplainView(ControlView):
     )
     def post(self, request: Request) -> Response:
         """Explain a request. Nothing is consumed, counted or journalled."""
-        return Response(explanation_body(_explained(_call(self.given_as(ExplainBody)))))
+        return Response(explanation_body(explained_now(_call(self.given_as(ExplainBody)))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ class _AsNow:
 
     state: SessionState
     own: tuple[int, Mapping[str, Json]]
+    kept: Mapping[str, bytes | None]
 
     async def read(self, session: str) -> SessionState:
         return self.state
@@ -61,16 +65,34 @@ class _AsNow:
     async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
         return self.own
 
+    async def recall_response(self, session: str, name: str) -> bytes | None:
+        return self.kept.get(name)
 
-def _explained(call: Call) -> Explanation:
+
+def explained_now(call: Call) -> Explanation:
+    """What would happen to a call at this moment, in whatever thread one asks."""
     here = services()
     session = here.pipeline.exchange(call).session
     known = _AsNow(
         async_to_sync(here.state.read)(session),
         async_to_sync(here.state.scenarios_of)(session),
+        _kept(call, session),
     )
     options = here.pipeline.options
     return asyncio.run(explain(call, catalog=catalog, state=known, options=options))
+
+
+def _kept(call: Call, session: str) -> Mapping[str, bytes | None]:
+    """The answers that a call names, where its wire keeps any."""
+    here, target = services(), find(call)
+    wire = keeping(target.wire) if target else None
+    if target is None or wire is None:
+        return {}
+    try:
+        request = admit(call, target, here.pipeline.options)
+    except WireError:
+        return {}
+    return async_to_sync(named)(request, wire, session, archive=here.state)
 
 
 def _call(asked: Mapping[str, Any]) -> Call:

@@ -5,7 +5,8 @@ from typing import Any, get_args
 
 from rest_framework import serializers
 
-from scenarios_app.control.shapes import Flag, MismatchBody, Shape, Text, Whole
+from mockllm_site.api.shapes import Flag, Shape, Text, Whole
+from scenarios_app.control.shapes import MismatchBody
 from scenarios_app.serving.explaining import ExplainedStep, Explanation
 from scenarios_app.serving.reply import Reply
 from scenarios_app.serving.selecting import Kind

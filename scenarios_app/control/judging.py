@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 from uuid import UUID
 
+from asgiref.sync import async_to_sync
 from django.db.models import QuerySet
 
 from scenarios_app.engine.canonical import CanonicalRequest
@@ -15,6 +16,7 @@ from scenarios_app.engine.scenario import Match
 from scenarios_app.models import ServedRequest
 from scenarios_app.redaction import HEADERS
 from scenarios_app.serving.admission import admit
+from scenarios_app.serving.keeping import keeping, named
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.services import services
 from scenarios_app.wire.base import Call
@@ -149,16 +151,21 @@ def _read_again(row: ServedRequest, options: Options) -> CanonicalRequest | None
     if target is None:
         return None
     try:
-        return admit(call, target, options)
+        request = admit(call, target, options)
+        wire = keeping(target.wire)
+        if wire is None or not wire.wanted(request, {}):
+            return request
+        archive = services().state
+        return wire.told(request, async_to_sync(named)(request, wire, row.session, archive=archive))
     except WireError:
-        # What was masked in it may have been of another type.
+        # What was masked in it may have been of another type, what it named is kept no longer.
         return None
 
 
 def _from_outside(row: ServedRequest) -> CanonicalRequest:
     """What is known of a request without its body."""
     target = find(_call(row))
-    route = target.route.pattern if target and target.route else row.path
+    route = target.route.canonical if target and target.route else row.path
     return CanonicalRequest(
         provider=row.provider,
         path=row.path,

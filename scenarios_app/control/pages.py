@@ -4,23 +4,19 @@ from functools import cache
 from typing import Any, NoReturn
 
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.urls import include, path, reverse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from mockllm_site.api.openapi import openapi
+from mockllm_site.api.pages import docs_page
 from scenarios_app.control.documented import documented
 from scenarios_app.control.errors import ControlError
-from scenarios_app.control.openapi import openapi
+from scenarios_app.control.openapi import document_components
 from scenarios_app.control.view import ControlView
 from scenarios_app.engine.document import json_schema
 
 OBJECT = {"type": "object", "additionalProperties": True}
-# The page draws with inline styles and images; everything comes from here.
-POLICY = (
-    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
-)
 
 
 class SchemaView(ControlView):
@@ -41,10 +37,8 @@ class DocsView(ControlView):
     @documented("read_docs", answers={200: ({"type": "string"}, "HTML.")}, media_type="text/html")
     def get(self, request: Request) -> HttpResponse:
         """A page to read this document and to try it on."""
-        context = {"schema_url": reverse("control:schema")}
-        page = render(request._request, "scenarios_app/control/docs.html", context)
-        page.headers["Content-Security-Policy"] = POLICY
-        return page
+        url = reverse("control:schema")
+        return docs_page(request._request, title="mockllm control API", schema_url=url)
 
 
 class NothingHere(ControlView):
@@ -61,4 +55,6 @@ class NothingHere(ControlView):
 
 @cache
 def _openapi() -> dict[str, Any]:
-    return openapi((path("control/", include("scenarios_app.control.urls")),))
+    document = openapi([path("control/", include("scenarios_app.control.urls"))])
+    document["components"]["schemas"] |= document_components()
+    return document

@@ -8,18 +8,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from mockllm_site.api.shapes import Flag, Shape, Text, Whole
 from scenarios_app.control.documented import documented
 from scenarios_app.control.errors import ControlError
 from scenarios_app.control.journalled import flush, rows_of_session
 from scenarios_app.control.sessions import session_named
-from scenarios_app.control.shapes import (
-    Flag,
-    MismatchBody,
-    SessionQuery,
-    Shape,
-    Text,
-    Whole,
-)
+from scenarios_app.control.shapes import MismatchBody, SessionQuery
 from scenarios_app.control.view import ControlView
 from scenarios_app.models import Outcome, ServedRequest
 

@@ -8,6 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from mockllm_site.api.shapes import Shape, Text, Whole
 from scenarios_app.control.common import CommonScenarios
 from scenarios_app.control.documented import (
     DOCUMENT,
@@ -19,7 +20,7 @@ from scenarios_app.control.documented import (
 from scenarios_app.control.documents import Scenarios, read_document, read_documents
 from scenarios_app.control.own import OwnScenarios
 from scenarios_app.control.sessions import session_of_scenarios
-from scenarios_app.control.shapes import SessionQuery, Shape, Text, Whole
+from scenarios_app.control.shapes import SessionQuery
 from scenarios_app.control.view import ControlView
 from scenarios_app.engine.document import dump
 from scenarios_app.exporting import documents_json

@@ -5,9 +5,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from mockllm_site.api.shapes import Flag, Shape, Text, Whole
 from scenarios_app.control.documented import documented
 from scenarios_app.control.journalled import flush, rows_of_session
-from scenarios_app.control.shapes import Flag, NeededSession, Shape, Text, Whole
+from scenarios_app.control.shapes import NeededSession
 from scenarios_app.control.view import ControlView
 from scenarios_app.engine.state import SessionState, alias
 from scenarios_app.serving.services import services

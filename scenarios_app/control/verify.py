@@ -7,11 +7,12 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from mockllm_site.api.shapes import Flag, Shape, Text, Whole
 from scenarios_app.control.documented import MatchField, documented
 from scenarios_app.control.journalled import flush, rows_of_session
 from scenarios_app.control.judging import Tally, tally
 from scenarios_app.control.sessions import session_named
-from scenarios_app.control.shapes import Flag, MismatchBody, Shape, Text, Whole
+from scenarios_app.control.shapes import MismatchBody
 from scenarios_app.control.view import ControlView
 from scenarios_app.engine.document import load_match
 

@@ -50,7 +50,8 @@ class CanonicalRequest:
     `path` is the raw path without query and `route` its canonical form
     (`/v1/chat/completions` for Azure's deployments path too). `headers` have lower-case names.
     `reasoning` says whether the request switched thinking on. `extra` holds the body's other
-    fields as decoded JSON, for the wire that parsed them and for nobody else.
+    fields as decoded JSON, for the wire that parsed them and for nobody else. `computed` says that
+    it asks for no answer of a model, so that its wire answers it whatever is scripted.
     """
 
     provider: str
@@ -71,6 +72,7 @@ class CanonicalRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, str] = field(default_factory=dict)
     extra: Mapping[str, Json] = field(default_factory=dict)
+    computed: bool = False
 
     @cached_property
     def turn(self) -> int:
@@ -136,7 +138,8 @@ class CanonicalResponse:
     """A whole answer. `id` is the bare hex that a wire puts its prefix before.
 
     `created` is in Unix seconds. `metadata` holds extra top-level fields for the provider that
-    answers (`provider_metadata[provider]` of the step).
+    answers (`provider_metadata[provider]` of the step). `consecutive` choices are messages one
+    after another; others are alternatives.
     """
 
     id: str
@@ -145,3 +148,4 @@ class CanonicalResponse:
     choices: tuple[Choice, ...]
     usage: Usage
     metadata: Mapping[str, Json] = field(default_factory=dict)
+    consecutive: bool = False

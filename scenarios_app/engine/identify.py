@@ -13,7 +13,7 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.engine.seed import Seed
 
-# Only Anthropic has such calls, so its prefix stands for every wire.
+# Anthropic has most of such tools, so its prefix stands for every wire.
 SERVER_TOOL_PREFIX = "srvtoolu_"
 
 

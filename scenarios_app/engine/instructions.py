@@ -102,7 +102,7 @@ class _Writing:
         """Each message is a choice of its own; a block of reasoning alone is one choice."""
         messages = self.block.messages or (None,)
         choices = (self._choice(i, told) for i, told in enumerate(messages))
-        return ScriptedAnswer(tuple(choices), per_choice=True)
+        return ScriptedAnswer(tuple(choices), per_choice=True, consecutive=True)
 
     def _choice(self, number: int, told: Told | None) -> ScriptedChoice:
         key = f"{self.key}/{number}"

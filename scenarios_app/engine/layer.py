@@ -10,7 +10,7 @@ from scenarios_app.engine.conditions import compile_text, quote
 from scenarios_app.engine.lookup import Lookup
 from scenarios_app.engine.match import CompiledMatch, compile_match
 from scenarios_app.engine.reading import Reading, Subject
-from scenarios_app.engine.scenario import Scenario, Step, TextCondition
+from scenarios_app.engine.scenario import Scenario, Select, Step, TextCondition
 from scenarios_app.engine.words import Words
 
 # Round, priority (higher first), scenario name, place in the scenario.
@@ -36,8 +36,8 @@ class Layer:
     """Immutable. Raises RegexError for a pattern that was not checked when it was saved."""
 
     def __init__(self, scenarios: Sequence[Scenario]) -> None:
-        matching = sorted(_entries(scenarios, "match"), key=lambda entry: entry.rank)
-        by_id = sorted(_entries(scenarios, "first_user_message"), key=lambda entry: entry.rank)
+        matching = sorted(entries_of(scenarios, "match"), key=lambda entry: entry.rank)
+        by_id = sorted(entries_of(scenarios, "first_user_message"), key=lambda entry: entry.rank)
         self._matching = matching
         self._every = [*matching, *by_id]
         self._lookup = Lookup([entry.match for entry in matching])
@@ -79,7 +79,8 @@ class Layer:
         return (p for p in positions if self._matching[p].match.holds(reading))
 
 
-def _entries(scenarios: Sequence[Scenario], select: str) -> Iterator[Entry]:
+def entries_of(scenarios: Sequence[Scenario], select: Select) -> Iterator[Entry]:
+    """The steps of the scenarios that are chosen in this way, compiled; raises RegexError."""
     for scenario in scenarios:
         if scenario.select == select:
             for number, step in enumerate(scenario.steps):

@@ -7,7 +7,14 @@ from threading import Lock
 from types import MappingProxyType
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.state import AttemptRef, SessionState, StepRef, alias
+from scenarios_app.engine.state import (
+    RESPONSE_BYTES,
+    RESPONSES,
+    AttemptRef,
+    SessionState,
+    StepRef,
+    alias,
+)
 
 
 @dataclass(slots=True)
@@ -17,6 +24,9 @@ class _State:
     attempts: dict[tuple[str, str, str], tuple[AttemptRef, int]] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
     violations: list[str] = field(default_factory=list)
+    # The oldest first.
+    responses: dict[str, bytes] = field(default_factory=dict)
+    response_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +123,27 @@ class MemoryState:
                 if wanted is None or alias(name) == wanted:
                     _forget(state, scenario)
 
+    async def remember_response(self, session: str, name: str, data: bytes) -> None:
+        with self._lock:
+            state = self._state(session)
+            _drop_response(state, name)
+            state.responses[name] = data
+            state.response_bytes += len(data)
+            while len(state.responses) > 1 and (
+                len(state.responses) > RESPONSES or state.response_bytes > RESPONSE_BYTES
+            ):
+                _drop_response(state, next(iter(state.responses)))
+
+    async def recall_response(self, session: str, name: str) -> bytes | None:
+        with self._lock:
+            state = self._states.get(session)
+            return state.responses.get(name) if state else None
+
+    async def forget_response(self, session: str, name: str) -> None:
+        with self._lock:
+            if state := self._states.get(session):
+                _drop_response(state, name)
+
     async def put_scenario(self, session: str, name: str, document: Json) -> bool:
         with self._lock:
             own = self._own.get(alias(session), _NONE)
@@ -150,3 +181,7 @@ def _forget(state: _State, scenario: str) -> None:
     """Forget a scenario's steps."""
     state.consumed = {k: v for k, v in state.consumed.items() if k[0] != scenario}
     state.attempts = {k: v for k, v in state.attempts.items() if k[0] != scenario}
+
+
+def _drop_response(state: _State, name: str) -> None:
+    state.response_bytes -= len(state.responses.pop(name, b""))

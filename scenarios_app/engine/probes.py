@@ -42,7 +42,9 @@ def probe_text(probe: Probe, request: CanonicalRequest, received: Callable[[], R
             headers = dict(received().headers)
             return compact(headers) if headers else NO_HEADERS
         case _:
-            return _params(received().body, probe.fields)
+            body = received().body
+            # In some APIs it is the path that names the model.
+            return _params({"model": request.model, **body} if probe.fields else body, probe.fields)
 
 
 def _schema(request: CanonicalRequest, name: str) -> str:

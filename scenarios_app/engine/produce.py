@@ -106,6 +106,7 @@ def answer(
         choices=choices,
         usage=usage_of(request, choices, scripted=scripted.usage, default=default_usage),
         metadata=_metadata(scripted, request.provider),
+        consecutive=scripted.consecutive,
     )
 
 

@@ -160,10 +160,12 @@ class ScriptedChoice:
 @dataclass(frozen=True, slots=True)
 class ScriptedAnswer:
     """An answer in parts. With `per_choice` each entry is one `choices[].index`; without it the
-    only entry is repeated as often as the request asks (`n`)."""
+    only entry is repeated as often as the request asks (`n`). `consecutive` entries are messages
+    one after another, which a wire that can say so does not offer as alternatives."""
 
     choices: tuple[ScriptedChoice, ...]
     per_choice: bool = False
+    consecutive: bool = False
     usage: ScriptedUsage = ScriptedUsage()
     provider_metadata: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
 

@@ -8,6 +8,10 @@ from typing import Protocol
 
 from scenarios_app.engine.canonical import Json
 
+# What a session keeps of its answers, where a wire's API hands them out again.
+RESPONSES = 1_000
+RESPONSE_BYTES = 33_554_432
+
 _OF_A_KEY = re.compile(r"key-[0-9a-f]{12}")
 
 
@@ -81,6 +85,17 @@ class StateStore(Protocol):
     async def clear_scenario(self, scenario: str, *, session: str | None = None) -> None:
         """Forget what every session, or just this one, knows of a scenario's steps: it was
         replaced."""
+
+    async def remember_response(self, session: str, name: str, data: bytes) -> None:
+        """Keep an answer under its name, in place of an older one of that name. Of a session's
+        answers the latest `RESPONSES` are kept, and of these no more than `RESPONSE_BYTES` hold;
+        the newest always is."""
+
+    async def recall_response(self, session: str, name: str) -> bytes | None:
+        """An answer that the session keeps, None where there is none of that name."""
+
+    async def forget_response(self, session: str, name: str) -> None:
+        """Keep an answer no longer."""
 
     async def put_scenario(self, session: str, name: str, document: Json) -> bool:
         """Keep a scenario document for one session alone; false if it replaced one. Sessions with

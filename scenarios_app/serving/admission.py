@@ -6,7 +6,7 @@ from scenarios_app.serving.options import Options
 from scenarios_app.serving.session import HEADER as SESSION
 from scenarios_app.serving.session import LONGEST
 from scenarios_app.wire.base import Call
-from scenarios_app.wire.body import Node, read_body
+from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import Target
 
@@ -28,15 +28,21 @@ def admit(call: Call, target: Target, options: Options) -> CanonicalRequest:
     if len(call.headers.get(SESSION, "").strip()) > LONGEST:
         raise WireError(400, f"X-MockLLM-Session is longer than {LONGEST} characters.")
     limits = options.limits
-    body = read_body(call.body, limits) if call.method == "POST" else Node({})
+    bodiless = target.route.bodiless or call.method != "POST"
+    body = Node({}) if bodiless else read_body(call.body, limits)
     request = target.wire.parse(call, target.route, target.params, body)
+    check_size(request, limits)
+    if target.wire.signs_reasoning and target.route.kind == "generate":
+        return without_unsigned(request)
+    return request
+
+
+def check_size(request: CanonicalRequest, limits: Limits) -> None:
+    """Refuse a conversation that is too long."""
     if len(request.messages) > limits.messages:
         raise WireError(
             400, f"The request holds more than {limits.messages} messages.", param="messages"
         )
-    if target.wire.signs_reasoning and target.route.kind == "generate":
-        return without_unsigned(request)
-    return request
 
 
 def header_bytes(call: Call) -> int:

@@ -22,6 +22,7 @@ from scenarios_app.engine.scenario import (
 )
 from scenarios_app.engine.seed import Seed
 from scenarios_app.engine.turns import error_turn, fallback_step
+from scenarios_app.serving.keeping import keeping
 from scenarios_app.serving.reply import (
     BODILESS,
     FRAMING,
@@ -67,9 +68,10 @@ class Speaker:
             whole(error.status, body, headers=self.headers(error), delay=delay), error.headers
         )
 
-    def computed(self, body: bytes) -> Reply:
-        """The answer of a helper endpoint."""
-        return whole(200, body, headers=self.headers())
+    def computed(self, body: bytes, *, stream: bool = False) -> Reply:
+        """The answer of a helper endpoint, which may be a stream that has ended already."""
+        media_type = self.wire.stream_type if stream else "application/json"
+        return whole(200, body, headers=self.headers(), media_type=media_type)
 
 
 def reply_to(chosen: Chosen, request: CanonicalRequest, speaker: Speaker) -> Reply:
@@ -219,21 +221,31 @@ def _encoded(
     fault: Fault | None = None,
 ) -> Reply:
     wire, headers = speaker.wire, speaker.headers()
+
+    def stream(fault: Fault | None) -> Reply:
+        timed = plan(
+            response,
+            pacing=pacing,
+            sequential=wire.sequential,
+            fault=fault,
+            draws=speaker.seed.draws(),
+        )
+        encoder = wire.encoder(request, response)
+        return streamed(wire, encoder, timed, status=status, headers=headers, delay=delay)
+
     if status in BODILESS:
         return whole(status, b"", headers=headers, delay=delay)
     if not request.stream:
         body = wire.render(request, response)
         reply = whole(status, body, headers=headers, delay=delay)
-        return broken(reply, fault) if fault else reply
-    timed = plan(
-        response,
-        pacing=pacing,
-        sequential=wire.sequential,
-        fault=fault,
-        draws=speaker.seed.draws(),
-    )
-    encoder = wire.encoder(request, response)
-    return streamed(wire, encoder, timed, status=status, headers=headers, delay=delay)
+        reply = broken(reply, fault) if fault else reply
+    else:
+        reply = stream(fault)
+    # An answer that fails has not been given; one that was lost on its way can be asked for again.
+    if (keeper := keeping(wire)) and (fault is None or fault.kind != "error_event"):
+        sent = (stream(None) if fault else reply).body if request.stream else b""
+        return replace(reply, kept=keeper.keeps(request, response, sent))
+    return reply
 
 
 def _effects(effects: SideEffects, request: CanonicalRequest) -> Headers:

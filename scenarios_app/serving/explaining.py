@@ -52,6 +52,7 @@ class Known(Protocol):
     """What explaining needs of a `StateStore`."""
 
     async def read(self, session: str) -> SessionState: ...
+    async def recall_response(self, session: str, name: str) -> bytes | None: ...
     async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]: ...
 
 
@@ -149,6 +150,15 @@ class _Unmoved:
 
     async def read(self, session: str) -> SessionState:
         return await self._state.read(session)
+
+    async def remember_response(self, session: str, name: str, data: bytes) -> None:
+        """An answer that nobody was given."""
+
+    async def recall_response(self, session: str, name: str) -> bytes | None:
+        return await self._state.recall_response(session, name)
+
+    async def forget_response(self, session: str, name: str) -> None:
+        """An answer that nobody gave up."""
 
     async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
         return await self._state.scenarios_of(session)

@@ -14,7 +14,7 @@ from scenarios_app.wire.base import Call
 
 TEXT = "healthy"
 HEADERS = {"authorization": "Bearer healthz", "anthropic-version": "2023-06-01"}
-PATHS = ("/v1/chat/completions", "/v1/messages")
+PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
 
 
 def _scenario() -> Scenario:

@@ -10,12 +10,13 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.index import Index
 from scenarios_app.journal_entry import JournalEntry
-from scenarios_app.serving.admission import admit
+from scenarios_app.serving.admission import admit, check_size
 from scenarios_app.serving.answer import Answer, Sent
 from scenarios_app.serving.answering import ours, reply_to, with_headers
 from scenarios_app.serving.cors import preflight_headers, shared_headers
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.in_band import choose_in_band, with_cancel
+from scenarios_app.serving.keeping import Archive, keep, keeping, recall
 from scenarios_app.serving.known_models import known_models
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.player import never
@@ -37,7 +38,7 @@ class Catalog(Protocol):
         """The common scenarios, with a session's own ones over them."""
 
 
-class State(Memory, Protocol):
+class State(Memory, Archive, Protocol):
     """What answering needs of a `StateStore`."""
 
     async def next_ordinal(self, session: str) -> int: ...
@@ -106,6 +107,8 @@ class Pipeline:
     async def _reply(self, exchange: Exchange) -> Reply:
         call, target, options = exchange.call, exchange.target, self.options
         request = exchange.request = admit(call, target, options)
+        request = exchange.request = await recall(request, target, exchange.session, self._state)
+        check_size(request, options.limits)
         if request.stream and not self._take_stream(exchange):
             return exchange.speaker().error(
                 ErrorAnswer(
@@ -118,23 +121,30 @@ class Pipeline:
         index = self._catalog.index_for(documents, version)
         exchange.ordinal = await self._state.next_ordinal(exchange.session)
         choosing = Choosing(index, request, exchange.session, self._state)
+        if request.computed:
+            return await self._computed(exchange, index)
         if target.route is not None and target.route.kind == "compute":
             chosen = None if target.route.fixed else await choosing.override()
             if chosen is None:
-                return self._computed(exchange, index)
+                return await self._computed(exchange, index)
         else:
             in_band = choose_in_band(call, request, options)
             chosen = in_band or with_cancel(await choosing.choose(), options)
         exchange.choose(chosen)
-        return reply_to(chosen, request, exchange.speaker())
+        reply = reply_to(chosen, request, exchange.speaker())
+        await keep(reply.kept, exchange.session, self._state)
+        return reply
 
-    def _computed(self, exchange: Exchange, index: Index) -> Reply:
+    async def _computed(self, exchange: Exchange, index: Index) -> Reply:
         target, request, speaker = exchange.target, exchange.request, exchange.speaker()
         assert target.route is not None and request is not None
         exchange.computed = True
         models = known_models(target.wire.provider, index, self.options.models)
         facts = Facts(models, speaker.created, speaker.seed.request_id)
-        return speaker.computed(target.wire.compute(target.route, target.params, request, facts))
+        body = target.wire.compute(target.route, target.params, request, facts)
+        if wire := keeping(target.wire):
+            await keep(wire.drops(target.route, target.params), exchange.session, self._state)
+        return speaker.computed(body, stream=request.stream)
 
     def exchange(self, call: Call) -> Exchange:
         """A call that has just arrived."""

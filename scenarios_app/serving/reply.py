@@ -8,7 +8,7 @@ from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.faults import fault_error, silence_ms
 from scenarios_app.engine.plan import FaultMark, Timed
 from scenarios_app.engine.scenario import Fault
-from scenarios_app.wire.base import Headers, StreamEncoder, Wire
+from scenarios_app.wire.base import Headers, Kept, StreamEncoder, Wire
 
 # What the answer's bytes decide, whatever a script says.
 FRAMING = {"content-length", "transfer-encoding"}
@@ -35,7 +35,8 @@ class Reply:
     """One HTTP answer. Nothing leaves before `delay` (seconds); without `started` nothing at all.
 
     `headers` hold the declared content length of a whole answer, also where the frames fall short
-    of it. `wire` is set for a stream: it knows how to end one early.
+    of it. `wire` is set for a stream: it knows how to end one early. `kept` is what the session is
+    to keep of the answer.
     """
 
     status: int
@@ -45,6 +46,7 @@ class Reply:
     ending: Ending = Ending.COMPLETE
     started: bool = True
     wire: Wire | None = None
+    kept: tuple[Kept, ...] = ()
 
     @property
     def streaming(self) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -31,16 +31,24 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A path of a provider. `pattern` is also its canonical form: a `{name}` at the end of it takes
-    the rest of the path, one elsewhere a segment. A `generate` route is answered by the engine;
-    a `compute` route by the wire itself, unless a step names its path. Where the path is a generate
-    route's too, a step that names it means that one: such a compute route is `fixed`."""
+    """A path of a provider. In its `pattern` a `{name}` before a slash takes one segment, any other
+    what is there. A `generate` route is answered by the engine; a `compute` route by the wire
+    itself, unless a step names its path. Where the path is a generate route's too, a step that
+    names it means that one: such a compute route is `fixed`. `alias_of` is the pattern by which
+    steps name this route where they name it by another's. A `bodiless` route takes no body."""
 
     method: str
     pattern: str
     operation: str
     kind: Literal["generate", "compute"] = "generate"
     fixed: bool = False
+    alias_of: str | None = None
+    bodiless: bool = False
+
+    @property
+    def canonical(self) -> str:
+        """The path as steps name it, whatever stands in its variable places."""
+        return self.alias_of or self.pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +71,8 @@ class StreamEncoder(Protocol):
 class Wire(Protocol):
     """One provider's HTTP dialect. Stateless: a wire is one shared value.
 
-    `prefixes` are the path prefixes under which every answer, errors too, is a provider's.
+    `prefixes` are the path prefixes under which every answer, errors too, is a provider's; one
+    without a slash at its end is that path alone, with or without a slash at its own end.
     `sequential` says that parts stream strictly one after another, `signs_reasoning` that thinking
     comes with a signature, without which it is not taken back. `malformed_body` and
     `malformed_event` are what broken answers look like on it.
@@ -115,6 +124,35 @@ class Wire(Protocol):
 
     def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
         """The provider's own headers: request id, rate limits, and for errors when to retry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a session is to keep under a name; without `data` it is to keep that no longer."""
+
+    name: str
+    data: bytes | None
+
+
+@runtime_checkable
+class KeepingWire(Wire, Protocol):
+    """A wire whose API keeps its answers, so that later requests can name them."""
+
+    def wanted(
+        self, request: CanonicalRequest, kept: Mapping[str, bytes | None]
+    ) -> tuple[str, ...]:
+        """The names that a request leads to, as far as what is `kept` under them is known."""
+
+    def told(self, request: CanonicalRequest, kept: Mapping[str, bytes | None]) -> CanonicalRequest:
+        """The request with what it names in it; raises WireError for what is not kept."""
+
+    def keeps(
+        self, request: CanonicalRequest, response: CanonicalResponse, stream: bytes
+    ) -> tuple[Kept, ...]:
+        """What is kept of an answer; `stream` is all of it as it was streamed, if it was."""
+
+    def drops(self, route: Route, params: Mapping[str, str]) -> tuple[Kept, ...]:
+        """What is kept no longer once a route has computed its answer."""
 
 
 def sse(data: bytes) -> bytes:

@@ -36,11 +36,13 @@ def completion(request: CanonicalRequest, response: CanonicalResponse) -> dict[s
     }
 
 
-def envelope(response: CanonicalResponse, object_name: str, **defaults: Json) -> dict[str, Json]:
+def envelope(
+    response: CanonicalResponse, object_name: str, *, prefix: str = "chatcmpl", **defaults: Json
+) -> dict[str, Json]:
     """The top-level fields that the whole answer and every chunk of a stream begin with."""
     scripted = {k: v for k, v in response.metadata.items() if k not in _STRUCTURE}
     return {
-        "id": f"chatcmpl-{response.id}",
+        "id": f"{prefix}-{response.id}",
         "object": object_name,
         "created": response.created,
         "model": response.model,

@@ -38,6 +38,11 @@ def error_event(error: ErrorAnswer) -> bytes:
     return sse(error_body(error))
 
 
+def event_code(error: ErrorAnswer) -> str:
+    """The code of an error in a stream that has no field for its type."""
+    return error.code or _CODES.get(error.status) or error.type or _type_of(error.status)
+
+
 def answer_headers(request_id: str, error: ErrorAnswer | None) -> Headers:
     """OpenAI's own headers, the same for the same request: nothing in them is measured."""
     own: Headers = (

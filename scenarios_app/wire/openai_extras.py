@@ -1,7 +1,8 @@
-"""What OpenAI answers without a model: the models themselves, and the store of completions.
+"""What OpenAI answers without scripted text: embeddings, moderations, the models themselves, and
+the store of completions.
 
-The server stores nothing, so the store's lists are empty; an id asked for gets an answer that says
-so, and changing or deleting it succeeds.
+Chat completions are not stored, so the store's lists are empty; an id asked for gets an answer that
+says so, and changing or deleting it succeeds.
 """
 
 from collections.abc import Mapping
@@ -14,14 +15,21 @@ from scenarios_app.engine.canonical import (
     Usage,
 )
 from scenarios_app.engine.parts import TextPart
-from scenarios_app.wire.base import Facts, Route, encode_json
+from scenarios_app.wire.base import Call, Facts, Route, encode_json
+from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai_answer import completion
+from scenarios_app.wire.openai_dialect import DEPLOYMENT, PROVIDER
+from scenarios_app.wire.openai_embeddings import embeddings, read_embeddings
+from scenarios_app.wire.openai_fields import read_metadata
+from scenarios_app.wire.openai_moderations import moderations, read_moderations
 
 _STORE = "/v1/chat/completions"
 
 # The first pattern that fits a path has it, so the longer one stands first.
 ROUTES: tuple[Route, ...] = (
+    Route("POST", "/v1/embeddings", "create_embeddings", "compute"),
+    Route("POST", "/v1/moderations", "create_moderation", "compute"),
     Route("GET", "/v1/models", "list_models", "compute"),
     Route("GET", "/v1/models/{model}", "retrieve_model", "compute"),
     Route("DELETE", "/v1/models/{model}", "delete_model", "compute"),
@@ -33,14 +41,35 @@ ROUTES: tuple[Route, ...] = (
 )
 
 
+def read_extra(call: Call, route: Route, params: Mapping[str, str], body: Node) -> CanonicalRequest:
+    """A request for one of `ROUTES`; most have metadata at the most."""
+    match route.operation:
+        case "create_embeddings":
+            return read_embeddings(call, route, body, deployment=params.get(DEPLOYMENT))
+        case "create_moderation":
+            return read_moderations(call, route, body)
+    return CanonicalRequest(
+        provider=PROVIDER,
+        path=call.path,
+        route=route.canonical,
+        model=params.get("model", ""),
+        headers=call.headers,
+        metadata=read_metadata(body) if call.method == "POST" else {},
+    )
+
+
 def compute(
     route: Route, params: Mapping[str, str], request: CanonicalRequest, facts: Facts
 ) -> bytes:
     """The answer of one of `ROUTES`."""
     match route.operation:
+        case "create_embeddings":
+            answer: Json = embeddings(request)
+        case "create_moderation":
+            answer = moderations(request, facts)
         case "list_models":
             models: list[Json] = [_model(name, facts) for name in facts.models]
-            answer: Json = {"object": "list", "data": models}
+            answer = {"object": "list", "data": models}
         case "retrieve_model":
             answer = _model(params["model"], facts)
         case "delete_model":

@@ -82,6 +82,8 @@ def test_r9_3_each_message_is_a_choice_of_its_own_in_order() -> None:
     }
     found = obeyed(block)
     assert found.answer.per_choice
+    # Messages one after another, where other choices are alternatives.
+    assert found.answer.consecutive
     assert [texts(parts) for parts in choices(block)] == [
         [(TextPart, "a")],
         [(ToolCallPart, '{"location":"Chicago","days":[1,2.5]}')],

@@ -107,3 +107,10 @@ def test_what_nobody_asks_for_is_not_read() -> None:
         raise AssertionError("the request was decoded for nothing")
 
     assert probe_text(Probe("tools_list"), FULL, unread)
+
+
+def test_a_model_that_the_path_names_is_a_parameter_where_it_is_asked_for() -> None:
+    received = replace(RECEIVED, body={"temperature": 0.5})
+    echoed = said(Probe("request_params_echo", fields=("model", "seed")), received=received)
+    assert echoed == f'{{"model":"{FULL.model}"}}\nNot in the request: seed'
+    assert said(Probe("request_params_echo"), received=received) == '{"temperature":0.5}'

@@ -141,6 +141,11 @@ def test_scripted_choices_are_not_repeated() -> None:
     assert texts(response(script, request=request_of(n=500))) == ["a", "b"]
 
 
+@pytest.mark.parametrize("consecutive", [True, False])
+def test_an_answer_says_whether_its_choices_are_one_after_another(consecutive: bool) -> None:
+    assert response(said("a", consecutive=consecutive)).consecutive is consecutive
+
+
 @pytest.mark.parametrize("n", [-1, 0, 129])
 def test_an_n_out_of_bounds_is_the_clients_error(n: int) -> None:
     found = produced(said("hi"), request=request_of(n=n))

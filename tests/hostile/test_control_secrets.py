@@ -23,6 +23,7 @@ TOKEN = "control-token-0123456789abcdef"
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 OPENAI = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}
 ANTHROPIC = {**OPENAI, "model": "claude-sonnet-4-5", "max_tokens": 9}
+GEMINI = {"contents": [{"parts": [{"text": "Hello"}]}]}
 VERSION = {"anthropic-version": "2023-06-01"}
 # Steps that look at the secrets themselves: what they say of them must not give them away.
 NOSY = scenario(
@@ -66,6 +67,18 @@ def anthropic(key: str) -> Any:
 
 def anthropic_bearer(key: str) -> Any:
     return "/v1/messages", ANTHROPIC, {**VERSION, "authorization": f"Bearer {key}"}
+
+
+def gemini(key: str) -> Any:
+    return "/v1beta/models/m:generateContent", GEMINI, {"x-goog-api-key": key}
+
+
+def gemini_query(key: str) -> Any:
+    return f"/v1beta/models/m:streamGenerateContent?alt=sse&key={quote(key)}", GEMINI, {}
+
+
+def ollama_bearer(key: str) -> Any:
+    return "/api/chat", OPENAI, {"authorization": f"Bearer {key}"}
 
 
 def cookie(key: str) -> Any:
@@ -123,6 +136,9 @@ PLACES: tuple[Callable[[str], Any], ...] = (
     azure,
     anthropic,
     anthropic_bearer,
+    gemini,
+    gemini_query,
+    ollama_bearer,
     cookie,
     google,
     proxy,

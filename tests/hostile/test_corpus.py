@@ -57,6 +57,13 @@ def envelope_complaint(provider: str, body: Any) -> str:
             {"type": "error", "error": {"type": str(), "message": str(text)}, "request_id": str()},
         ):
             return "" if text else "no message"
+        case (
+            "gemini",
+            {"error": {"code": int(), "message": str(text), "status": str(), "details": list()}},
+        ):
+            return "" if text else "no message"
+        case "ollama", {"error": str(text)} if list(body) == ["error"]:
+            return "" if text else "no message"
         case _:
             return f"no envelope of {provider}: {body}"
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 
 from scenarios_app.testing.server import running_server
-from tests.hostile.corpus import ANTHROPIC, CHAT, COUNT, MESSAGES, OPENAI
+from tests.hostile.corpus import ANTHROPIC, CHAT, COUNT, GEMINI, LOCAL, MESSAGES, OLLAMA, OPENAI
 from tests.serving.pipelines import scenario
 
 # Set by the server for every answer anew.
@@ -73,7 +73,7 @@ def transcript(hash_seed: str) -> list[tuple[int, list[tuple[str, str]], bytes]]
 def conversation() -> list[tuple[str, str, dict[str, str], bytes]]:
     asked = []
     for model in MODELS:
-        for path, headers in ((CHAT, OPENAI), (MESSAGES, ANTHROPIC)):
+        for path, headers in ((CHAT, OPENAI), (MESSAGES, ANTHROPIC), (LOCAL, OLLAMA)):
             for stream in (False, True):
                 body = {
                     "model": model,
@@ -82,11 +82,23 @@ def conversation() -> list[tuple[str, str, dict[str, str], bytes]]:
                     "messages": [{"role": "user", "content": "you and me"}],
                 }
                 asked.append(("POST", path, headers, json.dumps(body).encode()))
+        said = json.dumps({"contents": [{"parts": [{"text": "you and me"}]}]}).encode()
+        for verb in ("generateContent", "streamGenerateContent", "streamGenerateContent?alt=sse"):
+            asked.append(("POST", f"/v1beta/models/{model}:{verb}", GEMINI, said))
     asked.append(("POST", COUNT, ANTHROPIC, asked[0][3]))
     asked.append(("POST", CHAT, OPENAI, b"{"))
     asked.append(("POST", CHAT, {}, b"{}"))
     asked += [("GET", path, OPENAI, b"") for path in ("/v1/models", "/v1/models/gpt-4o", "/v1/x")]
     asked += [("GET", path, ANTHROPIC, b"") for path in ("/v1/models", "/v1/models/x")]
+    asked += [("GET", f"/v1beta/{path}", GEMINI, b"") for path in ("models", "models/x", "x")]
+    embedded = json.dumps({"content": {"parts": [{"text": "a ü"}]}}).encode()
+    asked.append(("POST", "/v1/models/text-embedding-004:embedContent", GEMINI, embedded))
+    asked += [("GET", path, OLLAMA, b"") for path in ("/api/tags", "/api/version")]
+    shown = [("show", {"model": "llama3.2"}), ("embed", {"model": "m", "input": ["a", "ü"]})]
+    asked += [
+        ("POST", f"/api/{name}", OLLAMA, json.dumps(body).encode())
+        for name, body in (*shown, ("generate", {"model": "text", "prompt": "Hello"}))
+    ]
     return asked
 
 

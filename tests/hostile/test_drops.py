@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scenarios_app.serving.services import services
-from tests.hostile.corpus import ANTHROPIC, CHAT, MESSAGES, OPENAI
+from tests.hostile.corpus import ANTHROPIC, CHAT, GEMINI, LOCAL, MESSAGES, OLLAMA, OPENAI
 from tests.hostile.raw import exchange, message
 from tests.live import Live
 from tests.serving.pipelines import says, scenario
@@ -19,7 +19,13 @@ WORDS = [f"word{i}" for i in range(12)]
 # After how many pieces of content the server falls silent: before the first, and after each.
 BOUNDARIES = range(len(WORDS) + 1)
 PATIENCE = 10.0
-WAYS = {"openai": (CHAT, OPENAI, b"data: "), "anthropic": (MESSAGES, ANTHROPIC, b"event: ")}
+# The last is how an answer begins that has said nothing yet: some have their head alone.
+WAYS = {
+    "openai": (CHAT, OPENAI, b"data: "),
+    "anthropic": (MESSAGES, ANTHROPIC, b"event: "),
+    "gemini": ("/v1beta/models", GEMINI, b"\r\n\r\n"),
+    "ollama": (LOCAL, OLLAMA, b"\r\n\r\n"),
+}
 
 
 def silent_after(pieces: int) -> dict[str, Any]:
@@ -32,8 +38,12 @@ def silent_after(pieces: int) -> dict[str, Any]:
 
 def begin(live: Live, provider: str, model: str, *, stream: bool = True) -> socket.socket:
     path, headers, _ = WAYS[provider]
-    body = {"model": model, "max_tokens": 9, "stream": stream}
-    data = json.dumps({**body, "messages": [{"role": "user", "content": "Hello"}]}).encode()
+    body: dict[str, Any] = {"model": model, "max_tokens": 9, "stream": stream}
+    body["messages"] = [{"role": "user", "content": "Hello"}]
+    if provider == "gemini":
+        path += f"/{model}:{'streamGenerateContent?alt=sse' if stream else 'generateContent'}"
+        body = {"contents": [{"parts": [{"text": "Hello"}]}]}
+    data = json.dumps(body).encode()
     session = {"X-MockLLM-Session": live.session}
     sock = socket.create_connection(("127.0.0.1", live.port), PATIENCE)
     sock.sendall(message("POST", path, data, headers={**headers, **session}))

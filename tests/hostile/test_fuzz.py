@@ -11,12 +11,22 @@ from hypothesis import strategies as st
 
 from scenarios_app.serving import view
 from scenarios_app.serving.asgi import ProviderDoor
-from tests.hostile.corpus import ANTHROPIC, CHAT, MESSAGES, OPENAI
+from tests.hostile.corpus import (
+    ANTHROPIC,
+    CHAT,
+    GEMINI,
+    GENERATE,
+    LOCAL,
+    MESSAGES,
+    OLLAMA,
+    OPENAI,
+)
 from tests.hostile.inprocess import through
 from tests.hostile.raw import Answer
 from tests.hostile.test_corpus import envelope_complaint
 from tests.serving.pipelines import Playing, says, scenario
 from tests.wire.test_anthropic_sdk import BETA_ASKED
+from tests.wire.test_gemini_fuzz import RICH
 
 ANYTHING = scenario("anything", says("You said {{ request.last_user_text }}."))
 # Nothing of this makes a request that has to be answered in any other way than at once.
@@ -70,9 +80,63 @@ ASKED: dict[str, Any] = {
     "stream": False,
     "user": "u",
 }
+OLLAMA_ASKED: dict[str, Any] = {
+    "model": "llama3.2",
+    "messages": [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Hello", "images": ["AAAA"]},
+        {
+            "role": "assistant",
+            "content": "",
+            "thinking": "Hm.",
+            "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": {"a": [1]}}}],
+        },
+        {"role": "tool", "tool_name": "f", "tool_call_id": "c1", "content": "fine"},
+        {"role": "user", "content": "And now?"},
+    ],
+    "tools": [TOOL],
+    "options": {
+        "temperature": 0.5,
+        "top_p": 1,
+        "num_predict": 5,
+        "num_ctx": 100,
+        "seed": 7,
+        "stop": ["a", "b"],
+    },
+    "format": {"type": "object", "properties": {}},
+    "think": "low",
+    "keep_alive": "5m",
+    "logprobs": True,
+    "top_logprobs": 2,
+    "stream": False,
+}
+GENERATE_ASKED: dict[str, Any] = {
+    **{key: OLLAMA_ASKED[key] for key in ("model", "options", "format", "think", "keep_alive")},
+    "prompt": "Hello",
+    "suffix": "!",
+    "system": "Be brief.",
+    "template": "{{ .Prompt }}",
+    "context": [1, 2, 3],
+    "images": ["AAAA"],
+    "raw": False,
+    "stream": True,
+}
+EMBED_ASKED: dict[str, Any] = {
+    "model": "nomic-embed-text",
+    "input": ["one", "two"],
+    "truncate": True,
+    "dimensions": 4,
+    "options": {"num_ctx": 100},
+    "keep_alive": 5,
+}
 REQUESTS: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {
     "openai": (CHAT, OPENAI, ASKED),
     "anthropic": (MESSAGES, ANTHROPIC, BETA_ASKED),
+    "gemini": (GENERATE, GEMINI, RICH),
+    "gemini embed": ("/v1/models/m:batchEmbedContents", GEMINI, {"requests": RICH["requests"] * 4}),
+    "ollama": (LOCAL, OLLAMA, OLLAMA_ASKED),
+    "ollama generate": ("/api/generate", OLLAMA, GENERATE_ASKED),
+    "ollama embed": ("/api/embed", OLLAMA, EMBED_ASKED),
 }
 playing = Playing(ANYTHING)
 DOOR = ProviderDoor(playing.running)
@@ -97,6 +161,7 @@ def assert_answered(provider: str, body: bytes, answer: Answer) -> None:
     if answer.status == 200:
         assert answer.body
     else:
+        provider = provider.partition(" ")[0]
         assert envelope_complaint(provider, answer.json()) == "", (body, answer)
 
 
@@ -110,7 +175,7 @@ async def test_wrong_things_at_every_place(provider: str) -> None:
         answer = await through(DOOR, "POST", path, data, headers=headers)
         assert_answered(provider, data, answer)
         statuses.add(answer.status)
-    assert len(bodies) > 1_000
+    assert len(bodies) > 20 * len(asked)
     assert {200, 400} <= statuses
 
 

@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 
 from tests.live import Live
-from tests.sdk import anthropic_talk, openai_talk
+from tests.sdk import anthropic_talk, gemini_talk, ollama_talk, openai_talk
 from tests.sdk.anthropic_talk import AnthropicTalk
+from tests.sdk.gemini_talk import GeminiTalk
+from tests.sdk.ollama_talk import OllamaTalk
+from tests.sdk.openai_client import AsyncClient, Client, SyncClient
 from tests.sdk.openai_talk import OpenAITalk
 
 SYNC_OR_ASYNC = ["sync", "async"]
@@ -32,6 +35,24 @@ def chat(request: pytest.FixtureRequest, live: Live) -> OpenAITalk:
 
 
 @pytest.fixture(params=SYNC_OR_ASYNC)
+def client(request: pytest.FixtureRequest, live: Live) -> Client:
+    """OpenAI's client, for all that is not chat."""
+    options = given(live, live.openai_base_url)
+    return SyncClient(options) if request.param == "sync" else AsyncClient(options)
+
+
+@pytest.fixture(params=SYNC_OR_ASYNC)
+def azure(request: pytest.FixtureRequest, live: Live) -> Client:
+    """OpenAI's client for Azure."""
+    options = given(live, "")
+    del options["base_url"]
+    options |= {"azure_endpoint": live.base_url, "api_version": "2025-04-01-preview"}
+    if request.param == "sync":
+        return SyncClient(options, azure=True)
+    return AsyncClient(options, azure=True)
+
+
+@pytest.fixture(params=SYNC_OR_ASYNC)
 def claude(request: pytest.FixtureRequest, live: Live) -> AnthropicTalk:
     """Anthropic's client."""
     options = given(live, live.base_url)
@@ -45,3 +66,22 @@ def either_claude(request: pytest.FixtureRequest, claude: AnthropicTalk) -> Anth
     """Anthropic's client, and its beta part, which asks other paths and reads other types."""
     claude.beta = request.param == "beta"
     return claude
+
+
+@pytest.fixture(params=SYNC_OR_ASYNC)
+def gemini(request: pytest.FixtureRequest, live: Live) -> GeminiTalk:
+    """Google's client."""
+    options: dict[str, Any] = {"base_url": live.base_url, "timeout": 20_000}
+    if request.param == "sync":
+        return gemini_talk.SyncTalk(live.key, options)
+    return gemini_talk.AsyncTalk(live.key, options)
+
+
+@pytest.fixture(params=SYNC_OR_ASYNC)
+def llama(request: pytest.FixtureRequest, live: Live) -> OllamaTalk:
+    """Ollama's client. The key that it sends, though nobody asks for one, names the session."""
+    headers = {"Authorization": f"Bearer {live.key}"}
+    options = {"host": live.base_url, "headers": headers, "timeout": 20}
+    if request.param == "sync":
+        return ollama_talk.SyncTalk(options)
+    return ollama_talk.AsyncTalk(options)

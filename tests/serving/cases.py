@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import quote
 
 from tests.serving.pipelines import Playing
 
@@ -24,6 +25,7 @@ FAULTS: dict[str, dict[str, Any]] = {
     "stall": {"hold_ms": 30},
     "error_event": {"message": "in mid-stream"},
 }
+GEMINI = '{"contents":[{"role":"user","parts":[{"text":"Hällo"}]}]}'.encode()
 # Longer than any test waits.
 ENDLESS = {"chunk_ms": 90_000, "words_per_chunk": 1}
 ALONE = ("http", "rate_limit", "model_error", "timeout", "network_error", "invalid_response")
@@ -96,7 +98,13 @@ def cases() -> list[Case]:
         case
         for model in models
         for stream in (False, True)
-        for case in (_chat(model, stream=stream), _messages(model, stream=stream))
+        for case in (
+            _chat(model, stream=stream),
+            _responses(model, stream=stream),
+            _messages(model, stream=stream),
+            _gemini(model, stream=stream),
+            _ollama(model, stream=stream),
+        )
     ]
     return [*both, *_odd_cases()]
 
@@ -131,6 +139,16 @@ def _odd_cases() -> list[Case]:
             },
         ),
         Case("named by header", path, body, headers={**key, "x-mockllm-scenario": "raw"}),
+        *_openai_cases(),
+        *_gemini_cases(),
+        Case("Ollama loads", "/api/chat", b'{"model":"m"}'),
+        Case("Ollama's models", "/api/tags", method="GET"),
+        Case("Ollama is probed", "/api/version", method="HEAD"),
+        Case("Ollama's embeddings", "/api/embed", b'{"model":"m","input":"x","dimensions":3}'),
+        Case("Ollama's unknown model", "/api/show", '{"model":"ü"}'.encode()),
+        Case("Ollama's wrong method", "/api/chat", method="GET"),
+        Case("Ollama's trailing slash", "/api/chat/", b'{"model":"m"}'),
+        Case("Ollama's encoded path", "/api/ch%61t", b'{"model":"m"}'),
         Case("beta query", "/v1/messages?beta=true", b"{}", headers={"x-api-key": "k"}),
     ]
     # No two of them in one session: its number of requests is part of every id.
@@ -148,10 +166,84 @@ def _chat(model: str, *, stream: bool) -> Case:
     return Case(name, "/v1/chat/completions", _body(model, stream=stream), headers=headers)
 
 
+def _responses(model: str, *, stream: bool) -> Case:
+    name = f"openai responses {model} {'stream' if stream else 'whole'}"
+    headers = {"authorization": f"Bearer {name.encode().hex()}", "x-trace": "t-1"}
+    body = {"model": model, "input": "Hällo", "stream": stream}
+    return Case(name, "/v1/responses", json.dumps(body).encode(), headers=headers)
+
+
+def _openai_cases() -> list[Case]:
+    key, azure = {"authorization": "Bearer k"}, {"api-key": "k"}
+    prompt = b'{"model":"text","prompt":["a","b"],"echo":true,"stream":true}'
+    deployment = "/openai/deployments/text"
+    example = "/v1/responses/resp_123"
+    return [
+        Case("a completion", "/v1/completions", prompt, headers=key),
+        Case("embeddings", "/v1/embeddings", b'{"model":"m","input":"x"}', headers=key),
+        Case("a moderation", "/v1/moderations", b'{"input":"x"}', headers=key),
+        Case("a response again", example, method="GET", headers=key),
+        Case("its stream again", f"{example}?stream=true", method="GET", headers=key),
+        Case("a response cancelled", f"{example}/cancel", headers=key),
+        Case("a response deleted", example, method="DELETE", headers=key),
+        Case("no such response", "/v1/responses/x", method="GET", headers=key),
+        Case("an unknown answer before", "/v1/responses", b'{"previous_response_id":"x"}'),
+        Case(
+            "Azure",
+            f"{deployment}/chat/completions?api-version=1",
+            b'{"messages":[{"role":"user","content":"x"}]}',
+            headers=azure,
+        ),
+        Case("Azure's responses", "/openai/v1/responses", b'{"model":"text"}', headers=azure),
+        Case("Azure without a key", f"{deployment}/completions", prompt),
+        Case("Azure's unknown path", "/openai/none", method="GET", headers=azure),
+    ]
+
+
 def _messages(model: str, *, stream: bool) -> Case:
     name = f"anthropic {model} {'stream' if stream else 'whole'}"
     headers = {"x-api-key": name.encode().hex(), "anthropic-version": "2023-06-01"}
     return Case(name, "/v1/messages", _body(model, stream=stream), headers=headers)
+
+
+def _gemini(model: str, *, stream: bool) -> Case:
+    name = f"gemini {model} {'stream' if stream else 'whole'}"
+    headers = {"x-goog-api-key": name.encode().hex(), "x-trace": "t-1"}
+    verb = "streamGenerateContent?alt=sse" if stream else "generateContent"
+    path = f"/v1beta/models/{quote(model, safe='')}:{verb}"
+    return Case(name, path, GEMINI, headers=headers)
+
+
+def _gemini_cases() -> list[Case]:
+    path, key = "/v1/models/text:generateContent", {"x-goog-api-key": "k"}
+    array = "/v1/models/text:streamGenerateContent"
+    embeds = b'{"content":{"parts":[{"text":"x"}]},"outputDimensionality":3}'
+    return [
+        Case("Gemini's array", array, GEMINI, headers=key),
+        Case(
+            "Gemini's broken array",
+            "/v1beta/models/error_event:streamGenerateContent",
+            GEMINI,
+            headers=key,
+        ),
+        Case("Gemini's key in the query", f"{array}?key=k&alt=sse", GEMINI),
+        Case("Gemini without a key", path, GEMINI),
+        Case("Gemini's encoded colon", path.replace(":", "%3A"), GEMINI, headers=key),
+        Case("Gemini's trailing slash", f"{path}/", GEMINI, headers=key),
+        Case("Gemini's wrong method", path, method="GET", headers=key),
+        Case("Gemini's unknown path", "/v1beta/none", method="GET", headers=key),
+        Case("Gemini's malformed JSON", path, b'{"contents": ', headers=key),
+        Case("Gemini's models", "/v1beta/models?pageSize=2", method="GET", headers=key),
+        Case("Gemini's unknown model", "/v1/models/m%C3%BC", method="GET", headers=key),
+        Case("Gemini's embeddings", "/v1/models/m:embedContent", embeds, headers=key),
+        Case("Gemini counts", "/v1/models/m:countTokens", GEMINI, headers=key),
+    ]
+
+
+def _ollama(model: str, *, stream: bool) -> Case:
+    name = f"ollama {model} {'stream' if stream else 'whole'}"
+    headers = {"authorization": f"Bearer {name.encode().hex()}", "x-trace": "t-1"}
+    return Case(name, "/api/chat", _body(model, stream=stream), headers=headers)
 
 
 def _body(model: str, *, stream: bool) -> bytes:

@@ -1,15 +1,16 @@
 """A pipeline in test mode: the catch-all alone, and calls that hold instruction blocks."""
 
 import json
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from mockllm_site.paths import SCENARIOS
 from scenarios_app.engine.instructions import END, START
 from scenarios_app.wire.base import Call
-from tests.serving.pipelines import Playing, chat, claude
+from tests.serving.dialects import DIALECTS
+from tests.serving.pipelines import Playing
 
-WireName: TypeAlias = Literal["openai", "anthropic"]
-WIRES: tuple[WireName, ...] = ("openai", "anthropic")
+WireName: TypeAlias = str
+WIRES: tuple[WireName, ...] = tuple(DIALECTS)
 CATCH_ALL: dict[str, Any] = json.loads((SCENARIOS / "test_mode.json").read_text())
 
 
@@ -18,8 +19,7 @@ def in_test_mode(*documents: dict[str, Any], **options: Any) -> Playing:
 
 
 def asking(wire: WireName, text: str = "Hello", *, stream: bool, **fields: Any) -> Call:
-    call = chat if wire == "openai" else claude
-    return call(text, stream=stream, **fields)
+    return DIALECTS[wire].call(text, stream=stream, **fields)
 
 
 def marked(block: Any) -> str:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import parse_qsl, quote
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import compile_scenario, load_documents
@@ -70,6 +71,50 @@ def chat(text: str = "Hello", *, model: str = "gpt-4o", **fields: Any) -> Call:
     messages = [{"role": "user", "content": text}]
     body = {"model": model, "messages": messages, **fields}
     return Call("POST", "/v1/chat/completions", {}, headers, json.dumps(body).encode())
+
+
+def gemini(
+    text: str = "Hello", *, model: str = "gemini-2.5-flash", stream: bool = False, **fields: Any
+) -> Call:
+    """A Gemini call, asked as the others are: messages become contents, settings a configuration.
+    A stream is asked for by the path."""
+    headers = {"x-goog-api-key": KEY, **fields.pop("headers", {})}
+    messages = fields.pop("messages", [{"role": "user", "content": text}])
+    roles = {"user": "user", "assistant": "model"}
+    contents = [
+        {
+            "role": roles[said["role"]],
+            "parts": {"text": said["content"]}
+            if isinstance(said["content"], str)
+            else said["content"],
+        }
+        for said in messages
+    ]
+    settings = {
+        "temperature": "temperature",
+        "top_p": "topP",
+        "max_tokens": "maxOutputTokens",
+        "n": "candidateCount",
+        "thinking": "thinkingConfig",
+    }
+    config = {settings[key]: fields.pop(key) for key in [*fields] if key in settings}
+    if system := fields.pop("system", ""):
+        fields["systemInstruction"] = {"parts": [{"text": system}]}
+    body = {"contents": contents, "generationConfig": config, **fields}
+    verb, query = ("streamGenerateContent", "alt=sse") if stream else ("generateContent", "")
+    path = f"/v1beta/models/{quote(model, safe='')}:{verb}"
+    data = json.dumps(body).encode()
+    return Call("POST", path, dict(parse_qsl(query)), headers, data, query)
+
+
+def llama(text: str = "Hello", *, model: str = "llama3.2", **fields: Any) -> Call:
+    """An Ollama chat call. Its settings stand apart from its other fields."""
+    headers = {"authorization": f"Bearer {KEY}", **fields.pop("headers", {})}
+    messages = [{"role": "user", "content": text}]
+    settings = {"temperature": "temperature", "top_p": "top_p", "max_tokens": "num_predict"}
+    options = {settings[key]: fields.pop(key) for key in [*fields] if key in settings}
+    body = {"model": model, "messages": messages, "options": options, **fields}
+    return Call("POST", "/api/chat", {}, headers, json.dumps(body).encode())
 
 
 def claude(text: str = "Hello", *, model: str = "claude-sonnet-4-5", **fields: Any) -> Call:

@@ -74,10 +74,72 @@ def anthropic_stream(body: bytes) -> tuple[list[dict[str, Any]], str | None]:
     return blocks, reason
 
 
+def ollama_whole(body: bytes) -> Spoken:
+    return _line(Spoken(), json.loads(body))
+
+
+def ollama_stream(body: bytes) -> Spoken:
+    """The lines of a stream put together; the last of them says that it is done, or none does."""
+    spoken = Spoken()
+    for line in body.splitlines():
+        assert spoken.finish is None, "the stream goes on after its end"
+        _line(spoken, json.loads(line))
+    return spoken
+
+
+def gemini_whole(body: bytes) -> Spoken:
+    return _chunk(Spoken(), json.loads(body))
+
+
+def gemini_stream(body: bytes) -> Spoken:
+    """The chunks of a stream put together; the last of them says why it finished, or none does."""
+    spoken = Spoken()
+    *events, rest = body.decode().split("\r\n\r\n")
+    assert rest == "", "an event is not ended by a blank line"
+    for event in events:
+        assert spoken.finish is None, "the stream goes on after its end"
+        _chunk(spoken, json.loads(event.removeprefix("data: ")))
+    return spoken
+
+
 def deltas_of(body: bytes) -> list[dict[str, Any]]:
     """The deltas of an Anthropic stream."""
     events = map(json.loads, events_of(body))
     return [event["delta"] for event in events if event["type"] == "content_block_delta"]
+
+
+def _chunk(spoken: Spoken, chunk: dict[str, Any]) -> Spoken:
+    (candidate,) = chunk["candidates"]
+    for part in candidate["content"]["parts"]:
+        if call := part.get("functionCall"):
+            spoken.calls.append(call)
+        elif part.get("thought"):
+            spoken.reasoning += part["text"]
+            spoken.thoughts += [part["text"]] if part["text"] else []
+        elif piece := part.get("text"):
+            spoken.text += piece
+            spoken.pieces.append(piece)
+    sources = candidate.get("citationMetadata", {}).get("citationSources", [])
+    spoken.annotations += sources
+    spoken.finish = candidate.get("finishReason")
+    assert ("usageMetadata" in chunk) == (spoken.finish is not None)
+    return spoken
+
+
+def _line(spoken: Spoken, line: dict[str, Any]) -> Spoken:
+    message = line["message"]
+    if piece := message["content"]:
+        spoken.text += piece
+        spoken.pieces.append(piece)
+    if thought := message.get("thinking"):
+        spoken.reasoning += thought
+        spoken.thoughts.append(thought)
+    for call in message.get("tool_calls", []):
+        assert set(call) == {"function"}
+        spoken.calls.append(call["function"])
+    assert line["done"] == ("done_reason" in line)
+    spoken.finish = line.get("done_reason")
+    return spoken
 
 
 def _message(choice: dict[str, Any]) -> Spoken:

@@ -101,6 +101,10 @@ async def test_the_cases_are_what_they_say() -> None:
     assert statuses["openai disconnect whole"] == (200, "cut")
     assert statuses["anthropic timeout whole"] == (0, "nothing")
     assert statuses["openai network_error stream"] == (0, "nothing")
+    assert statuses["gemini tools stream"] == (200, "complete")
+    assert statuses["gemini disconnect stream"] == (200, "cut")
+    assert statuses["ollama tools stream"] == (200, "complete")
+    assert statuses["ollama disconnect stream"] == (200, "cut")
     assert statuses["openai effects whole"] == (203, "complete")
     assert statuses["openai empty whole"] == (204, "complete")
     expected = {
@@ -113,6 +117,27 @@ async def test_the_cases_are_what_they_say() -> None:
         "headers too large": 431,
         "preflight": 204,
         "named by header": 404,
+        "Gemini's array": 200,
+        "Gemini's broken array": 200,
+        "Gemini's key in the query": 200,
+        "Gemini without a key": 403,
+        "Gemini's encoded colon": 200,
+        "Gemini's trailing slash": 404,
+        "Gemini's wrong method": 405,
+        "Gemini's unknown path": 404,
+        "Gemini's malformed JSON": 400,
+        "Gemini's models": 200,
+        "Gemini's unknown model": 404,
+        "Gemini's embeddings": 200,
+        "Gemini counts": 200,
+        "Ollama loads": 200,
+        "Ollama's models": 200,
+        "Ollama is probed": 200,
+        "Ollama's embeddings": 200,
+        "Ollama's unknown model": 404,
+        "Ollama's wrong method": 405,
+        "Ollama's trailing slash": 404,
+        "Ollama's encoded path": 404,
     }
     assert {name: seen[name].status for name in expected} == expected
     errors = [answer for answer in seen.values() if answer.status >= 400]

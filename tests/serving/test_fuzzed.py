@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios_app.wire.base import Call
-from tests.serving.pipelines import Playing, chat, claude, says, scenario
+from tests.serving.dialects import DIALECTS
+from tests.serving.pipelines import Playing, says, scenario
 
 playing = Playing(
     scenario("any", says("Hi {{ request.last_user_text }}!")), max_text_bytes=10_000_000
@@ -44,6 +45,11 @@ FIELDS = (
     "temperature",
     "system",
     "stop",
+    "options",
+    "think",
+)
+EVERY_WIRE = pytest.mark.parametrize(
+    "call", [dialect.call() for dialect in DIALECTS.values()], ids=list(DIALECTS)
 )
 
 
@@ -53,17 +59,17 @@ async def assert_answered(call: Call) -> None:
     assert status < 500, body
     assert len(playing.journal) == before + 1
     if status >= 400:
-        assert isinstance(json.loads(body)["error"], dict)
+        assert isinstance(json.loads(body)["error"], dict | str)
         assert headers["content-length"] == str(len(body))
 
 
-@pytest.mark.parametrize("call", [chat(), claude()], ids=["openai", "anthropic"])
+@EVERY_WIRE
 @given(body=st.binary(max_size=200))
 def test_bytes_of_any_kind(call: Call, body: bytes) -> None:
     asyncio.run(assert_answered(_with(call, body=body)))
 
 
-@pytest.mark.parametrize("call", [chat(), claude()], ids=["openai", "anthropic"])
+@EVERY_WIRE
 @given(change=st.dictionaries(st.sampled_from(FIELDS), odd, min_size=1, max_size=4))
 def test_fields_of_any_kind(call: Call, change: dict[str, Any]) -> None:
     body = json.dumps({**json.loads(call.body), **change}).encode()
@@ -72,7 +78,13 @@ def test_fields_of_any_kind(call: Call, change: dict[str, Any]) -> None:
 
 @given(
     method=st.sampled_from(["GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD", "BREW"]),
-    path=st.text(st.characters(codec="ascii"), max_size=30).map("/v1/".__add__),
+    path=st.builds(
+        "".join,
+        st.tuples(
+            st.sampled_from(["/v1/", "/api/chat", "/api/tags"]),
+            st.text(st.characters(codec="ascii"), max_size=30),
+        ),
+    ),
     headers=st.dictionaries(
         st.sampled_from(["authorization", "x-api-key", "anthropic-version", "origin", "x-odd"]),
         st.text(max_size=20),

@@ -9,6 +9,7 @@ from hypothesis import given
 from scenarios_app.engine.instructions import END, START
 from scenarios_app.wire.base import Call
 from tests.engine.blocks import ANY_BLOCKS, RIGHT_BLOCKS, samples
+from tests.serving.dialects import DIALECTS, Heard
 from tests.serving.modes import WIRES, WireName, asking, body_of, in_test_mode, marked
 from tests.serving.reading import (
     Spoken,
@@ -41,10 +42,7 @@ SEARCH: dict[str, Any] = {
 
 
 def tools(wire: WireName) -> list[dict[str, Any]]:
-    if wire == "anthropic":
-        return [{"name": "get_weather", "description": "Weather.", "input_schema": SCHEMA}]
-    function = {"name": "get_weather", "description": "Weather.", "parameters": SCHEMA}
-    return [{"type": "function", "function": function}]
+    return [DIALECTS[wire].tool("get_weather", description="Weather.", schema=SCHEMA)]
 
 
 async def choices(call: Call, *, stream: bool) -> list[Spoken]:
@@ -58,11 +56,17 @@ async def blocks(call: Call, *, stream: bool) -> tuple[list[dict[str, Any]], str
 
 
 async def texts(wire: WireName, block: dict[str, Any], **fields: Any) -> list[str]:
-    """What an answer of texts alone says, message by message."""
-    call = asking(wire, marked(block), stream=True, **fields)
-    if wire == "openai":
-        return [choice.text for choice in await choices(call, stream=True)]
-    return [found["text"] for found in (await blocks(call, stream=True))[0]]
+    """What an answer of texts alone says, message by message where they can be told apart."""
+    return (await hear(wire, asking(wire, marked(block), stream=True, **fields), stream=True)).texts
+
+
+async def hear(wire: WireName, call: Call, *, stream: bool) -> Heard:
+    return DIALECTS[wire].hear(await body_of(in_test_mode(words_per_second=0), call), stream=stream)
+
+
+def apart(wire: WireName, texts: list[str]) -> list[str]:
+    """Texts of several messages, as a wire gives them."""
+    return ["".join(texts)] if DIALECTS[wire].one_message else texts
 
 
 async def test_r9_1_only_the_json_inside_the_block_is_read() -> None:
@@ -117,14 +121,9 @@ async def test_r9_6_invalid_json_falls_back_to_lorem(wire: WireName, inside: str
     text = f"{START}{inside}{END}\nReason: it is broken"
     playing = in_test_mode(words_per_second=0)
     body = await body_of(playing, asking(wire, text, stream=True))
-    if wire == "openai":
-        (choice,) = openai_stream(body)
-        assert choice.reasoning == f"it is broken {text}"
-        assert choice.text.endswith(text)
-    else:
-        found, _ = anthropic_stream(body)
-        assert found[0]["thinking"] == f"it is broken {text}"
-        assert found[1]["text"].endswith(text)
+    heard = DIALECTS[wire].hear(body, stream=True)
+    assert heard.thinking == f"it is broken {text}"
+    assert heard.text.endswith(text)
     assert playing.journal[0].fallback
 
 
@@ -141,13 +140,44 @@ async def test_anthropic_carries_the_messages_as_blocks_in_order(stream: bool) -
     assert found[5]["text"] == "The mark verbatim  text The mark"
 
 
-async def test_both_wires_say_the_same() -> None:
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("wire", WIRES)
+async def test_every_wire_says_the_same(wire: WireName, stream: bool) -> None:
     spoken = await choices(asking("openai", marked(MIXED), stream=True), stream=True)
-    found, _ = await blocks(asking("anthropic", marked(MIXED), stream=True), stream=True)
-    assert [c.reasoning for c in spoken if c.reasoning] == [
-        b["thinking"] for b in found if b["type"] == "thinking"
+    heard = await hear(wire, asking(wire, marked(MIXED), stream=stream), stream=stream)
+    assert heard.thinking == "".join(choice.reasoning for choice in spoken)
+    assert heard.texts == apart(wire, [choice.text for choice in spoken if choice.text])
+    assert [(name, arguments) for _, name, arguments in heard.calls] == [
+        ("get_weather", CALL["args"]),
+        ("now", {}),
     ]
-    assert [c.text for c in spoken if c.text] == [b["text"] for b in found if b["type"] == "text"]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_ollama_carries_the_messages_one_after_another(stream: bool) -> None:
+    call = asking("ollama", marked(MIXED), stream=stream)
+    body = await body_of(in_test_mode(words_per_second=0), call)
+    kinds: list[str] = []
+    for line in map(json.loads, body.splitlines()):
+        (kind,) = (
+            [k for k in ("thinking", "tool_calls", "content") if line["message"].get(k)] or ["end"]
+            if stream
+            else ["all"]
+        )
+        kinds += [kind] if kinds[-1:] != [kind] or kind == "tool_calls" else []
+    assert kinds == (
+        ["thinking", "tool_calls", "tool_calls", "thinking", "content", "end"]
+        if stream
+        else ["all"]
+    )
+    assert (await hear("ollama", call, stream=stream)).finish == "stop"
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_search_is_left_out_on_ollama(stream: bool) -> None:
+    call = asking("ollama", marked(SEARCH), stream=stream)
+    heard = await hear("ollama", call, stream=stream)
+    assert (heard.texts, heard.calls, heard.finish) == (["It is so."], [], "stop")
 
 
 @pytest.mark.parametrize("block", [MIXED, SEARCH], ids=["mixed", "search"])
@@ -156,7 +186,12 @@ async def test_streams_and_whole_answers_agree(wire: WireName, block: dict[str, 
     def call(stream: bool) -> Call:
         return asking(wire, marked(block), stream=stream)
 
-    if wire == "openai":
+    if wire not in ("openai", "anthropic"):
+        whole, streamed = [await hear(wire, call(s), stream=s) for s in (False, True)]
+        for heard in (whole, streamed):
+            heard.calls = [("", name, arguments) for _, name, arguments in heard.calls]
+        assert streamed == whole
+    elif wire == "openai":
         whole = await choices(call(False), stream=False)
         streamed = await choices(call(True), stream=True)
         # Ids come from the body, which differs.
@@ -196,7 +231,8 @@ async def test_a_search_is_left_out_on_openai_but_for_its_indexes(stream: bool) 
 @pytest.mark.parametrize("wire", WIRES)
 async def test_n_does_not_repeat_a_block(wire: WireName) -> None:
     fields = {"n": 3} if wire == "openai" else {}
-    assert await texts(wire, {"messages": [{"text": "a"}, {"text": "b"}]}, **fields) == ["a", "b"]
+    block = {"messages": [{"text": "a"}, {"text": "b"}]}
+    assert await texts(wire, block, **fields) == apart(wire, ["a", "b"])
 
 
 PROBES: list[tuple[dict[str, Any], str]] = [
@@ -204,7 +240,7 @@ PROBES: list[tuple[dict[str, Any], str]] = [
     ({"tools_list": {}}, "get_weather"),
     ({"tool_schema": {"name": "get_weather"}}, json.dumps(SCHEMA, separators=(",", ":"))),
     ({"tool_schema": {"name": "get_time"}}, "Tool not found: get_time"),
-    ({"request_params_echo": {"fields": ["temperature"]}}, '{"temperature":0.5}'),
+    ({"request_params_echo": {"fields": ["model"]}}, '{"model":"m"}'),
     ({"request_params_echo": {"fields": ["seed"]}}, "Not in the request: seed"),
 ]
 
@@ -216,13 +252,8 @@ async def test_probes_tell_what_the_request_holds(
 ) -> None:
     block = {"messages": [probe]}
     user = {"role": "user", "content": marked(block)}
-    system = {"role": "system", "content": "Be brief."}
-    fields: dict[str, Any] = (
-        {"messages": [system, user]}
-        if wire == "openai"
-        else {"messages": [user], "system": "Be brief."}
-    )
-    found = await texts(wire, block, **fields, tools=tools(wire), temperature=0.5)
+    fields = DIALECTS[wire].system([user], "Be brief.")
+    found = await texts(wire, block, **fields, tools=tools(wire), model="m")
     assert found == [said]
 
 
@@ -235,11 +266,12 @@ async def test_tools_are_echoed_as_they_were_sent(wire: WireName) -> None:
 @pytest.mark.parametrize("wire", WIRES)
 async def test_probes_say_what_is_absent(wire: WireName) -> None:
     block = {"messages": [{"system_prompt_echo": {}}, {"tools_list": {}}, {"tools_echo": {}}]}
-    assert await texts(wire, block) == [
+    said = [
         "The request has no system prompt.",
         "The request offers no tools.",
         "The request offers no tools.",
     ]
+    assert await texts(wire, block) == apart(wire, said)
 
 
 async def test_all_params_are_echoed_where_none_is_named() -> None:
@@ -301,9 +333,14 @@ async def test_real_blocks_are_obeyed_by_every_wire(number: int, stream: bool) -
             {"name": b["name"], "args": b["input"]} for b in found if b["type"] == "tool_use"
         ] == calls
         assert reason == ("tool_use" if calls else "end_turn")
-        assert [b["text"] for b in found if b["type"] == "text"] == [
-            choice.text for choice in spoken if choice.text
-        ]
+        said = [choice.text for choice in spoken if choice.text]
+        assert [b["text"] for b in found if b["type"] == "text"] == said
+        for wire in WIRES:
+            heard = await hear(wire, _at_turn(wire, block, turn, stream=stream), stream=stream)
+            # Where a wire keeps its settings, and under which names, is its own affair.
+            if not any("request_params_echo" in message for message in wanted["messages"]):
+                assert heard.text == "".join(said)
+            assert [{"name": n, "args": a} for _, n, a in heard.calls] == calls
 
 
 def _at_turn(wire: WireName, block: dict[str, Any], turn: int, *, stream: bool) -> Call:
@@ -327,9 +364,11 @@ async def test_a_wrong_block_is_a_400_in_the_providers_envelope(
     playing = in_test_mode()
     status, headers, body = await playing.ask(asking(wire, marked(WRONG), stream=stream))
     assert (status, headers["content-type"]) == (400, "application/json")
-    error = json.loads(body)["error"]
-    assert (error["type"], error["message"]) == ("invalid_request_error", SAID)
-    assert error.get("param", "messages") == "messages"
+    told = json.loads(body)
+    assert DIALECTS[wire].error(told) == SAID
+    if wire in ("openai", "anthropic"):
+        assert told["error"]["type"] == "invalid_request_error"
+        assert told["error"].get("param", "messages") == "messages"
     status, _, _ = await playing.ask(asking(wire, "Hello", stream=False))
     assert status == 200
 
@@ -370,7 +409,7 @@ def _read(wire: WireName, body: bytes, *, stream: bool) -> None:
         # A stream that its block breaks off has no end.
         assert found or stream
     else:
-        _ = anthropic_stream(body) if stream else anthropic_whole(body)
+        assert DIALECTS[wire].hear(body, stream=stream).finish or stream
 
 
 @given(RIGHT_BLOCKS)

@@ -1,20 +1,14 @@
 """Requirement 000, R8: streams run to their end, unless a block or a setting breaks them off."""
 
-import json
 from typing import Any
 
 import pytest
 
 from scenarios_app.wire.base import Call
+from tests.serving.dialects import DIALECTS
 from tests.serving.modes import WIRES, WireName, asking, body_of, in_test_mode, marked
 from tests.serving.pipelines import Playing, says, scenario
-from tests.serving.reading import (
-    anthropic_stream,
-    anthropic_whole,
-    events_of,
-    openai_stream,
-    openai_whole,
-)
+from tests.serving.reading import openai_stream, openai_whole
 
 LONG: dict[str, Any] = {"messages": [{"text_message": {"length": 60}}]}
 LOREM = {"produce": {"generate": {"kind": "lorem"}}}
@@ -22,21 +16,14 @@ FAULTY = {"produce": {"generate": {"kind": "lorem"}, "fault": {"kind": "error_ev
 
 
 def pieces(wire: WireName, body: bytes) -> list[str]:
-    if wire == "openai":
-        return openai_stream(body)[0].pieces
-    deltas = [json.loads(e).get("delta", {}) for e in events_of(body)]
-    return [delta["text"] for delta in deltas if "text" in delta]
+    return DIALECTS[wire].hear(body, stream=True).pieces
 
 
 def ended(wire: WireName, body: bytes) -> bool:
     """Whether the stream says that it is over; one that broke off says nothing of the kind."""
-    if wire == "openai":
-        reasons = [choice.finish for choice in openai_stream(body)]
-        assert body.endswith(b"[DONE]\n\n") == any(reasons)
-        return any(reasons)
-    _, reason = anthropic_stream(body)
-    assert (b"message_stop" in body) == (reason is not None)
-    return reason is not None
+    finish = DIALECTS[wire].hear(body, stream=True).finish
+    assert finish is None or body.endswith(DIALECTS[wire].end)
+    return finish is not None
 
 
 @pytest.mark.parametrize("text", ["Hello", marked(LONG)], ids=["lorem", "block"])
@@ -102,10 +89,8 @@ async def test_r8_2_a_stream_with_fewer_chunks_breaks_off_before_its_end() -> No
 async def test_r8_2_a_whole_answer_stays_whole(wire: WireName, text: str) -> None:
     playing = in_test_mode(cancel_after_chunks=1)
     body = await body_of(playing, asking(wire, text, stream=False))
-    if wire == "openai":
-        assert openai_whole(body)[0].finish == "stop"
-    else:
-        assert anthropic_whole(body)[1] == "end_turn"
+    dialect = DIALECTS[wire]
+    assert dialect.hear(body, stream=False).finish == dialect.finish["stop"]
     assert playing.journal[0].outcome == "complete"
 
 

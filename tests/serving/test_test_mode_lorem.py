@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+from typing import Any
 
 import pytest
 
 from scenarios_app.serving.reply import Frame
+from tests.serving.dialects import DIALECTS
 from tests.serving.modes import WIRES, WireName, asking, body_of, in_test_mode
 from tests.serving.reading import (
     Spoken,
@@ -79,6 +81,22 @@ async def test_r2_3_a_request_for_no_stream_gets_the_same_content_whole(message:
     assert await blocks(message, stream=False) == await blocks(message)
 
 
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("message", MESSAGES)
+@pytest.mark.parametrize("wire", WIRES)
+async def test_r4_1_every_wire_says_the_same_words(
+    wire: WireName, message: str, stream: bool
+) -> None:
+    playing = in_test_mode(words_per_second=0)
+    body = await body_of(playing, asking(wire, message, stream=stream))
+    heard, choice = DIALECTS[wire].hear(body, stream=stream), await spoken(message)
+    assert (heard.thinking, heard.text) == (choice.reasoning, choice.text)
+    assert heard.finish == DIALECTS[wire].finish["stop"]
+    if stream:
+        assert (heard.thought, heard.pieces) == (choice.thoughts, choice.pieces)
+        assert body.endswith(DIALECTS[wire].end)
+
+
 async def test_r3_1_reasoning_streams_before_any_text() -> None:
     choice = await spoken(REASONED)
     assert choice.thoughts and choice.pieces  # `openai_stream` refuses any other order
@@ -129,8 +147,11 @@ def words_in(frame: Frame, wire: WireName) -> int:
         choices = [json.loads(e)["choices"][0] for e in events_of(frame.data) if e[0] == "{"]
         deltas = [choice["delta"] for choice in choices]
         said = [d.get("reasoning", "") + (d.get("content") or "") for d in deltas]
-    else:
+    elif wire == "anthropic":
         said = [d.get("thinking", "") + d.get("text", "") for d in deltas_of(frame.data)]
+    else:
+        heard = DIALECTS[wire].hear(frame.data, stream=True)
+        said = [*heard.thought, *heard.pieces]
     assert sum(bool(text) for text in said) <= 1
     return sum(len(text.split()) for text in said)
 
@@ -205,7 +226,20 @@ async def test_r6_2_the_last_line_is_done() -> None:
 async def test_the_user_message_is_the_last_one_with_a_user_even_after_tool_results(
     wire: WireName,
 ) -> None:
-    if wire == "openai":
+    if wire == "ollama":
+        turns: list[dict[str, Any]] = [
+            {"role": "user", "content": "Look it up"},
+            {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]},
+            {"role": "tool", "tool_name": "f", "content": "sunny"},
+        ]
+    elif wire == "gemini":
+        gave = {"functionResponse": {"name": "f", "response": {"result": "sunny"}}}
+        turns = [
+            {"role": "user", "content": "Look it up"},
+            {"role": "assistant", "content": [{"functionCall": {"name": "f"}}]},
+            {"role": "user", "content": [gave]},
+        ]
+    elif wire == "openai":
         call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
         turns = [
             {"role": "user", "content": "Look it up"},
@@ -222,8 +256,7 @@ async def test_the_user_message_is_the_last_one_with_a_user_even_after_tool_resu
         ]
     playing = in_test_mode(words_per_second=0)
     body = await body_of(playing, asking(wire, stream=False, messages=turns))
-    text = openai_whole(body)[0].text if wire == "openai" else anthropic_whole(body)[0][0]["text"]
-    assert text.endswith(" Look it up")
+    assert DIALECTS[wire].hear(body, stream=False).text.endswith(" Look it up")
 
 
 async def test_a_message_that_is_too_long_to_echo_is_a_400() -> None:

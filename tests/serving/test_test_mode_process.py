@@ -12,15 +12,11 @@ import pytest
 from mockllm_site.management.commands.serve import Command
 from scenarios_app.testing.server import RunningServer, running_server
 from tests.project import processes
+from tests.serving.dialects import DIALECTS
 from tests.serving.modes import WIRES, WireName, marked
 from tests.serving.test_test_mode_blocks import MIXED, SEARCH
 
 UNPACED = {"MOCKLLM_WORDS_PER_SECOND": "0"}
-PATHS: dict[WireName, str] = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
-HEADERS: dict[WireName, dict[str, str]] = {
-    "openai": {"authorization": "Bearer one-key"},
-    "anthropic": {"x-api-key": "one-key", "anthropic-version": "2023-06-01"},
-}
 # The one header of ours outside the promise, and the clock of the HTTP server itself.
 VARYING = {"x-mockllm-request", "date"}
 PROBES = {"messages": [{"request_params_echo": {}}, {"tools_echo": {}}, {"request_url_echo": {}}]}
@@ -40,15 +36,9 @@ def server() -> Iterator[RunningServer]:
 
 
 def asked(url: str, wire: WireName, text: str, **fields: Any) -> httpx2.Response:
-    body = {
-        "model": "m",
-        "max_tokens": 9,
-        "messages": [{"role": "user", "content": text}],
-        "tools": [],
-        **fields,
-    }
+    call = DIALECTS[wire].call(text, model="m", max_tokens=9, tools=[], **fields)
     with httpx2.Client(base_url=url, trust_env=False) as client:
-        return client.post(PATHS[wire], json=body, headers=HEADERS[wire])
+        return client.post(call.path, content=call.body, headers=dict(call.headers))
 
 
 def transcript(url: str) -> list[tuple[int, list[tuple[str, str]], bytes]]:
@@ -134,7 +124,7 @@ def test_two_processes_say_the_same_bytes_whatever_their_hash_seed() -> None:
     first, second = transcripts
     assert first == second
     assert {status for status, _, _ in first} == {200, 400}
-    assert len(first) == 4 * len(TEXTS)
+    assert len(first) == 2 * len(WIRES) * len(TEXTS)
 
 
 def test_the_hash_seed_of_this_process_is_not_what_makes_it_so() -> None:
@@ -159,8 +149,8 @@ def test_the_hash_seed_of_this_process_is_not_what_makes_it_so() -> None:
 
 def test_the_url_probe_sees_the_query_as_it_was_sent(server: RunningServer) -> None:
     block = marked({"messages": [{"request_url_echo": {}}]})
-    body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": block}]}
+    call = DIALECTS["anthropic"].call(block)
     path = "/v1/messages?beta=true&x=%41&x=b&empty"
     with httpx2.Client(base_url=server.base_url, trust_env=False) as client:
-        answer = client.post(path, json=body, headers=HEADERS["anthropic"])
+        answer = client.post(path, content=call.body, headers=dict(call.headers))
     assert answer.json()["content"] == [{"type": "text", "text": path}]

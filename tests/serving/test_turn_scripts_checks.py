@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.engine.turn_scripts import script, turn
+from tests.serving.dialects import DIALECTS
 from tests.serving.modes import WIRES, WireName
 from tests.serving.pipelines import Playing
 from tests.serving.turns import (
@@ -95,6 +96,8 @@ OFF: list[tuple[WireName, dict[str, Any]]] = [
     ("openai", {"reasoning_effort": None}),
     ("anthropic", {"thinking": {"type": "disabled"}}),
     ("anthropic", {"thinking": None}),
+    ("ollama", {"think": False}),
+    ("ollama", {"think": "none"}),
 ]
 
 
@@ -182,5 +185,5 @@ async def test_error_recovery_all_errors_produce_a_final_report(
     playing = Playing(PROMPT)
     answer = await hear(playing, wire, "script", stream=stream)
     assert is_failure(answer, ERROR, "System prompt missing: be kind, be brief")
-    assert answer.finish == ("tool_calls" if wire == "openai" else "tool_use")
+    assert answer.finish == DIALECTS[wire].finish["tool-calls"]
     assert await violations(playing)

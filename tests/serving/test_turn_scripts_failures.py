@@ -10,6 +10,7 @@ import pytest
 from scenarios_app.serving.answer import Answer
 from scenarios_app.serving.reply import Ending
 from tests.engine.turn_scripts import says, script, turn
+from tests.serving.dialects import DIALECTS
 from tests.serving.modes import WIRES, WireName
 from tests.serving.pipelines import Playing
 from tests.serving.turns import SESSION, hear, talk
@@ -29,9 +30,8 @@ async def attempt(playing: Playing, wire: WireName, *, stream: bool = False) -> 
     return answer
 
 
-def message_of(answer: Answer) -> str:
-    message: str = json.loads(answer.reply.body)["error"]["message"]
-    return message
+def message_of(wire: WireName, answer: Answer) -> str:
+    return DIALECTS[wire].error(json.loads(answer.reply.body))
 
 
 def headers_of(answer: Answer) -> Mapping[str, str]:
@@ -46,7 +46,7 @@ async def test_a_model_error_is_a_500_in_the_envelope(
 ) -> None:
     playing = failing(failureStatus=status, failureMessage="Primary provider failed.")
     failed = await attempt(playing, wire, stream=stream)
-    assert (failed.reply.status, message_of(failed)) == (500, "Primary provider failed.")
+    assert (failed.reply.status, message_of(wire, failed)) == (500, "Primary provider failed.")
     assert (await hear(playing, wire, "script", stream=stream)).text == "fine"
 
 
@@ -59,7 +59,7 @@ async def test_a_rate_limit_is_a_429_with_the_providers_headers(
         failureStatus="rate_limit", failureMessage="Slow down.", failureRetryAfterMs=2_500
     )
     failed = await attempt(playing, wire, stream=stream)
-    assert (failed.reply.status, message_of(failed)) == (429, "Slow down.")
+    assert (failed.reply.status, message_of(wire, failed)) == (429, "Slow down.")
     assert headers_of(failed)["retry-after"] == "3"
     assert headers_of(failed).get("retry-after-ms") == ("2500" if wire == "openai" else None)
     assert (await hear(playing, wire, "script", stream=stream)).text == "fine"
@@ -115,7 +115,7 @@ async def test_a_thrown_failure_is_an_http_error_at_once(
     wire: WireName, keys: dict[str, Any], status: int, message: str
 ) -> None:
     failed = await attempt(failing(failureThrows=True, **keys), wire)
-    assert (failed.reply.status, message_of(failed)) == (status, message)
+    assert (failed.reply.status, message_of(wire, failed)) == (status, message)
     assert failed.reply.delay == 0.0
 
 

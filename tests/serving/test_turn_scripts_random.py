@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.engine.turn_scripts import SCRIPTS
+from tests.serving.dialects import DIALECTS
 from tests.serving.modes import WIRES, WireName
 from tests.serving.pipelines import Playing
 from tests.serving.turns import MODEL, THINKING, talk
@@ -53,4 +54,4 @@ async def ask(playing: Playing, call: Any) -> None:
     if reply.started and entry.outcome == "complete" and not reply.streaming:
         json.loads(reply.body)
     if reply.streaming and entry.outcome == "complete":
-        assert reply.body.endswith((b"data: [DONE]\n\n", b'{"type":"message_stop"}\n\n'))
+        assert reply.body.endswith(tuple(dialect.end for dialect in DIALECTS.values()))

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from tests.engine.turn_scripts import examples, samples
+from tests.serving.dialects import DIALECTS
 from tests.serving.modes import WIRES, WireName
 from tests.serving.pipelines import Playing
-from tests.serving.turns import SESSION, THINKING, expected, heard, talk, usage_of
+from tests.serving.turns import SESSION, THINKING, expected, heard, talk, tokens_of
 
 
 def asked(document: dict[str, Any], turn: dict[str, Any]) -> dict[str, Any]:
@@ -53,21 +54,19 @@ async def test_complex_multi_turn_scenarios_are_answered_turn_by_turn(
             fields = asked(document, turn)
             if turn.get("expectedReasoning") == "enabled":
                 fields |= THINKING[wire]
-            if stream and wire == "openai":
-                fields["stream_options"] = {"include_usage": True}
+            if stream:
+                fields |= DIALECTS[wire].usage_asked
             call = talk(wire, document["id"], stream=stream, **fields)
             status, headers, body = await playing.ask(call)
             assert status == 200, (document["id"], body)
             assert headers["x-mockllm-scenario"] == document["id"]
-            tokens = usage_of(wire, body, stream=stream)
-            if stream and wire == "openai":
+            tokens = tokens_of(wire, body, stream=stream)
+            if stream and DIALECTS[wire].usage_asked:
                 body = without_usage(body)
             found = heard(wire, body, stream=stream)
             assert found == expected(wire, turn["response"]), (document["id"], turn["turn"])
             wanted = turn["response"].get("tokenUsage", {"inputTokens": 64, "outputTokens": 32})
-            sent, got = ("prompt", "completion") if wire == "openai" else ("input", "output")
-            counts = (tokens[f"{sent}_tokens"], tokens[f"{got}_tokens"])
-            assert counts == (wanted["inputTokens"], wanted["outputTokens"])
+            assert tokens == (wanted["inputTokens"], wanted["outputTokens"])
     assert (await playing.state.read(SESSION)).violations == ()
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.engine.turn_scripts import script, turn
 from tests.serving.pipelines import Playing, scenario
-from tests.serving.turns import ERROR, THINKING, hear, is_failure, talk, usage_of
+from tests.serving.turns import ERROR, THINKING, hear, is_failure, talk, tokens_of
 
 
 def thought(*blocks: dict[str, Any]) -> list[dict[str, Any]]:
@@ -58,5 +58,5 @@ async def test_unsigned_thinking_is_not_counted_in_the_tokens_of_an_answer() -> 
     for blocks in ((), (UNSIGNED,), (SIGNED,)):
         call = talk("anthropic", "script", model="claude-x", messages=thought(*blocks))
         _, _, body = await playing.ask(call)
-        counts.append(usage_of("anthropic", body, stream=False)["input_tokens"])
+        counts.append(tokens_of("anthropic", body, stream=False)[0])
     assert counts[0] == counts[1] < counts[2]

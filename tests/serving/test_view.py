@@ -119,6 +119,6 @@ def test_our_own_apis_have_their_own_404() -> None:
     assert response.status_code == 404
     assert json.loads(body_of(response)) == {
         "code": "NOT_FOUND",
-        "message": "There is no /api/nothing.",
+        "message": "There is no /api/nothing; /api/docs/ says what there is.",
         "field": None,
     }

@@ -3,62 +3,21 @@
 What is expected is worked out here from the document alone, by nothing of what is tested.
 """
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from scenarios_app.serving.session import key_session
 from scenarios_app.wire.base import Call
-from tests.serving import reading
+from tests.serving.dialects import DIALECTS, Heard
 from tests.serving.modes import WireName, asking
 from tests.serving.pipelines import KEY, Playing
 
 SESSION = key_session(KEY)
 MODEL = "test-llm-1"
 ERROR, FALLBACK = "Scenario validation failed.", "Encountered scenario mismatch."
-THINKING: Mapping[WireName, dict[str, Any]] = {
-    "openai": {"reasoning_effort": "low"},
-    "anthropic": {"thinking": {"type": "enabled", "budget_tokens": 1024}},
+THINKING: Mapping[WireName, Mapping[str, Any]] = {
+    wire: dialect.thinking for wire, dialect in DIALECTS.items()
 }
-FINISH = {
-    "openai": {
-        "tool-calls": "tool_calls",
-        "content-filter": "content_filter",
-        "max_tokens": "length",
-        "length": "length",
-        "stop": "stop",
-    },
-    "anthropic": {
-        "tool-calls": "tool_use",
-        "content-filter": "refusal",
-        "max_tokens": "max_tokens",
-        "length": "max_tokens",
-        "stop": "end_turn",
-    },
-}
-
-
-@dataclass
-class Heard:
-    """An answer, from whichever wire. OpenAI has no signatures and joins its texts."""
-
-    thoughts: list[Any] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    calls: list[tuple[str, str, Any]] = field(default_factory=list)
-    finish: str | None = None
-
-    @property
-    def text(self) -> str:
-        return "".join(self.texts)
-
-    @property
-    def report(self) -> dict[str, Any]:
-        """The final report that is handed in."""
-        ((call_id, name, arguments),) = self.calls
-        assert (call_id, name) == ("agent-final-report", "agent__final_report")
-        report: dict[str, Any] = arguments
-        return report
 
 
 def talk(
@@ -77,42 +36,22 @@ def talk(
     for number in range(1, turn):
         messages.append({"role": "assistant", "content": f"answer {number}"})
         messages.append({"role": "user", "content": "go on"})
-    if wire == "openai":
-        if system:
-            messages.insert(0, {"role": "system", "content": system})
-        if tools:
-            fields["tools"] = [{"type": "function", "function": {"name": n}} for n in tools]
-    else:
-        if system:
-            fields["system"] = system
-        if tools:
-            fields["tools"] = [{"name": n, "input_schema": {"type": "object"}} for n in tools]
-    given = {"messages": messages, **fields}
+    dialect = DIALECTS[wire]
+    prompt = dialect.system(messages, system) if system else {"messages": messages}
+    if tools:
+        fields["tools"] = [dialect.tool(name) for name in tools]
+    given = {**prompt, **fields}
     return asking(wire, said, model=model, stream=stream, **given)
 
 
 def heard(wire: WireName, body: bytes, *, stream: bool) -> Heard:
-    if wire == "openai":
-        read = reading.openai_stream if stream else reading.openai_whole
-        (spoken,) = read(body)
-        calls = [(c["id"], c["name"], json.loads(c["arguments"])) for c in spoken.calls]
-        thoughts = [spoken.reasoning] if spoken.reasoning else []
-        return Heard(thoughts, [spoken.text] if spoken.text else [], calls, spoken.finish)
-    blocks, reason = reading.anthropic_stream(body) if stream else reading.anthropic_whole(body)
-    answer = Heard(finish=reason)
-    kinds = [block["type"] for block in blocks]
-    assert kinds == sorted(kinds, key=lambda kind: "thinking" not in kind), "thinking comes first"
-    for block in blocks:
-        match block["type"]:
-            case "thinking":
-                answer.thoughts.append((block["thinking"], block["signature"]))
-            case "redacted_thinking":
-                answer.thoughts.append(block["data"])
-            case "text":
-                answer.texts.append(block["text"])
-            case "tool_use":
-                answer.calls.append((block["id"], block["name"], block["input"]))
-    return answer
+    return DIALECTS[wire].hear(body, stream=stream)
+
+
+def called(wire: WireName, *calls: tuple[str, str, Any]) -> list[tuple[str, str, Any]]:
+    """Calls as they are heard: a wire without ids has none."""
+    ids = DIALECTS[wire].ids
+    return [(call_id if ids else "", name, arguments) for call_id, name, arguments in calls]
 
 
 def expected(wire: WireName, response: Mapping[str, Any]) -> Heard:
@@ -137,12 +76,15 @@ def expected(wire: WireName, response: Mapping[str, Any]) -> Heard:
         arguments = {"status": response.get("status", "success"), **report}
         calls.append(("agent-final-report", "agent__final_report", arguments))
     default = "tool-calls" if calls else "stop"
-    finish = FINISH[wire].get(response.get("finishReason", ""), FINISH[wire][default])
+    dialect = DIALECTS[wire]
+    finish = dialect.finish.get(response.get("finishReason", ""), dialect.finish[default])
+    calls = called(wire, *calls)
     said = [text for text in texts if text]
-    if wire == "openai":
-        joined = "".join(segment["text"] for segment in segments)
-        return Heard([joined] if joined else [], ["".join(said)] if said else [], calls, finish)
-    return Heard([_signed(segment) for segment in segments], said, calls, finish)
+    thoughts = [_signed(s) if dialect.signs else s["text"] for s in segments]
+    if not dialect.folds:
+        return Heard(thoughts, said, calls, finish)
+    joined = ["".join(thoughts)] if any(thoughts) else []
+    return Heard(joined, ["".join(said)] if said else [], calls, finish)
 
 
 def _signed(segment: Mapping[str, Any]) -> Any:
@@ -152,17 +94,9 @@ def _signed(segment: Mapping[str, Any]) -> Any:
     return segment["text"], signed.get("signature", "")
 
 
-def usage_of(wire: WireName, body: bytes, *, stream: bool) -> dict[str, int]:
-    """The token counts of an answer; OpenAI's stream has to be asked for them."""
-    if not stream:
-        usage: dict[str, int] = json.loads(body)["usage"]
-        return usage
-    events = [json.loads(data) for data in reading.events_of(body) if data != "[DONE]"]
-    if wire == "openai":
-        asked: dict[str, int] = events[-1]["usage"]
-        return asked
-    begun, ended = events[0]["message"]["usage"], events[-2]["usage"]
-    return {**begun, **ended}
+def tokens_of(wire: WireName, body: bytes, *, stream: bool) -> tuple[int, int]:
+    """The tokens of a request and of its answer; some streams have to be asked for them."""
+    return DIALECTS[wire].tokens(body, stream=stream)
 
 
 async def hear(playing: Playing, wire: WireName, said: str, **asked: Any) -> Heard:

@@ -1,10 +1,12 @@
 """Which wire and route a call is for, and what the others get."""
 
+import re
+
 import pytest
 
 from scenarios_app.wire import anthropic_messages, openai_chat
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.registry import Target, find, match_path, owns
+from scenarios_app.wire.registry import Target, find, match_path, owns, url_patterns
 from tests.wire.openai_cases import make_call
 
 VERSION = {"anthropic-version": "2023-06-01"}
@@ -69,6 +71,11 @@ def test_a_405_is_of_the_first_wire_that_knows_the_path() -> None:
     assert target("GET", "/v1/messages").wire is anthropic_messages.WIRE
 
 
+def test_the_first_pattern_that_fits_a_path_has_it() -> None:
+    error = error_of(target("POST", "/v1/chat/completions/c1/messages")).answer
+    assert (error.status, error.headers) == (405, (("allow", "GET"),))
+
+
 @pytest.mark.parametrize(
     "path",
     ["/v1", "/v1/", "/v1/none", "/v1/chat/completions/", "/v1/models/", "/v1/models/gpt-4o/"],
@@ -87,7 +94,7 @@ def test_an_unknown_path_with_the_version_header_is_anthropics_404() -> None:
     assert error_of(found).answer.status == 404
 
 
-@pytest.mark.parametrize("path", ["/", "", "/v1beta/models", "/v12", "/V1/models", "/admin/v1/"])
+@pytest.mark.parametrize("path", ["/", "", "/v1alpha/models", "/v12", "/V1/models", "/admin/v1/"])
 def test_other_paths_are_nobodys(path: str) -> None:
     assert not owns(path)
     assert find(make_call("GET", path)) is None
@@ -113,6 +120,8 @@ def test_all_below_a_prefix_is_owned_and_the_prefix_itself(path: str) -> None:
         ("/m/{id}/parts", "/m/a/b/parts", None),
         ("/m/{id}:go", "/m/x.y:go", {"id": "x.y"}),
         ("/m/{id}:go", "/m/x.y:gone", None),
+        ("/m/{id}:go", "/m/x.y%3Ago", {"id": "x.y"}),
+        ("/m/{id}:go", "/m/a/b%3ac:go", {"id": "a/b:c"}),
         ("/d/{d}/m/{id}", "/d/1/m/2/3", {"d": "1", "id": "2/3"}),
         ("/d/{d}/m/{id}", "/d/1/2/m/3", None),
         ("/a.b/{id}", "/aXb/1", None),
@@ -120,3 +129,18 @@ def test_all_below_a_prefix_is_owned_and_the_prefix_itself(path: str) -> None:
 )
 def test_patterns(pattern: str, path: str, params: dict[str, str] | None) -> None:
     assert match_path(pattern, path) == params
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/v1", "/v1/", "/v1/a/b", "/v1beta1", "/x/v1", "/api/chat", "/api/chat/", "/api/chat/x"],
+)
+def test_django_gives_providers_what_they_own(path: str) -> None:
+    matched = any(re.search(pattern, path.removeprefix("/")) for pattern in url_patterns())
+    assert matched == owns(path)
+
+
+@pytest.mark.parametrize("path", ["/%761/models", "/v%31/models", "/api/%63hat"])
+def test_a_path_is_owned_encoded_or_not(path: str) -> None:
+    assert owns(path)
+    assert error_of(target("GET", path)).answer.status == 404

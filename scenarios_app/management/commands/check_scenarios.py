@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from scenarios_app.engine.document import DocumentError, ScenarioDocument, compile_scenario
 from scenarios_app.engine.files import read_files
+from scenarios_app.linting import offered_tools, suspicions_of
 from scenarios_app.models import Scenario
 from scenarios_app.rows import document_of, limits
 from scenarios_app.snapshot import problems_of
@@ -15,21 +16,31 @@ from scenarios_app.snapshot import problems_of
 class Command(BaseCommand):
     help = (
         "Checks scenario documents in files and directories, or without a PATH every scenario of "
-        "the database. Each problem is one line that names its place; any makes the exit code 1."
+        "the database. Each problem is one line that names its place; any makes the exit code 1. "
+        "What is only suspicious (a step that never answers, loops or answers too much) is a "
+        "warning; with --strict, warnings are problems."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("paths", nargs="*", metavar="PATH", help="a file or a directory")
+        parser.add_argument("--strict", action="store_true", help="warnings are problems too")
 
     def handle(self, *args: Any, **options: Any) -> None:
         paths: list[str] = options["paths"]
         documents, problems = _of_files(paths) if paths else _of_database()
         for problem in problems:
             self.stderr.write(problem)
+        # What other requests offered says nothing about files that they may never have met.
+        warnings = suspicions_of(documents, offered=() if paths else offered_tools())
+        for warning in warnings:
+            self.stderr.write(f"{warning} ({warning.kind})")
         if problems:
             raise CommandError(f"problems found: {len(problems)}")
+        if warnings and options["strict"]:
+            raise CommandError(f"warnings found: {len(warnings)}")
         steps = sum(len(document.steps) for document in documents)
-        self.stdout.write(f"no problems; scenarios: {len(documents)}, steps: {steps}")
+        told = f", warnings: {len(warnings)}" if warnings else ""
+        self.stdout.write(f"no problems; scenarios: {len(documents)}, steps: {steps}{told}")
 
 
 def _of_files(paths: Sequence[str]) -> tuple[list[ScenarioDocument], list[str]]:

@@ -1,0 +1,73 @@
+"""Google's error envelope, and the few headers that its answers carry."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.wire.base import Headers, encode_json, retry_after_seconds
+
+_STATUSES: Mapping[int, str] = {
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    408: "DEADLINE_EXCEEDED",
+    409: "ABORTED",
+    429: "RESOURCE_EXHAUSTED",
+    499: "CANCELLED",
+    501: "UNIMPLEMENTED",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+    529: "UNAVAILABLE",
+}
+_TYPE = "type.googleapis.com/google.rpc."
+_DOMAIN = "googleapis.com"
+
+
+def envelope(error: ErrorAnswer) -> bytes:
+    """The body of an error, and of an error inside a stream."""
+    return encode_json(
+        {
+            "error": {
+                "code": error.status,
+                "message": error.message,
+                "status": error.type or _status(error.status),
+                "details": list(_details(error)),
+            }
+        }
+    )
+
+
+def answer_headers(error: ErrorAnswer | None) -> Headers:
+    """Google sends no request id and no rate limits; when to come again is in the details too."""
+    headers: Headers = ()
+    if error is None:
+        return headers
+    if error.retry_after_ms is not None:
+        headers += (("retry-after", retry_after_seconds(error.retry_after_ms)),)
+    if error.retryable is not None:
+        headers += (("x-should-retry", "true" if error.retryable else "false"),)
+    return headers
+
+
+def _status(status: int) -> str:
+    return _STATUSES.get(status, "INVALID_ARGUMENT" if status < 500 else "INTERNAL")
+
+
+def _details(error: ErrorAnswer) -> list[dict[str, Any]]:
+    details: list[dict[str, Any]] = []
+    if error.code is not None:
+        reason = {"@type": f"{_TYPE}ErrorInfo", "reason": error.code, "domain": _DOMAIN}
+        details.append(reason)
+    if error.param is not None:
+        violation = {"field": error.param, "description": error.message}
+        details.append({"@type": f"{_TYPE}BadRequest", "fieldViolations": [violation]})
+    if error.retry_after_ms is not None:
+        delay = duration(error.retry_after_ms)
+        details.append({"@type": f"{_TYPE}RetryInfo", "retryDelay": delay})
+    return details
+
+
+def duration(milliseconds: int) -> str:
+    """A length of time as protobuf's JSON has it: `30s`, `1.500s`."""
+    seconds, rest = divmod(milliseconds, 1000)
+    return f"{seconds}.{rest:03d}s" if rest else f"{seconds}s"

@@ -1,0 +1,65 @@
+"""Google's JSON as protobuf reads it: names in camelCase or snake_case, and a list of one object
+without its brackets."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.wire.body import Node
+from scenarios_app.wire.errors import WireError
+
+_HUMP = re.compile("[A-Z]")
+
+
+@lru_cache(maxsize=1024)
+def snake(key: str) -> str:
+    """A name in camelCase as Google's other spelling has it."""
+    return _HUMP.sub(lambda hump: f"_{hump[0].lower()}", key)
+
+
+def maybe(node: Node, key: str) -> Node | None:
+    """The node at a key in either spelling, None where it is missing or null."""
+    return node.maybe(key) or node.maybe(snake(key))
+
+
+def need(node: Node, key: str) -> Node:
+    """As `maybe`, but the key must be there."""
+    found = maybe(node, key)
+    if found is None:
+        place = node.get(key).place
+        raise WireError(400, f"{place}: the field is required", param=place)
+    return found
+
+
+def listed(node: Node, key: str) -> Iterator[Node]:
+    """The nodes of a list, which may be missing."""
+    found = maybe(node, key)
+    if found is None:
+        return iter(())
+    return iter((found,)) if isinstance(found.value, dict) else found.items()
+
+
+def text_of(node: Node, key: str) -> str | None:
+    found = maybe(node, key)
+    return found.text() if found else None
+
+
+def number_of(node: Node, key: str) -> float | None:
+    found = maybe(node, key)
+    return found.number() if found else None
+
+
+def integer_of(node: Node, key: str) -> int | None:
+    found = maybe(node, key)
+    return found.integer() if found else None
+
+
+def flag_of(node: Node, key: str) -> bool | None:
+    found = maybe(node, key)
+    return found.flag() if found else None
+
+
+def object_of(node: Node, key: str) -> dict[str, Json] | None:
+    found = maybe(node, key)
+    return found.object() if found else None

@@ -1,0 +1,110 @@
+"""The Ollama wire: chat and generate, and the computed answers about embeddings and models."""
+
+from collections.abc import Mapping
+
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Json
+from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.wire import ollama_embeddings, ollama_models
+from scenarios_app.wire.base import (
+    Call,
+    Facts,
+    Headers,
+    Route,
+    StreamEncoder,
+    Wire,
+    encode_json,
+)
+from scenarios_app.wire.body import Node
+from scenarios_app.wire.ollama_answer import CHAT, GENERATE, nothing, whole
+from scenarios_app.wire.ollama_errors import answer_headers, error_body, error_line
+from scenarios_app.wire.ollama_fields import unloads
+from scenarios_app.wire.ollama_request import PROVIDER, read_request
+from scenarios_app.wire.ollama_stream import LineEncoder
+
+_BEARER = "bearer "
+
+
+class Ollama:
+    """Ollama's own API as its clients read and write it. A server of one's own asks for no key;
+    one that is sent all the same, as to Ollama's cloud, names the session."""
+
+    provider = PROVIDER
+    routes: tuple[Route, ...] = (
+        Route("POST", CHAT, "chat"),
+        Route("POST", GENERATE, "generate"),
+        Route("POST", "/api/embed", "embed", "compute"),
+        Route("POST", "/api/embeddings", "embeddings", "compute"),
+        Route("POST", "/api/show", "show", "compute"),
+        Route("GET", "/api/tags", "tags", "compute"),
+        Route("HEAD", "/api/tags", "tags", "compute"),
+        Route("GET", "/api/version", "version", "compute"),
+        Route("HEAD", "/api/version", "version", "compute"),
+    )
+    # The rest of `/api/` belongs to others.
+    prefixes: tuple[str, ...] = tuple(dict.fromkeys(route.pattern for route in routes))
+    tool_call_prefix = "call_"
+    sequential = False
+    signs_reasoning = False
+    stream_type = "application/x-ndjson"
+    malformed_body = b'{"model":"broken","created_at":"2025-01-01T00:00:00Z","message":{"role":"as'
+    malformed_event = malformed_body + b"\n"
+
+    def claims(self, call: Call) -> bool:
+        return True
+
+    def api_key(self, call: Call) -> str | None:
+        sent = call.headers.get("authorization", "")
+        if sent[: len(_BEARER)].lower() != _BEARER:
+            return None
+        return sent[len(_BEARER) :].strip() or None
+
+    def authorise(self, call: Call) -> None:
+        """Nobody is asked for a key."""
+
+    def check(self, call: Call, route: Route) -> None:
+        """Nor for anything else."""
+
+    def parse(
+        self, call: Call, route: Route, params: Mapping[str, str], body: Node
+    ) -> CanonicalRequest:
+        return read_request(call, route, body)
+
+    def compute(
+        self, route: Route, params: Mapping[str, str], request: CanonicalRequest, facts: Facts
+    ) -> bytes:
+        return encode_json(_computed(route, request, facts))
+
+    def render(self, request: CanonicalRequest, response: CanonicalResponse) -> bytes:
+        return encode_json(whole(request, response))
+
+    def encoder(self, request: CanonicalRequest, response: CanonicalResponse) -> StreamEncoder:
+        return LineEncoder(request, response)
+
+    def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
+        return error_body(error)
+
+    def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
+        return error_line(error)
+
+    def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
+        return answer_headers(error)
+
+
+def _computed(route: Route, request: CanonicalRequest, facts: Facts) -> dict[str, Json]:
+    match route.operation:
+        case "embed":
+            return ollama_embeddings.embed(request)
+        case "embeddings":
+            return ollama_embeddings.embedding(request)
+        case "show":
+            return ollama_models.shown(request.model, facts)
+        case "tags":
+            return ollama_models.listed(facts)
+        case "version":
+            return ollama_models.version()
+        case _:
+            reason = "unload" if unloads(Node(dict(request.extra))) else "load"
+            return nothing(request, created=facts.created, reason=reason)
+
+
+WIRE: Wire = Ollama()

@@ -1,0 +1,158 @@
+"""Reads the fields that Ollama's requests share, and refuses what is wrong in Ollama's words."""
+
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from scenarios_app.engine.canonical import Json, Tool
+from scenarios_app.engine.parts import OpaquePart
+from scenarios_app.wire.body import Node
+from scenarios_app.wire.errors import WireError
+
+# What a CanonicalRequest holds as it came; every other field stays readable in `extra`.
+_CARRIED = frozenset({"format", "messages", "model", "prompt", "stream", "tools"})
+_MOST_LOGPROBS = 20
+# Durations as Go writes them: "5m", "1h30m", "-1s", and a bare zero.
+_DURATION = re.compile(r"[-+]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
+_NOT_ZERO = re.compile(r"[1-9]")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The settings of a model that anything here depends on."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    context_length: int | None = None
+
+
+def need(node: Node, key: str) -> Node:
+    """The node at a key that must be there and not null."""
+    found = node.get(key)
+    if found.given:
+        return found
+    raise WireError(400, f"{found.place} is required")
+
+
+def model_of(body: Node) -> str:
+    name = need(body, "model").text()
+    if not name:
+        raise WireError(400, "model is required")
+    return name
+
+
+def text_of(body: Node, key: str) -> str:
+    """A text, empty where it is missing."""
+    node = body.maybe(key)
+    return node.text() if node else ""
+
+
+def flag_of(body: Node, key: str, *, default: bool = False) -> bool:
+    node = body.maybe(key)
+    return node.flag() if node else default
+
+
+def options_of(body: Node) -> Options:
+    """Whatever stands in `options` and is not read here is taken as it is."""
+    options = body.maybe("options")
+    if options is None:
+        return Options()
+    for key in ("seed", "num_ctx"):
+        if node := options.maybe(key):
+            node.integer()
+    limit = node.integer() if (node := options.maybe("num_predict")) else None
+    stop = options.maybe("stop")
+    return Options(
+        temperature=node.number() if (node := options.maybe("temperature")) else None,
+        top_p=node.number() if (node := options.maybe("top_p")) else None,
+        # Below zero there is no limit.
+        max_tokens=limit if limit is None or limit >= 0 else None,
+        stop=tuple(item.text() for item in stop.items()) if stop else (),
+        context_length=node.integer() if (node := options.maybe("num_ctx")) else None,
+    )
+
+
+def thinks(body: Node) -> bool:
+    """Whether thinking is switched on: `think` is true, or how much of it there is to be."""
+    node = body.get("think")
+    match node.value:
+        case None:
+            return False
+        case bool(wanted):
+            return wanted
+        case str(level):
+            return level not in ("", "none")
+        case _:
+            raise node.wrong("a boolean or a string")
+
+
+def format_of(body: Node) -> Json:
+    """The form of the answer: `json`, or a JSON Schema."""
+    node = body.get("format")
+    match node.value:
+        case None | "":
+            return None
+        case "json" | dict():
+            return node.value
+        case str(other):
+            raise WireError(
+                400, f'invalid format: "{other}"; expected "json" or a valid JSON Schema object'
+            )
+        case _:
+            raise node.wrong("a string or an object")
+
+
+def unloads(body: Node) -> bool:
+    """Whether `keep_alive` asks for the model to be put away at once."""
+    node = body.get("keep_alive")
+    match node.value:
+        case None:
+            return False
+        case str(text):
+            if not _DURATION.fullmatch(text):
+                raise WireError(400, f'{node.place}: invalid duration "{text}"')
+            return not _NOT_ZERO.search(text)
+        case _:
+            return node.number() == 0
+
+
+def check_logprobs(body: Node) -> None:
+    flag_of(body, "logprobs")
+    node = body.maybe("top_logprobs")
+    if node and not 0 <= node.integer() <= _MOST_LOGPROBS:
+        raise WireError(400, f"{node.place} must be between 0 and {_MOST_LOGPROBS}")
+
+
+def images_of(node: Node) -> Iterator[OpaquePart]:
+    """The images beside a text, each of them in base64."""
+    images = node.maybe("images")
+    for image in images.items() if images else ():
+        try:
+            binascii.a2b_base64(image.text(), strict_mode=True)
+        except ValueError:
+            raise WireError(400, f"{image.place} is not valid base64") from None
+        yield OpaquePart("image")
+
+
+def tools_of(body: Node) -> tuple[Tool, ...]:
+    tools = body.maybe("tools")
+    return tuple(map(_tool, tools.items())) if tools else ()
+
+
+def others(body: Node) -> Mapping[str, Json]:
+    """The fields of a request that its canonical form does not have."""
+    return {key: value for key, value in body.object().items() if key not in _CARRIED}
+
+
+def _tool(node: Node) -> Tool:
+    text_of(node, "type")
+    function = need(node, "function")
+    parameters = function.maybe("parameters")
+    return Tool(
+        name=need(function, "name").text(),
+        description=text_of(function, "description"),
+        schema=dict(parameters.object()) if parameters else None,
+    )
