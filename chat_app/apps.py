@@ -1,5 +1,7 @@
 """Names the app for Django; nothing starts here, processes start in the ASGI lifespan."""
 
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -8,3 +10,7 @@ class ChatConfig(AppConfig):
     label = "chat_app"
     verbose_name = "Chat"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        # Listens for runs that died, whoever finds them; it needs the models.
+        import_module("chat_app.answers")

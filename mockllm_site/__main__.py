@@ -10,7 +10,11 @@ def main() -> None:
     # Only now: Django's commands read the settings as they load.
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(["mockllm", *sys.argv[1:]])
+    try:
+        execute_from_command_line(["mockllm", *sys.argv[1:]])
+    except KeyboardInterrupt:
+        # What shells report of a program that Ctrl-C ended.
+        sys.exit(130)
 
 
 if __name__ == "__main__":

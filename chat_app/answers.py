@@ -1,0 +1,92 @@
+"""Answers as they are stored: whole, cancelled or failed, or what a dead process left of one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.dispatch import receiver
+
+from chat_app.conversations import append_message
+from chat_app.models import Conversation, Message, MessageStatus, Sender
+from traces_app.leases import run_died
+from traces_app.models import Trace, TraceEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer, complete or partial; `rounds` and `tool_calls` are a message's columns."""
+
+    conversation_id: UUID
+    status: MessageStatus
+    text: str
+    thinking: str
+    provider_id: str
+    model_id: str
+    branch: str = ""
+    rounds: Sequence[Any] = ()
+    tool_calls: Sequence[Any] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was said or done."""
+        return not (self.text or self.thinking or self.tool_calls)
+
+
+def store_answer(answer: Answer, *, message_id: UUID | None = None) -> Message:
+    """Add an answer to its conversation, in the transaction of whoever ends the run."""
+    given = {} if message_id is None else {"id": message_id}
+    return append_message(
+        Conversation(pk=answer.conversation_id),
+        Sender.ASSISTANT,
+        content=answer.text,
+        thinking=answer.thinking,
+        rounds=list(answer.rounds),
+        tool_calls=list(answer.tool_calls),
+        status=answer.status,
+        provider_id=answer.provider_id,
+        model_id=answer.model_id,
+        branch=answer.branch,
+        **given,
+    )
+
+
+def tool_call_row(call_id: str, name: str, arguments: Any) -> dict[str, Any]:
+    """A call as a reader of the message sees it, before it has a result; one that was cut short
+    never gets one. `arguments` are those of its `tool_start`."""
+    return {"id": call_id, "name": name, "arguments": arguments, "result": None, "is_error": False}
+
+
+@receiver(run_died)
+def store_interrupted(
+    sender: type[Trace], *, trace: Trace, events: Sequence[TraceEvent], **_: Any
+) -> None:
+    """Keep what a run's events hold of its answer; the process that made it died."""
+    texts: dict[str, list[str]] = {"chunk": [], "thinking": []}
+    calls: dict[str, dict[str, Any]] = {}
+    for event in events:
+        said = event.payload
+        match event.type:
+            case "chunk" | "thinking":
+                texts[event.type].append(said["content"])
+            case "tool_start":
+                call_id = said["tool_call_id"]
+                calls[call_id] = tool_call_row(call_id, said["tool_name"], said["tool_args"])
+            case "tool_output":
+                calls[said["tool_call_id"]] |= {
+                    "result": said["output"],
+                    "is_error": said["is_error"],
+                }
+    answer = Answer(
+        conversation_id=trace.conversation_id,
+        status=MessageStatus.FAILED,
+        text="".join(texts["chunk"]),
+        thinking="".join(texts["thinking"]),
+        provider_id=trace.provider_id,
+        model_id=trace.model_id,
+        branch=trace.branch,
+        tool_calls=list(calls.values()),
+    )
+    if not answer.empty:
+        trace.message_id = store_answer(answer).pk
+        trace.save(update_fields=["message"])

@@ -1,0 +1,151 @@
+"""Conversations: listed, loaded, begun, named and deleted."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from chat_app import conversations
+from chat_app.api import documented as described
+from chat_app.api.shapes import (
+    ConversationBody,
+    ConversationsBody,
+    DeletedBody,
+    ListQuery,
+    LoadedBody,
+    NewBody,
+    NewConversationBody,
+    OfConversation,
+    RenameBody,
+)
+from chat_app.api.view import ChatView
+from chat_app.models import Conversation, Message
+from chat_app.selectors import conversation_of, conversations_of, messages_of, trace_ids_of
+
+documented = partial(described.documented, tag="conversations")
+
+
+class ListView(ChatView):
+    @documented(
+        "list_conversations",
+        query=ListQuery,
+        answers={200: (ConversationsBody, "The one with the newest message first.")},
+    )
+    def get(self, request: Request) -> Response:
+        """A client's conversations."""
+        asked = self.query(ListQuery)
+        found = conversations_of(asked["client_id"], asked["limit"])
+        return Response({"conversations": [_record(one) for one in found]})
+
+
+class LoadView(ChatView):
+    @documented(
+        "load_conversation",
+        query=OfConversation,
+        answers={200: (LoadedBody, "All messages in order.")},
+        errors=(404,),
+    )
+    def get(self, request: Request) -> Response:
+        """A conversation with its messages."""
+        return _loaded(**self.query(OfConversation))
+
+    @documented(
+        "load_conversation_by_post",
+        body=OfConversation,
+        answers={200: (LoadedBody, "All messages in order.")},
+        errors=(404,),
+    )
+    def post(self, request: Request) -> Response:
+        """The same, for clients that send everything as JSON."""
+        return _loaded(**self.given_as(OfConversation))
+
+
+class NewView(ChatView):
+    @documented(
+        "new_conversation", body=NewBody, answers={200: (NewConversationBody, "It is there.")}
+    )
+    def post(self, request: Request) -> Response:
+        """Begin an empty conversation; a first message without one does so too."""
+        asked = self.given_as(NewBody)
+        made = conversations.create(asked["client_id"], asked["title"].strip())
+        return Response({"conversation_id": str(made.pk)})
+
+
+class RenameView(ChatView):
+    @documented(
+        "rename_conversation",
+        body=RenameBody,
+        answers={200: (ConversationBody, "It has the title now.")},
+        errors=(404,),
+    )
+    def post(self, request: Request) -> Response:
+        """Give a conversation another title."""
+        asked = self.given_as(RenameBody)
+        found = conversation_of(asked["client_id"], asked["conversation_id"])
+        return Response(_record(conversations.rename(found, asked["title"])))
+
+
+class DeleteView(ChatView):
+    @documented(
+        "delete_conversation",
+        body=OfConversation,
+        answers={200: (DeletedBody, "It is gone.")},
+        errors=(404,),
+    )
+    def post(self, request: Request) -> Response:
+        """Delete a conversation with its messages and traces; whatever runs in it ends."""
+        conversations.delete(conversation_of(**self.given_as(OfConversation)))
+        return Response({"status": "deleted"})
+
+
+def _loaded(client_id: str, conversation_id: str) -> Response:
+    found = conversation_of(client_id, conversation_id)
+    traces = trace_ids_of(found)
+    return Response(
+        {
+            "conversation_id": str(found.pk),
+            "title": found.title,
+            "messages": [
+                _message(message, traces.get(message.pk)) for message in messages_of(found)
+            ],
+        }
+    )
+
+
+def _record(conversation: Conversation) -> dict[str, Any]:
+    return {
+        "conversation_id": str(conversation.pk),
+        "title": conversation.title,
+        "created_at": conversation.created_at,
+        "last_message_at": conversation.last_message_at,
+    }
+
+
+def _message(message: Message, trace_id: object) -> dict[str, Any]:
+    return {
+        "message_id": str(message.pk),
+        "sender": message.sender,
+        "content": message.content,
+        "thinking": message.thinking or None,
+        "tool_calls": message.tool_calls,
+        "parts": list(_parts(message)),
+        "status": message.status,
+        "branch": message.branch or None,
+        "feedback": message.feedback or None,
+        "trace_id": None if trace_id is None else str(trace_id),
+        "created_at": message.created_at,
+    }
+
+
+def _parts(message: Message) -> Iterator[dict[str, Any]]:
+    """In what order an answer was said, as far as its rounds tell."""
+    for one in message.rounds:
+        for part in one["parts"]:
+            if "tool_call" in part:
+                yield {"type": "tool_call", "id": part["tool_call"]["id"]}
+            elif part.get("text"):
+                yield {"type": "text", "content": part["text"]}
+            elif part.get("thinking"):
+                yield {"type": "thinking", "content": part["thinking"]}

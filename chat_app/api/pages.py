@@ -1,0 +1,61 @@
+"""What describes the chat API: its OpenAPI document, a page, and what is said of other paths."""
+
+from functools import cache
+from typing import Any, NoReturn
+
+from django.http import HttpResponse
+from django.middleware.csrf import get_token
+from django.urls import include, path, reverse
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from chat_app.api.documented import documented
+from chat_app.api.view import ChatView
+from mockllm_site.api.errors import ApiError
+from mockllm_site.api.openapi import openapi
+from mockllm_site.api.pages import docs_page
+
+OBJECT = {"type": "object", "additionalProperties": True}
+TITLE = "mockllm chat API"
+
+
+class SchemaView(ChatView):
+    @documented("read_openapi", answers={200: (OBJECT, "OpenAPI 3.1.")}, tag="description")
+    def get(self, request: Request) -> Response:
+        """This document."""
+        return Response(document())
+
+
+class DocsView(ChatView):
+    @documented(
+        "read_docs",
+        answers={200: ({"type": "string"}, "HTML.")},
+        media_type="text/html",
+        tag="description",
+    )
+    def get(self, request: Request) -> HttpResponse:
+        """A page to read this document and to try it on."""
+        # For what is tried by somebody who is logged in.
+        get_token(request._request)
+        return docs_page(request._request, title=TITLE, schema_url=reverse("chat_api:schema"))
+
+
+class NothingHere(ChatView):
+    """Every other path, whatever the method."""
+
+    schema = None
+
+    def http_method_not_allowed(self, request: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        docs = reverse("chat_api:docs")
+        raise ApiError(404, f"There is no {request.path}; {docs} says what there is.")
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The OpenAPI document of everything below `/api/` that is not a provider's."""
+    found = openapi([path("api/", include("chat_app.api.urls"))])
+    found["info"] |= {
+        "title": TITLE,
+        "description": "Conversations with models, their answers as streams, and their traces.",
+    }
+    return found

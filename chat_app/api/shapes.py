@@ -1,0 +1,175 @@
+"""The shapes of what the chat API reads and writes."""
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+
+from chat_app.models import Feedback, MessageStatus, Sender
+from mockllm_site.api.shapes import Flag, Shape, Text, Whole
+
+# As long as the columns are.
+LONGEST = 200
+MOST_LISTED = 1_000
+LISTED = 100
+
+
+class Id(Text):
+    """Any string: one that is no id or name is one of which nothing is there."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_blank=True, **options)
+        self.validators = []
+
+
+class OfClient(Shape):
+    client_id = Text(max_length=LONGEST, help_text="Who asks. Others' conversations do not exist.")
+
+
+class OfConversation(OfClient):
+    conversation_id = Id()
+
+
+class SendBody(OfClient):
+    message = Text(allow_blank=True, help_text="Not of white space alone.")
+    conversation_id = Id(
+        required=False, allow_null=True, default=None, help_text="null begins a conversation."
+    )
+    profile = Id(
+        required=False, allow_null=True, default=None, help_text="A name; null is the default."
+    )
+    client_message_id = Text(
+        required=False,
+        allow_null=True,
+        default=None,
+        max_length=LONGEST,
+        help_text="Sent again with the same one, a message is not sent again: its run is replayed.",
+    )
+
+
+class StreamQuery(OfClient):
+    after = Whole(
+        required=False,
+        digits=True,
+        min_value=0,
+        default=0,
+        help_text="The number of the last event that is known; Last-Event-ID goes before it.",
+    )
+
+
+class CancelBody(OfClient):
+    """Exactly one of `trace_id` and `conversation_id`."""
+
+    trace_id = Id(required=False)
+    conversation_id = Id(required=False, help_text="Whatever is being answered in it.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if ("trace_id" in attrs) == ("conversation_id" in attrs):
+            raise ValidationError("expected either trace_id or conversation_id")
+        return attrs
+
+
+class CancelledBody(Shape):
+    status = serializers.ChoiceField(("cancelled",))
+    trace_id = serializers.UUIDField()
+
+
+class ListQuery(OfClient):
+    limit = Whole(required=False, digits=True, min_value=1, max_value=MOST_LISTED, default=LISTED)
+
+
+class ConversationBody(Shape):
+    conversation_id = serializers.UUIDField()
+    title = Text(allow_blank=True)
+    created_at = serializers.DateTimeField()
+    last_message_at = serializers.DateTimeField()
+
+
+class ConversationsBody(Shape):
+    conversations = ConversationBody(many=True)
+
+
+class ToolCallBody(Shape):
+    id = Text()
+    name = Text(allow_blank=True)
+    arguments = serializers.JSONField()
+    result = Text(allow_blank=True, allow_null=True)
+    is_error = Flag()
+
+
+class PartBody(Shape):
+    """A piece of an answer: a text, a thought, or the call of this id."""
+
+    type = serializers.ChoiceField(("text", "thinking", "tool_call"))
+    content = Text(required=False)
+    id = Text(required=False)
+
+
+class MessageBody(Shape):
+    """`trace_id` is the run that wrote an answer, or the latest that answered a user's message."""
+
+    message_id = serializers.UUIDField()
+    sender = serializers.ChoiceField(Sender.choices)
+    content = Text(allow_blank=True)
+    thinking = Text(allow_null=True)
+    tool_calls = ToolCallBody(many=True)
+    parts = PartBody(many=True, help_text="An answer in the order in which it was said.")
+    status = serializers.ChoiceField(MessageStatus.choices)
+    branch = serializers.ChoiceField(
+        ("a", "b"), allow_null=True, help_text="Which answer of a comparison it is, if it is one."
+    )
+    feedback = serializers.ChoiceField(Feedback.choices, allow_null=True)
+    trace_id = serializers.UUIDField(allow_null=True)
+    created_at = serializers.DateTimeField()
+
+
+class LoadedBody(Shape):
+    conversation_id = serializers.UUIDField()
+    title = Text(allow_blank=True)
+    messages = MessageBody(many=True)
+
+
+class NewBody(OfClient):
+    title = Text(
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=LONGEST,
+        help_text="Without one, the first message gives it.",
+    )
+
+
+class NewConversationBody(Shape):
+    conversation_id = serializers.UUIDField()
+
+
+class RenameBody(OfConversation):
+    title = Text(max_length=LONGEST, help_text="Not of white space alone.")
+
+    def validate_title(self, title: str) -> str:
+        if not title.strip():
+            raise ValidationError("expected a title of more than white space")
+        return title.strip()
+
+
+class DeletedBody(Shape):
+    status = serializers.ChoiceField(("deleted",))
+
+
+class FeedbackBody(OfClient):
+    message_id = Id()
+    feedback = serializers.ChoiceField(
+        Feedback.choices,
+        allow_null=True,
+        help_text="null takes it back.",
+        error_messages={
+            "required": "missing",
+            "invalid_choice": "expected like, dislike or null",
+        },
+    )
+    comment = Text(required=False, allow_blank=True, default="", max_length=10_000)
+
+
+class FeedbackGivenBody(Shape):
+    message_id = serializers.UUIDField()
+    feedback = serializers.ChoiceField(Feedback.choices, allow_null=True)

@@ -1,0 +1,5 @@
+"""Clients of the providers: official SDKs behind one small interface."""
+
+from chat_app.clients.choosing import get_client
+
+__all__ = ["get_client"]

@@ -1,0 +1,94 @@
+"""What every call to a provider passes, over the network or in process, whatever an SDK made of it.
+
+SDKs take headers, proxies and patience from the environment; a call goes out as its route says.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import httpx2
+from django.conf import settings
+
+# What SDKs are given in place of a key: they have no use for the real one.
+NO_KEY = "set-by-the-route"
+# What is left of an SDK's headers. No key, organisation, project, nor what its variables add.
+_LEFT = frozenset(
+    {"host", "content-type", "content-length", "transfer-encoding", "user-agent"}
+    | {"accept", "anthropic-version"}
+)
+# More than the longest answer of any model, told token by token.
+MOST_BYTES = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How a profile's calls get to their provider. `headers` are sent with each; `key` is among
+    them, and here so that it can be kept out of what is said and logged."""
+
+    base_url: str
+    transport: httpx2.AsyncBaseTransport
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    key: str = field(default="", repr=False)
+
+    @asynccontextmanager
+    async def call(self) -> AsyncIterator[httpx2.AsyncClient]:
+        """The HTTP client of one model call; whatever the call left open is closed at its end."""
+        async with httpx2.AsyncClient(
+            transport=_Gate(self), trust_env=False, follow_redirects=False
+        ) as http:
+            yield http
+
+    async def aclose(self) -> None:
+        await self.transport.aclose()
+
+
+class _Gate(httpx2.AsyncBaseTransport):
+    def __init__(self, route: Route) -> None:
+        self._route = route
+        self._open: list[_Body] = []
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await self._route.transport.handle_async_request(self._sent(request))
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        body = _Body(response.stream)
+        self._open.append(body)
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise httpx2.DecodingError("The answer is compressed, which was not asked for.")
+        response.stream = body
+        return response
+
+    async def aclose(self) -> None:
+        """Some responses nobody closed: SDKs leave that to generators which nobody reads."""
+        for body in self._open:
+            await body.aclose()
+
+    def _sent(self, request: httpx2.Request) -> httpx2.Request:
+        left = {name: value for name, value in request.headers.items() if name in _LEFT}
+        connect, silent = settings.CHAT_CONNECT_SECONDS, settings.CHAT_READ_SECONDS
+        timeout = {"connect": connect, "pool": connect, "read": silent, "write": silent}
+        return httpx2.Request(
+            request.method,
+            request.url,
+            headers={**left, "accept-encoding": "identity", **self._route.headers},
+            stream=request.stream,
+            extensions={**request.extensions, "timeout": timeout},
+        )
+
+
+class _Body(httpx2.AsyncByteStream):
+    """An answer's bytes, up to what any answer may have."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = MOST_BYTES
+        async for piece in self._stream:
+            left -= len(piece)
+            if left < 0:
+                raise httpx2.DecodingError(f"The answer has more than {MOST_BYTES} bytes.")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

@@ -1,0 +1,68 @@
+"""What can be done to a conversation. Each verb is whole or not done; callers may wrap several in
+a transaction of theirs."""
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from chat_app.models import Conversation, Message, Sender
+
+TITLE_LENGTH = 80
+
+
+def create(client_id: str, title: str = "") -> Conversation:
+    return Conversation.objects.create(client_id=client_id, title=title)
+
+
+def rename(conversation: Conversation, title: str) -> Conversation:
+    conversation.title = title
+    conversation.save(update_fields=["title"])
+    return conversation
+
+
+def delete(conversation: Conversation) -> None:
+    """Delete it with its messages, traces and comparisons."""
+    conversation.delete()
+
+
+@transaction.atomic
+def append_message(
+    conversation: Conversation, sender: Sender, *, content: str, **columns: Any
+) -> Message:
+    """Add a message at the end. The first one of a user gives an untitled conversation its title.
+
+    `columns` are further columns of the message, by name.
+    """
+    # Whoever appends at the same time waits here, so that no two messages get one number.
+    row = Conversation.objects.select_for_update(no_key=True).get(pk=conversation.pk)
+    last = row.messages.aggregate(last=Max("number"))["last"] or 0
+    message = Message.objects.create(
+        conversation=row,
+        number=last + 1,
+        sender=sender,
+        content=content,
+        client_id=row.client_id,
+        **columns,
+    )
+    row.last_message_at = timezone.now()
+    if not row.title and sender == Sender.USER:
+        row.title = title_of(content)
+    row.save(update_fields=["last_message_at", "title"])
+    conversation.title, conversation.last_message_at = row.title, row.last_message_at
+    return message
+
+
+def set_feedback(message: Message, feedback: str | None, *, comment: str = "") -> Message:
+    """Keep what a reader thinks of a message; None takes it back, with its comment."""
+    message.feedback = feedback or ""
+    message.feedback_comment = comment if feedback else ""
+    message.save(update_fields=["feedback", "feedback_comment"])
+    return message
+
+
+def title_of(text: str) -> str:
+    """A conversation's title: its first message in one line, cut where it is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1].rstrip()}…"

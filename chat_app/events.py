@@ -1,0 +1,79 @@
+"""What a run says while it goes on: requirement 002's events, clean and ready to be shown."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that the model asked for; `arguments` is its JSON text, as the model sent it."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the answer: no ␄, no control characters, no thinking."""
+
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingDelta:
+    """A piece of the model's thinking, as clean as the text."""
+
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallStart:
+    """The model began a call; its arguments follow."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """A piece of a call's arguments."""
+
+    id: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool gave back, whole. A failed call's text begins `Error: ` and `code` says of what
+    kind: SERVICE_UNAVAILABLE for a timeout or a dead server."""
+
+    id: str
+    result: str
+    is_error: bool = False
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """The end of an answer: `text` is the TextDeltas joined, `thinking` the ThinkingDeltas or None.
+
+    A cancelled run ends with one too, of what was sent until then.
+    """
+
+    text: str
+    thinking: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """The end of a run that failed; `code` is one of the error contract's."""
+
+    message: str
+    code: str
+
+
+StreamEvent: TypeAlias = (
+    TextDelta | ThinkingDelta | ToolCallStart | ToolCallDelta | ToolResult | Complete | Error
+)

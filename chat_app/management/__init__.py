@@ -1,0 +1,1 @@
+"""Django finds our commands here."""

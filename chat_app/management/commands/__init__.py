@@ -1,0 +1,1 @@
+"""`prune` and its like."""

@@ -1,0 +1,90 @@
+"""The chat's pages: the playground and the leaderboard."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+
+from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from chat_app.comparisons import leaderboard
+from chat_app.models import ModelProfile
+from chat_app.profiles import default_profile
+from chat_app.ranking import MIDDLE, Rank
+
+# The chart's width in its own units, and the mark's.
+_WIDTH, _MARK = 200.0, 4.0
+_MARGIN = 25.0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A rank with the places of its bar and its mark on the chart."""
+
+    rank: Rank
+    left: str
+    width: str
+    score: str
+
+
+def open_outside_prod(
+    view: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """In prod a page is for those who are logged in."""
+
+    @wraps(view)
+    def shown(request: HttpRequest) -> HttpResponse:
+        if settings.MOCKLLM_ENV == "prod" and not request.user.is_authenticated:
+            return redirect_to_login(request.get_full_path())
+        return view(request)
+
+    return shown
+
+
+@require_safe
+@never_cache
+@open_outside_prod
+def chat(request: HttpRequest) -> HttpResponse:
+    """The playground; what is said in it comes and goes by the API."""
+    default = default_profile()
+    context = {
+        "profiles": ModelProfile.objects.values_list("name", flat=True),
+        "default": default.name,
+        "comparing": settings.AB_TESTING_ENABLED,
+    }
+    return render(request, "chat_app/chat.html", context)
+
+
+@require_safe
+@never_cache
+@open_outside_prod
+def ranks(request: HttpRequest) -> HttpResponse:
+    """Who wins comparisons."""
+    found = leaderboard()
+    low, high = _bounds(found)
+
+    def place(score: float) -> float:
+        return (score - low) / (high - low) * _WIDTH
+
+    rows = [
+        Row(
+            rank,
+            left=f"{place(rank.low):.1f}",
+            width=f"{max(place(rank.high) - place(rank.low), 1):.1f}",
+            score=f"{place(rank.score) - _MARK / 2:.1f}",
+        )
+        for rank in found
+    ]
+    context = {"rows": rows, "middle": f"{place(MIDDLE):.1f}"}
+    return render(request, "chat_app/leaderboard.html", context)
+
+
+def _bounds(found: Sequence[Rank]) -> tuple[float, float]:
+    """The scores at the two ends of the chart; the middle is always on it."""
+    low = min((rank.low for rank in found), default=MIDDLE)
+    high = max((rank.high for rank in found), default=MIDDLE)
+    return min(low, MIDDLE) - _MARGIN, max(high, MIDDLE) + _MARGIN

@@ -1,0 +1,160 @@
+"""What a provider says becomes what a run says: clean, split, assembled, in true order."""
+
+from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
+from typing import assert_never
+
+from chat_app.cleaning import Characters, Edges, clean, without_controls
+from chat_app.events import (
+    Complete,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+    ToolCallStart,
+    ToolResult,
+)
+from chat_app.markers import Kind, Marks, Stretch
+from chat_app.provider_events import (
+    CallArguments,
+    CallBegun,
+    Finished,
+    ProviderEvent,
+    TextPiece,
+    ThinkingPiece,
+)
+from chat_app.rounds import OpenCall, OpenRound, Round
+
+
+class StreamPipeline:
+    """One answer, over all its rounds.
+
+    Feed it every event of a model call, up to `Finished` or until `ended`; then `end_round` gives
+    what that call came to. `complete` may be asked at any time: its text is the TextDeltas given
+    out so far, joined, and so for its thinking. What is held back then (white space, half a tag)
+    was never shown and is no part of the answer.
+    """
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._thinking: list[str] = []
+        self._text_edges = Edges()
+        self._thinking_edges = Edges()
+        self._calls: list[OpenCall] = []
+        # Of every id how often it was asked for.
+        self._ids: dict[str, int] = {}
+        self._begin_round()
+
+    def _begin_round(self) -> None:
+        self._round = OpenRound()
+        self._marks = Marks()
+        self._text_characters = Characters()
+        self._thinking_characters = Characters()
+        # The round's calls by the ids that the provider gave them.
+        self._by_id: dict[str, OpenCall] = {}
+
+    @property
+    def ended(self) -> bool:
+        """␄ was seen in this round's text: it is as good as the provider's terminal marker, and
+        whatever else the call says is dropped. Calls that began before it are still to be run."""
+        return self._marks.ended
+
+    def feed(self, event: ProviderEvent) -> list[StreamEvent]:
+        if self.ended:
+            return []
+        match event:
+            case TextPiece(text):
+                if text:
+                    self._thinking_characters.drop()
+                return self._tell(
+                    self._marks.feed(without_controls(self._text_characters.feed(text)))
+                )
+            case ThinkingPiece():
+                return self._native_thinking(event)
+            case CallBegun():
+                return [*self._flush(), self._begin_call(event)]
+            case CallArguments():
+                return [*self._flush(), *self._arguments(event)]
+            case Finished():
+                return self._flush()
+        assert_never(event)
+
+    def end_round(self) -> Round:
+        """The call's parts; the next events are those of the next call."""
+        done = self._round.close()
+        self._begin_round()
+        return done
+
+    def tool_result(self, result: ToolResult) -> list[StreamEvent]:
+        """The result as it may be shown and stored."""
+        return [replace(result, result=clean(result.result))]
+
+    def complete(self) -> Complete:
+        return Complete(
+            text="".join(self._text),
+            thinking="".join(self._thinking) or None,
+            tool_calls=tuple(call.part() for call in self._calls),
+        )
+
+    def _flush(self) -> list[StreamEvent]:
+        """What is held back for more of its kind, since something else comes."""
+        self._text_characters.drop()
+        self._thinking_characters.drop()
+        return self._tell(self._marks.flush())
+
+    def _tell(self, found: list[Stretch]) -> list[StreamEvent]:
+        events: list[StreamEvent] = []
+        for kind, stretches in groupby(found, itemgetter(0)):
+            text = "".join(text for _, text in stretches)
+            if kind is Kind.THINKING:
+                self._round.think(text)
+                events += self._thought(text)
+            else:
+                self._round.say(text)
+                events += self._said(text)
+        return events
+
+    def _said(self, text: str) -> list[StreamEvent]:
+        if not (solid := self._text_edges.feed(text)):
+            return []
+        self._text.append(solid)
+        return [TextDelta(solid)]
+
+    def _thought(self, text: str) -> list[StreamEvent]:
+        if not (solid := self._thinking_edges.feed(text)):
+            return []
+        self._thinking.append(solid)
+        return [ThinkingDelta(solid)]
+
+    def _native_thinking(self, piece: ThinkingPiece) -> list[StreamEvent]:
+        if piece == ThinkingPiece():
+            return []
+        self._text_characters.drop()
+        events = self._tell(self._marks.flush())
+        text = self._thinking_characters.feed(piece.text)
+        self._round.think(text, native=True, signature=piece.signature, redacted=piece.redacted)
+        return [*events, *self._thought(clean(text))]
+
+    def _begin_call(self, begun: CallBegun) -> StreamEvent:
+        call = OpenCall(self._unique(clean(begun.id) or "call"), clean(begun.name))
+        self._by_id[begun.id] = call
+        self._calls.append(call)
+        self._round.begin_call(call)
+        return ToolCallStart(call.id, call.name)
+
+    def _unique(self, call_id: str) -> str:
+        """Results find their calls by id, so one that comes again gets a number behind it."""
+        unique = call_id
+        while unique in self._ids:
+            self._ids[call_id] += 1
+            unique = f"{call_id}-{self._ids[call_id]}"
+        self._ids[unique] = 1
+        return unique
+
+    def _arguments(self, piece: CallArguments) -> list[StreamEvent]:
+        """Arguments of a call that did not begin in this round belong to none."""
+        call = self._by_id.get(piece.id)
+        if call is None or not (text := call.extend(piece.text)):
+            return []
+        return [ToolCallDelta(call.id, text)]

@@ -1,0 +1,369 @@
+// The playground: conversations at the side, one of them in the middle, the message box below.
+
+import { AnswerView } from "./answer.js";
+import { ApiError, get, post, resume, send } from "./api.js";
+import { Comparing } from "./comparing.js";
+import { make, when } from "./dom.js";
+
+const $ = (id) => document.getElementById(id);
+const page = {
+  list: $("conversations"), log: $("messages"), empty: $("empty"), title: $("title"),
+  form: $("composer"), text: $("message"), send: $("send"), stop: $("stop"),
+  profile: $("profile"), other: $("profile-b"), compare: $("compare"),
+  banner: $("error-banner"), said: $("error-text"), retry: $("error-retry"),
+};
+const state = { conversation: null, running: null, comparing: false, again: null };
+
+// ── Errors ──
+
+function complain(error, again = null) {
+  if (error.name === "AbortError") return;
+  page.said.textContent = error.message;
+  page.banner.dataset.code = error.code ?? "";
+  page.banner.hidden = false;
+  state.again = again;
+  page.retry.hidden = !(again && error.retryable);
+}
+
+function settle() {
+  page.banner.hidden = true;
+  state.again = null;
+}
+
+page.retry.addEventListener("click", () => {
+  const again = state.again;
+  settle();
+  again?.();
+});
+$("error-close").addEventListener("click", settle);
+
+// ── Conversations ──
+
+async function refreshList() {
+  const { conversations } = await get("/api/list_conversations", { limit: 200 });
+  page.list.replaceChildren(...conversations.map(entry));
+}
+
+function entry(conversation) {
+  const id = conversation.conversation_id;
+  const link = make(
+    "a",
+    { href: `?c=${id}`, "aria-current": id === state.conversation ? "page" : undefined },
+    make("span", { class: "name" }, conversation.title || "New conversation"),
+    make("small", {}, when(conversation.last_message_at)),
+  );
+  link.addEventListener("click", (event) => {
+    if (event.metaKey || event.ctrlKey) return;
+    event.preventDefault();
+    guarded(() => open(id));
+  });
+  return make("li", {}, link);
+}
+
+async function open(id, { push = true } = {}) {
+  const found = await get("/api/load_conversation", { conversation_id: id });
+  leave();
+  state.conversation = id;
+  if (push) history.pushState({ id }, "", `?c=${id}`);
+  show(found);
+  await refreshList();
+  await follow(found);
+}
+
+function show(found) {
+  page.title.textContent = found.title || "New conversation";
+  $("rename").hidden = $("delete").hidden = false;
+  page.log.replaceChildren();
+  const pairs = new Map();
+  for (const message of found.messages) {
+    if (message.sender === "user") {
+      addUser(message.content);
+    } else if (message.branch) {
+      if (!pairs.has(message.branch) || pairs.size === 2) pairs.clear();
+      pairs.set(message.branch, message);
+      comparing.addStored(message, page.log, answerOptions());
+    } else {
+      page.log.append(AnswerView.of(message, answerOptions()).element);
+    }
+  }
+  page.empty.hidden = found.messages.length > 0;
+  down();
+}
+
+// A run that goes on: this page follows it from its beginning, another tab may too.
+async function follow(found) {
+  const run = remembered(found.conversation_id);
+  const last = found.messages.at(-1);
+  if (!run || (last && last.sender === "assistant" && last.trace_id === run)) {
+    forgetRun(found.conversation_id);
+    return;
+  }
+  const view = new AnswerView(answerOptions());
+  page.log.append(view.element);
+  down();
+  await read(resume(run, 0, begin(run)), view);
+  if (view.status === "running") view.element.remove();
+}
+
+function newConversation() {
+  leave();
+  settle();
+  state.conversation = null;
+  history.pushState({}, "", location.pathname);
+  page.title.textContent = "New conversation";
+  $("rename").hidden = $("delete").hidden = true;
+  page.log.replaceChildren();
+  page.empty.hidden = false;
+  for (const link of page.list.querySelectorAll("[aria-current]")) link.removeAttribute("aria-current");
+  page.text.focus();
+}
+
+function leave() {
+  state.running?.stop.abort();
+  state.running = null;
+  busy(false);
+}
+
+$("new").addEventListener("click", newConversation);
+$("rename").addEventListener("click", () =>
+  guarded(async () => {
+    const title = prompt("Title of this conversation", page.title.textContent);
+    if (!title?.trim()) return;
+    const renamed = await post("/api/rename_conversation", { conversation_id: state.conversation, title });
+    page.title.textContent = renamed.title;
+    await refreshList();
+  }),
+);
+$("delete").addEventListener("click", () =>
+  guarded(async () => {
+    if (!confirm("Delete this conversation with its traces?")) return;
+    await post("/api/delete_conversation", { conversation_id: state.conversation });
+    newConversation();
+    await refreshList();
+  }),
+);
+addEventListener("popstate", () => guarded(start));
+
+// ── Messages ──
+
+function addUser(content) {
+  page.empty.hidden = true;
+  const element = make("article", { class: "message user", "aria-label": "You" }, make("div", { class: "text" }, content));
+  page.log.append(element);
+  return element;
+}
+
+function answerOptions(label = "") {
+  return { label, actions: (view) => (view.messageId ? feedback(view) : []) };
+}
+
+function feedback(view) {
+  return [["like", "Like", "A good answer"], ["dislike", "Dislike", "A bad answer"]].map(([value, sign, title]) => {
+    const button = make("button", { class: "plain", type: "button", title, "aria-pressed": view.feedback === value ? "true" : "false", "data-feedback": value }, sign);
+    button.addEventListener("click", () =>
+      guarded(async () => {
+        const wanted = view.feedback === value ? null : value;
+        const kept = await post("/api/feedback", { message_id: view.messageId, feedback: wanted });
+        view.feedback = kept.feedback;
+        for (const one of view.foot.querySelectorAll("[data-feedback]")) {
+          one.setAttribute("aria-pressed", String(one.dataset.feedback === kept.feedback));
+        }
+      }),
+    );
+    return button;
+  });
+}
+
+async function submit(text, id = crypto.randomUUID()) {
+  settle();
+  const comparison = page.compare.getAttribute("aria-pressed") === "true";
+  const user = addUser(text);
+  const waiting = page.text.value;
+  page.text.value = "";
+  grow();
+  down();
+  const again = () => {
+    user.remove();
+    submit(text, id);
+  };
+  try {
+    await (comparison ? compare(text) : answer(text, id, again));
+  } catch (error) {
+    // Refused before it was stored: the chat is as it was, and the text is still there to send.
+    user.remove();
+    page.empty.hidden = page.log.children.length > 0;
+    page.text.value ||= waiting;
+    grow();
+    complain(error, again);
+  }
+  await refreshList().catch(() => {});
+}
+
+async function answer(text, id, again) {
+  const view = new AnswerView(answerOptions());
+  page.log.append(view.element);
+  const events = send(
+    "/api/get_chat_response_stream",
+    { conversation_id: state.conversation, message: text, profile: page.profile.value || null, client_message_id: id },
+    begin(null),
+  );
+  try {
+    await read(events, view, () => submit(text));
+  } catch (error) {
+    view.element.remove();
+    throw error;
+  }
+  if (view.status === "running" && view.traceId) await rejoin(view, again);
+}
+
+// The connection broke, the run did not: go on where it stopped.
+async function rejoin(view, again) {
+  try {
+    await read(resume(view.traceId, view.last, begin(view.traceId)), view, again);
+  } catch (error) {
+    complain(error, () => guarded(() => rejoin(view, again)));
+  }
+}
+
+async function compare(text) {
+  const signal = begin(null);
+  busy(true);
+  try {
+    const started = (event) => {
+      state.comparing = true;
+      took(event.conversation_id, null);
+    };
+    await comparing.run(
+      { conversation_id: state.conversation, message: text, profile_a: page.profile.value || null, profile_b: page.other.value || null },
+      { signal, log: page.log, options: answerOptions(), started, down },
+    );
+  } finally {
+    busy(false);
+    state.running = null;
+    state.comparing = false;
+  }
+}
+
+// Reads events into a view until the last, or until the connection breaks.
+async function read(events, view, again = null) {
+  const mine = state.running;
+  busy(true);
+  try {
+    for await (const event of events) {
+      view.last = event.id;
+      if (event.type === "started") took(event.conversation_id, event.trace_id);
+      const ended = view.take(event);
+      down();
+      if (event.type === "error") complain(new ApiError(event.code, event.message, event.status), again);
+      if (ended) forgetRun(event.conversation_id ?? state.conversation);
+    }
+  } catch (error) {
+    if (error.name === "AbortError" || (view.traceId && error.code === "NETWORK_ERROR")) return;
+    throw error;
+  } finally {
+    if (state.running === mine) {
+      state.running = null;
+      busy(false);
+    }
+  }
+}
+
+function begin(traceId) {
+  const stop = new AbortController();
+  state.running = { stop, traceId };
+  return stop.signal;
+}
+
+function took(conversation, traceId) {
+  const unwanted = state.running?.stopping && !state.running.traceId;
+  if (state.running) state.running.traceId = traceId ?? state.running.traceId;
+  if (unwanted) queueMicrotask(stop);
+  if (traceId) localStorage.setItem(`mockllm-run-${conversation}`, traceId);
+  if (state.conversation === conversation) return;
+  state.conversation = conversation;
+  history.replaceState({ id: conversation }, "", `?c=${conversation}`);
+  page.title.textContent = "New conversation";
+  $("rename").hidden = $("delete").hidden = false;
+  get("/api/load_conversation", { conversation_id: conversation })
+    .then((found) => {
+      if (state.conversation === conversation) page.title.textContent = found.title;
+      return refreshList();
+    })
+    .catch(() => {});
+}
+
+const remembered = (conversation) => localStorage.getItem(`mockllm-run-${conversation}`);
+const forgetRun = (conversation) => localStorage.removeItem(`mockllm-run-${conversation}`);
+
+page.stop.addEventListener("click", stop);
+async function stop() {
+  if (!state.running?.traceId && !state.comparing) {
+    // It has not begun yet: it is stopped as soon as it has.
+    if (state.running) state.running.stopping = true;
+    return;
+  }
+  try {
+    await post("/api/cancel_stream", { conversation_id: state.conversation });
+  } catch (error) {
+    // It was faster: what came is what there is.
+    if (error.code !== "CONFLICT") complain(error);
+  }
+}
+
+// ── The message box ──
+
+function busy(is) {
+  page.stop.hidden = !is;
+  page.send.hidden = is;
+  page.form.setAttribute("aria-busy", String(is));
+}
+
+function grow() {
+  page.text.style.height = "auto";
+  page.text.style.height = `${Math.min(page.text.scrollHeight + 2, 220)}px`;
+}
+
+function down() {
+  const box = page.log.parentElement;
+  if (box.scrollHeight - box.scrollTop - box.clientHeight < 160 || !state.running) box.scrollTop = box.scrollHeight;
+}
+
+page.text.addEventListener("input", grow);
+page.text.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    page.form.requestSubmit();
+  }
+});
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && !page.stop.hidden) stop();
+});
+page.form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (!state.running) submit(page.text.value);
+});
+page.compare?.addEventListener("click", () => {
+  const on = page.compare.getAttribute("aria-pressed") !== "true";
+  page.compare.setAttribute("aria-pressed", String(on));
+  $("second").hidden = !on;
+});
+
+async function guarded(action) {
+  try {
+    await action();
+  } catch (error) {
+    complain(error, () => guarded(action));
+  }
+}
+
+const comparing = new Comparing({ complain, guarded });
+
+async function start() {
+  const id = new URLSearchParams(location.search).get("c");
+  await refreshList();
+  if (id) await open(id, { push: false });
+  else page.text.focus();
+}
+
+grow();
+guarded(start);

@@ -1,0 +1,182 @@
+"""The tools of this process: those of the named servers, on whatever event loop they are wanted."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Final, TypeAlias
+
+from django.conf import settings
+
+from chat_app.errors import NOT_FOUND, SERVICE_UNAVAILABLE, VALIDATION_ERROR
+from chat_app.request import Tool
+from chat_app.tools.arguments import ArgumentsError, read_arguments
+from chat_app.tools.base import Outcome
+from chat_app.tools.names import Offer, offered
+from chat_app.tools.owner import Owner
+from chat_app.tools.results import failed
+from chat_app.tools.servers import Server, ServersError, named_servers
+from chat_app.tools.session import Connect, Connection, SessionEnded
+
+log = logging.getLogger(__name__)
+
+CONNECTION: Final = "chat_app.tools.connection"
+MISSING: Final = "MCP servers need one more package: pip install 'mockllm[chat]'"
+# Offers to remember: a tool may be called by a name that is given to it no longer.
+MOST_OFFERS: Final = 10_000
+
+Names: TypeAlias = tuple[str, ...]
+
+_loaded: ModuleType | None = None
+
+
+class Unusable(Exception):
+    """No server can be used at all; the message says why."""
+
+
+class McpToolbox:
+    """The Toolbox in front of MCP servers. Every event loop has sessions of its own."""
+
+    def __init__(
+        self,
+        *,
+        servers: Callable[[], Mapping[str, Server]] = named_servers,
+        connect: Connect | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._servers = servers
+        self._connect = connect or _connected
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._owners: dict[asyncio.AbstractEventLoop, dict[tuple[str, Server], Owner]] = {}
+        self._offers: dict[Names, dict[str, Offer]] = {}
+        # Names that no server has and the log knows of: every message asks for them again.
+        self._unknown: set[str] = set()
+
+    async def available(self, servers: Sequence[str]) -> tuple[Tool, ...]:
+        try:
+            offers, _ = await self._offer(_names(servers))
+        except Unusable as problem:
+            log.error("no tools: %s", problem)
+            return ()
+        return tuple(offer.tool for offer in offers.values())
+
+    async def call(
+        self, servers: Sequence[str], name: str, *, arguments: str | Mapping[str, Any]
+    ) -> Outcome:
+        try:
+            given = read_arguments(arguments)
+            offer = await self._find(_names(servers), name)
+            server = self._usable().get(offer.server) if offer else None
+        except ArgumentsError as error:
+            return failed(str(error), VALIDATION_ERROR)
+        except Unusable as problem:
+            log.error("tool %s: %s", name, problem)
+            return failed(str(problem), SERVICE_UNAVAILABLE)
+        if offer is None or server is None:
+            return failed(f"there is no tool {name}", NOT_FOUND)
+        return await self._call(offer, given, owner=self._owner(offer.server, server))
+
+    async def close(self) -> None:
+        with self._lock:
+            owners = self._owners.pop(asyncio.get_running_loop(), {})
+        await asyncio.gather(*(owner.close() for owner in owners.values()))
+
+    async def _call(self, offer: Offer, arguments: Mapping[str, Any], *, owner: Owner) -> Outcome:
+        seconds = settings.MCP_CALL_SECONDS
+        try:
+            return await owner.call(offer.name, arguments, seconds=seconds)
+        except TimeoutError:
+            text = f"Error: the tool {offer.tool.name} did not answer within {seconds:g} s"
+            return Outcome(text, "timeout", SERVICE_UNAVAILABLE)
+        except SessionEnded as end:
+            log.warning("MCP server %s: %s failed: %s", offer.server, offer.name, end)
+            return failed(f"the MCP server {offer.server} cannot be reached", SERVICE_UNAVAILABLE)
+        except Exception:
+            # An answer that is not what the protocol or the tool's own schema says.
+            log.exception("MCP server %s: %s failed", offer.server, offer.name)
+            return failed(f"the MCP server {offer.server} gave no valid answer")
+
+    async def _find(self, names: Names, name: str) -> Offer | None:
+        """The tool that was, or now is, offered by this name."""
+        known = self._offers.get(names, {})
+        if name in known:
+            return known[name]
+        offers, silent = await self._offer(names)
+        if name not in offers and silent:
+            raise Unusable(f"the MCP server {silent[0]} cannot be reached")
+        return offers.get(name)
+
+    async def _offer(self, names: Names) -> tuple[Mapping[str, Offer], Names]:
+        """What these servers offer now, and those that cannot be reached."""
+        named = self._usable()
+        await _load()
+        for name in {name for name in names if name not in named} - self._unknown:
+            self._unknown.add(name)
+            log.warning("MCP server %s: there is none of this name", name)
+        wanted = tuple(name for name in names if name in named)
+        listed = await asyncio.gather(*(self._list(name, named[name]) for name in wanted))
+        listings = dict(zip(wanted, listed, strict=True))
+        offers = offered({name: tools or () for name, tools in listings.items()})
+        known = self._offers.get(names, {})
+        self._offers[names] = {**(known if len(known) < MOST_OFFERS else {}), **offers}
+        return offers, tuple(name for name, tools in listings.items() if tools is None)
+
+    async def _list(self, name: str, server: Server) -> tuple[Tool, ...] | None:
+        try:
+            return await self._owner(name, server).tools()
+        except SessionEnded as end:
+            log.warning("MCP server %s cannot be reached: %s", name, end)
+        except Exception:
+            log.exception("MCP server %s gave no valid list of its tools", name)
+        return None
+
+    def _usable(self) -> Mapping[str, Server]:
+        try:
+            return self._servers()
+        except ServersError as error:
+            log.error("MCP_SERVERS: %s", error)
+            raise Unusable("the file of MCP servers cannot be used") from None
+
+    def _owner(self, name: str, server: Server) -> Owner:
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            for closed in [known for known in self._owners if known.is_closed()]:
+                del self._owners[closed]
+            owners = self._owners.setdefault(loop, {})
+            key = (name, server)
+            if key not in owners:
+                owners[key] = Owner(name, server, connect=self._connect, clock=self._clock)
+            return owners[key]
+
+
+def _names(servers: Sequence[str]) -> Names:
+    """Each server once; a stored profile may hold anything."""
+    return tuple(dict.fromkeys(str(name) for name in servers))
+
+
+@asynccontextmanager
+async def _connected(
+    server: Server, *, ended: Callable[[str], None], changed: Callable[[], None]
+) -> AsyncIterator[Connection]:
+    module = await _load()
+    async with module.connected(server, ended=ended, changed=changed) as connection:
+        yield connection
+
+
+async def _load() -> ModuleType:
+    """The module that imports the SDK, the first time in a thread: that takes a second."""
+    global _loaded
+    if _loaded is not None:
+        return _loaded
+    try:
+        _loaded = await asyncio.to_thread(import_module, CONNECTION)
+        return _loaded
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "mcp":
+            raise
+        raise Unusable(MISSING) from None

@@ -1,0 +1,72 @@
+"""`chat`: talk to a profile's model in the terminal, or from a script, one message a line."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import Error as DatabaseProblem
+from rich.console import Console
+
+from chat_app.errors import ChatError
+from chat_app.talking import begin_talk
+from chat_app.terminal import Screen
+from mockllm_site import database, lifespan, starting
+from mockllm_site.keyboard import interruptible, typed_lines
+
+
+class Command(BaseCommand):
+    help = (
+        "Talks to a profile's model. Ctrl-C cancels an answer, Ctrl-D ends the program. "
+        "Piped, each line is a message, and standard output has the answers alone."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "profile", nargs="?", metavar="PROFILE", help="profile to talk to (default: demo)"
+        )
+        parser.add_argument("--conversation", metavar="ID", help="conversation to go on with")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        answers = Console(file=sys.stdout)
+        asides = answers if answers.is_terminal else Console(file=sys.stderr)
+        try:
+            _prepare()
+            with asyncio.Runner() as runner:
+                runner.run(lifespan.start())
+                talk = runner.run(
+                    begin_talk(
+                        options["profile"], options["conversation"], screen=Screen(answers, asides)
+                    )
+                )
+                for line in _lines():
+                    # The first Ctrl-C cancels the answer, the next one the wait for its end.
+                    interruptible(runner, talk.say(line))
+                talk.end()
+        except ChatError as error:
+            raise CommandError(error.message) from None
+        except DatabaseProblem as error:
+            raise CommandError(f"database: {error}") from None
+        finally:
+            lifespan.stop(0.0)
+        if talk.failed and not sys.stdin.isatty():
+            sys.exit(1)
+
+
+def _prepare() -> None:
+    """What a server would have done, where none has been started yet."""
+    database.prepare()
+    starting.load_test_mode()
+    starting.load_demo(catch_all=True)
+
+
+def _lines() -> Iterator[str]:
+    """What is to be sent: the lines of a pipe, or what somebody types."""
+    if sys.stdin.isatty():
+        lines = typed_lines()
+    else:
+        # Bytes that are no text become a message that is refused, and not a traceback.
+        sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
+        lines = (line.rstrip("\n") for line in sys.stdin)
+    return (line for line in lines if line.strip())

@@ -1,0 +1,71 @@
+"""Conversations of the past, in few words."""
+
+from collections.abc import Sequence
+
+from chat_app.context import ContextPlan, Summary, plan_context
+from chat_app.events import ToolCall
+from chat_app.prompt import PromptMessage
+from chat_app.request import AssistantTurn, Result, Text, Tool, ToolResults, Turn, UserTurn
+from chat_app.tokens import Count, estimate
+
+
+def user(number: int, text: str = "") -> PromptMessage:
+    return PromptMessage(number, (UserTurn(text or f"question {number}"),))
+
+
+def answer(number: int, text: str = "") -> PromptMessage:
+    return PromptMessage(number, (AssistantTurn((Text(text or f"answer {number}"),)),))
+
+
+def looked_up(number: int, result: str = "Sunny") -> PromptMessage:
+    """An answer of two rounds: a tool call with its result, then a text."""
+    call = ToolCall(f"call_{number}", "weather", '{"city":"Paris"}')
+    return PromptMessage(
+        number,
+        (
+            AssistantTurn((call,)),
+            ToolResults((Result(call.id, call.name, result),)),
+            AssistantTurn((Text(f"answer {number}"),)),
+        ),
+    )
+
+
+def talk(count: int, *, first: int = 1, size: int = 40) -> list[PromptMessage]:
+    """So many messages in turn, of so many characters each."""
+    return [
+        (user if number % 2 else answer)(number, f"message {number} ".ljust(size, "x"))
+        for number in range(first, first + count)
+    ]
+
+
+def plan(
+    messages: Sequence[PromptMessage],
+    *,
+    limit: int = 100,
+    state: Summary | None = None,
+    strategy: str = "sandwich",
+    system_prompt: str = "",
+    tools: Sequence[Tool] = (),
+    count: Count = estimate,
+) -> ContextPlan:
+    return plan_context(
+        messages,
+        system_prompt=system_prompt,
+        tools=tools,
+        limit=limit,
+        strategy=strategy,
+        state=state,
+        count=count,
+    )
+
+
+def texts(turns: Sequence[Turn]) -> list[str]:
+    """The first word and number of each turn: `message 1`; a summary is its own text."""
+    found = []
+    for turn in turns:
+        match turn:
+            case UserTurn(text) | AssistantTurn((Text(text), *_)):
+                found.append(" ".join(text.split()[:2]) if text.startswith("message") else text)
+            case _:
+                found.append(type(turn).__name__)
+    return found

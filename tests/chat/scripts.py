@@ -1,0 +1,14 @@
+"""What the mock is told to answer in several tests."""
+
+from typing import Any
+
+# What goes on until it is stopped: no test waits for its end.
+ENDLESS: dict[str, Any] = {"text": "word " * 2_000, "pacing": {"words_per_second": 20}}
+TOOL_CALL: dict[str, Any] = {
+    "tool_calls": [{"name": "add", "arguments": {"a": 1, "b": 2}, "id": "call_1"}]
+}
+
+
+def calls(name: str, **arguments: Any) -> dict[str, Any]:
+    """An answer that calls one tool."""
+    return {"tool_calls": [{"name": name, "arguments": arguments, "id": f"call_{name}"}]}

@@ -1,0 +1,149 @@
+"""Conversations over HTTP: begun, listed, loaded, named, judged and deleted."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from chat_app.models import Conversation, Feedback, Message
+from tests.chat.asking import NOBODYS, Api, error_of
+from tests.chat.chatting import scenario
+from tests.chat.open_streams import opened
+from tests.chat.scripts import ENDLESS, TOOL_CALL
+from tests.live import Live
+from traces_app.models import Trace, TraceEvent
+
+BAD_IDS = [NOBODYS, "nonsense", "\u0000", "' OR 1=1 --"]
+
+
+def test_a_new_conversation_is_empty_and_takes_its_title_from_the_first_message(
+    live: Live, api: Api
+) -> None:
+    live.load(scenario({"text": "Hi"}))
+    new = api.post("new_conversation").json()["conversation_id"]
+    assert api.loaded(new) == []
+    api.send("  What is\n the   weather? " + "x" * 200, conversation_id=new)
+    title = Conversation.objects.get().title
+    assert title.startswith("What is the weather? xxx") and title.endswith("…")
+    assert len(title) == 80
+
+
+def test_a_title_that_was_given_stays(live: Live, api: Api) -> None:
+    live.load(scenario({"text": "Hi"}))
+    new = api.post("new_conversation", title=" Trip ").json()["conversation_id"]
+    api.send("Hello", conversation_id=new)
+    assert Conversation.objects.get().title == "Trip"
+
+
+def test_a_rename_gives_the_record(live: Live, api: Api) -> None:
+    new = api.post("new_conversation", title="old").json()["conversation_id"]
+    record = api.post("rename_conversation", conversation_id=new, title=" new ").json()
+    assert (record["conversation_id"], record["title"]) == (new, "new")
+    assert api.get("list_conversations").json()["conversations"] == [record]
+
+
+@pytest.mark.parametrize("title", ["", " \n", None, 7, "t" * 201, "a\u0000"])
+def test_a_title_that_is_none_is_refused(live: Live, api: Api, title: Any) -> None:
+    new = api.post("new_conversation", title="old").json()["conversation_id"]
+    response = api.post("rename_conversation", conversation_id=new, title=title)
+    assert error_of(response) == (400, "VALIDATION_ERROR", "title")
+    assert Conversation.objects.get().title == "old"
+
+
+def test_a_list_is_as_long_as_is_asked_for(live: Live, api: Api) -> None:
+    ids = [api.post("new_conversation").json()["conversation_id"] for _ in range(5)]
+    found = api.get("list_conversations", limit=3).json()["conversations"]
+    assert [one["conversation_id"] for one in found] == ids[:1:-1]
+    assert len(api.get("list_conversations").json()["conversations"]) == 5
+    assert Api(live.base_url, "nobody").get("list_conversations").json() == {"conversations": []}
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "x", "1001", "1.0", "9" * 2_000])
+def test_a_limit_that_is_none_is_refused(live: Live, api: Api, limit: str) -> None:
+    response = api.get("list_conversations", limit=limit)
+    assert error_of(response) == (400, "VALIDATION_ERROR", "limit")
+
+
+def test_a_loaded_answer_has_its_tool_calls(live: Live, api: Api) -> None:
+    live.load(scenario(TOOL_CALL, {"text": "Three."}))
+    stream = api.send("What is 1 + 2?")
+    (call,) = api.loaded(stream.conversation_id)[-1]["tool_calls"]
+    assert (call["id"], call["name"], call["result"], call["is_error"]) == (
+        "call_1", "add", "3", False,
+    )  # fmt: skip
+
+
+def test_a_run_that_goes_on_is_found_by_the_message_it_answers(live: Live, api: Api) -> None:
+    """Whoever reloads a page finds the way back into the stream."""
+    live.load(scenario(ENDLESS))
+    with opened(api) as stream:
+        (message,) = api.loaded(stream.conversation_id)
+        assert message["trace_id"] == stream.trace_id
+        api.post("cancel_stream", trace_id=stream.trace_id)
+
+
+def test_feedback_is_given_changed_and_taken_back(live: Live, api: Api) -> None:
+    live.load(scenario({"text": "Hi"}))
+    stream = api.send()
+    answer = stream.last["message_id"]
+
+    def kept() -> tuple[str, str]:
+        row = Message.objects.get(pk=answer)
+        return row.feedback, row.feedback_comment
+
+    given = api.post("feedback", message_id=answer, feedback="like", comment="good")
+    assert given.json() == {"message_id": answer, "feedback": "like"}
+    assert kept() == (Feedback.LIKE, "good")
+    api.post("feedback", message_id=answer, feedback="dislike")
+    assert kept() == (Feedback.DISLIKE, "")
+    assert api.loaded(stream.conversation_id)[-1]["feedback"] == "dislike"
+    taken = api.post("feedback", message_id=answer, feedback=None)
+    assert taken.json()["feedback"] is None
+    assert kept() == ("", "")
+
+
+@pytest.mark.parametrize("feedback", ["", "Like", "love", 1, True, [], {}])
+def test_feedback_of_another_kind_is_refused(live: Live, api: Api, feedback: Any) -> None:
+    response = api.post("feedback", message_id=str(uuid4()), feedback=feedback)
+    assert error_of(response) == (400, "VALIDATION_ERROR", "feedback")
+
+
+@pytest.mark.parametrize("given", BAD_IDS)
+def test_a_message_that_is_not_there_is_not_found(live: Live, api: Api, given: str) -> None:
+    response = api.post("feedback", message_id=given, feedback="like")
+    assert error_of(response) == (404, "NOT_FOUND", "message_id")
+
+
+@pytest.mark.parametrize("given", BAD_IDS)
+@pytest.mark.parametrize("verb", ["load", "rename", "delete"])
+def test_a_conversation_that_is_not_there_is_not_found(
+    live: Live, api: Api, verb: str, given: str
+) -> None:
+    more = {"title": "x"} if verb == "rename" else {}
+    response = api.post(f"{verb}_conversation", conversation_id=given, **more)
+    assert error_of(response) == (404, "NOT_FOUND", "conversation_id")
+    assert response.json()["message"] == "Conversation not found"
+
+
+def test_deleting_takes_messages_and_traces_along(live: Live, api: Api) -> None:
+    live.load(scenario({"text": "One"}, {"text": "Two"}))
+    stream, other = api.send(), api.send()
+    gone = api.post("delete_conversation", conversation_id=stream.conversation_id)
+    assert gone.json() == {"status": "deleted"}
+    kept = {str(row.conversation_id) for row in (*Message.objects.all(), *Trace.objects.all())}
+    assert kept == {other.conversation_id}
+    assert set(TraceEvent.objects.values_list("trace__conversation", flat=True)) == {
+        Conversation.objects.get().pk
+    }
+    assert api.get(f"trace/{stream.trace_id}").status_code == 404
+    assert api.get(f"stream/{stream.trace_id}").status_code == 404
+
+
+def test_deleting_ends_what_still_runs_in_it(live: Live, api: Api) -> None:
+    live.load(scenario(ENDLESS))
+    with opened(api) as stream:
+        stream.until(2)
+        api.post("delete_conversation", conversation_id=stream.conversation_id)
+        last = stream.read()[-1].data
+    assert (last["type"], last["code"]) == ("error", "NOT_FOUND")
+    assert not Trace.objects.exists()

@@ -1,0 +1,212 @@
+"""A run goes on without its client, and can be followed from any event on: what came before and
+what comes after are the same bytes as for one who stayed."""
+
+import os
+import random
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+import pytest
+from django.db import OperationalError
+from django.utils import timezone
+
+from chat_app.api import runs, streaming
+from tests.chat.asking import NOBODYS, SECONDS, Api, error_of, without_comments
+from tests.chat.chatting import scenario
+from tests.chat.open_streams import opened
+from tests.chat.scripts import ENDLESS, calls
+from tests.live import Live
+from traces_app.log import LoggedEvent
+from traces_app.models import Trace
+
+# LONG_TESTS=1 makes it 200 of both.
+RUNS_OF_EACH = 100 if os.environ.get("LONG_TESTS") == "1" else 20
+SLOWLY = {"words_per_chunk": 1, "words_per_second": 40}
+
+
+def test_a_client_that_leaves_stops_nothing(live: Live, api: Api) -> None:
+    live.load(scenario({"text": "one two three four five six", "pacing": SLOWLY}))
+    with opened(api) as first:
+        first.until(2)
+    stream = api.follow(first.trace_id)
+    assert (stream.text, stream.last["type"]) == ("one two three four five six", "done")
+    assert Trace.objects.get().status == "completed"
+
+
+def test_one_who_comes_back_gets_what_is_missing_and_then_the_rest(live: Live, api: Api) -> None:
+    live.load(scenario({"text": "one two three four five six", "pacing": SLOWLY}))
+    with opened(api) as first:
+        known = first.until(3)
+    rest = api.follow(first.trace_id, after=known[-1].id)
+    assert rest.events[0].id == known[-1].id + 1
+    whole = api.follow(first.trace_id)
+    assert first.raw + rest.raw == whole.raw
+
+
+def test_a_browser_says_its_last_event_by_itself(live: Live, api: Api) -> None:
+    live.load(scenario({"text": "a b c d", "pacing": {"words_per_chunk": 1}}))
+    whole = api.send()
+    path = f"stream/{whole.trace_id}"
+    found = api.ask(
+        "GET", path, params={"client_id": api.client_id}, headers={"Last-Event-ID": "2"}
+    )
+    assert without_comments(found.content) == whole.raw.split(b"\n\n", 2)[2]
+    both = {"client_id": api.client_id, "after": 4}
+    again = api.ask("GET", path, params=both, headers={"Last-Event-ID": "2"})
+    assert again.content == found.content
+
+
+def test_several_may_follow_one_run(live: Live, api: Api) -> None:
+    live.load(scenario({"text": "one two three four", "pacing": SLOWLY}))
+    with opened(api) as first, opened(api, f"stream/{first.trace_id}") as second:
+        first.read()
+        second.read()
+    assert first.raw == second.raw
+
+
+def test_when_nothing_is_left_there_is_no_content(live: Live, api: Api) -> None:
+    live.load(scenario({"text": "Hi"}))
+    stream = api.send()
+    last = stream.events[-1].id
+    path = f"stream/{stream.trace_id}"
+    assert api.get(path, after=last).status_code == 204
+    by_header = api.ask(
+        "GET", path, params={"client_id": api.client_id}, headers={"Last-Event-ID": str(last)}
+    )
+    assert by_header.status_code == 204
+
+
+@pytest.mark.parametrize("beyond", [1, 10, 2**31, 2**63, 10**18])
+def test_a_number_beyond_the_last_gets_the_last_again(live: Live, api: Api, beyond: int) -> None:
+    live.load(scenario({"text": "Hi"}))
+    stream = api.send()
+    again = api.follow(stream.trace_id, after=stream.events[-1].id + beyond)
+    assert again.events == stream.events[-1:]
+
+
+def test_a_number_beyond_what_a_run_has_said_so_far_gets_its_end(live: Live, api: Api) -> None:
+    live.load(scenario(ENDLESS))
+    with opened(api) as first:
+        first.until(2)
+        with opened(api, f"stream/{first.trace_id}", after=10**6) as lost:
+            api.post("cancel_stream", trace_id=first.trace_id)
+            assert [event.data["type"] for event in lost.read()] == ["done"]
+
+
+@pytest.mark.parametrize(
+    "given", ["x", "-1", "1.5", "1 2", "+1", "0x1", "²", "9" * 20, "9" * 9_000]
+)
+def test_a_last_event_id_that_is_no_number_is_refused(live: Live, api: Api, given: str) -> None:
+    live.load(scenario({"text": "Hi"}))
+    trace_id = api.send().trace_id
+    query = {"client_id": api.client_id}
+    headers = {"Last-Event-ID": given.encode()}
+    response = api.ask("GET", f"stream/{trace_id}", params=query, headers=headers)
+    assert error_of(response) == (400, "VALIDATION_ERROR", "Last-Event-ID")
+
+
+@pytest.mark.parametrize("given", ["x", "-1", "1.5", "9" * 5_000])
+def test_so_is_an_after_that_is_none(live: Live, api: Api, given: str) -> None:
+    response = api.get(f"stream/{uuid4()}", after=given)
+    assert error_of(response) == (400, "VALIDATION_ERROR", "after")
+
+
+@pytest.mark.parametrize("given", [NOBODYS, "nonsense", "1", "%00"])
+def test_a_run_that_is_not_there_is_not_found(live: Live, api: Api, given: str) -> None:
+    assert error_of(api.get(f"stream/{given}")) == (404, "NOT_FOUND", "trace_id")
+
+
+def test_the_client_has_to_say_who_it_is(live: Live, api: Api) -> None:
+    response = api.ask("GET", f"stream/{uuid4()}")
+    assert error_of(response) == (400, "VALIDATION_ERROR", "client_id")
+
+
+def test_a_silent_run_gives_signs_of_life(
+    live: Live, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streaming, "HEARTBEAT_SECONDS", 0.05)
+    live.load(scenario(calls("slow", seconds=0.5), {"text": "At last."}))
+    stream = api.send()
+    assert stream.response.content.count(b": still here\n\n") > 2
+    assert stream.text == "At last."
+    assert stream.raw == api.follow(stream.trace_id).raw
+
+
+@pytest.mark.parametrize("kind", ["text", "tools"])
+@pytest.mark.parametrize("seed", range(RUNS_OF_EACH))
+def test_a_stream_that_is_dropped_and_resumed_gives_identical_bytes(
+    live: Live, api: Api, kind: str, seed: int
+) -> None:
+    """It is left at random events, one to three times."""
+    drop_and_resume(live, api, kind, seed=seed)
+
+
+def drop_and_resume(live: Live, api: Api, kind: str, *, seed: int) -> None:
+    chance = random.Random(seed)
+    words = " ".join(f"word{number}" for number in range(chance.randint(5, 40)))
+    pacing = {"words_per_chunk": 1, "words_per_second": chance.choice([0, 200, 500])}
+    answer: dict[str, Any] = {"reasoning": "First I think.", "text": words, "pacing": pacing}
+    first = [calls("long", length=chance.randint(0, 30_000))] if kind == "tools" else []
+    live.load(scenario(*first, answer))
+    with opened(api) as stream:
+        stream.until(chance.randint(1, 10))
+    pieces, known = [stream.raw], len(stream.events)
+    trace_id = stream.trace_id
+    for _ in range(chance.randint(0, 2)):
+        if _ended(api, trace_id, after=known):
+            break
+        with opened(api, f"stream/{trace_id}", after=known) as stream:
+            stream.until(chance.randint(1, 10))
+        pieces.append(stream.raw)
+        known += len(stream.events)
+    if not _ended(api, trace_id, after=known):
+        pieces.append(api.follow(trace_id, after=known).raw)
+    whole = api.follow(trace_id)
+    assert b"".join(pieces) == whole.raw
+    assert (whole.text, whole.last["type"]) == (words, "done")
+
+
+def _ended(api: Api, trace_id: str, *, after: int) -> bool:
+    url = f"{api.base_url}/api/stream/{trace_id}"
+    query: dict[str, str | int] = {"client_id": api.client_id, "after": after}
+    with httpx2.stream("GET", url, params=query, timeout=SECONDS) as response:
+        return response.status_code == 204
+
+
+def test_streams_that_were_left_leave_nothing_behind(live: Live, api: Api) -> None:
+    live.load(scenario(ENDLESS))
+    with opened(api) as first:
+        first.until(1)
+    before = live.server.tasks()
+    for number in range(20):
+        with opened(api, f"stream/{first.trace_id}", after=number % 3) as stream:
+            stream.until(number % 4)
+    wait_until(lambda: live.server.tasks() <= before and not streaming._open)
+    api.post("cancel_stream", trace_id=first.trace_id)
+
+
+def test_a_run_that_cannot_be_read_breaks_off_and_does_not_seem_whole(
+    live: Live, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: Any, **__: Any) -> AsyncIterator[LoggedEvent]:
+        yield LoggedEvent(1, "started", {}, timezone.now())
+        raise OperationalError("gone")
+
+    live.load(scenario({"text": "Hi"}))
+    trace_id = api.send().trace_id
+    monkeypatch.setattr(runs, "follow", broken)
+    url = f"{api.base_url}/api/stream/{trace_id}"
+    with pytest.raises(httpx2.RemoteProtocolError):
+        httpx2.get(url, params={"client_id": api.client_id}, timeout=SECONDS)
+    wait_until(lambda: not streaming._open)
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """The server hears of a client that left a moment later."""
+    deadline = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

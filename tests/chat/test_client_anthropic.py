@@ -1,0 +1,198 @@
+"""Anthropic's events, and those of servers that resemble it."""
+
+from typing import Any
+
+import pytest
+
+from chat_app.clients.base import (
+    CallArguments,
+    CallBegun,
+    Finished,
+    TextPiece,
+    ThinkingPiece,
+)
+from chat_app.errors import SERVICE_UNAVAILABLE
+from tests.chat.scripted import hear
+from tests.chat.ways import Told
+
+UNREADABLE = (SERVICE_UNAVAILABLE, "Failed to parse response")
+
+USAGE = {
+    "input_tokens": 5,
+    "cache_creation_input_tokens": 20,
+    "cache_read_input_tokens": 300,
+    "output_tokens": 1,
+}
+START = {"type": "message_start", "message": {"id": "m", "role": "assistant", "usage": USAGE}}
+END = {"type": "message_stop"}
+
+
+def block(index: int, **content: Any) -> dict[str, Any]:
+    return {"type": "content_block_start", "index": index, "content_block": content}
+
+
+def delta(index: int, **piece: Any) -> dict[str, Any]:
+    return {"type": "content_block_delta", "index": index, "delta": piece}
+
+
+def stop(index: int) -> dict[str, Any]:
+    return {"type": "content_block_stop", "index": index}
+
+
+def text(index: int, said: str) -> list[dict[str, Any]]:
+    begun = block(index, type="text", text="")
+    return [begun, delta(index, type="text_delta", text=said), stop(index)]
+
+
+def ends(reason: str | None = "end_turn", tokens: int = 9) -> list[dict[str, Any]]:
+    usage = {"output_tokens": tokens}
+    return [{"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}, END]
+
+
+@pytest.fixture
+def told(settings: Any) -> Any:
+    def ask(*said: Any) -> Told:
+        return hear(settings, "anthropic", *said)
+
+    return ask
+
+
+def test_an_answer_is_its_blocks_and_its_tokens(told: Any) -> None:
+    heard = told(START, *text(0, "Hi"), *ends())
+    assert heard.events == [TextPiece("Hi"), Finished("stop", 325, 9)]
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("end_turn", "stop"),
+        ("stop_sequence", "stop"),
+        ("max_tokens", "length"),
+        ("model_context_window_exceeded", "length"),
+        ("tool_use", "tool_calls"),
+        ("refusal", "content_filter"),
+        ("pause_turn", "pause_turn"),
+        ("something_new", "something_new"),
+        (None, ""),
+    ],
+)
+def test_reasons_to_stop(told: Any, reason: str | None, expected: str) -> None:
+    assert told(START, *text(0, "Hi"), *ends(reason)).finished.reason == expected
+
+
+def test_nothing_but_message_stop_ends_an_answer(told: Any) -> None:
+    heard = told(START, *text(0, "Hi"), *ends()[:-1])
+    assert (heard.text, heard.failed) == ("Hi", UNREADABLE)
+    assert told(END).finished == Finished("", 0, 0)
+
+
+def test_what_follows_the_end_is_no_part_of_it(told: Any) -> None:
+    heard = told(START, *text(0, "Hi"), *ends(), *text(1, "more"), "{")
+    assert (heard.text, heard.finished.reason) == ("Hi", "stop")
+
+
+def test_a_signature_closes_its_block(told: Any) -> None:
+    heard = told(
+        START,
+        block(0, type="thinking", thinking="", signature=""),
+        delta(0, type="thinking_delta", thinking="Hm"),
+        delta(0, type="thinking_delta", thinking="."),
+        delta(0, type="signature_delta", signature="sig-1"),
+        stop(0),
+        block(1, type="redacted_thinking", data="opaque"),
+        stop(1),
+        *text(2, "Hi"),
+        *ends(),
+    )
+    assert heard.thinking == [
+        ThinkingPiece("Hm"),
+        ThinkingPiece("."),
+        ThinkingPiece(signature="sig-1"),
+        ThinkingPiece(redacted="opaque"),
+    ]
+    assert heard.text == "Hi"
+
+
+def test_thinking_may_have_no_signature(told: Any) -> None:
+    begun = block(0, type="thinking", thinking="Hm.", signature="")
+    assert told(START, begun, stop(0), *ends()).thinking == [ThinkingPiece("Hm.")]
+
+
+def test_arguments_come_in_pieces(told: Any) -> None:
+    heard = told(
+        START,
+        block(0, type="tool_use", id="toolu_1", name="look", input={}),
+        delta(0, type="input_json_delta", partial_json=""),
+        delta(0, type="input_json_delta", partial_json='{"a":'),
+        delta(0, type="input_json_delta", partial_json="1}"),
+        stop(0),
+        *ends("tool_use"),
+    )
+    assert heard.events == [
+        CallBegun("toolu_1", "look"),
+        CallArguments("toolu_1", '{"a":'),
+        CallArguments("toolu_1", "1}"),
+        Finished("tool_calls", 325, 9),
+    ]
+
+
+def test_a_call_without_an_id_gets_one(told: Any) -> None:
+    begun = block(2, type="tool_use", id="", name="look", input={})
+    assert list(told(START, begun, stop(2), *ends("tool_use")).calls) == ["call_1_2"]
+
+
+def test_tools_that_run_at_the_provider_are_passed_over(told: Any) -> None:
+    heard = told(
+        START,
+        block(0, type="server_tool_use", id="srvtoolu_1", name="web_search", input={}),
+        delta(0, type="input_json_delta", partial_json='{"query":"x"}'),
+        stop(0),
+        block(1, type="web_search_tool_result", tool_use_id="srvtoolu_1", content=[]),
+        stop(1),
+        block(2, type="a_block_of_next_year", anything=1),
+        delta(2, type="a_delta_of_next_year", anything=1),
+        stop(2),
+        block(3, type="text", text="Hi", citations=[]),
+        delta(3, type="citations_delta", citation={"type": "char_location"}),
+        stop(3),
+        {"type": "an_event_of_next_year"},
+        {"type": "ping"},
+        *ends(),
+    )
+    assert heard.events == [TextPiece("Hi"), Finished("stop", 325, 9)]
+
+
+def test_an_error_in_the_stream_is_told_in_its_words(told: Any) -> None:
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    heard = told(START, *text(0, "Hi"), error)
+    assert (heard.text, heard.failed) == ("Hi", (SERVICE_UNAVAILABLE, "Overloaded"))
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        "[]",
+        "1",
+        "{",
+        delta(7, type="text_delta", text="nowhere"),
+        stop(7),
+        block(1, type="text", text=1),
+        block(1, type="tool_use", id=1, name="look", input={}),
+        block(1, type="tool_use", id="a", name=None, input={}),
+        delta(0, type="text_delta", text={"a": 1}),
+        delta(0, type="text_delta", text=[]),
+        {"type": "content_block_start", "index": 1},
+        {"type": "content_block_delta", "index": 0},
+        {"type": "message_start", "message": 1},
+        {"type": "message_delta", "delta": 1},
+    ],
+)
+def test_what_has_another_shape_cannot_be_read(told: Any, strange: Any) -> None:
+    heard = told(START, *text(0, "Hi"), strange, *ends())
+    assert (heard.text, heard.failed) == ("Hi", UNREADABLE)
+
+
+def test_tokens_may_be_missing(told: Any) -> None:
+    start = {"type": "message_start", "message": {"id": "m", "role": "assistant"}}
+    end = [{"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, END]
+    assert told(start, *text(0, "Hi"), *end).finished == Finished("stop", 0, 0)

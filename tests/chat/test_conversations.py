@@ -1,0 +1,155 @@
+"""What can be done to a conversation, and who sees it."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import connections
+
+from chat_app.conversations import (
+    TITLE_LENGTH,
+    append_message,
+    create,
+    delete,
+    rename,
+    set_feedback,
+    title_of,
+)
+from chat_app.errors import NOT_FOUND, ChatError
+from chat_app.models import Conversation, Feedback, Message, Sender
+from chat_app.selectors import (
+    as_uuid,
+    conversation_of,
+    conversations_of,
+    message_of,
+    messages_of,
+    trace_ids_of,
+)
+from tests.chat.asking import NOBODYS
+from traces_app.models import Trace
+
+
+@pytest.mark.django_db
+def test_messages_are_numbered_in_order() -> None:
+    one, other = create("c"), create("c")
+    for text in ("a", "b", "c"):
+        append_message(one, Sender.USER, content=text)
+    append_message(other, Sender.ASSISTANT, content="x")
+    assert [(m.number, m.content) for m in messages_of(one)] == [(1, "a"), (2, "b"), (3, "c")]
+    assert [m.number for m in messages_of(other)] == [1]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_at_the_same_time_no_two_get_one_number() -> None:
+    conversation = create("c")
+
+    def append(text: int) -> None:
+        try:
+            append_message(conversation, Sender.USER, content=str(text))
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(append, range(40)))
+    found = list(messages_of(conversation))
+    assert [message.number for message in found] == list(range(1, 41))
+    assert {message.content for message in found} == {str(number) for number in range(40)}
+
+
+@pytest.mark.django_db
+def test_a_message_makes_its_conversation_the_newest() -> None:
+    older, newer = create("c"), create("c")
+    assert list(conversations_of("c")) == [newer, older]
+    append_message(older, Sender.USER, content="x")
+    assert list(conversations_of("c")) == [older, newer]
+    assert list(conversations_of("c", 1)) == [older]
+    assert older.last_message_at == Conversation.objects.get(pk=older.pk).last_message_at
+
+
+@pytest.mark.django_db
+def test_the_first_message_of_a_user_gives_the_title() -> None:
+    conversation = create("c")
+    append_message(conversation, Sender.ASSISTANT, content="Hello, I am a model")
+    append_message(conversation, Sender.USER, content="The question")
+    append_message(conversation, Sender.USER, content="Another one")
+    assert conversation.title == "The question"
+    assert Conversation.objects.get().title == "The question"
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("short", "short"),
+        ("  two\n\nlines ", "two lines"),
+        ("x" * TITLE_LENGTH, "x" * TITLE_LENGTH),
+        ("x" * (TITLE_LENGTH + 1), "x" * (TITLE_LENGTH - 1) + "…"),
+        ("word " * 40, ("word " * 16)[: TITLE_LENGTH - 1].rstrip() + "…"),
+    ],
+)
+def test_a_title_is_one_line_that_is_not_long(text: str, title: str) -> None:
+    assert title_of(text) == title
+    assert len(title_of(text)) <= TITLE_LENGTH
+
+
+@pytest.mark.django_db
+def test_a_rename_and_a_deletion() -> None:
+    conversation = create("c", "old")
+    rename(conversation, "new")
+    assert Conversation.objects.get().title == "new"
+    append_message(conversation, Sender.USER, content="x")
+    assert conversation.title == "new"
+    delete(conversation)
+    assert not Conversation.objects.exists() and not Message.objects.exists()
+
+
+@pytest.mark.django_db
+def test_feedback_that_is_taken_back_takes_its_comment_along() -> None:
+    message = append_message(create("c"), Sender.ASSISTANT, content="x")
+    set_feedback(message, Feedback.LIKE, comment="good")
+    assert (message.feedback, message.feedback_comment) == ("like", "good")
+    set_feedback(message, None, comment="left over")
+    message.refresh_from_db()
+    assert (message.feedback, message.feedback_comment) == ("", "")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("given", [None, "", "x", 7, [], b"1", "\0", NOBODYS, UUID(NOBODYS)])
+def test_what_is_no_id_of_ones_own_is_not_found(given: Any) -> None:
+    append_message(create("c"), Sender.USER, content="x")
+    for select, message in (
+        (conversation_of, "Conversation not found"),
+        (message_of, "Message not found"),
+    ):
+        with pytest.raises(ChatError) as raised:
+            select("c", given)
+        assert (raised.value.code, raised.value.message) == (NOT_FOUND, message)
+
+
+@pytest.mark.django_db
+def test_anothers_is_not_found() -> None:
+    conversation = create("c")
+    message = append_message(conversation, Sender.USER, content="x")
+    assert conversation_of("c", str(conversation.pk)) == conversation
+    assert message_of("c", message.pk) == message
+    for client_id in ("", "C", "d", "c "):
+        with pytest.raises(ChatError):
+            conversation_of(client_id, conversation.pk)
+        with pytest.raises(ChatError):
+            message_of(client_id, message.pk)
+        assert not conversations_of(client_id).exists()
+
+
+@pytest.mark.django_db
+def test_a_message_is_found_with_the_run_behind_it() -> None:
+    conversation = create("c")
+    asked = append_message(conversation, Sender.USER, content="x")
+    said = append_message(conversation, Sender.ASSISTANT, content="y")
+    Trace.objects.create(conversation=conversation, user_message=asked, status="failed")
+    latest = Trace.objects.create(conversation=conversation, user_message=asked, message=said)
+    assert trace_ids_of(conversation) == {asked.pk: latest.pk, said.pk: latest.pk}
+
+
+def test_an_id_may_be_written_in_any_of_the_usual_ways() -> None:
+    key = uuid4()
+    assert as_uuid(str(key)) == as_uuid(str(key).upper()) == as_uuid(key.hex) == as_uuid(key) == key

@@ -1,0 +1,187 @@
+"""Profiles: the default one, what makes one unusable, how they travel as fixtures."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from chat_app.errors import ChatError
+from chat_app.key_names import NotAKeyName, check_key_name
+from chat_app.models import ModelProfile
+from chat_app.profiles import (
+    check_profile,
+    default_profile,
+    ensure_default_profile,
+    profile_named,
+)
+from mockllm_site.management.commands import serve
+
+GOOD = {"name": "p", "provider_id": "openai", "model_id": "gpt-4o", "base_url": "mock:"}
+LIKE_KEYS = [
+    "sk-proj-abc123",
+    "sk-ant-api03-xyz",
+    "AIzaSyD-1234567890",
+    "AIzaSyDabcdefghijklmnop",
+    "gsk_0123456789abcdef",
+    "hf_abcdef",
+    "AKIAIOSFODNN7EXAMPLE",
+    "0123456789abcdef0123456789abcdef",
+    "Bearer abc",
+    "openai_api_key",
+    "OPENAI API KEY",
+    "OPENAI_API_KEY=sk-x",
+    "$OPENAI_API_KEY",
+    "A" * 101,
+    "_LLM",
+    "1LLM",
+]
+OWN = ["SECRET_KEY", "DATABASE_URL", "REDIS_URL", "CHAT_TOKEN", "MOCKLLM_CONTROL_TOKEN"]
+
+
+@pytest.mark.django_db
+def test_the_default_profile_is_made_when_it_is_missing() -> None:
+    assert not ModelProfile.objects.exists()
+    made = ensure_default_profile()
+    assert (made.name, made.provider_id, made.model_id, made.base_url, made.mcp_servers) == (
+        "demo", "openai", "gpt-4o", "mock:", ["demo"],
+    )  # fmt: skip
+    assert default_profile() == made == profile_named(None) == profile_named("demo")
+    assert ModelProfile.objects.count() == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("mode", ["dev", "test", "prod"])
+def test_a_server_has_it_from_its_start_in_every_mode(settings: Any, mode: str) -> None:
+    settings.MOCKLLM_ENV = mode
+    serve._prepare([], catch_all=False)
+    assert ModelProfile.objects.get().name == "demo"
+
+
+@pytest.mark.django_db
+def test_a_default_profile_that_was_changed_stays_so() -> None:
+    ensure_default_profile()
+    ModelProfile.objects.update(model_id="other")
+    assert ensure_default_profile().model_id == "other"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["", "nobody", "Demo", "\0", "x" * 500])
+def test_a_name_of_no_profile_is_not_found(name: str) -> None:
+    with pytest.raises(ChatError) as raised:
+        profile_named(name)
+    assert (raised.value.code, raised.value.message) == ("NOT_FOUND", "Profile not found")
+
+
+@pytest.mark.parametrize(
+    ("columns", "message", "field"),
+    [
+        ({"provider_id": ""}, "Provider is required", "profile.provider_id"),
+        ({"provider_id": " "}, "Provider is required", "profile.provider_id"),
+        ({"model_id": ""}, "Model is required", "profile.model_id"),
+        ({"model_id": "\t"}, "Model is required", "profile.model_id"),
+        ({"mcp_servers": "demo"}, "MCP servers: expected a list of names", "profile.mcp_servers"),
+        ({"mcp_servers": {"demo": {}}}, "MCP servers: expected a list of names", None),
+        ({"mcp_servers": [{"command": ["sh"]}]}, "MCP servers: expected a list of names", None),
+        ({"mcp_servers": None}, "MCP servers: expected a list of names", None),
+    ],
+)
+def test_a_profile_that_cannot_be_used_says_why(
+    columns: dict[str, Any], message: str, field: str | None
+) -> None:
+    with pytest.raises(ChatError) as raised:
+        check_profile(ModelProfile(**(GOOD | columns)))
+    assert (raised.value.code, raised.value.message) == ("VALIDATION_ERROR", message)
+    assert field in (None, raised.value.field)
+
+
+@pytest.mark.parametrize("name", LIKE_KEYS)
+def test_a_key_is_refused_where_the_name_of_its_variable_belongs(name: str) -> None:
+    with pytest.raises(ChatError) as raised:
+        check_profile(ModelProfile(**GOOD, api_key_env=name))
+    assert raised.value.field == "profile.api_key_env"
+    assert name not in raised.value.message
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_the_servers_own_secrets_go_to_no_provider(name: str) -> None:
+    with pytest.raises(NotAKeyName):
+        check_key_name(name)
+
+
+@pytest.mark.parametrize("name", ["", "OPENAI_API_KEY", "K", "KEY_2", "MY_COMPANYS_LLM_GATEWAY"])
+def test_a_name_of_a_variable_is_one(name: str) -> None:
+    check_profile(ModelProfile(**GOOD, api_key_env=name))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", [*LIKE_KEYS[:3], "SECRET_KEY"])
+def test_no_way_of_saving_stores_a_key(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError):
+        ModelProfile.objects.create(**GOOD, api_key_env=name)
+    row = {"model": "chat_app.modelprofile", "fields": {**GOOD, "api_key_env": name}}
+    file = tmp_path / "keys.json"
+    file.write_text(json.dumps([row]))
+    with pytest.raises(ValueError) as raised:
+        call_command("loaddata", file, verbosity=0)
+    assert name == "SECRET_KEY" or name not in str(raised.value)
+    assert not ModelProfile.objects.exists()
+
+
+@pytest.mark.django_db
+def test_profiles_travel_as_fixtures_by_their_names(tmp_path: Path) -> None:
+    ModelProfile.objects.create(
+        **GOOD,
+        api_key_env="OPENAI_API_KEY",
+        system_prompt="Be brief: ünïcödé, {braces}",
+        temperature=0.5,
+        max_tokens=7,
+        enable_thinking=True,
+        thinking_budget=99,
+        context_limit=1_000,
+        context_strategy="full",
+        mcp_servers=["b", "a"],
+    )
+    before = columns()
+    text = io.StringIO()
+    call_command("dumpdata", "chat_app.modelprofile", use_natural_primary_keys=True, stdout=text)
+    assert "pk" not in json.loads(text.getvalue())[0]
+    file = tmp_path / "mine.json"
+    file.write_text(text.getvalue())
+    for _ in range(2):
+        call_command("loaddata", file, verbosity=0)
+    assert columns() == before
+    ModelProfile.objects.all().delete()
+    call_command("loaddata", file, verbosity=0)
+    assert columns() == {**before, "id": ModelProfile.objects.get().pk}
+
+
+def columns() -> dict[str, Any]:
+    """All but the times, which fixtures cut to milliseconds."""
+    found = ModelProfile.objects.values().get()
+    return {name: value for name, value in found.items() if not name.endswith("_at")}
+
+
+@pytest.mark.django_db
+def test_a_fixture_changes_the_profile_of_its_name(tmp_path: Path) -> None:
+    kept = ensure_default_profile()
+    file = tmp_path / "changed.json"
+    row = {"model": "chat_app.modelprofile", "fields": {**GOOD, "name": "demo", "model_id": "new"}}
+    file.write_text(json.dumps([row]))
+    call_command("loaddata", file, verbosity=0)
+    found = ModelProfile.objects.get()
+    assert (found.pk, found.model_id) == (kept.pk, "new")
+
+
+@pytest.mark.django_db
+def test_the_shipped_profiles_can_all_be_used() -> None:
+    call_command("loaddata", "profiles", verbosity=0)
+    assert {profile.name for profile in ModelProfile.objects.all()} == {
+        "demo", "demo-anthropic", "demo-thinking",
+    }  # fmt: skip
+    for profile in ModelProfile.objects.all():
+        check_profile(profile)
+        assert profile.base_url == "mock:" and profile.api_key_env == ""
+    assert ensure_default_profile() == ModelProfile.objects.get(name="demo")

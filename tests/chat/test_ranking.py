@@ -1,0 +1,99 @@
+"""Ranks of profiles from votes."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chat_app.ranking import MIDDLE, Rank, Vote, rank
+
+NAMES = st.sampled_from(["one", "two", "three", "four"])
+VOTES = st.lists(st.builds(Vote, NAMES, NAMES, tie=st.booleans()), max_size=40)
+
+
+def by_name(votes: list[Vote]) -> dict[str, Rank]:
+    return {found.profile: found for found in rank(votes)}
+
+
+def test_nobody_voted_nobody_is_ranked() -> None:
+    assert rank([]) == []
+
+
+def test_wins_losses_and_ties_are_counted() -> None:
+    votes = [
+        Vote("one", "two"),
+        Vote("one", "two"),
+        Vote("two", "one"),
+        Vote("two", "one", tie=True),
+    ]
+    ranks = by_name(votes)
+    assert (ranks["one"].wins, ranks["one"].losses, ranks["one"].ties) == (2, 1, 1)
+    assert (ranks["two"].wins, ranks["two"].losses, ranks["two"].ties) == (1, 2, 1)
+
+
+def test_who_wins_more_stands_above() -> None:
+    votes = [Vote("one", "two")] * 7 + [Vote("two", "one")] * 3 + [Vote("two", "three")] * 5
+    assert [found.profile for found in rank(votes)] == ["one", "two", "three"]
+
+
+def test_who_never_met_is_compared_through_others() -> None:
+    votes = [Vote("one", "two")] * 9 + [Vote("two", "one")] + [Vote("two", "three")] * 9
+    ranks = by_name([*votes, Vote("three", "two")])
+    assert ranks["one"].score > ranks["two"].score > ranks["three"].score
+
+
+def test_equal_profiles_have_equal_scores_in_the_middle() -> None:
+    ranks = by_name([Vote("one", "two")] * 4 + [Vote("two", "one")] * 4)
+    assert ranks["one"].score == pytest.approx(MIDDLE)
+    assert ranks["two"].score == pytest.approx(MIDDLE)
+
+
+def test_the_scores_are_those_that_the_model_finds_likeliest() -> None:
+    # Between two the model has a closed form: the odds are the wins, the prior's halves included.
+    ranks = by_name([Vote("one", "two")] * 30 + [Vote("two", "one")] * 10)
+    chance = 1 / (1 + 10 ** ((ranks["two"].score - ranks["one"].score) / 400))
+    assert chance == pytest.approx(30 / 40, abs=0.01)
+
+
+def test_a_tie_is_half_a_win_for_each() -> None:
+    ties = by_name([Vote("one", "two")] * 10 + [Vote("one", "two", tie=True)] * 20)
+    halves = by_name([Vote("one", "two")] * 20 + [Vote("two", "one")] * 10)
+    assert ties["one"].score == halves["one"].score
+
+
+def test_one_who_never_lost_has_a_finite_score() -> None:
+    winner = by_name([Vote("one", "two")] * 50)["one"]
+    assert MIDDLE < winner.score < 2_500
+
+
+def test_more_votes_make_the_interval_narrower() -> None:
+    few = by_name([Vote("one", "two")] * 6 + [Vote("two", "one")] * 4)["one"]
+    many = by_name([Vote("one", "two")] * 600 + [Vote("two", "one")] * 400)["one"]
+    assert many.high - many.low < (few.high - few.low) / 3
+
+
+def test_one_vote_does_not_settle_who_is_better() -> None:
+    ranks = by_name([Vote("one", "two")])
+    assert ranks["one"].low < MIDDLE < ranks["one"].high
+    assert ranks["two"].low < MIDDLE < ranks["two"].high
+
+
+def test_a_profile_against_itself_counts_for_nothing() -> None:
+    assert rank([Vote("one", "one"), Vote("one", "one", tie=True)]) == []
+
+
+@settings(max_examples=25)
+@given(VOTES, st.randoms(use_true_random=False))
+def test_the_order_of_votes_does_not_matter(votes: list[Vote], chance: random.Random) -> None:
+    shuffled = [Vote(v.loser, v.winner, tie=True) if v.tie else v for v in votes]
+    chance.shuffle(shuffled)
+    assert rank(votes) == rank(shuffled)
+
+
+@settings(max_examples=25)
+@given(VOTES)
+def test_every_score_lies_in_its_interval_or_near_it(votes: list[Vote]) -> None:
+    for found in rank(votes):
+        assert found.low <= found.high
+        assert found.low - 300 <= found.score <= found.high + 300

@@ -1,0 +1,251 @@
+"""What an answer must come to, worked out on its whole texts: the pipeline's independent oracle."""
+
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from chat_app.events import (
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    ToolCall,
+    ToolCallDelta,
+    ToolCallStart,
+)
+from chat_app.provider_events import (
+    CallArguments,
+    CallBegun,
+    Finished,
+    ProviderEvent,
+    TextPiece,
+    ThinkingPiece,
+)
+from chat_app.request import AssistantPart, Text, Thinking
+
+# Stands where thinking was cut out of a text. White space, and never in a cleaned text.
+CUT = "\x1f"
+
+
+@dataclass
+class Whole:
+    """An answer as it must be: its events with neighbours of a kind joined, and its rounds."""
+
+    events: list[StreamEvent] = field(default_factory=list)
+    rounds: list[tuple[AssistantPart, ...]] = field(default_factory=list)
+    ended: list[bool] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return "".join(event.content for event in self.events if isinstance(event, TextDelta))
+
+    @property
+    def thinking(self) -> str | None:
+        thoughts = [event.content for event in self.events if isinstance(event, ThinkingDelta)]
+        return "".join(thoughts) or None
+
+
+@dataclass
+class Said:
+    """A stretch of one kind: text, tagged (thinking in tags), native, call or arguments."""
+
+    kind: str
+    text: str
+    signature: str = ""
+    redacted: str = ""
+    call: str = ""
+
+
+def whole(rounds: list[list[ProviderEvent]]) -> Whole:
+    """`rounds` in as few pieces as can be: no two neighbours that could be one."""
+    answer = Whole()
+    said: list[list[Said]] = []
+    ids: list[str] = []
+    for events in rounds:
+        stretches, ended = said_in(events, ids)
+        said.append(stretches)
+        answer.ended.append(ended)
+    everything = [one for stretches in said for one in stretches]
+    answer.events = joined(shown(everything))
+    answer.rounds = [parts_of(stretches) for stretches in said]
+    return answer
+
+
+def said_in(events: list[ProviderEvent], ids: list[str]) -> tuple[list[Said], bool]:
+    found: list[Said] = []
+    names: dict[str, str] = {}
+    thinking, before = False, ""
+    for event in events:
+        match event:
+            case TextPiece(text):
+                stretches, thinking, before, ended = split(cleaned(text), thinking, before)
+                found += stretches
+                if ended:
+                    return found, True
+            case ThinkingPiece(text, signature, redacted):
+                found.append(Said("native", paired(text), signature, redacted))
+            case CallBegun(call_id, name):
+                unique, number = call_id, 2
+                while unique in ids:
+                    unique, number = f"{call_id}-{number}", number + 1
+                ids.append(unique)
+                names[call_id] = unique
+                found.append(Said("call", name, call=unique))
+            case CallArguments(call_id, text):
+                if call_id in names:
+                    found.append(Said("arguments", for_json(text), call=names[call_id]))
+            case Finished():
+                pass
+    return found, False
+
+
+def split(text: str, thinking: bool, before: str) -> tuple[list[Said], bool, str, bool]:
+    """Character by character; `before` is the round's text until here, to know code by."""
+    found: list[Said] = []
+
+    def put(kind: str, character: str) -> None:
+        if not found or found[-1].kind != kind:
+            found.append(Said(kind, ""))
+        found[-1].text += character
+
+    at = 0
+    while at < len(text):
+        if thinking:
+            if tag := re.compile("␄*".join("</think>")).match(text, at):
+                thinking, at = False, tag.end()
+                continue
+            if text[at] != "␄":
+                put("tagged", text[at])
+        elif text[at] == "␄":
+            return found, thinking, before, True
+        elif text.startswith("<think>", at) and not in_code(before):
+            thinking, before, at = True, before + CUT, at + len("<think>")
+            continue
+        else:
+            put("text", text[at])
+            before += text[at]
+        at += 1
+    return found, thinking, before, False
+
+
+def in_code(before: str) -> bool:
+    fence = ""
+    span = 0
+    for line in before.split("\n"):
+        span = 0
+        opening = re.match(r"\s*(`{3,}|~{3,})", line)
+        if opening and fence in ("", opening[1][0]):
+            fence = "" if fence else opening[1][0]
+            line = line[opening.end() :]
+        if not fence:
+            span = len(re.findall("`+", line)) % 2
+    return bool(fence) or span == 1
+
+
+def cleaned(text: str) -> str:
+    """`Cc` is C0, DEL and C1."""
+    return "".join(c for c in paired(text) if c in "\n\t" or unicodedata.category(c) != "Cc")
+
+
+def for_json(text: str) -> str:
+    return "".join(c for c in paired(text) if c in "\n\t\r" or ord(c) >= 32)
+
+
+def paired(text: str) -> str:
+    def one(pair: re.Match[str]) -> str:
+        high, low = map(ord, pair[0])
+        return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
+
+    text = re.sub("[\ud800-\udbff][\udc00-\udfff]", one, text)
+    return "".join(c for c in text if not 0xD800 <= ord(c) <= 0xDFFF)
+
+
+def edged(texts: list[str]) -> list[str]:
+    """The texts, the whole stripped, white space in front of the text that follows it."""
+    everything = "".join(texts)
+    begin = len(everything) - len(everything.lstrip())
+    solid_ends, at = [begin], 0
+    for text in texts:
+        solid_ends.append(max(solid_ends[-1], at + len(text.rstrip())) if text.strip() else -1)
+        if solid_ends[-1] == -1:
+            solid_ends[-1] = solid_ends[-2]
+        at += len(text)
+    return [everything[start:end] for start, end in pairwise(solid_ends)]
+
+
+def shown(said: list[Said]) -> list[StreamEvent]:
+    texts = edged([one.text for one in said if one.kind == "text"])
+    thoughts = edged(
+        [cleaned(one.text).replace("␄", "") for one in said if one.kind in ("tagged", "native")]
+    )
+    events: list[StreamEvent] = []
+    for one in said:
+        match one.kind:
+            case "text":
+                events.append(TextDelta(texts.pop(0)))
+            case "tagged" | "native":
+                events.append(ThinkingDelta(thoughts.pop(0)))
+            case "call":
+                events.append(ToolCallStart(one.call, one.text))
+            case "arguments":
+                events.append(ToolCallDelta(one.call, one.text))
+    return events
+
+
+def joined(events: list[StreamEvent]) -> list[StreamEvent]:
+    """Neighbours of a kind as one, empty ones left out."""
+    found: list[StreamEvent] = []
+    for event in events:
+        match event, found[-1] if found else None:
+            case ((TextDelta("") | ThinkingDelta("") | ToolCallDelta(_, "")), _):
+                pass
+            case TextDelta(new), TextDelta(old):
+                found[-1] = TextDelta(old + new)
+            case ThinkingDelta(new), ThinkingDelta(old):
+                found[-1] = ThinkingDelta(old + new)
+            case ToolCallDelta(call_id, new), ToolCallDelta(other, old) if call_id == other:
+                found[-1] = ToolCallDelta(call_id, old + new)
+            case _:
+                found.append(event)
+    return found
+
+
+def parts_of(said: list[Said]) -> tuple[AssistantPart, ...]:
+    texts = edged([one.text for one in said if one.kind == "text"])
+    arguments: dict[str, str] = {}
+    for one in said:
+        if one.kind == "arguments":
+            arguments[one.call] = arguments.get(one.call, "") + one.text
+    parts: list[AssistantPart] = []
+    # The thinking that more of its kind may join: its kind, and its text as it came.
+    open_kind, raw = "", ""
+    for one in said:
+        match one.kind:
+            case "text":
+                if text := texts.pop(0):
+                    parts.append(Text(text))
+                    open_kind = ""
+            case "tagged" | "native":
+                if open_kind == one.kind and not one.redacted:
+                    raw += one.text
+                    parts.pop()
+                else:
+                    raw = one.text
+                kept = raw if one.signature else cleaned(raw).replace("␄", "").strip()
+                parts.append(Thinking(kept, one.signature, one.redacted))
+                open_kind = "" if one.signature or one.redacted else one.kind
+            case "call":
+                written = arguments.get(one.call, "")
+                parts.append(ToolCall(one.call, one.text, written if written.strip() else "{}"))
+                open_kind = ""
+    return united([part for part in parts if part != Thinking()])
+
+
+def united(parts: list[AssistantPart]) -> tuple[AssistantPart, ...]:
+    found: list[AssistantPart] = []
+    for part in parts:
+        if isinstance(part, Text) and found and isinstance(last := found[-1], Text):
+            found[-1] = Text(last.text + part.text)
+        else:
+            found.append(part)
+    return tuple(found)

@@ -1,0 +1,43 @@
+"""Conversations, runs and events as rows, for tests of what records and reads them."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, TypeVar
+
+from django.utils import timezone
+
+from chat_app.conversations import append_message, create
+from chat_app.models import Sender
+from traces_app.database import in_database
+from traces_app.leases import lease_from, owner
+from traces_app.log import LoggedEvent
+from traces_app.models import Trace
+
+T = TypeVar("T")
+
+
+def make_trace(*, now: datetime | None = None, **columns: Any) -> Trace:
+    """A run of this process, with a conversation and a user's message of its own."""
+    now = now or timezone.now()
+    conversation = create("reader")
+    message = append_message(conversation, Sender.USER, content="Hello")
+    given = {"owner": owner(), "lease_until": lease_from(now), "started_at": now, **columns}
+    return Trace.objects.create(conversation=conversation, user_message=message, **given)
+
+
+async def a_trace(**columns: Any) -> Trace:
+    return await in_database(lambda: make_trace(**columns))
+
+
+async def rows(read: Callable[[], T]) -> T:
+    """What a query gives, read in the thread that the code under test uses."""
+    return await in_database(read)
+
+
+def event(seq: int, type: str = "chunk", **payload: Any) -> LoggedEvent:
+    payload = payload or {"content": f"piece {seq} "}
+    return LoggedEvent(seq, type, payload, timezone.now())
+
+
+def seqs(trace: Trace) -> list[int]:
+    return list(trace.events.order_by("seq").values_list("seq", flat=True))

@@ -1,0 +1,224 @@
+"""Traces over HTTP: the whole record, whose it is, what a comparison hides, and the scenario."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from chat_app.conversations import append_message, create
+from chat_app.models import ABComparison, Conversation, Message, Sender
+from tests.chat.asking import NOBODYS, check, error_of
+from traces_app.models import ModelCall, Status, Trace, TraceEvent
+
+pytestmark = pytest.mark.django_db
+
+SECRET_MODEL = "the-model-that-nobody-may-know-yet"
+
+
+def get(path: str, **query: str) -> Any:
+    response = Client().get(f"/api/trace/{path}", query)
+    check("GET", f"/api/trace/{path}", response)
+    return response
+
+
+def post(trace: object, body: Any = None, **query: str) -> Any:
+    path = f"/api/trace/{trace}/scenario"
+    url = path + "".join(f"?{key}={value}" for key, value in query.items())
+    response = Client().post(url, body, "application/json") if body is not None else _bare(url)
+    check("POST", path, response)
+    return response
+
+
+def _bare(url: str) -> Any:
+    return Client().generic("POST", url, b"")
+
+
+@pytest.fixture
+def question() -> Message:
+    return append_message(create("owner"), Sender.USER, content="2 + 2?")
+
+
+def run(question: Message, *, branch: str = "", status: Status = Status.COMPLETED) -> Trace:
+    """A run with one model call and a few events."""
+    start = timezone.now()
+    end = None if status == Status.RUNNING else start + timedelta(milliseconds=1500)
+    answer = None
+    if status == Status.COMPLETED:
+        answer = append_message(question.conversation, Sender.ASSISTANT, content="4", branch=branch)
+    trace = Trace.objects.create(
+        conversation=question.conversation,
+        user_message=question,
+        message=answer,
+        branch=branch,
+        profile_name=f"profile {SECRET_MODEL}",
+        provider_id=f"provider-{SECRET_MODEL}",
+        model_id=SECRET_MODEL,
+        status=status,
+        started_at=start,
+        first_token_at=start + timedelta(milliseconds=250),
+        finished_at=end,
+        lease_until=start + timedelta(seconds=60),
+        model_calls=1,
+        input_tokens=7,
+        output_tokens=1,
+    )
+    ids = {"conversation_id": str(question.conversation_id)}
+    events = [
+        ("started", {**ids, "trace_id": str(trace.pk), "message_id": str(question.pk)}),
+        ("chunk", {"content": "4", **ids}),
+    ]
+    if answer is not None:
+        done = {**ids, "message_id": str(answer.pk), "trace_id": str(trace.pk)}
+        events.append(("done", done))
+    for seq, (type, payload) in enumerate(events, start=1):
+        TraceEvent.objects.create(trace=trace, seq=seq, type=type, payload=payload)
+    ModelCall.objects.create(
+        trace=trace,
+        number=1,
+        provider_id=trace.provider_id,
+        model_id=trace.model_id,
+        request={"turns": 1, "estimated_tokens": 12},
+        parts=[{"text": "4"}],
+        finish_reason="stop",
+        started_at=start,
+        finished_at=end,
+    )
+    return trace
+
+
+def test_the_record_is_whole(question: Message) -> None:
+    trace = run(question)
+    record = get(str(trace.pk)).json()
+    assert record["trace_id"] == str(trace.pk)
+    assert record["conversation_id"] == str(question.conversation_id)
+    assert record["message_id"] == str(trace.message_id)
+    assert record["user_message_id"] == str(question.pk)
+    assert (record["status"], record["error"], record["branch"]) == ("completed", None, None)
+    assert record["model"] == record["model_calls"][0]["model"] == SECRET_MODEL
+    assert [(event["seq"], event["type"]) for event in record["events"]] == [
+        (1, "started"),
+        (2, "chunk"),
+        (3, "done"),
+    ]
+    assert record["events"][1]["content"] == "4"
+    assert record["totals"] == {
+        "events": 3,
+        "model_calls": 1,
+        "tool_calls": 0,
+        "input_tokens": 7,
+        "output_tokens": 1,
+        "duration_ms": 1500,
+        "first_token_ms": 250,
+    }
+    (call,) = record["model_calls"]
+    assert (call["parts"], call["finish_reason"]) == ([{"text": "4"}], "stop")
+
+
+def test_a_run_that_goes_on_is_told_as_far_as_it_came(question: Message) -> None:
+    record = get(str(run(question, status=Status.RUNNING).pk)).json()
+    assert (record["status"], record["message_id"]) == ("running", None)
+    assert (record["finished_at"], record["totals"]["duration_ms"]) == (None, None)
+
+
+def test_a_run_whose_process_died_is_told_as_failed(question: Message) -> None:
+    trace = run(question, status=Status.RUNNING)
+    Trace.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    record = get(str(trace.pk)).json()
+    assert record["status"] == "failed"
+    assert record["error"] == {"code": "SERVICE_UNAVAILABLE", "message": "interrupted"}
+    assert record["events"][-1]["type"] == "error"
+    by_message = get(f"by_message/{question.pk}").json()
+    assert by_message["status"] == "failed"
+
+
+def test_of_several_answers_to_a_message_the_latest_is_found(question: Message) -> None:
+    run(question, status=Status.FAILED)
+    latest = run(question)
+    assert get(f"by_message/{question.pk}").json()["trace_id"] == str(latest.pk)
+    assert get(f"by_message/{latest.message_id}").json()["trace_id"] == str(latest.pk)
+
+
+@pytest.mark.parametrize("given", [NOBODYS, "nonsense", "1", "%00"])
+def test_what_is_not_there_is_not_found(question: Message, given: str) -> None:
+    assert error_of(get(given)) == (404, "NOT_FOUND", "trace_id")
+    assert error_of(get(f"by_message/{given}")) == (404, "NOT_FOUND", "message_id")
+    assert error_of(post(given)) == (404, "NOT_FOUND", "trace_id")
+
+
+def test_a_message_without_a_run_has_no_trace(question: Message) -> None:
+    assert error_of(get(f"by_message/{question.pk}")) == (404, "NOT_FOUND", "message_id")
+
+
+def test_whoever_says_to_be_somebody_else_finds_nothing(question: Message) -> None:
+    trace = run(question)
+    paths = (str(trace.pk), f"by_message/{trace.message_id}")
+    for path in paths:
+        assert get(path, client_id="owner").json() == get(path).json()
+        assert get(path, client_id="other").status_code == 404
+    assert post(trace.pk, client_id="other").status_code == 404
+    assert post(trace.pk, {"client_id": "other"}).status_code == 404
+    assert post(trace.pk, {"client_id": "owner"}).status_code == 200
+    assert post(trace.pk, client_id="owner").status_code == 200
+
+
+@pytest.mark.parametrize("preference", ["", "a", "b", "tie"])
+def test_who_answered_in_a_comparison_is_told_after_the_vote(
+    question: Message, preference: str
+) -> None:
+    first, second = run(question, branch="a"), run(question, branch="b")
+    ABComparison.objects.create(
+        conversation=question.conversation,
+        user_message=question,
+        seed=1,
+        profile_a_name="x",
+        profile_b_name="y",
+        trace_a=first,
+        trace_b=second,
+        preference=preference,
+    )
+    for trace in (first, second):
+        for path in (str(trace.pk), f"by_message/{trace.message_id}"):
+            response = get(path)
+            assert (SECRET_MODEL in response.content.decode()) == bool(preference)
+            assert response.json()["branch"] == trace.branch
+            assert (response.json()["profile"] is None) == (not preference)
+
+
+def test_a_branch_that_has_no_comparison_is_hidden_as_well(question: Message) -> None:
+    """As it is while both are being begun."""
+    assert SECRET_MODEL not in get(str(run(question, branch="a").pk)).content.decode()
+
+
+def test_the_scenario_of_a_run(question: Message) -> None:
+    trace = run(question)
+    document = post(trace.pk).json()
+    (step,) = document["steps"]
+    assert step["match"]["messages"][0]["equals"] == "2 + 2?"
+    assert step["produce"]["parts"] == [{"text": "4"}]
+
+
+@pytest.mark.parametrize(
+    ("status", "why"), [(Status.RUNNING, "still going on"), (Status.CANCELLED, "cancelled")]
+)
+def test_a_run_that_cannot_be_replayed_says_why(
+    question: Message, status: Status, why: str
+) -> None:
+    response = post(run(question, status=status).pk)
+    assert error_of(response) == (409, "CONFLICT", "trace_id")
+    assert why in response.json()["message"]
+
+
+@pytest.mark.parametrize("body", [b"x", b'{"a": 1}', b"[]"])
+def test_a_body_that_makes_no_sense_is_refused(question: Message, body: bytes) -> None:
+    trace = run(question)
+    url = f"/api/trace/{trace.pk}/scenario"
+    assert error_of(Client().generic("POST", url, body, "application/json"))[0] == 400
+    assert error_of(Client().generic("POST", url, body, "text/plain"))[0] == 415
+
+
+def test_a_trace_is_gone_with_its_conversation(question: Message) -> None:
+    trace = run(question)
+    Conversation.objects.all().delete()
+    assert get(str(trace.pk)).status_code == 404

@@ -1,0 +1,163 @@
+"""Following a run: live where it runs, from the database everywhere else, always to its end."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from tests.traces.rows import a_trace, event, rows
+from traces_app import log as logs
+from traces_app.following import ended_at, follow
+from traces_app.leases import LEASE
+from traces_app.log import LoggedEvent, RunLog
+from traces_app.models import Status, Trace
+from traces_app.recorder import rows_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+DONE = {"message_id": "m"}
+
+
+async def seqs_of(trace_id: Any, *, after: int = 0) -> list[int]:
+    return [event.seq async for event in follow(trace_id, after=after)]
+
+
+def store(trace: Trace, *events: LoggedEvent) -> None:
+    trace.events.bulk_create(rows_of(trace.pk, events))
+
+
+async def stored(*events: LoggedEvent, **columns: Any) -> Trace:
+    trace = await a_trace(**columns)
+    await rows(partial(store, trace, *events))
+    return trace
+
+
+async def ended() -> Trace:
+    return await stored(
+        event(1, "started"), event(2), event(3, "done", **DONE), status=Status.COMPLETED
+    )
+
+
+@pytest.fixture
+async def live() -> AsyncIterator[tuple[Trace, RunLog]]:
+    """A run of this process, whose first event is told and stored."""
+    trace, log = await stored(event(1, "started")), RunLog()
+    logs.keep(trace.pk, log)
+    log.publish(log.next("started", {}))
+    yield trace, log
+    logs.drop(trace.pk)
+
+
+async def test_an_ended_run_is_told_again() -> None:
+    trace = await ended()
+    told = [said async for said in follow(trace.pk)]
+    assert [(said.seq, said.type) for said in told] == [(1, "started"), (2, "chunk"), (3, "done")]
+    assert told[1].payload == {"content": "piece 2 "}
+
+
+@pytest.mark.parametrize(
+    ("after", "seqs"),
+    [
+        pytest.param(1, [2, 3], id="in the middle"),
+        pytest.param(3, [], id="at its end"),
+        pytest.param(4, [3], id="beyond its end"),
+        pytest.param(10**19, [3], id="beyond all ends"),
+    ],
+)
+async def test_an_ended_run_is_told_from_a_number_on(after: int, seqs: list[int]) -> None:
+    assert await seqs_of((await ended()).pk, after=after) == seqs
+
+
+async def test_a_live_run_is_told_as_it_goes_on(live: tuple[Trace, RunLog]) -> None:
+    trace, log = live
+    following = asyncio.create_task(seqs_of(trace.pk))
+    await asyncio.sleep(0)
+    log.publish(log.next("chunk", {"content": "Hi"}))
+    log.publish(log.next("done", DONE))
+    assert await following == [1, 2, 3]
+
+
+async def test_what_of_a_live_run_is_not_stored_yet_is_told_too(
+    live: tuple[Trace, RunLog],
+) -> None:
+    trace, log = live
+    log.publish(log.next("chunk", {"content": "Hi"}))
+    assert await rows(trace.events.count) == 1
+    following = follow(trace.pk, after=1)
+    assert (await anext(following)).payload == {"content": "Hi"}
+    await following.aclose()
+
+
+@pytest.mark.parametrize("after", [3, 50])
+async def test_whoever_is_ahead_of_a_live_run_gets_its_end(
+    live: tuple[Trace, RunLog], after: int
+) -> None:
+    trace, log = live
+    following = asyncio.create_task(seqs_of(trace.pk, after=after))
+    await asyncio.sleep(0)
+    log.publish(log.next("chunk", {"content": "Hi"}))
+    log.publish(log.next("done", DONE))
+    assert await following == [3]
+
+
+async def test_a_live_run_is_followed_from_another_event_loop(
+    live: tuple[Trace, RunLog],
+) -> None:
+    trace, log = live
+    following = asyncio.create_task(asyncio.to_thread(asyncio.run, seqs_of(trace.pk)))
+    log.publish(log.next("chunk", {"content": "Hi"}))
+    await asyncio.sleep(0)
+    log.publish(log.next("done", DONE))
+    assert await following == [1, 2, 3]
+
+
+async def test_a_run_of_another_process_is_looked_at_until_it_ends() -> None:
+    trace = await stored(event(1, "started"), owner="another")
+    following = follow(trace.pk)
+    assert (await anext(following)).seq == 1
+    await rows(partial(store, trace, event(2)))
+    assert (await anext(following)).seq == 2
+    await rows(partial(store, trace, event(3, "done", **DONE)))
+    await rows(partial(Trace.objects.filter(pk=trace.pk).update, status=Status.COMPLETED))
+    assert [said.seq async for said in following] == [3]
+
+
+async def test_the_run_of_a_dead_process_is_ended_by_whoever_follows_it() -> None:
+    long_ago = timezone.now() - 2 * LEASE
+    trace = await stored(event(1, "started"), event(2), owner="dead", now=long_ago)
+    told = [said async for said in follow(trace.pk)]
+    assert [(said.seq, said.type) for said in told] == [(1, "started"), (2, "chunk"), (3, "error")]
+    assert told[-1].payload["message"] == "interrupted"
+
+
+@pytest.mark.parametrize("after", [2, 3])
+async def test_whoever_waits_for_a_process_that_dies_gets_the_end(after: int) -> None:
+    """It may know numbers that the dead process had told and not stored."""
+    soon = timezone.now() - LEASE + timedelta(milliseconds=300)
+    trace = await stored(event(1, "started"), event(2), owner="dying", now=soon)
+    assert await seqs_of(trace.pk, after=after) == [3]
+
+
+async def test_a_run_that_is_not_there_cannot_be_followed() -> None:
+    with pytest.raises(Trace.DoesNotExist):
+        await seqs_of(uuid.uuid4())
+    with pytest.raises(Trace.DoesNotExist):
+        await ended_at(uuid.uuid4())
+
+
+async def test_where_an_ended_run_ended_can_be_asked() -> None:
+    assert await ended_at((await ended()).pk) == 3
+
+
+async def test_a_run_that_goes_on_has_not_ended_anywhere(live: tuple[Trace, RunLog]) -> None:
+    assert await ended_at(live[0].pk) is None
+    assert await ended_at((await stored(event(1, "started"), owner="another")).pk) is None
+
+
+async def test_asking_where_a_dead_run_ended_ends_it() -> None:
+    trace = await stored(event(1, "started"), now=timezone.now() - 2 * LEASE)
+    assert await ended_at(trace.pk) == 2

@@ -1,0 +1,188 @@
+"""Leases: renewed by the process that has a run; a run whose lease is over is ended, once."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import pytest
+from django.db import connection
+
+from chat_app.models import Message, MessageStatus
+from tests.traces.rows import a_trace, event, make_trace, rows, seqs
+from traces_app.leases import LEASE, end_dead_runs, lease_from, renew
+from traces_app.models import ModelCall, Status, Trace
+from traces_app.recorder import rows_of
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+LATER = NOW + LEASE + timedelta(milliseconds=1)
+
+
+def fresh(trace: Trace) -> Trace:
+    return Trace.objects.select_related("message").get(pk=trace.pk)
+
+
+def log(trace: Trace, *said: tuple[str, dict[str, object]]) -> None:
+    events = [event(seq, kind, **payload) for seq, (kind, payload) in enumerate(said, 1)]
+    trace.events.bulk_create(rows_of(trace.pk, events))
+
+
+@pytest.mark.django_db
+def test_a_lease_that_is_renewed_lasts_from_now_on() -> None:
+    trace = make_trace(now=NOW)
+    told = renew([trace.pk], now=LATER)
+    assert fresh(trace).lease_until == lease_from(LATER)
+    assert (told.lost, told.cancelled) == (frozenset(), frozenset())
+
+
+@pytest.mark.django_db
+def test_all_runs_of_a_process_are_renewed_with_one_update(
+    django_assert_num_queries: object,
+) -> None:
+    traces = [make_trace(now=NOW) for _ in range(20)]
+    with django_assert_num_queries(2):  # type: ignore[operator]
+        renew([trace.pk for trace in traces], now=LATER)
+    assert {fresh(trace).lease_until for trace in traces} == {lease_from(LATER)}
+
+
+@pytest.mark.django_db
+def test_whoever_renews_learns_what_is_to_be_cancelled() -> None:
+    wanted, unwanted = make_trace(), make_trace(cancel_requested=True)
+    assert renew([wanted.pk, unwanted.pk], now=NOW).cancelled == {unwanted.pk}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "columns", [{"status": Status.FAILED}, {"owner": "another"}], ids=["ended", "another's"]
+)
+def test_whoever_renews_learns_what_it_has_no_more(columns: dict[str, str]) -> None:
+    mine, lost = make_trace(now=NOW), make_trace(now=NOW, **columns)
+    assert renew([mine.pk, lost.pk], now=LATER).lost == {lost.pk}
+    assert fresh(lost).lease_until == lease_from(NOW)
+
+
+@pytest.mark.django_db
+def test_a_run_lives_as_long_as_its_lease() -> None:
+    trace = make_trace(now=NOW)
+    assert end_dead_runs(now=NOW + LEASE) == 0
+    assert fresh(trace).status == Status.RUNNING
+
+
+@pytest.mark.django_db
+def test_a_run_whose_lease_is_over_was_interrupted() -> None:
+    trace = make_trace(now=NOW)
+    log(trace, ("started", {"trace_id": "t"}), ("chunk", {"content": "Half a"}))
+    assert end_dead_runs(now=LATER) == 1
+    ended = fresh(trace)
+    assert (ended.status, ended.code, ended.error, ended.finished_at) == (
+        Status.FAILED,
+        "SERVICE_UNAVAILABLE",
+        "interrupted",
+        LATER,
+    )
+    last = ended.events.get(seq=3)
+    assert (last.type, last.payload) == (
+        "error",
+        {"status": 503, "message": "interrupted", "code": "SERVICE_UNAVAILABLE"},
+    )
+
+
+@pytest.mark.django_db
+def test_what_a_dead_run_had_said_is_kept_as_a_failed_answer() -> None:
+    trace = make_trace(now=NOW, provider_id="openai", model_id="gpt-4o", branch="b")
+    log(
+        trace,
+        ("started", {"trace_id": "t"}),
+        ("thinking", {"content": "Let me"}),
+        ("thinking", {"content": " think."}),
+        ("chunk", {"content": "I look"}),
+        ("tool_start", {"tool_call_id": "1", "tool_name": "add", "tool_args": {"a": 1}}),
+        ("tool_start", {"tool_call_id": "2", "tool_name": "sub", "tool_args": "?"}),
+        ("tool_output", {"tool_call_id": "1", "output": "Error: no", "is_error": True}),
+        ("tool_end", {"tool_call_id": "1", "status": "error", "duration_ms": 1}),
+        ("chunk", {"content": " it up"}),
+    )
+    end_dead_runs(now=LATER)
+    message = fresh(trace).message
+    assert message is not None
+    assert message.number == 2
+    assert (message.sender, message.status) == ("assistant", MessageStatus.FAILED)
+    assert (message.content, message.thinking) == ("I look it up", "Let me think.")
+    assert (message.provider_id, message.model_id, message.branch) == ("openai", "gpt-4o", "b")
+    assert message.tool_calls == [
+        {"id": "1", "name": "add", "arguments": {"a": 1}, "result": "Error: no", "is_error": True},
+        {"id": "2", "name": "sub", "arguments": "?", "result": None, "is_error": False},
+    ]
+
+
+@pytest.mark.django_db
+def test_a_dead_run_that_had_said_nothing_leaves_no_answer() -> None:
+    trace = make_trace(now=NOW)
+    log(trace, ("started", {"trace_id": "t"}))
+    end_dead_runs(now=LATER)
+    assert fresh(trace).message is None
+    assert Message.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_dead_run_is_counted_up() -> None:
+    trace = make_trace(now=NOW)
+    for number in (1, 2):
+        ModelCall.objects.create(trace=trace, number=number, input_tokens=10, output_tokens=number)
+    log(
+        trace,
+        ("started", {"trace_id": "t"}),
+        ("tool_start", {"tool_call_id": "1", "tool_name": "add", "tool_args": {}}),
+        ("chunk", {"content": "Hi"}),
+    )
+    end_dead_runs(now=LATER)
+    ended = fresh(trace)
+    assert (ended.model_calls, ended.tool_calls) == (2, 1)
+    assert (ended.input_tokens, ended.output_tokens) == (20, 3)
+    assert ended.first_token_at == ended.events.get(seq=3).at
+
+
+@pytest.mark.django_db
+def test_only_the_runs_that_are_meant_are_ended() -> None:
+    meant, other = make_trace(now=NOW), make_trace(now=NOW)
+    assert end_dead_runs(Trace.objects.filter(pk=meant.pk), now=LATER) == 1
+    assert (fresh(meant).status, fresh(other).status) == (Status.FAILED, Status.RUNNING)
+
+
+@pytest.mark.django_db
+def test_an_ended_run_is_left_as_it_is() -> None:
+    trace = make_trace(now=NOW, status=Status.CANCELLED)
+    assert end_dead_runs(now=LATER) == 0
+    assert fresh(trace).status == Status.CANCELLED
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_of_many_who_find_a_dead_run_one_ends_it() -> None:
+    """Each in a thread of its own, as the readers of several processes would."""
+    trace = await a_trace(now=NOW)
+    await rows(partial(log, trace, ("chunk", {"content": "Half"})))
+    ended = await asyncio.gather(*(asyncio.to_thread(_end_and_close, LATER) for _ in range(8)))
+    assert sum(ended) == 1
+    assert await rows(partial(seqs, trace)) == [1, 2]
+    assert await rows(Message.objects.count) == 2
+
+
+@pytest.mark.django_db
+def test_an_answer_that_cannot_be_kept_does_not_keep_its_run_alive(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trace = make_trace(now=NOW)
+    log(trace, ("chunk", {"content": "Half"}))
+
+    def refuse(*_: object, **__: object) -> None:
+        Message.objects.create(pk=trace.user_message_id, number=None)
+
+    monkeypatch.setattr("chat_app.answers.store_answer", refuse)
+    assert end_dead_runs(now=LATER) == 1
+    assert (fresh(trace).status, fresh(trace).message) == (Status.FAILED, None)
+
+
+def _end_and_close(now: datetime) -> int:
+    try:
+        return end_dead_runs(now=now)
+    finally:
+        connection.close()

@@ -1,0 +1,123 @@
+"""Traces in OpenTelemetry's own format, as its own schema reads them."""
+
+from base64 import b64encode
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from google.protobuf.json_format import ParseDict
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from traces_app.otlp import CallSpan, RunSpan, ToolSpan, otlp
+
+START = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
+TRACE = UUID("0123456789abcdef0123456789abcdef")
+
+
+def at(ms: int) -> datetime:
+    return START + timedelta(milliseconds=ms)
+
+
+def a_run(**others: Any) -> RunSpan:
+    return RunSpan(
+        **{
+            "trace": TRACE,
+            "conversation": UUID(int=7),
+            "provider": "google",
+            "model": "gemini-2.5-pro",
+            "started": START,
+            "ended": at(900),
+            "status": "completed",
+            "input_tokens": 30,
+            "output_tokens": 12,
+            "calls": (
+                CallSpan(1, "google", "gemini-2.5-pro", at(10), at(300), "tool_calls", 10, 5),
+                CallSpan(2, "google", "gemini-2.5-pro", at(500), at(890), "stop", 20, 7),
+            ),
+            "tools": (ToolSpan("call_1", "add", at(300), at(490)),),
+            **others,
+        }
+    )
+
+
+def read(*runs: RunSpan) -> list[Any]:
+    """The spans, through the schema: an unknown key or a wrong type raises."""
+    body = otlp(runs, version="1.2")
+    for span in body["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+        for name in {"traceId", "spanId", "parentSpanId"} & span.keys():
+            # OTLP/JSON has ids in hexadecimal, protobuf's own JSON in base64.
+            span[name] = b64encode(bytes.fromhex(span[name])).decode()
+    request = ParseDict(body, ExportTraceServiceRequest())
+    return list(request.resource_spans[0].scope_spans[0].spans)
+
+
+def attributes(span: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for attribute in span.attributes:
+        kind = attribute.value.WhichOneof("value")
+        value = getattr(attribute.value, kind)
+        found[attribute.key] = (
+            [item.string_value for item in value.values] if kind == "array_value" else value
+        )
+    return found
+
+
+def test_a_run_its_model_calls_and_its_tools_are_spans_of_one_trace() -> None:
+    spans = read(a_run())
+    assert [span.name for span in spans] == [
+        "invoke_agent mockllm",
+        "chat gemini-2.5-pro",
+        "chat gemini-2.5-pro",
+        "execute_tool add",
+    ]
+    assert {span.trace_id for span in spans} == {TRACE.bytes}
+    assert len({span.span_id for span in spans}) == 4
+    assert {len(span.span_id) for span in spans} == {8}
+    assert {span.parent_span_id for span in spans[1:]} == {spans[0].span_id}
+    assert not spans[0].parent_span_id
+
+
+def test_times_are_exact_to_the_microsecond() -> None:
+    span = read(a_run())[0]
+    assert span.start_time_unix_nano == int(START.timestamp()) * 10**9 + 678_901_000
+    assert span.end_time_unix_nano - span.start_time_unix_nano == 900_000_000
+
+
+def test_the_names_are_those_of_the_genai_conventions() -> None:
+    run, call, _, tool = (attributes(span) for span in read(a_run()))
+    assert run["gen_ai.operation.name"] == "invoke_agent"
+    assert run["gen_ai.conversation.id"] == str(UUID(int=7))
+    assert call == {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "gcp.gemini",
+        "gen_ai.request.model": "gemini-2.5-pro",
+        "gen_ai.conversation.id": str(UUID(int=7)),
+        "gen_ai.response.finish_reasons": ["tool_calls"],
+        "gen_ai.usage.input_tokens": 10,
+        "gen_ai.usage.output_tokens": 5,
+    }
+    assert tool["gen_ai.tool.name"] == "add"
+    assert tool["gen_ai.tool.call.id"] == "call_1"
+
+
+def test_what_failed_says_so() -> None:
+    failed = a_run(
+        status="failed",
+        code="RATE_LIMITED",
+        error="Rate limited, try again",
+        calls=(CallSpan(1, "openai", "gpt-4o", at(10), at(20), code="RATE_LIMITED"),),
+        tools=(ToolSpan("call_1", "slow", at(1), at(2), status="timeout"),),
+    )
+    run, call, tool = read(failed)
+    assert (run.status.code, run.status.message) == (2, "Rate limited, try again")
+    assert attributes(call)["error.type"] == "RATE_LIMITED"
+    assert (tool.status.code, attributes(tool)["error.type"]) == (2, "timeout")
+
+
+def test_an_end_before_its_start_is_its_start() -> None:
+    span = read(a_run(ended=START - timedelta(seconds=1)))[0]
+    assert span.end_time_unix_nano == span.start_time_unix_nano
+
+
+def test_the_same_run_gives_the_same_spans() -> None:
+    assert otlp([a_run()], version="1.2") == otlp([a_run()], version="1.2")

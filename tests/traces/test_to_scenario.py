@@ -1,0 +1,157 @@
+"""Scenario documents made from recorded runs."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios_app.engine.document import compile_scenario, load_documents
+from scenarios_app.engine.templating import render_template
+from traces_app.to_scenario import CallRecord, CannotReplay, RunRecord, scenario_document
+
+HELLO = CallRecord([{"text": "Hi!"}], "stop", 9, 2)
+CALL = {"tool_call": {"id": "call_1", "name": "add", "arguments": '{"a":1,"b":2}'}}
+
+
+def document_of(*runs: RunRecord) -> dict[str, Any]:
+    """The document, which must be one that can be loaded."""
+    document = scenario_document("trace-1", runs, description="Recorded.")
+    for loaded in load_documents(json.loads(json.dumps(document))):
+        compile_scenario(loaded)
+    return document
+
+
+def run_of(*calls: CallRecord, **others: Any) -> RunRecord:
+    return RunRecord(**{"text": "hello", "status": "completed", "calls": calls, **others})
+
+
+def test_a_run_of_one_call_is_one_step() -> None:
+    document = document_of(run_of(HELLO))
+    assert document["steps"] == [
+        {
+            "turn": 1,
+            "match": {"messages": [{"role": "user", "which": "last", "equals": "hello"}]},
+            "produce": {
+                "parts": [{"text": "Hi!"}],
+                "finish_reason": "stop",
+                "usage": {"input_tokens": 9, "output_tokens": 2},
+            },
+            "consume": False,
+        }
+    ]
+
+
+def test_each_call_of_a_run_is_a_turn() -> None:
+    document = document_of(run_of(CallRecord([{"text": "Let me see."}, CALL], "tool_calls"), HELLO))
+    assert [step["turn"] for step in document["steps"]] == [1, 2]
+    assert document["steps"][0]["produce"]["parts"][1] == {
+        "tool_call": {"id": "call_1", "name": "add", "arguments": {"a": 1, "b": 2}}
+    }
+
+
+def test_turns_go_on_through_a_conversation() -> None:
+    first = run_of(CallRecord([CALL], "tool_calls"), HELLO)
+    document = document_of(first, run_of(HELLO, text="and now?"))
+    assert [step["turn"] for step in document["steps"]] == [1, 2, 3]
+    assert not any(step["consume"] for step in document["steps"])
+
+
+@pytest.mark.parametrize("arguments", ['{"a": 1}', "not json", "", "[1]", '{"a":1,"a":2}'])
+def test_arguments_that_are_written_otherwise_are_kept_as_their_text(arguments: str) -> None:
+    call = {"tool_call": {"id": "c", "name": "add", "arguments": arguments}}
+    document = document_of(run_of(CallRecord([call]), HELLO))
+    assert document["steps"][0]["produce"]["parts"][0]["tool_call"]["arguments"] == arguments
+
+
+def test_thinking_keeps_its_signature_and_what_is_redacted() -> None:
+    parts = [{"thinking": "Hm.", "signature": "sig"}, {"redacted": "xyz"}, {"text": "Yes."}]
+    document = document_of(run_of(CallRecord(parts)))
+    assert document["steps"][0]["produce"]["parts"] == [
+        {"reasoning": "Hm.", "signature": "sig"},
+        {"reasoning": "xyz", "redacted": True},
+        {"text": "Yes."},
+    ]
+
+
+@pytest.mark.parametrize("status", ["running", "cancelled"])
+def test_a_run_that_did_not_end_by_itself_is_refused(status: str) -> None:
+    with pytest.raises(CannotReplay, match=r"^The run (is still going on|was cancelled)"):
+        document_of(run_of(HELLO, status=status))
+
+
+def test_the_refusal_names_the_run_of_a_conversation() -> None:
+    with pytest.raises(CannotReplay, match=r"^Run 2 was cancelled"):
+        document_of(run_of(HELLO), run_of(HELLO, status="cancelled"))
+
+
+def test_a_run_that_asked_no_model_is_refused() -> None:
+    with pytest.raises(CannotReplay, match="before it asked a model"):
+        document_of(run_of(status="failed", code="UNAUTHORIZED", error="Invalid API key"))
+
+
+def test_a_run_that_died_with_its_process_is_refused() -> None:
+    interrupted = {"status": "failed", "code": "SERVICE_UNAVAILABLE", "error": "interrupted"}
+    with pytest.raises(CannotReplay, match="not the model's: interrupted"):
+        document_of(run_of(HELLO, **interrupted))
+
+
+def test_nothing_is_refused() -> None:
+    with pytest.raises(CannotReplay, match="nothing"):
+        document_of()
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "fault"),
+    [
+        ("UNAUTHORIZED", "Invalid API key", {"kind": "http", "status": 401}),
+        ("RATE_LIMITED", "Rate limited, try again", {"kind": "rate_limit"}),
+        ("NETWORK_ERROR", "Connection failed", {"kind": "network_error"}),
+        ("SERVICE_UNAVAILABLE", "Failed to parse response", {"kind": "invalid_response"}),
+        ("SERVICE_UNAVAILABLE", "overloaded", {"kind": "http", "status": 500}),
+    ],
+)
+def test_a_failure_before_the_first_word_is_a_fault(
+    code: str, error: str, fault: dict[str, Any]
+) -> None:
+    failed = run_of(CallRecord([], code=code, error=error), status="failed", code=code, error=error)
+    produce = document_of(failed)["steps"][0]["produce"]
+    assert produce["fault"].items() >= fault.items()
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "kind"),
+    [
+        ("NETWORK_ERROR", "Connection failed", "disconnect"),
+        ("SERVICE_UNAVAILABLE", "Failed to parse response", "truncate"),
+        ("SERVICE_UNAVAILABLE", "overloaded", "error_event"),
+    ],
+)
+def test_a_failure_in_the_middle_comes_after_what_was_said(
+    code: str, error: str, kind: str
+) -> None:
+    said = [{"thinking": "Hm."}, {"text": "It is"}]
+    failed = run_of(
+        CallRecord(said, code=code, error=error), status="failed", code=code, error=error
+    )
+    produce = document_of(failed)["steps"][0]["produce"]
+    assert produce["chunks"] == [{"reasoning": "Hm."}, {"text": "It is"}]
+    assert (produce["fault"]["kind"], produce["fault"]["after_chunks"]) == (kind, 2)
+
+
+def test_a_failure_and_its_retry_come_in_order() -> None:
+    limited = {"code": "RATE_LIMITED", "error": "Rate limited, try again"}
+    failed = run_of(CallRecord([], **limited), status="failed", **limited)
+    steps = document_of(failed, run_of(HELLO))["steps"]
+    assert [step["turn"] for step in steps] == [1, 1]
+    assert all(step["consume"] for step in steps)
+
+
+@given(
+    st.lists(st.sampled_from(["{{", "}}", " ", "city", "a.b", "{", "7*7", "\n", "é"])).map("".join)
+)
+def test_braces_in_an_answer_are_said_and_not_filled(text: str) -> None:
+    document = document_of(run_of(CallRecord([{"text": text}])))
+    written = document["steps"][0]["produce"]["parts"][0]["text"]
+    assert render_template(written, document.get("variables", {})) == text

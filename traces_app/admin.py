@@ -1,0 +1,165 @@
+"""Traces in the admin: every run with its events and its model calls, to be read."""
+
+from collections.abc import Sequence
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import reverse
+
+from mockllm_site.read_only import (
+    HIDDEN,
+    ReadOnlyAdmin,
+    ReadOnlyInline,
+    as_json,
+    link,
+    moment,
+    page_of,
+)
+from traces_app.leases import end_dead_runs
+from traces_app.models import ModelCall, Trace, TraceEvent
+from traces_app.records import milliseconds
+from traces_app.replaying import scenario_of_trace
+from traces_app.selectors import is_blind
+from traces_app.to_scenario import CannotReplay
+
+
+class Events(ReadOnlyInline):
+    model = TraceEvent
+    fields = ("seq", "type", "payload_shown", "when")
+    readonly_fields = ("payload_shown", "when")
+    ordering = ("seq",)
+
+    @admin.display(description="Payload")
+    def payload_shown(self, event: TraceEvent) -> str:
+        told = {key: value for key, value in event.payload.items() if key != "conversation_id"}
+        return as_json(told, indent=None)
+
+    @admin.display(description="At")
+    def when(self, event: TraceEvent) -> str:
+        return moment(event.at)
+
+
+class Calls(ReadOnlyInline):
+    model = ModelCall
+    verbose_name_plural = "model calls"
+    fields: Sequence[str] = (
+        "number", "purpose", "model_shown", "finish_reason", "code", "tokens", "took",
+        "parts_shown",
+    )  # fmt: skip
+    readonly_fields = ("model_shown", "tokens", "took", "parts_shown")
+    ordering = ("number",)
+
+    @admin.display(description="Model")
+    def model_shown(self, call: ModelCall) -> str:
+        return HIDDEN if is_blind(call.trace) else f"{call.provider_id} {call.model_id}".strip()
+
+    @admin.display(description="Tokens in, out")
+    def tokens(self, call: ModelCall) -> str:
+        return f"{call.input_tokens:,}, {call.output_tokens:,}"
+
+    @admin.display(description="Took")
+    def took(self, call: ModelCall) -> str:
+        return _milliseconds(milliseconds(call.started_at, call.finished_at))
+
+    @admin.display(description="What came back")
+    def parts_shown(self, call: ModelCall) -> str:
+        return as_json(call.parts)
+
+
+@admin.register(Trace)
+class TraceAdmin(ReadOnlyAdmin):
+    list_display = ("started", "status", "conversation", "said_by", "calls", "tokens", "took")
+    # None by profile or model: it would tell who is who before the vote.
+    list_filter = ("status", "branch", "code")
+    untold = ("profile_name", "provider_id", "model_id")
+    list_select_related = ("conversation", "comparison_as_a", "comparison_as_b")
+    search_fields = ("id", "conversation__id", "conversation__title")
+    ordering = ("-started_at",)
+    actions = ("make_scenarios",)
+    fields = (
+        "conversation_link",
+        "waterfall",
+        ("status", "branch"),
+        ("code", "error"),
+        "said_by",
+        ("started", "finished"),
+        ("first_token", "took"),
+        ("calls", "tokens"),
+        "id",
+        "owner",
+        "lease_until",
+    )
+    readonly_fields: Sequence[str] = (
+        "conversation_link", "waterfall", "said_by", "calls", "tokens", "took",
+        "started", "first_token", "finished",
+    )  # fmt: skip
+    inlines = (Calls, Events)
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """From a conversation's page to its traces."""
+        if lookup == "conversation__id__exact":
+            return True
+        return super().lookup_allowed(lookup, value, request)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Trace]:
+        end_dead_runs()
+        return super().get_queryset(request)
+
+    @admin.action(description="Make scenarios of them (JSON)", permissions=["view"])
+    def make_scenarios(self, request: HttpRequest, traces: QuerySet[Trace]) -> HttpResponse | None:
+        """A file of documents, to be imported; all or none."""
+        documents = []
+        for trace in traces.select_related("user_message"):
+            try:
+                documents.append(scenario_of_trace(trace))
+            except CannotReplay as error:
+                messages.error(request, f"Nothing was made of them. Trace {trace.pk}: {error}")
+                return None
+        response = JsonResponse({"scenarios": documents}, json_dumps_params={"indent": 2})
+        response["Content-Disposition"] = 'attachment; filename="traces.json"'
+        return response
+
+    @admin.display(description="Started", ordering="started_at")
+    def started(self, trace: Trace) -> str:
+        return moment(trace.started_at)
+
+    @admin.display(description="First text")
+    def first_token(self, trace: Trace) -> str:
+        return moment(trace.first_token_at)
+
+    @admin.display(description="Finished")
+    def finished(self, trace: Trace) -> str:
+        return moment(trace.finished_at)
+
+    @admin.display(description="Waterfall")
+    def waterfall(self, trace: Trace) -> str:
+        path = f"/traces/{trace.pk}/"
+        return link(path, path)
+
+    @admin.display(description="Profile")
+    def said_by(self, trace: Trace) -> str:
+        if is_blind(trace):
+            return HIDDEN
+        return f"{trace.profile_name}: {trace.provider_id} {trace.model_id}"
+
+    @admin.display(description="Calls of models, tools")
+    def calls(self, trace: Trace) -> str:
+        return f"{trace.model_calls}, {trace.tool_calls}"
+
+    @admin.display(description="Tokens in, out")
+    def tokens(self, trace: Trace) -> str:
+        return f"{trace.input_tokens:,}, {trace.output_tokens:,}"
+
+    @admin.display(description="Took")
+    def took(self, trace: Trace) -> str:
+        return _milliseconds(milliseconds(trace.started_at, trace.finished_at))
+
+    @admin.display(description="Conversation")
+    def conversation_link(self, trace: Trace) -> str:
+        row = trace.conversation
+        return link(reverse(page_of(row), args=(row.pk,)), row)
+
+
+def _milliseconds(count: int | None) -> str:
+    return "–" if count is None else f"{count:,} ms"

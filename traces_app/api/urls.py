@@ -1,0 +1,10 @@
+"""The routes of traces."""
+
+from mockllm_site.api.routes import either
+from traces_app.api.views import OneTrace, ScenarioOfTrace, TraceOfMessage
+
+urlpatterns = [
+    *either("trace/by_message/<str:message_id>", TraceOfMessage),
+    *either("trace/<str:trace_id>", OneTrace),
+    *either("trace/<str:trace_id>/scenario", ScenarioOfTrace),
+]

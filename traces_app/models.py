@@ -1,0 +1,114 @@
+"""A run and its numbered log: what was said, call by call, as it happened."""
+
+import uuid
+
+from django.db import models
+from django.utils import timezone
+
+from traces_app.fields import TextJsonField
+
+
+class Status(models.TextChoices):
+    """A run leaves `running` once, for one of the others."""
+
+    RUNNING = "running"
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+class Trace(models.Model):
+    """One run. It belongs to the process `owner` until `lease_until`, which that process renews;
+    a run whose lease is over died with its process. `code` and `error` say why one failed."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    conversation = models.ForeignKey(
+        "chat_app.Conversation", on_delete=models.CASCADE, related_name="traces"
+    )
+    user_message = models.ForeignKey(
+        "chat_app.Message", on_delete=models.SET_NULL, null=True, related_name="traces"
+    )
+    # The answer, once there is one.
+    message = models.OneToOneField(
+        "chat_app.Message", on_delete=models.SET_NULL, null=True, related_name="trace"
+    )
+    branch = models.CharField(max_length=1, blank=True)
+    profile_name = models.CharField("profile", max_length=100, blank=True)
+    provider_id = models.CharField("provider", max_length=50, blank=True)
+    model_id = models.CharField("model", max_length=200, blank=True)
+
+    status = models.CharField(max_length=16, choices=Status, default=Status.RUNNING)
+    code = models.CharField(max_length=32, blank=True)
+    error = models.TextField(blank=True)
+    started_at = models.DateTimeField(default=timezone.now)
+    first_token_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    owner = models.CharField(max_length=64, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    cancel_requested = models.BooleanField(default=False)
+
+    model_calls = models.PositiveIntegerField(default=0)
+    tool_calls = models.PositiveIntegerField(default=0)
+    input_tokens = models.PositiveBigIntegerField(default=0)
+    output_tokens = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        ordering = ("-started_at",)
+        indexes = (
+            models.Index(fields=["status", "lease_until"], name="trace_lease"),
+            models.Index(fields=["conversation", "status"], name="trace_of_conversation"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.id} ({self.status})"
+
+
+class TraceEvent(models.Model):
+    """One event of a run, by its number from 1: what the stream sent, and a reload sends again.
+
+    `payload` is the event as requirement 004 has it, without its `type`.
+    """
+
+    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="events")
+    seq = models.PositiveIntegerField()
+    type = models.CharField(max_length=16)
+    payload = TextJsonField(default=dict)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ("trace", "seq")
+        constraints = (models.UniqueConstraint(fields=["trace", "seq"], name="seq_in_trace"),)
+
+    def __str__(self) -> str:
+        return f"{self.seq} {self.type}"
+
+
+class ModelCall(models.Model):
+    """One request of a run to a model, and what came back: `parts` as in a message's rounds, and
+    `tools` the names that were offered. `purpose` is `answer` or `summary`; `request` counts what
+    was sent: `{"turns", "estimated_tokens"}`."""
+
+    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="calls")
+    number = models.PositiveIntegerField()
+    purpose = models.CharField(max_length=16, default="answer")
+    provider_id = models.CharField("provider", max_length=50, blank=True)
+    model_id = models.CharField("model", max_length=200, blank=True)
+    request = TextJsonField(default=dict)
+    tools = TextJsonField(default=list)
+    parts = TextJsonField(default=list)
+    finish_reason = models.CharField(max_length=32, blank=True)
+    input_tokens = models.PositiveBigIntegerField(default=0)
+    output_tokens = models.PositiveBigIntegerField(default=0)
+    code = models.CharField(max_length=32, blank=True)
+    started_at = models.DateTimeField(default=timezone.now)
+    first_token_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = "model call"
+        ordering = ("trace", "number")
+        constraints = (models.UniqueConstraint(fields=["trace", "number"], name="call_in_trace"),)
+
+    def __str__(self) -> str:
+        return f"{self.purpose} {self.number}"

@@ -1,0 +1,201 @@
+"""A trace as OpenTelemetry's OTLP/JSON, with the names of its GenAI conventions (version 1.38).
+
+One span for the run (`invoke_agent`), one for each model call (`chat`) and one for each tool call
+(`execute_tool`). Contents of messages are not exported: spans are often kept by others.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, TypeAlias
+from uuid import UUID
+
+Attribute: TypeAlias = str | int | list[str]
+
+SCOPE = "mockllm.traces"
+SCHEMA_URL = "https://opentelemetry.io/schemas/1.38.0"
+# What the conventions call the providers that go by another name here.
+PROVIDERS = {"google": "gcp.gemini"}
+INTERNAL, CLIENT = 1, 3
+OK, ERROR = 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class CallSpan:
+    """One request to a model."""
+
+    number: int
+    provider: str
+    model: str
+    started: datetime
+    ended: datetime
+    finish_reason: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpan:
+    """One call of a tool; `status` is success, error, timeout or cancelled."""
+
+    id: str
+    name: str
+    started: datetime
+    ended: datetime
+    status: str = "success"
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpan:
+    """One run. `status` is completed, cancelled or failed; `code` says why one failed."""
+
+    trace: UUID
+    conversation: UUID
+    provider: str
+    model: str
+    started: datetime
+    ended: datetime
+    status: str
+    code: str = ""
+    error: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    calls: tuple[CallSpan, ...] = ()
+    tools: tuple[ToolSpan, ...] = ()
+
+
+def otlp(runs: Iterable[RunSpan], *, version: str) -> dict[str, Any]:
+    """The body of an ExportTraceServiceRequest, as JSON."""
+    spans = [span for run in runs for span in _spans(run)]
+    service: dict[str, Attribute] = {"service.name": "mockllm", "service.version": version}
+    return {
+        "resourceSpans": [
+            {
+                "resource": {"attributes": _attributes(service)},
+                "scopeSpans": [
+                    {
+                        "scope": {"name": SCOPE, "version": version},
+                        "spans": spans,
+                        "schemaUrl": SCHEMA_URL,
+                    }
+                ],
+                "schemaUrl": SCHEMA_URL,
+            }
+        ]
+    }
+
+
+def _spans(run: RunSpan) -> Iterator[dict[str, Any]]:
+    root = _span_id(run, "run")
+    yield {
+        **_span(run, "run", started=run.started, ended=run.ended),
+        "name": "invoke_agent mockllm",
+        "kind": INTERNAL,
+        "attributes": _attributes(
+            {
+                "gen_ai.operation.name": "invoke_agent",
+                "gen_ai.agent.name": "mockllm",
+                "gen_ai.provider.name": _provider(run.provider),
+                "gen_ai.request.model": run.model,
+                "gen_ai.conversation.id": str(run.conversation),
+                **_usage(run.input_tokens, run.output_tokens),
+                "mockllm.run.status": run.status,
+                "error.type": run.code,
+            }
+        ),
+        "status": _status(run.code, run.error),
+    }
+    for call in run.calls:
+        yield {
+            **_span(run, f"call {call.number}", started=call.started, ended=call.ended),
+            "parentSpanId": root,
+            "name": f"chat {call.model}",
+            "kind": CLIENT,
+            "attributes": _attributes(
+                {
+                    "gen_ai.operation.name": "chat",
+                    "gen_ai.provider.name": _provider(call.provider),
+                    "gen_ai.request.model": call.model,
+                    "gen_ai.conversation.id": str(run.conversation),
+                    "gen_ai.response.finish_reasons": [call.finish_reason]
+                    if call.finish_reason
+                    else [],
+                    **_usage(call.input_tokens, call.output_tokens),
+                    "error.type": call.code,
+                }
+            ),
+            "status": _status(call.code, call.code),
+        }
+    for tool in run.tools:
+        failed = "" if tool.status == "success" else tool.status
+        yield {
+            **_span(run, f"tool {tool.id}", started=tool.started, ended=tool.ended),
+            "parentSpanId": root,
+            "name": f"execute_tool {tool.name}",
+            "kind": INTERNAL,
+            "attributes": _attributes(
+                {
+                    "gen_ai.operation.name": "execute_tool",
+                    "gen_ai.tool.name": tool.name,
+                    "gen_ai.tool.call.id": tool.id,
+                    "gen_ai.tool.type": "function",
+                    "error.type": failed,
+                }
+            ),
+            "status": _status(failed, failed),
+        }
+
+
+def _span(run: RunSpan, name: str, *, started: datetime, ended: datetime) -> dict[str, Any]:
+    return {
+        "traceId": run.trace.hex,
+        "spanId": _span_id(run, name),
+        "startTimeUnixNano": _nanoseconds(started),
+        "endTimeUnixNano": _nanoseconds(max(started, ended)),
+    }
+
+
+def _span_id(run: RunSpan, name: str) -> str:
+    return hashlib.sha256(f"{run.trace.hex} {name}".encode()).hexdigest()[:16]
+
+
+def _nanoseconds(moment: datetime) -> str:
+    """As a string: JSON's numbers do not hold it."""
+    epoch = datetime.fromtimestamp(0, tz=moment.tzinfo)
+    return str((moment - epoch) // timedelta(microseconds=1) * 1_000)
+
+
+def _provider(name: str) -> str:
+    return PROVIDERS.get(name, name)
+
+
+def _usage(input_tokens: int, output_tokens: int) -> dict[str, Attribute]:
+    return {
+        "gen_ai.usage.input_tokens": input_tokens,
+        "gen_ai.usage.output_tokens": output_tokens,
+    }
+
+
+def _status(code: str, message: str) -> dict[str, Any]:
+    return {"code": ERROR, "message": message} if code else {"code": OK}
+
+
+def _attributes(found: Mapping[str, Attribute]) -> list[dict[str, Any]]:
+    """Those that say something."""
+    return [
+        {"key": key, "value": _value(value)}
+        for key, value in found.items()
+        if value not in ("", [])
+    ]
+
+
+def _value(value: Attribute) -> dict[str, Any]:
+    match value:
+        case str():
+            return {"stringValue": value}
+        case int():
+            return {"intValue": str(value)}
+        case _:
+            return {"arrayValue": {"values": [{"stringValue": item} for item in value]}}

@@ -1,0 +1,196 @@
+"""Turns recorded runs into a scenario document that plays them again.
+
+Replayed, the same messages in a new conversation give the same events: the same text, thinking,
+tool calls with their ids, and failures. Where a delta ends is the one thing that may differ.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Json: TypeAlias = Mapping[str, Any]
+
+# A template in a scripted text is filled; this variable lets a text say the braces themselves.
+_TEMPLATE = re.compile(r"\{\{(?=\s*[^\W\d]\w*(?:\.[^\W\d]\w*)?\s*\}\})")
+_BRACES = "{{ braces }}"
+_VARIABLES = {"braces": "{{"}
+_REASONS = ("stop", "length", "tool_calls", "content_filter")
+
+
+class CannotReplay(Exception):
+    """What a scenario cannot play again; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """One model call: `parts` as a message's rounds have them. `code` is empty where it ended
+    well; `error` is what the provider said where it did not."""
+
+    parts: Sequence[Json]
+    finish_reason: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    code: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One run: the user's message and the calls that answered it."""
+
+    text: str
+    status: str
+    calls: Sequence[CallRecord]
+    code: str = ""
+    error: str = ""
+
+
+def scenario_document(name: str, runs: Sequence[RunRecord], *, description: str) -> dict[str, Any]:
+    """The document; raises CannotReplay.
+
+    Steps are told apart by the turn and the last user message. Where that is not enough, since a
+    failed answer is no turn of the next prompt, each is consumed, so that they come in order.
+    """
+    if not runs:
+        raise CannotReplay("There is nothing to replay.")
+    steps = list(_steps(runs))
+    keys = [(step["turn"], step["match"]["messages"][0]["equals"]) for step in steps]
+    in_order = len(set(keys)) < len(keys)
+    for step in steps:
+        step["consume"] = in_order
+    document: dict[str, Any] = {
+        "name": name,
+        "description": description,
+        "tags": ["trace"],
+        "steps": steps,
+    }
+    if _BRACES in json.dumps(steps, ensure_ascii=False):
+        document["variables"] = dict(_VARIABLES)
+    return document
+
+
+def _steps(runs: Sequence[RunRecord]) -> Iterator[dict[str, Any]]:
+    turn = 1
+    for number, run in enumerate(runs, start=1):
+        _check(run, number if len(runs) > 1 else 0)
+        for call in run.calls:
+            yield {
+                "turn": turn,
+                "match": {"messages": [{"role": "user", "which": "last", "equals": run.text}]},
+                "produce": _produce(call, run),
+            }
+            turn += 1
+        if run.status == "failed":
+            # Its answer is no part of later prompts.
+            turn -= len(run.calls)
+
+
+def _check(run: RunRecord, number: int) -> None:
+    which = f"Run {number}" if number else "The run"
+    if run.status == "running":
+        raise CannotReplay(f"{which} is still going on.")
+    if run.status == "cancelled":
+        raise CannotReplay(f"{which} was cancelled, which no scenario can do by itself.")
+    if not run.calls:
+        raise CannotReplay(f"{which} ended before it asked a model.")
+    if run.status == "failed" and run.calls[-1].code != run.code:
+        raise CannotReplay(f"{which} failed for a reason that is not the model's: {run.error}")
+
+
+def _produce(call: CallRecord, run: RunRecord) -> dict[str, Any]:
+    if call.code:
+        return _failing(call)
+    produce: dict[str, Any] = {"parts": [_part(part) for part in call.parts] or [{"text": ""}]}
+    if call.finish_reason in _REASONS:
+        produce["finish_reason"] = call.finish_reason
+    if call.input_tokens or call.output_tokens:
+        produce["usage"] = {
+            "input_tokens": call.input_tokens,
+            "output_tokens": call.output_tokens,
+        }
+    return produce
+
+
+def _failing(call: CallRecord) -> dict[str, Any]:
+    """A failure, after what was said before it."""
+    if any("tool_call" in part for part in call.parts):
+        raise CannotReplay("A call that failed in the middle of a tool call cannot be replayed.")
+    said = [_part(part) for part in call.parts]
+    if said:
+        fault = {**_inside(call), "after_chunks": len(said)}
+        return {"chunks": said, "fault": fault}
+    return {"fault": _alone(call)}
+
+
+def _inside(call: CallRecord) -> dict[str, Any]:
+    match call.code:
+        case "NETWORK_ERROR":
+            return {"kind": "disconnect"}
+        case "SERVICE_UNAVAILABLE" if call.error == "Failed to parse response":
+            return {"kind": "truncate"}
+        case "SERVICE_UNAVAILABLE":
+            return {"kind": "error_event", "message": _text(call.error)}
+    raise CannotReplay(f"A stream that broke with {call.code} cannot be replayed.")
+
+
+def _alone(call: CallRecord) -> dict[str, Any]:
+    match call.code:
+        case "UNAUTHORIZED":
+            return {"kind": "http", "status": 401, "message": _text(call.error)}
+        case "RATE_LIMITED":
+            return {"kind": "rate_limit"}
+        case "NETWORK_ERROR":
+            return {"kind": "network_error"}
+        case "SERVICE_UNAVAILABLE" if call.error == "Failed to parse response":
+            return {"kind": "invalid_response"}
+        case "SERVICE_UNAVAILABLE":
+            return {"kind": "http", "status": 500, "message": _text(call.error)}
+    raise CannotReplay(f"A call that failed with {call.code} cannot be replayed.")
+
+
+def _part(part: Json) -> dict[str, Any]:
+    if "tool_call" in part:
+        call = part["tool_call"]
+        return {
+            "tool_call": {
+                "id": call["id"],
+                "name": _text(call["name"]),
+                "arguments": _arguments(call["arguments"]),
+            }
+        }
+    if "text" in part:
+        return {"text": _text(part["text"])}
+    scripted: dict[str, Any] = {"reasoning": _text(part.get("thinking", ""))}
+    if part.get("redacted"):
+        scripted = {"reasoning": part["redacted"], "redacted": True}
+    if part.get("signature"):
+        scripted["signature"] = part["signature"]
+    return scripted
+
+
+def _arguments(text: str) -> Any:
+    """An object where it is written as one, else the text as it was sent."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return _text(text)
+    same = json.dumps(value, ensure_ascii=False, separators=(",", ":")) == text
+    return _filled(value) if same and isinstance(value, dict) else _text(text)
+
+
+def _filled(value: Any) -> Any:
+    match value:
+        case str():
+            return _text(value)
+        case dict():
+            return {key: _filled(inner) for key, inner in value.items()}
+        case list():
+            return [_filled(inner) for inner in value]
+    return value
+
+
+def _text(text: str) -> str:
+    """The text as it has to be written so that it is said as it was."""
+    return _TEMPLATE.sub(_BRACES, text)
