@@ -17,9 +17,15 @@ STRICT = (
 ADMIN = f"{STRICT}; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'"
 
 
-def policy_of(path: str) -> str | None:
-    """Whose pages have a policy, and which."""
-    return ADMIN if path.startswith("/admin/") else None
+# So does the page that documents an API.
+DOCS = f"{STRICT}; style-src 'self' 'unsafe-inline'"
+
+
+def policy_of(path: str) -> str:
+    """The policy of the page at a path."""
+    if path.startswith("/admin/"):
+        return ADMIN
+    return DOCS if path.rstrip("/").endswith("/docs") else STRICT
 
 
 @sync_and_async_middleware
@@ -40,7 +46,6 @@ def content_security_policy(
 
 
 def _protected(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    policy = policy_of(request.path)
-    if policy is not None:
-        response.headers.setdefault(HEADER, policy)
+    if response.headers.get("Content-Type", "").startswith("text/html"):
+        response.headers.setdefault(HEADER, policy_of(request.path))
     return response

@@ -6,16 +6,23 @@ from django.templatetags.static import static
 from django.urls import reverse_lazy
 
 _SITE = "scenarios_app.admin.site"
+_CHAT = "chat_app.admin.site"
 
 
-def _link(title: str, icon: str, route: str, who: str, here: str = "") -> dict[str, Any]:
+def _link(
+    title: str, icon: str, route: str, who: str, here: str = "", *, site: str = _SITE
+) -> dict[str, Any]:
     link = {
         "title": title,
         "icon": icon,
         "link": reverse_lazy(route),
-        "permission": f"{_SITE}.{who}",
+        "permission": f"{site}.{who}",
     }
-    return link | ({"active": f"{_SITE}.{here}"} if here else {})
+    return link | ({"active": f"{site}.{here}"} if here else {})
+
+
+def _chat(title: str, icon: str, model: str, who: str) -> dict[str, Any]:
+    return _link(title, icon, f"admin:{model}_changelist", who, site=_CHAT)
 
 
 UNFOLD: dict[str, Any] = {
@@ -64,6 +71,13 @@ UNFOLD: dict[str, Any] = {
                         "at_scenarios",
                     ),
                     _link(
+                        "Try it",
+                        "science",
+                        "admin:scenarios_app_scenario_try",
+                        "may_see_scenarios",
+                        "at_try",
+                    ),
+                    _link(
                         "Import",
                         "upload",
                         "admin:scenarios_app_scenario_import",
@@ -89,6 +103,15 @@ UNFOLD: dict[str, Any] = {
                         "may_see_journal",
                         "at_sessions",
                     ),
+                ],
+            },
+            {
+                "title": "Chat",
+                "items": [
+                    _chat("Profiles", "tune", "chat_app_modelprofile", "may_see_profiles"),
+                    _chat("Conversations", "forum", "chat_app_conversation", "may_see_chats"),
+                    _chat("Traces", "timeline", "traces_app_trace", "may_see_traces"),
+                    _chat("Comparisons", "balance", "chat_app_abcomparison", "may_see_votes"),
                 ],
             },
             {

@@ -1,8 +1,12 @@
 """The WebSocket routes."""
 
+from channels.auth import AuthMiddlewareStack
 from channels.generic.websocket import AsyncWebsocketConsumer
 from channels.routing import URLRouter
-from django.urls import re_path
+from channels.security.websocket import AllowedHostsOriginValidator
+from django.urls import path, re_path
+
+from scenarios_app.live_journal import LiveJournal
 
 NO_SUCH_PATH = 4404
 
@@ -15,4 +19,6 @@ class Unknown(AsyncWebsocketConsumer):
         await self.close(code=NO_SUCH_PATH)
 
 
-sockets = URLRouter([re_path(r"", Unknown.as_asgi())])
+# A page of another origin would come with the cookies of whoever looks at it.
+live_journal = AllowedHostsOriginValidator(AuthMiddlewareStack(LiveJournal.as_asgi()))
+sockets = URLRouter([path("ws/journal/", live_journal), re_path(r"", Unknown.as_asgi())])

@@ -1,7 +1,7 @@
 """The forms of a scenario and of a step; what they refuse is what the document refuses."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django import forms
@@ -13,9 +13,14 @@ from scenarios_app.admin.problems import scenario_problem
 from scenarios_app.columns import scenario_object
 from scenarios_app.engine.document import DocumentError, load_documents
 from scenarios_app.models import Scenario, Step
+from scenarios_app.versions import Meanwhile, changed_since, moment_of
 from scenarios_app.wire.registry import WIRES
 
-PROVIDERS = [("", "any provider"), *((wire.provider, wire.provider) for wire in WIRES)]
+_NAMES = dict.fromkeys(wire.provider for wire in WIRES)
+PROVIDERS = [("", "any provider"), *((name, name) for name in _NAMES)]
+
+# When the page was opened, and whether what others did since then is to be written over.
+SEEN, OVERWRITE = "seen_at", "overwrite"
 
 _PLACES = {name: number for number, name in enumerate(fields_of(STEP))}
 
@@ -24,6 +29,15 @@ class ScenarioForm(forms.ModelForm):
     class Meta:
         model = Scenario
         fields = fields_of(SCENARIO)
+
+    def clean(self) -> dict[str, Any] | None:
+        """What somebody else has changed meanwhile is not written over unasked."""
+        cleaned = super().clean()
+        others = meanwhile(self.instance, self.data)
+        for name in self.changed_data:
+            if name in others.columns:
+                self.add_error(name, f"{others.who} has changed this since you opened the page.")
+        return cleaned
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]
@@ -34,6 +48,17 @@ class ScenarioForm(forms.ModelForm):
         except DocumentError as error:
             for problem in error.problems:
                 self.add_error(*scenario_problem(problem.place, problem.message))
+
+
+def meanwhile(scenario: Scenario, data: Mapping[str, Any]) -> Meanwhile:
+    """What others have changed since the page was opened, unless that is to be written over."""
+    if scenario.pk is None or data.get(OVERWRITE):
+        return Meanwhile()
+    try:
+        seen = moment_of(data.get(SEEN, ""))
+    except ValueError:
+        return Meanwhile()
+    return changed_since(scenario, seen)
 
 
 class ClosedStepForm(forms.ModelForm):

@@ -5,12 +5,14 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
+from django.forms import Script
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
@@ -18,7 +20,9 @@ from unfold.admin import ModelAdmin
 from unfold.paginator import InfinitePaginator
 
 from scenarios_app.admin.filters import AnsweredByFilter, ProviderFilter, SessionFilter
+from scenarios_app.admin.from_request import CannotRead, curl_of, scenario_from
 from scenarios_app.admin.sessions import reset, session_page, session_url, sessions_page
+from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
 from scenarios_app.models import Scenario, ServedRequest
 from scenarios_app.templatetags.scenarios_admin import ago
@@ -45,6 +49,9 @@ _TIMINGS = {"chosen_ms": "Chosen after", "head_ms": "First byte after"}
 
 @admin.register(ServedRequest)
 class JournalAdmin(ModelAdmin):
+    class Media:
+        js = (Script("mockllm_site/copy.js", defer=True),)
+
     list_display = (
         "when",
         "request_line",
@@ -70,6 +77,7 @@ class JournalAdmin(ModelAdmin):
             page("sessions/", lambda request: sessions_page(request, self), "sessions"),
             page("session/", lambda request: session_page(request, self), "session"),
             page("session/reset/", reset, "session_reset"),
+            page("<int:pk>/make-step/", self.make_step, "make_step"),
             *super().get_urls(),
         ]
 
@@ -117,6 +125,7 @@ class JournalAdmin(ModelAdmin):
         rows = Scenario.objects.filter(name__in=names).values_list("name", "pk")
         context = {
             **self.admin_site.each_context(request),
+            "media": self.media,
             "title": f"{found.method} {found.path}",
             "served": found,
             "session_url": session_url(found.session),
@@ -124,11 +133,27 @@ class JournalAdmin(ModelAdmin):
                 name: reverse("admin:scenarios_app_scenario_change", args=(pk,))
                 for name, pk in rows
             },
+            "curl": curl_of(found, request.build_absolute_uri("/").removesuffix("/")),
+            "try_url": f"{reverse('admin:scenarios_app_scenario_try')}?request={found.pk}",
+            "may_make": request.user.has_perm("scenarios_app.add_scenario"),
             "timings": [(_TIMINGS.get(k, k), v) for k, v in found.timings.items()],
             "request_body": pretty(found.request_body),
             "response_body": pretty(found.response_body),
         }
         return TemplateResponse(request, "scenarios_app/admin/served_request.html", context)
+
+    def make_step(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """A scenario that would answer this request, to be completed on its page."""
+        if request.method != "POST" or not request.user.has_perm("scenarios_app.add_scenario"):
+            raise PermissionDenied
+        served = get_object_or_404(ServedRequest, pk=pk)
+        try:
+            scenario = scenario_from(served)
+        except (CannotRead, DocumentError) as error:
+            messages.error(request, f"No step can be made of it: {error}")
+            return redirect("admin:scenarios_app_servedrequest_change", pk)
+        messages.success(request, "Say what to answer, then enable it.")
+        return redirect("admin:scenarios_app_scenario_change", scenario.pk)
 
     @admin.display(description="When", ordering="pk")
     def when(self, served: ServedRequest) -> str:

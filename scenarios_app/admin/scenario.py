@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
@@ -14,20 +15,25 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils import timezone
 
 from scenarios_app.admin import actions
+from scenarios_app.admin.checking import check_page
 from scenarios_app.admin.editor import empty_row, scenario_groups, step_groups, step_rows, told
-from scenarios_app.admin.forms import ScenarioForm
+from scenarios_app.admin.forms import SEEN, ScenarioForm, meanwhile
 from scenarios_app.admin.hits import NONE, scenario_hits, step_hits
 from scenarios_app.admin.importing import import_page
 from scenarios_app.admin.inputs import form_field
 from scenarios_app.admin.layout import SCENARIO, SCENARIO_CELLS
 from scenarios_app.admin.scenario_list import ScenarioList
 from scenarios_app.admin.step_inline import StepInline
+from scenarios_app.admin.trying import try_page
 from scenarios_app.catalog import catalog
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
+from scenarios_app.linting import stored_suspicions
 from scenarios_app.models import Scenario, Step
+from scenarios_app.versions import moment_of, restore, versions_of
 
 _PREFIX = re.compile(r"steps-\d{1,6}")
 
@@ -40,8 +46,9 @@ class ScenarioAdmin(ScenarioList):
 
     class Media:
         js = (
-            Script("scenarios_app/tool_calls.js", defer=True),
+            Script("scenarios_app/tool_calls.js", type="module"),
             Script("scenarios_app/editor.js", defer=True),
+            Script("scenarios_app/checking.js", defer=True),
         )
 
     def get_urls(self) -> list[URLPattern]:
@@ -51,6 +58,9 @@ class ScenarioAdmin(ScenarioList):
 
         return [
             page("import/", self.import_documents, "import"),
+            page("try/", self.try_request, "try"),
+            page("add/check/", self.check_new, "check_new"),
+            page("<path:object_id>/check/", self.check_one, "check"),
             page("<path:object_id>/export/", self.export_one, "export"),
             page("<path:object_id>/duplicate/", self.duplicate_one, "duplicate"),
             page("<path:object_id>/steps/<int:step_id>/", self.step_fields, "step"),
@@ -112,16 +122,52 @@ class ScenarioAdmin(ScenarioList):
             "groups": scenario_groups(form),
             "rows": rows,
             "blank": empty_row(inline.formset) if inline else None,
+            "others": bool(obj and form.is_bound and meanwhile(obj, form.data)),
             "told": told(form, inline.formset if inline else None, rows) if form.is_bound else (),
+            "name_in_url": quote(name),
+            # What was seen stays seen until the page is opened anew.
+            "seen_at": request.POST.get(SEEN) or timezone.now().isoformat(),
             "may_edit": may_edit,
             "may_edit_steps": may_edit and _may_edit(inline),
             "hits": scenario_hits([name]).get(name, NONE),
             "problems": [p for p in catalog.problems if p.scenario == name] if obj else (),
+            "suspicions": [s for s in stored_suspicions() if s.scenario == name] if obj else (),
             "show_save_and_add_another": False,
         }
         return super().render_change_form(request, context, add, change, form_url, obj)
 
     # ── From the page of one scenario ──
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Who changed what and when; a version can be brought back."""
+        scenario = self._of(request, object_id, self.has_view_or_change_permission)
+        may_edit = self.has_change_permission(request, scenario)
+        if request.method == "POST":
+            return self._restore(request, scenario, may_edit=may_edit)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"History of {scenario}",
+            "original": scenario,
+            "versions": versions_of(scenario),
+            "may_edit": may_edit,
+        }
+        return TemplateResponse(request, "scenarios_app/admin/history.html", context)
+
+    def _restore(self, request: HttpRequest, scenario: Scenario, *, may_edit: bool) -> HttpResponse:
+        if not may_edit:
+            raise PermissionDenied
+        try:
+            moment = moment_of(request.POST.get("at", ""))
+            restore(scenario, moment)
+        except (ValueError, DocumentError) as error:
+            messages.error(request, f"“{scenario}” cannot be brought back to that: {error}")
+            return redirect("admin:scenarios_app_scenario_history", scenario.pk)
+        actions.forget([scenario.name])
+        self.log_change(request, scenario, f"Brought back to {moment:%Y-%m-%d %H:%M:%S}.")
+        messages.success(request, f"“{scenario}” is what it was at {moment:%Y-%m-%d %H:%M:%S} UTC.")
+        return redirect(self._page_of(scenario))
 
     def step_fields(self, request: HttpRequest, object_id: str, step_id: int) -> HttpResponse:
         """The fields of a row that is being opened, as a piece of the page."""
@@ -139,6 +185,15 @@ class ScenarioAdmin(ScenarioList):
             and self.has_change_permission(request, scenario),
         }
         return TemplateResponse(request, "scenarios_app/admin/step_fields.html", context)
+
+    def check_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        scenario = self._of(request, object_id, self.has_change_permission)
+        return check_page(request, self, scenario)
+
+    def check_new(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        return check_page(request, self, None)
 
     def export_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
         scenario = self._of(request, object_id, self.has_view_or_change_permission)
@@ -165,6 +220,11 @@ class ScenarioAdmin(ScenarioList):
         if not (self.has_add_permission(request) and self.has_change_permission(request)):
             raise PermissionDenied
         return import_page(request, self)
+
+    def try_request(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return try_page(request, self)
 
     def _of(self, request: HttpRequest, object_id: str, allowed: Callable[..., bool]) -> Scenario:
         scenario: Scenario | None = self.get_object(request, unquote(object_id))

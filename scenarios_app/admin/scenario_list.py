@@ -11,6 +11,7 @@ from django.utils.html import format_html, format_html_join
 from unfold.admin import ModelAdmin
 
 from scenarios_app.admin import actions
+from scenarios_app.admin.bulk import bulk_page
 from scenarios_app.admin.filters import ProblemFilter, TagFilter
 from scenarios_app.admin.hits import NONE, Hits, scenario_hits
 from scenarios_app.catalog import catalog
@@ -43,7 +44,7 @@ class ScenarioList(ModelAdmin):
     )
     ordering = ("-priority", "name")
     list_per_page = 50
-    actions = ("enable", "disable", "duplicate", "export")
+    actions = ("enable", "disable", "set_on_steps", "duplicate", "export")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Scenario]:
         return super().get_queryset(request).annotate(steps_in_it=Count("steps"))
@@ -107,6 +108,12 @@ class ScenarioList(ModelAdmin):
     @admin.action(description="Disable", permissions=["change"])
     def disable(self, request: HttpRequest, scenarios: QuerySet[Scenario]) -> None:
         self._switch(request, scenarios, enabled=False)
+
+    @admin.action(description="Set latency or failures", permissions=["change"])
+    def set_on_steps(
+        self, request: HttpRequest, scenarios: QuerySet[Scenario]
+    ) -> HttpResponse | None:
+        return bulk_page(self, request, list(scenarios))
 
     @admin.action(description="Duplicate", permissions=["add"])
     def duplicate(self, request: HttpRequest, scenarios: QuerySet[Scenario]) -> None:

@@ -22,7 +22,12 @@ def may_see_accounts(request: HttpRequest) -> bool:
 
 
 def at_scenarios(request: HttpRequest) -> bool:
-    return request.path.startswith(f"{_LIST}/scenario/") and not at_import(request)
+    inside = request.path.startswith(f"{_LIST}/scenario/")
+    return inside and not at_import(request) and not at_try(request)
+
+
+def at_try(request: HttpRequest) -> bool:
+    return request.path == f"{_LIST}/scenario/try/"
 
 
 def at_import(request: HttpRequest) -> bool:

@@ -9,7 +9,7 @@ from django.forms import BaseInlineFormSet, Field, HiddenInput, IntegerField
 from django.http import HttpRequest
 from unfold.admin import StackedInline
 
-from scenarios_app.admin.forms import ClosedStepForm, StepForm
+from scenarios_app.admin.forms import ClosedStepForm, StepForm, meanwhile
 from scenarios_app.admin.inputs import form_field
 from scenarios_app.admin.layout import STEP, STEP_CELLS
 from scenarios_app.admin.problems import step_problem
@@ -65,6 +65,7 @@ class StepFormSet(InlineFormSet):
 
     def clean(self) -> None:
         super().clean()
+        self._keep_what_others_did()
         right = [form for form in self.kept if not form.errors]
         while right:
             # What is wrong with one step hides what a whole scenario can be wrong in.
@@ -110,6 +111,18 @@ class StepFormSet(InlineFormSet):
             if name in STEP_CELLS and index.isdecimal():
                 sent.add(int(index))
         return sent
+
+    def _keep_what_others_did(self) -> None:
+        others = meanwhile(self.instance, self.data)
+        for form in self.forms if others.steps else ():
+            if form.instance.pk not in others.steps:
+                continue
+            if self._should_delete_form(form):  # type: ignore[attr-defined]
+                raise ValidationError(f"{others.who} has changed a step that you delete.")
+            if set(form.changed_data) - {"order"}:
+                form.add_error(
+                    None, f"{others.who} has changed this step since you opened the page."
+                )
 
     def _complain(self, forms: list[ClosedStepForm]) -> bool:
         """Put what is wrong with these steps at its fields; what is wrong with the scenario

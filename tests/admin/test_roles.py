@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import pytest
 from django.apps import apps
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group, Permission, User
 from django.db.models.signals import post_migrate
 from django.test import Client
 
-from scenarios_app.admin.roles import EDITOR, READER, create_roles
+from scenarios_app.admin.roles import EDITOR, READER, ROLES, create_roles
 from scenarios_app.models import Scenario, ServedRequest
 from tests.admin.pages import (
     ADD,
@@ -165,8 +165,13 @@ def test_a_role_that_was_changed_stays_so() -> None:
     Group.objects.get(name=EDITOR).delete()
     create_roles(sender=apps.get_app_config("scenarios_app"), using="default")
     assert not group.permissions.exists()
-    assert Group.objects.get(name=EDITOR).permissions.count() == 9
+    assert Group.objects.get(name=EDITOR).permissions.count() == len(ROLES[EDITOR])
 
 
 def test_roles_come_with_every_migration() -> None:
     assert create_roles in [receiver() for _, receiver, *_ in post_migrate.receivers]
+
+
+def test_roles_name_only_permissions_that_exist() -> None:
+    found = Permission.objects.values_list("content_type__app_label", "codename")
+    assert {name for names in ROLES.values() for name in names} <= {".".join(one) for one in found}

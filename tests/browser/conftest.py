@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import pytest
 from django.contrib.auth.models import Group, User
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from scenarios_app.admin.roles import EDITOR
 from tests.live import Live
@@ -14,6 +14,9 @@ from tests.services import chromium
 
 # Containers have neither a sandbox nor much shared memory.
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+
+# How long a page may take on a busy machine, the first imports of a process included.
+expect.set_options(timeout=30_000)
 
 OpenPage: TypeAlias = Callable[..., Page]
 
@@ -51,16 +54,23 @@ def open_page(browser: Browser, live: Live) -> Iterator[OpenPage]:
     asked: list[str] = []
     said: list[str] = []
 
-    def make(*, width: int = 1280, height: int = 900, dark: bool = False) -> Page:
+    def make(
+        *, width: int = 1280, height: int = 900, dark: bool = False, refused: bool = False
+    ) -> Page:
+        """`refused`: the page will ask for what it is refused, of which browsers complain."""
         context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
         )
         page = context.new_page()
         page.set_default_timeout(30_000)
         page.on("request", lambda request: asked.append(request.url))
-        page.on(
-            "console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None
-        )
+
+        def heard(message: ConsoleMessage) -> None:
+            expected = refused and message.text.startswith("Failed to load resource")
+            if message.type in ("error", "warning") and not expected:
+                said.append(message.text)
+
+        page.on("console", heard)
         page.on("pageerror", lambda error: said.append(str(error)))
         return page
 

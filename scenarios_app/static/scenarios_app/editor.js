@@ -26,6 +26,7 @@
   function touch(row) {
     changed = true;
     row?.classList.add("sc-changed");
+    form.dispatchEvent(new CustomEvent("scenario:changed"));
   }
 
   function add() {
@@ -104,7 +105,8 @@
   steps.querySelector(".sc-add")?.addEventListener("click", add);
 
   /* A line of the summary leads to its row or field. */
-  document.getElementById("told")?.addEventListener("click", (event) => {
+  document.querySelector(".sc-page").addEventListener("click", (event) => {
+    if (!event.target.closest("#told a, #notes a")) return;
     const target = document.getElementById(event.target.closest("a")?.hash.slice(1) || "-");
     if (!target) return;
     event.preventDefault();

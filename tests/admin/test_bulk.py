@@ -1,0 +1,80 @@
+"""Latency and failures of many scenarios at once."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from scenarios_app.catalog import catalog
+from scenarios_app.models import Scenario, Step
+from tests.admin.pages import LIST, a_scenario
+
+pytestmark = pytest.mark.django_db
+
+
+def set_on(client: Client, *scenarios: Scenario, **fields: Any) -> Any:
+    chosen = [scenario.pk for scenario in scenarios]
+    given = {"action": "set_on_steps", "_selected_action": chosen, **fields}
+    return client.post(LIST, given, follow=True)
+
+
+def test_the_page_between_names_what_is_chosen(root: Client) -> None:
+    one, two = a_scenario("one", {}), a_scenario("two", {})
+    page = set_on(root, one, two).content.decode()
+    assert "On every step of 2 scenarios" in page
+    assert set(Step.objects.values_list("latency_ms", flat=True)) == {None}
+
+
+def test_latency_is_set_on_every_step_of_the_chosen(root: Client) -> None:
+    one, two = a_scenario("one", {}, {}), a_scenario("two", {})
+    a_scenario("other", {})
+    set_on(root, one, two, apply="1", latency_ms="250")
+    found = Step.objects.values_list("scenario__name", "latency_ms")
+    assert sorted(found, key=str) == [
+        ("one", 250),
+        ("one", 250),
+        ("other", None),
+        ("two", 250),
+    ]
+    assert one.steps.first().history.count() == 2
+
+
+def test_failures_are_set_and_taken_away(root: Client) -> None:
+    one = a_scenario("one", {})
+    set_on(root, one, apply="1", failure="rate_limit", times="3")
+    failures = catalog.index().by_name["one"].steps[0].failures
+    assert failures is not None
+    assert (failures.times, failures.fault.kind) == (3, "rate_limit")
+    set_on(root, one, apply="1", failure="none")
+    assert catalog.index().by_name["one"].steps[0].failures is None
+
+
+def test_what_is_left_empty_stays(root: Client) -> None:
+    one = a_scenario("one", {"latency_ms": 7})
+    page = set_on(root, one, apply="1", latency_ms="", failure="")
+    assert "Set on 0 steps" in page.content.decode()
+    assert one.steps.get().latency_ms == 7
+
+
+@pytest.mark.parametrize("latency", ["-1", "600001", "long"])
+def test_a_latency_that_no_step_may_have_is_an_error_at_its_field(
+    root: Client, latency: str
+) -> None:
+    one = a_scenario("one", {})
+    page = set_on(root, one, apply="1", latency_ms=latency)
+    assert list(page.context["form"].errors) == ["latency_ms"]
+    assert one.steps.get().latency_ms is None
+
+
+def test_a_scenario_that_is_wrong_by_itself_changes_none(root: Client) -> None:
+    fine = a_scenario("a fine one", {})
+    broken = a_scenario("broken", {"answer_text": "{{ nobody }}"})
+    page = set_on(root, fine, broken, apply="1", latency_ms="5").content.decode()
+    assert "Nothing was changed" in page
+    assert set(Step.objects.values_list("latency_ms", flat=True)) == {None}
+
+
+def test_readers_set_nothing(reader: Client) -> None:
+    one = a_scenario("one", {})
+    set_on(reader, one, apply="1", latency_ms="5")
+    assert one.steps.get().latency_ms is None

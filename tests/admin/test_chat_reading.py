@@ -1,0 +1,243 @@
+"""Conversations, messages, traces and comparisons in the admin: to be read, by whom, and how much
+of them."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from chat_app.conversations import append_message, create
+from chat_app.models import (
+    ABComparison,
+    ContextState,
+    Conversation,
+    Message,
+    MessageStatus,
+    ModelProfile,
+    Sender,
+)
+from tests.admin.pages import fields_at
+from tests.admin.test_safety import PAYLOADS, read
+from traces_app.models import ModelCall, Status, Trace, TraceEvent
+
+pytestmark = pytest.mark.django_db
+
+MODEL = "the-model-that-nobody-may-know-yet"
+LISTS = {
+    model: f"/admin/{model.replace('.', '/')}/"
+    for model in (
+        "chat_app.modelprofile",
+        "chat_app.conversation",
+        "chat_app.message",
+        "chat_app.contextstate",
+        "chat_app.abcomparison",
+        "traces_app.trace",
+    )
+}
+RECORDED = [
+    name for name in LISTS if name not in ("chat_app.modelprofile", "chat_app.conversation")
+]
+
+
+def talk(text: str = "words", *, preference: str = "") -> Conversation:
+    """A conversation in which two profiles answered, and all that is kept of it."""
+    conversation = create(text[:200], text[:200])
+    asked = append_message(conversation, Sender.USER, content=text)
+    traces = {}
+    for branch in ("a", "b"):
+        said = append_message(
+            conversation,
+            Sender.ASSISTANT,
+            content=text,
+            thinking=text,
+            branch=branch,
+            provider_id="openai",
+            model_id=MODEL,
+            tool_calls=[{"id": text, "name": text, "arguments": {text: text}, "result": text}],
+            rounds=[{"parts": [{"text": text}], "results": []}],
+            status=MessageStatus.COMPLETE,
+            feedback_comment=text,
+        )
+        trace = Trace.objects.create(
+            conversation=conversation,
+            user_message=asked,
+            message=said,
+            branch=branch,
+            profile_name=f"profile {MODEL}",
+            provider_id="openai",
+            model_id=MODEL,
+            status=Status.COMPLETED,
+            error=text,
+        )
+        TraceEvent.objects.create(trace=trace, seq=1, type="chunk", payload={"content": text})
+        ModelCall.objects.create(
+            trace=trace, number=1, model_id=MODEL, parts=[{"text": text}], tools=[text]
+        )
+        traces[branch] = trace
+    ABComparison.objects.create(
+        conversation=conversation,
+        user_message=asked,
+        seed=1,
+        profile_a_name=f"a {MODEL}",
+        profile_b_name=f"b {MODEL}",
+        trace_a=traces["a"],
+        trace_b=traces["b"],
+        preference=preference,
+    )
+    ContextState.objects.create(
+        conversation=conversation, strategy="sandwich", summary=text, first=1, last=1,
+        message_count=1,
+    )  # fmt: skip
+    return conversation
+
+
+def pages() -> list[str]:
+    """Every list, and every page of every row."""
+    rows: list[Any] = [
+        *Conversation.objects.all(),
+        *Message.objects.all(),
+        *ContextState.objects.all(),
+        *ABComparison.objects.all(),
+        *Trace.objects.all(),
+        *ModelProfile.objects.all(),
+    ]
+    own = [f"{LISTS[row._meta.label_lower]}{row.pk}/change/" for row in rows]
+    return [*LISTS.values(), *own, *(page.replace("/change/", "/history/") for page in own)]
+
+
+@pytest.mark.parametrize("role", ["editor", "reader"])
+def test_both_roles_see_everything(request: pytest.FixtureRequest, role: str) -> None:
+    talk()
+    client: Client = request.getfixturevalue(role)
+    assert {page: client.get(page).status_code for page in pages()} == dict.fromkeys(pages(), 200)
+
+
+def test_nobody_without_a_role_sees_anything() -> None:
+    talk()
+    bare = Client()
+    bare.force_login(User.objects.create_user("bare", is_staff=True))
+    assert {bare.get(page).status_code for page in pages()} == {403}
+    assert all(url not in bare.get("/admin/").content.decode() for url in LISTS.values())
+
+
+@pytest.mark.parametrize(
+    ("permission", "link"),
+    [
+        ("view_modelprofile", "chat_app.modelprofile"),
+        ("view_conversation", "chat_app.conversation"),
+        ("view_trace", "traces_app.trace"),
+        ("view_abcomparison", "chat_app.abcomparison"),
+    ],
+)
+def test_the_sidebar_offers_what_one_may_see(permission: str, link: str) -> None:
+    user = User.objects.create_user("some", is_staff=True)
+    user.user_permissions.add(Permission.objects.get(codename=permission))
+    client = Client()
+    client.force_login(user)
+    html = client.get("/admin/").content.decode()
+    assert {name for name, url in LISTS.items() if f'href="{url}"' in html} == {link}
+
+
+def test_what_was_said_is_text_on_every_page(root: Client) -> None:
+    text = " ".join(PAYLOADS)
+    talk(text, preference="a")
+    for page in pages():
+        response = root.get(page)
+        assert response.status_code == 200, page
+        found = read(response.content.decode())
+        assert found.strange == [], page
+        assert not [url for url in found.urls if url.strip().lower().startswith("javascript:")]
+
+
+@pytest.mark.parametrize("text", ["half \ud800 of a pair"])
+def test_halves_of_surrogate_pairs_are_shown_somehow(root: Client, text: str) -> None:
+    conversation = create("c")
+    message = append_message(
+        conversation, Sender.ASSISTANT, content="x", tool_calls=[{"result": text}]
+    )
+    page = root.get(f"{LISTS['chat_app.message']}{message.pk}/change/").content.decode()
+    assert "\\ud800" in page
+
+
+@pytest.mark.parametrize("preference", ["", "a", "tie"])
+def test_who_answered_is_hidden_until_the_vote(root: Client, preference: str) -> None:
+    talk(preference=preference)
+    told = [page for page in pages() if MODEL in root.get(page).content.decode()]
+    assert bool(told) == bool(preference)
+
+
+@pytest.mark.parametrize("name", [name for name in LISTS if name != "chat_app.modelprofile"])
+def test_nor_does_a_search_or_a_filter_tell(root: Client, name: str) -> None:
+    talk()
+    assert root.get(LISTS[name], {"q": MODEL}).context["cl"].result_count == 0
+    for column in ("model_id", "profile_name", "profile_a_name", "trace__model_id"):
+        response = root.get(LISTS[name], {f"{column}__exact": MODEL})
+        assert response.status_code in (302, 400), column
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_nobody_changes_what_was_recorded(root: Client, name: str) -> None:
+    talk()
+    row = next(page for page in pages() if page.startswith(LISTS[name]) and "change" in page)
+    assert root.get(f"{LISTS[name]}add/").status_code == 403
+    before = root.get(row).content
+    assert b'name="_save"' not in before
+    for url in (row, row.replace("/change/", "/delete/")):
+        assert root.post(url, {"post": "yes"}).status_code == 403
+    chosen = {"action": "delete_selected", "post": "yes", "_selected_action": ["1"]}
+    root.post(LISTS[name], chosen)
+    assert (Message.objects.count(), Trace.objects.count()) == (3, 2)
+    assert ABComparison.objects.count() == ContextState.objects.count() == 1
+
+
+def test_an_editor_names_and_deletes_conversations(editor: Client) -> None:
+    conversation = talk()
+    url = f"{LISTS['chat_app.conversation']}{conversation.pk}/change/"
+    posted = fields_at(editor, url, "conversation_form") | {"title": "Better", "client_id": "mine"}
+    assert editor.post(url, posted).status_code == 302
+    conversation.refresh_from_db()
+    assert (conversation.title, conversation.client_id) == ("Better", "words")
+    page = editor.get(url.replace("/change/", "/delete/"))
+    assert page.status_code == 200
+    assert editor.post(url.replace("/change/", "/delete/"), {"post": "yes"}).status_code == 302
+    assert not Conversation.objects.exists() and not Trace.objects.exists()
+
+
+def test_a_reader_does_neither(reader: Client) -> None:
+    conversation = talk()
+    url = f"{LISTS['chat_app.conversation']}{conversation.pk}/change/"
+    assert reader.post(url, {"title": "Mine"}).status_code == 403
+    assert reader.post(url.replace("/change/", "/delete/"), {"post": "yes"}).status_code == 403
+    conversation.refresh_from_db()
+    assert conversation.title == "words"
+
+
+def test_a_long_run_is_shown_a_page_at_a_time(root: Client) -> None:
+    conversation = create("c")
+    trace = Trace.objects.create(conversation=conversation, status=Status.COMPLETED)
+    TraceEvent.objects.bulk_create(
+        TraceEvent(trace=trace, seq=seq, type="chunk", payload={"content": f"piece {seq}."})
+        for seq in range(1, 301)
+    )
+    html = root.get(f"{LISTS['traces_app.trace']}{trace.pk}/change/").content.decode()
+    assert "piece 1." in html and "piece 300." not in html
+
+
+def test_a_message_tells_which_model_wrote_it(root: Client) -> None:
+    said = append_message(
+        create("c"), Sender.ASSISTANT, content="x", provider_id="openai", model_id="gpt-4o"
+    )
+    page = root.get(f"{LISTS['chat_app.message']}{said.pk}/change/").content.decode()
+    assert "openai gpt-4o" in page
+
+
+def test_from_a_conversation_to_its_traces(root: Client) -> None:
+    first, _ = talk(), talk("other")
+    url = f"{LISTS['traces_app.trace']}?conversation__id__exact={first.pk}"
+    page = root.get(f"{LISTS['chat_app.conversation']}{first.pk}/change/").content.decode()
+    assert f'href="{url}"' in page
+    listed = root.get(url).content.decode()
+    assert {str(trace.pk) in listed for trace in first.traces.all()} == {True}
+    assert Trace.objects.exclude(conversation=first).count() == 2
+    assert not any(str(trace.pk) in listed for trace in Trace.objects.exclude(conversation=first))

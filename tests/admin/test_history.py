@@ -1,0 +1,159 @@
+"""Who changed what and when, the way back, and two people on one page."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from scenarios_app.admin.step_inline import SENT_AT_ONCE
+from scenarios_app.models import Scenario, Step
+from scenarios_app.versions import NOBODY, versions_of
+from tests.admin.pages import a_scenario, fields, fields_at, page_of, save, texts, told
+
+pytestmark = pytest.mark.django_db
+
+
+def history_of(scenario: Scenario) -> str:
+    return page_of(scenario).replace("/change/", "/history/")
+
+
+def spread(scenario: Scenario) -> None:
+    """Put the saves so far apart that each is seen to be one of its own."""
+    records = [*Scenario.history.filter(id=scenario.pk), *Step.history.filter(scenario=scenario)]
+    moments = sorted({record.history_date for record in records})
+    hours = {moment: number for number, moment in enumerate(moments)}
+    for record in records:
+        shift = timedelta(hours=len(moments) - hours[record.history_date])
+        record.history_date = record.history_date - shift
+        record.save()
+
+
+def test_each_save_says_who_changed_what(root: Client) -> None:
+    scenario = a_scenario("weather", {}, {})
+    spread(scenario)
+    response = save(root, scenario, **{"steps-1-answer_text": "rain", "priority": "7"})
+    assert response.status_code == 302
+    newest, *_ = versions_of(scenario)
+    assert newest.who == "root"
+    assert newest.changes == (
+        "priority set to 7",
+        'step 2: produce.text from "answer 2" to "rain"',
+    )
+
+
+def test_steps_that_come_go_and_move_are_told(root: Client) -> None:
+    scenario = a_scenario("weather", {}, {}, {})
+    spread(scenario)
+    save(root, scenario, **{"steps-0-DELETE": "on", "steps-1-order": "9"})
+    newest, *_ = versions_of(scenario)
+    assert set(newest.changes) == {"step 1 removed", "steps moved"}
+
+
+def test_the_page_shows_the_past_and_brings_it_back(root: Client) -> None:
+    scenario = a_scenario("weather", {})
+    spread(scenario)
+    save(root, scenario, **{"steps-0-answer_text": "changed"})
+    page = root.get(history_of(scenario))
+    _, *older = page.context["versions"]
+    assert b"produce.text from" in page.content
+    root.post(history_of(scenario), {"at": older[0].at.isoformat()})
+    assert texts(scenario) == ["answer 1"]
+    assert versions_of(scenario)[0].who == "root"
+
+
+def test_a_moment_before_it_was_there_brings_nothing_back(root: Client) -> None:
+    scenario = a_scenario("weather", {})
+    page = root.post(history_of(scenario), {"at": "2020-01-01T00:00:00+00:00"}, follow=True)
+    assert b"There was no such scenario then." in page.content
+    assert texts(scenario) == ["answer 1"]
+
+
+@pytest.mark.parametrize("at", ["", "yesterday", "2020-01-01"])
+def test_a_moment_that_is_none_brings_nothing_back(root: Client, at: str) -> None:
+    scenario = a_scenario("weather", {})
+    assert root.post(history_of(scenario), {"at": at}).status_code == 302
+    assert texts(scenario) == ["answer 1"]
+
+
+def test_readers_see_the_past_and_bring_nothing_back(reader: Client) -> None:
+    scenario = a_scenario("weather", {})
+    page = reader.get(history_of(scenario))
+    assert page.status_code == 200
+    assert b"Bring this back" not in page.content
+    moment = versions_of(scenario)[0].at.isoformat()
+    assert reader.post(history_of(scenario), {"at": moment}).status_code == 403
+
+
+def test_what_programs_changed_is_nobodys(root: Client) -> None:
+    scenario = a_scenario("weather", {})
+    assert {version.who for version in versions_of(scenario)} == {NOBODY}
+
+
+def test_what_was_said_is_shown_as_text(root: Client) -> None:
+    scenario = a_scenario("weather", {})
+    spread(scenario)
+    save(root, scenario, description="<script>1</script>")
+    page = root.get(history_of(scenario)).content.decode()
+    assert "<script>1</script>" not in page
+    assert "&lt;script&gt;1&lt;/script&gt;" in page
+
+
+# ── Two people on one page ──
+
+
+def test_a_step_that_somebody_changed_meanwhile_is_not_written_over(
+    root: Client, editor: Client
+) -> None:
+    scenario = a_scenario("weather", {}, {})
+    mine = fields_at(root, page_of(scenario))
+    assert save(editor, scenario, **{"steps-0-answer_text": "theirs"}).status_code == 302
+    response = root.post(page_of(scenario), mine | {"steps-0-answer_text": "mine"})
+    assert told(response) == ["Step 1: QA editor has changed this step since you opened the page."]
+    assert b'name="overwrite"' in response.content
+    assert texts(scenario)[0] == "theirs"
+
+
+def test_asked_to_it_is_written_over(root: Client, editor: Client) -> None:
+    scenario = a_scenario("weather", {})
+    mine = fields_at(root, page_of(scenario))
+    save(editor, scenario, **{"steps-0-answer_text": "theirs"})
+    changed = mine | {"steps-0-answer_text": "mine", "overwrite": "1"}
+    assert root.post(page_of(scenario), changed).status_code == 302
+    assert texts(scenario) == ["mine"]
+
+
+def test_a_field_of_the_scenario_is_looked_after_too(root: Client, editor: Client) -> None:
+    scenario = a_scenario("weather", {})
+    mine = fields_at(root, page_of(scenario))
+    save(editor, scenario, priority="3")
+    response = root.post(page_of(scenario), mine | {"priority": "5"})
+    assert told(response) == ["Priority: QA editor has changed this since you opened the page."]
+    scenario.refresh_from_db()
+    assert scenario.priority == 3
+
+
+def test_two_people_may_work_in_different_steps_of_a_long_scenario(
+    root: Client, editor: Client
+) -> None:
+    scenario = a_scenario("weather", *({} for _ in range(SENT_AT_ONCE + 1)))
+    mine = fields_at(root, page_of(scenario))
+    pages = {"root": (root, 0), "editor": (editor, 1)}
+    for client, row in pages.values():
+        client.get(page_of(scenario))
+        step = scenario.steps.order_by("order")[row]
+        url = f"{page_of(scenario).removesuffix('change/')}steps/{step.pk}/?prefix=steps-{row}"
+        opened = fields(f'<form id="scenario_form">{client.get(url).content.decode()}</form>')
+        changed = {f"steps-{row}-answer_text": f"by {client is root}"}
+        assert client.post(page_of(scenario), mine | opened | changed).status_code == 302
+    assert texts(scenario)[:3] == ["by True", "by False", "answer 3"]
+
+
+def test_deleting_a_step_that_somebody_changed_meanwhile_is_asked_about(
+    root: Client, editor: Client
+) -> None:
+    scenario = a_scenario("weather", {}, {})
+    mine = fields_at(root, page_of(scenario))
+    save(editor, scenario, **{"steps-1-answer_text": "theirs"})
+    response = root.post(page_of(scenario), mine | {"steps-1-DELETE": "on"})
+    assert response.status_code == 200
+    assert Step.objects.filter(scenario=scenario).count() == 2

@@ -1,0 +1,36 @@
+"""Lint on a scenario's page."""
+
+import pytest
+from django.test import Client
+
+from tests.admin.pages import a_scenario, page_of
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_page_warns_of_a_step_that_never_answers(root: Client) -> None:
+    scenario = a_scenario(
+        "weather",
+        {"match_user": "weather", "match_user_mode": "contains", "consume": False},
+        {"match_user": "weather in Paris", "match_user_mode": "contains"},
+    )
+    page = root.get(page_of(scenario))
+    [suspicion] = page.context["suspicions"]
+    assert str(suspicion) == "weather: step 2: step 1 always answers first"
+    assert b'<a href="#steps-1"><b>Step 2:</b> step 1 always answers first</a>' in page.content
+
+
+def test_a_page_of_nothing_suspicious_says_nothing(root: Client) -> None:
+    scenario = a_scenario("weather", {"match_user": "weather", "match_user_mode": "contains"})
+    assert b'id="suspicions"' not in root.get(page_of(scenario)).content
+
+
+def test_what_is_suspicious_is_shown_as_text(root: Client) -> None:
+    a_scenario(
+        "<b>first</b>",
+        {"match_user": "weather", "match_user_mode": "contains", "consume": False},
+        priority=5,
+    )
+    below = a_scenario("below", {"match_user": "weather", "match_user_mode": "equals"})
+    page = root.get(page_of(below)).content
+    assert b"step 1 of &lt;b&gt;first&lt;/b&gt; always answers first" in page

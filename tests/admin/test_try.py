@@ -1,0 +1,216 @@
+"""The page on which a request is tried."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from scenarios_app.admin.try_requests import WAYS, Asked
+from scenarios_app.control.explain import explained_now
+from scenarios_app.models import Scenario, ServedRequest
+from tests.admin.pages import a_scenario
+from tests.admin.traffic import served
+
+pytestmark = pytest.mark.django_db
+
+TRY = "/admin/scenarios_app/scenario/try/"
+FIELDS = {"provider": "openai", "model": "gpt-4o", "turn": "1", "stream": "on"}
+
+
+def tried(client: Client, **fields: Any) -> Any:
+    return client.post(TRY, FIELDS | fields)
+
+
+def states(page: Any) -> list[tuple[str, str]]:
+    return [(card.step.step, card.state) for card in page.context["cards"]]
+
+
+@pytest.mark.parametrize("key", WAYS)
+def test_each_provider_reads_what_the_form_says(key: str) -> None:
+    asked = Asked(
+        user="What is the weather?",
+        model="some-model",
+        system="Be brief.",
+        tools=("get_weather", "add"),
+        called="get_weather",
+        result="sunny",
+        turn=3,
+    )
+    request = explained_now(WAYS[key][1](asked).call("mine")).request
+    assert request is not None
+    assert request.model == "some-model"
+    assert request.system_text == "Be brief."
+    assert request.last_user_text == "What is the weather?"
+    assert [tool.name for tool in request.tools] == ["get_weather", "add"]
+    assert request.tool_results[-1].content == "sunny"
+    assert request.tool_results[-1].name == "get_weather"
+    assert request.turn == 3
+    assert request.stream
+
+
+def test_the_step_that_answers_comes_first_and_the_others_say_why_not(root: Client) -> None:
+    a_scenario(
+        "weather",
+        {"name": "rain", "match_user": "rain"},
+        {"name": "sun", "match_user": "sun"},
+        {"name": "sun again", "match_user": "sun"},
+    )
+    page = tried(root, user="Is there sun?")
+    assert states(page) == [("sun", "wins"), ("sun again", "matches"), ("rain", "misses")]
+    text = page.content.decode()
+    assert "contains &quot;rain&quot;" in text
+    assert "answer 2" in text
+
+
+def test_nothing_is_consumed_and_nothing_journalled(root: Client) -> None:
+    a_scenario("once", {"match_user": "hello"})
+    for _ in range(3):
+        assert states(tried(root, user="hello")) == [("1", "wins")]
+    assert not ServedRequest.objects.exists()
+
+
+def test_every_provider_shows_its_bytes_streamed_and_whole(root: Client) -> None:
+    a_scenario("talk", {"match_user": "hello", "answer_text": "Good day."})
+    shown = {one.name: one for one in tried(root, user="hello").context["bytes"]}
+    assert set(shown) == {name for name, _ in WAYS.values()}
+    for one in shown.values():
+        assert one.status == 200
+        assert "Good day." in one.whole
+        assert any("Good day" in line.text for line in one.streamed)
+    assert shown["OpenAI chat"].streamed[-1].text == "data: [DONE]"
+
+
+def test_lines_of_a_stream_have_their_times(root: Client) -> None:
+    a_scenario(
+        "slow",
+        {
+            "match_user": "hello",
+            "answer_text": "one two three",
+            "latency_ms": 40,
+            "extra": {"produce": {"pacing": {"chunk_ms": 100, "words_per_chunk": 1}}},
+        },
+    )
+    (first, *_) = tried(root, user="hello").context["bytes"]
+    times = [line.ms for line in first.streamed]
+    assert times == sorted(times)
+    assert times[0] >= 40
+
+
+def test_without_a_step_it_says_so(root: Client) -> None:
+    a_scenario("weather", {"match_user": "rain"})
+    page = tried(root, user="hello")
+    assert page.context["answer"] == "none"
+    assert b"No step answers this" in page.content
+
+
+def test_one_scenario_alone_can_be_looked_at(root: Client) -> None:
+    a_scenario("one", {"match_user": "hello"})
+    a_scenario("two", {"match_user": "hello"})
+    page = tried(root, user="hello", scenario="two")
+    assert [card.step.scenario for card in page.context["cards"]] == ["two"]
+
+
+def test_from_a_scenarios_page_it_begins_with_what_its_first_step_wants(root: Client) -> None:
+    a_scenario("weather", {"match_user": "rain", "match_tools": ["get_weather"]})
+    form = root.get(f"{TRY}?scenario=weather").context["form"]
+    assert form["user"].value() == "rain"
+    assert form["tools"].value() == "get_weather"
+
+
+def test_a_request_of_the_journal_is_tried_as_it_stands(root: Client) -> None:
+    a_scenario("talk", {"match_user": "hello"})
+    body = '{"model": "gpt-4o", "messages": [{"role": "user", "content": "hello"}]}'
+    row = served(request_body=body, request_headers={"authorization": "Bearer ***"}, session="x")
+    page = root.get(f"{TRY}?request={row.pk}")
+    form = page.context["form"]
+    assert (form["path"].value(), form["body"].value()) == ("/v1/chat/completions", body)
+    fields = {name: form[name].value() for name in ("path", "body", "session")}
+    answer = root.post(f"{TRY}?request={row.pk}", FIELDS | fields)
+    assert states(answer) == [("1", "wins")]
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/control/scenarios", "v1"])
+def test_a_path_of_no_provider_is_an_error_at_its_field(root: Client, path: str) -> None:
+    page = tried(root, path=path, body="{}")
+    assert page.context["form"].errors == {"path": ["No provider answers there."]}
+
+
+def test_a_body_that_is_no_json_shows_the_providers_refusal(root: Client) -> None:
+    page = tried(root, path="/v1/chat/completions", body="{")
+    assert page.context["answer"] == "refused"
+    assert "invalid_request_error" in page.context["bytes"][0].whole
+
+
+def test_readers_may_try_and_others_may_not(reader: Client, client: Client) -> None:
+    assert tried(reader, user="hello").status_code == 200
+    assert client.get(TRY).status_code == 302
+
+
+def test_what_is_tried_is_text(root: Client) -> None:
+    a_scenario("<b>bold</b>", {"match_user": "<i>", "answer_text": "<script>1</script>"})
+    text = tried(root, user="<i>").content.decode()
+    assert "<script>1</script>" not in text
+    assert "&lt;b&gt;bold&lt;/b&gt;" in text
+
+
+# ── From a request of the journal ──
+
+
+def unanswered(**columns: Any) -> ServedRequest:
+    body = (
+        '{"model": "gpt-4o", "messages": [{"role": "user", "content": "What is the weather?"},'
+        ' {"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function":'
+        ' {"name": "f", "arguments": "{}"}}]}, {"role": "tool", "tool_call_id": "c",'
+        ' "content": "sunny"}]}'
+    )
+    headers = {"authorization": "Bearer ***", "content-type": "application/json"}
+    return served(request_body=body, request_headers=headers, matched=False, **columns)
+
+
+def make_url(row: ServedRequest) -> str:
+    return f"/admin/scenarios_app/servedrequest/{row.pk}/make-step/"
+
+
+def test_a_step_made_from_a_request_matches_it(root: Client) -> None:
+    row = unanswered()
+    answer = root.post(make_url(row))
+    scenario = Scenario.objects.get()
+    assert answer.headers["Location"].endswith(f"/scenario/{scenario.pk}/change/")
+    assert not scenario.enabled
+    scenario.enabled = True
+    scenario.save()
+    page = root.get(f"{TRY}?request={row.pk}")
+    fields = {name: page.context["form"][name].value() for name in ("path", "body")}
+    assert states(root.post(f"{TRY}?request={row.pk}", FIELDS | fields)) == [("1", "wins")]
+
+
+def test_a_second_one_gets_another_name(root: Client) -> None:
+    row = unanswered()
+    for _ in range(2):
+        root.post(make_url(row))
+    assert Scenario.objects.count() == 2
+
+
+def test_of_a_body_that_was_cut_no_step_is_made(root: Client) -> None:
+    row = unanswered(request_cut=True)
+    page = root.post(make_url(row), follow=True).content.decode()
+    assert "kept only the beginning" in page
+    assert not Scenario.objects.exists()
+
+
+def test_readers_make_no_steps(reader: Client) -> None:
+    row = unanswered()
+    assert reader.post(make_url(row)).status_code == 403
+    assert (
+        b"Make a step"
+        not in reader.get(f"/admin/scenarios_app/servedrequest/{row.pk}/change/").content
+    )
+
+
+def test_the_curl_command_quotes_what_it_sends_and_holds_no_mask(root: Client) -> None:
+    row = unanswered(query={"beta": "true"})
+    page = root.get(f"/admin/scenarios_app/servedrequest/{row.pk}/change/")
+    command = page.context["curl"]
+    assert command.startswith("curl -N -X POST 'http://testserver/v1/chat/completions?beta=true'")
+    assert "'authorization: Bearer any'" in command
+    assert "***" not in command

@@ -1,0 +1,120 @@
+"""`make screenshots`: takes the pictures in docs/screenshots, of a server of its own."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import httpx2
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "docs" / "screenshots"
+PASSWORD = "screenshots"
+SCREENS = {"light": (1280, 900, False), "dark": (1280, 900, True), "narrow": (420, 900, False)}
+QUESTION = "What is the weather in Paris?"
+WEATHER = "/admin/scenarios_app/scenario/"
+
+
+@contextmanager
+def serving(folder: str) -> Iterator[str]:
+    """The address of a server with the demo, in dev: its rows are its own."""
+    given = {"MOCKLLM_ENV": "dev", "MOCKLLM_ADMIN_PASSWORD": PASSWORD, "DATABASE_URL": ""}
+    command = [sys.executable, str(ROOT / "manage.py"), "serve", "--port", "0"]
+    with subprocess.Popen(
+        command, cwd=folder, env=os.environ | given, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        try:
+            yield line.rsplit(" ", 1)[1].strip()
+        finally:
+            process.terminate()
+
+
+def main() -> None:
+    from tests.services import chromium
+
+    FOLDER.mkdir(exist_ok=True)
+    with TemporaryDirectory() as folder, serving(folder) as url, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        conversation, trace = _traffic(url, browser)
+        for screen, (width, height, dark) in SCREENS.items():
+            context = browser.new_context(
+                viewport={"width": width, "height": height},
+                color_scheme="dark" if dark else "light",
+            )
+            page = context.new_page()
+            _log_in(page, url)
+            page.evaluate("localStorage.setItem('mockllm-client', 'screenshots')")
+            for name, path in _paths(url, conversation, trace).items():
+                _take(page, f"{url}{path}", FOLDER / f"{name}-{screen}.png", name=name)
+            context.close()
+        browser.close()
+
+
+def _traffic(url: str, browser: Browser) -> tuple[str, str]:
+    """Something to be seen; gives a conversation and a trace."""
+    headers = {"Authorization": "Bearer any"}
+    for text in (QUESTION, "Is anybody there?", "hello"):
+        body = {"model": "gpt-4o", "messages": [{"role": "user", "content": text}]}
+        httpx2.post(f"{url}/v1/chat/completions", json=body, headers=headers)
+    sent = {"client_id": "screenshots", "message": QUESTION}
+    answer = httpx2.post(f"{url}/api/get_chat_response_stream", json=sent, timeout=60)
+    conversation, trace = answer.headers["x-conversation-id"], answer.headers["x-trace-id"]
+    for seed, preference in ((1, "a"), (2, "b"), (3, "tie")):
+        asked = {"client_id": "votes", "message": "hello", "seed": seed}
+        compared = httpx2.post(f"{url}/api/ab/stream", json=asked, timeout=60).text
+        comparison = compared.rsplit('"comparison_id":"', 1)[1].partition('"')[0]
+        vote = {"client_id": "votes", "comparison_id": comparison, "preference": preference}
+        httpx2.post(f"{url}/api/ab/vote", json=vote)
+    return conversation, trace
+
+
+def _paths(url: str, conversation: str, trace: str) -> dict[str, str]:
+    return {
+        "home": "/",
+        "admin": "/admin/",
+        "scenarios": WEATHER,
+        "editor": f"{WEATHER}?q=weather",
+        "try": f"{WEATHER}try/?scenario=weather",
+        "journal": "/journal/",
+        "playground": f"/chat/?c={conversation}",
+        "trace": f"/traces/{trace}/",
+        "leaderboard": "/chat/leaderboard/",
+    }
+
+
+def _log_in(page: Page, url: str) -> None:
+    page.goto(f"{url}/admin/")
+    page.fill("#id_username", "admin")
+    page.fill("#id_password", PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url("**/admin/")
+
+
+def _take(page: Page, url: str, path: Path, *, name: str) -> None:
+    page.goto(url)
+    match name:
+        case "editor":
+            page.locator("#result_list a[href*='/change/']").first.click()
+            page.locator(".sc-step summary").first.click()
+        case "try":
+            page.get_by_role("button", name="Try", exact=True).click()
+            expect(page.locator(".sc-tried-step").first).to_be_visible()
+        case "journal":
+            expect(page.locator("#rows tr").first).to_be_visible()
+        case "playground":
+            expect(page.locator("article.assistant").first).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    page.screenshot(path=path)
+    print(path.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""The journal page in a real browser: rows come as requests are answered."""
+
+import httpx2
+import pytest
+from playwright.sync_api import expect
+
+from scenarios_app.admin.roles import READER
+from tests.browser.conftest import Admin, OpenPage
+from tests.chat.chatting import scenario
+from tests.live import Live
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = '<img src=x onerror="window.hit = 1">'
+
+
+def ask(live: Live, text: str = "Hello", model: str = "gpt-4o") -> None:
+    httpx2.post(
+        f"{live.openai_base_url}/chat/completions",
+        headers={"Authorization": f"Bearer {live.key}"},
+        json={"model": model, "messages": [{"role": "user", "content": text}]},
+    )
+
+
+def open_journal(admin: Admin) -> None:
+    admin.page.goto(f"{admin.live.base_url}/journal/")
+    expect(admin.page.locator("#state")).to_have_text("live")
+
+
+def test_a_request_is_a_row_within_a_second(admin: Admin) -> None:
+    admin.live.load(scenario({"text": "Hi."}))
+    open_journal(admin)
+    expect(admin.page.locator("#none")).to_be_visible()
+    ask(admin.live)
+    row = admin.page.locator("#rows tr")
+    row.wait_for(timeout=1_000)
+    expect(row).to_contain_text("POST /v1/chat/completions")
+    expect(row).to_contain_text("talk")
+    expect(row.locator(".tag")).to_have_text("200 complete")
+
+
+def test_what_nothing_answered_says_what_was_nearest(admin: Admin) -> None:
+    step = {"match": {"model": "gpt-5"}, "produce": {"text": "Hi."}}
+    admin.live.load({"name": "other", "steps": [step]})
+    ask(admin.live)
+    open_journal(admin)
+    row = admin.page.locator("#rows tr")
+    expect(row).to_contain_text('match.model wanted equals "gpt-5", got "gpt-4o"')
+    row.get_by_role("link").click()
+    expect(admin.page.get_by_role("heading", name="Decision")).to_be_visible()
+
+
+def test_rows_are_sifted_and_held_back(admin: Admin) -> None:
+    admin.live.load(scenario({"text": "Hi."}))
+    ask(admin.live, model="first")
+    ask(admin.live, model="second")
+    open_journal(admin)
+    page = admin.page
+    expect(page.locator("#rows tr:visible")).to_have_count(2)
+    page.check("#unmatched")
+    expect(page.locator("#rows tr:visible")).to_have_count(1)
+    expect(page.locator("#rows tr:visible")).to_contain_text("second")
+    page.uncheck("#unmatched")
+    page.fill("#filter", "FIRST")
+    expect(page.locator("#rows tr:visible")).to_have_count(1)
+    page.fill("#filter", "")
+    page.click("#pause")
+    ask(admin.live, model="third")
+    expect(page.locator("#rows tr:visible")).to_have_count(2)
+    page.click("#pause")
+    expect(page.locator("#rows tr:visible")).to_have_count(3)
+    expect(page.locator("#rows tr").first).to_contain_text("third")
+
+
+def test_what_was_asked_is_text(admin: Admin) -> None:
+    ask(admin.live, model=HOSTILE)
+    open_journal(admin)
+    expect(admin.page.locator("#rows tr")).to_contain_text(HOSTILE)
+    assert admin.page.evaluate("window.hit") is None
+
+
+def test_it_wants_a_login(open_page: OpenPage, live: Live) -> None:
+    page = open_page()
+    page.goto(f"{live.base_url}/journal/")
+    expect(page.locator("#id_username")).to_be_visible()
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, True), (420, False)])
+def test_it_fits_its_screen(log_in: object, width: int, dark: bool) -> None:
+    admin = log_in(READER, width=width, dark=dark)  # type: ignore[operator]
+    ask(admin.live, model="m" * 300)
+    open_journal(admin)
+    expect(admin.page.locator("#rows tr")).to_have_count(1)
+    assert admin.page.evaluate("document.documentElement.scrollWidth") <= width

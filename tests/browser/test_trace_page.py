@@ -1,0 +1,95 @@
+"""The page of a trace in a real browser."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from scenarios_app.models import Scenario
+from tests.browser.conftest import OpenPage
+from tests.chat.asking import Api
+from tests.chat.chatting import scenario
+from tests.chat.scripts import TOOL_CALL
+from tests.live import Live
+from traces_app.models import Status, Trace
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = '<img src=x onerror="window.hit = 1">'
+
+
+@pytest.fixture
+def api(live: Live) -> Api:
+    return Api(live.base_url)
+
+
+def test_the_waterfall_shows_model_calls_tools_and_the_first_token(
+    open_page: OpenPage, live: Live, api: Api
+) -> None:
+    live.load(scenario({"text": "Let me add.", **TOOL_CALL}, {"text": "It is 3."}))
+    stream = api.send("What is 1 + 2?")
+    page = open_page()
+    page.goto(f"{live.base_url}/traces/{stream.trace_id}/")
+    kinds = page.locator(".waterfall tbody tr").evaluate_all(
+        "rows => rows.map(r => r.dataset.kind)"
+    )
+    assert kinds == ["run", "call", "tool", "call"]
+    assert page.locator(".waterfall line.first").count() == 2
+    expect(page.locator(".totals")).to_contain_text("completed")
+    expect(page.locator(".totals")).to_contain_text("demo")
+    assert page.locator(".events tbody tr").count() == len(stream.events)
+
+
+def test_a_scenario_made_of_it_answers_the_same(open_page: OpenPage, live: Live, api: Api) -> None:
+    live.load(scenario({"text": "Let me add.", **TOOL_CALL}, {"text": "It is 3."}))
+    stream = api.send("What is 1 + 2?")
+    page = open_page()
+    page.goto(f"{live.base_url}/traces/{stream.trace_id}/")
+    page.click("#make")
+    expect(page.locator("#scenario")).to_be_visible()
+    document = json.loads(page.locator("#document").inner_text())
+    Scenario.objects.all().delete()
+    live.load(document)
+    again = api.send("What is 1 + 2?")
+    assert again.text == stream.text
+    assert again.of("tool_start")[0]["tool_call_id"] == stream.of("tool_start")[0]["tool_call_id"]
+
+
+def test_what_cannot_be_replayed_says_why(open_page: OpenPage, live: Live, api: Api) -> None:
+    live.load(scenario({"text": "Hi."}))
+    stream = api.send("Hello")
+    Trace.objects.update(status=Status.CANCELLED)
+    page = open_page(refused=True)
+    page.goto(f"{live.base_url}/traces/{stream.trace_id}/")
+    page.click("#make")
+    expect(page.locator("#error-banner")).to_contain_text("The run was cancelled")
+    expect(page.locator("#scenario")).to_be_hidden()
+
+
+def test_a_failed_run_says_why(open_page: OpenPage, live: Live, api: Api) -> None:
+    live.load(scenario({"fault": {"kind": "rate_limit"}}))
+    stream = api.send("Hello")
+    page = open_page()
+    page.goto(f"{live.base_url}/traces/{stream.trace_id}/")
+    expect(page.locator(".banner:visible")).to_have_text("RATE_LIMITED: Rate limited, try again")
+    expect(page.locator("rect.failed")).to_have_count(1)
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, True), (420, False)])
+def test_what_was_said_is_text_and_the_page_fits(
+    open_page: OpenPage, live: Live, api: Api, width: int, dark: bool
+) -> None:
+    call = {"tool_calls": [{"name": HOSTILE, "arguments": {HOSTILE: HOSTILE * 20}}]}
+    live.load(scenario({"reasoning": HOSTILE, "text": HOSTILE, **call}, {"text": HOSTILE}))
+    stream = api.send(HOSTILE)
+    page = open_page(width=width, dark=dark)
+    page.goto(f"{live.base_url}/traces/{stream.trace_id}/")
+    expect(page.locator(".events")).to_contain_text("onerror")
+    assert page.evaluate("window.hit") is None
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_an_unknown_trace_is_not_found(live: Live, open_page: OpenPage) -> None:
+    page = open_page(refused=True)
+    answer = page.goto(f"{live.base_url}/traces/7/")
+    assert answer is not None and answer.status == 404

@@ -1,0 +1,75 @@
+"""The first page: what is here, how to point an SDK at it, what was asked."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from mockllm_site.home import SHOWN, clients
+from scenarios_app.coverage import coverage
+from scenarios_app.models import Step
+from tests.admin.pages import a_scenario
+from tests.admin.traffic import served, unmatched
+
+pytestmark = pytest.mark.django_db
+
+
+def test_each_sdk_has_an_address_to_copy(client: Client) -> None:
+    page = client.get("/").content.decode()
+    for one in clients("http://testserver"):
+        assert one.name in page
+        assert f'data-copy="{one.base_url}"' in page
+    assert "/v1" in clients("http://testserver")[0].base_url
+
+
+def test_figures_are_of_today(client: Client) -> None:
+    now = datetime.now(UTC)
+    served(at=now)
+    unmatched(at=now)
+    served(at=now - timedelta(days=1))
+    traffic = client.get("/").context["traffic"]
+    assert (traffic.requests, traffic.unmatched) == (2, 1)
+
+
+def test_coverage_counts_the_steps_that_have_answered() -> None:
+    scenario = a_scenario("weather", {"name": "first"}, {"name": "second"})
+    key = Step.objects.get(name="first").key
+    served(scenario="weather", step="first", step_key=key)
+    found = coverage()
+    assert (found.served, found.steps, found.percent) == (1, 2, 50)
+    assert [(one.scenario, one.steps) for one in found.unserved] == [("weather", ("second",))]
+    scenario.enabled = False
+    scenario.save()
+    assert (coverage().steps, coverage().percent) == (0, 0)
+
+
+def test_steps_that_never_answered_are_named(client: Client) -> None:
+    for number in range(SHOWN + 2):
+        a_scenario(f"number {number:02}", {"name": f"<b>step {number}</b>"})
+    page = client.get("/").content.decode()
+    assert "&lt;b&gt;step 0&lt;/b&gt;" in page
+    assert "And 2 more scenarios." in page
+
+
+def test_in_prod_only_who_is_logged_in_sees_what_was_asked(
+    client: Client, settings: Any, django_user_model: Any
+) -> None:
+    settings.MOCKLLM_ENV = "prod"
+    a_scenario("secret", {})
+    assert "secret" not in client.get("/").content.decode()
+    client.force_login(django_user_model.objects.create_user("somebody"))
+    assert "secret" in client.get("/").content.decode()
+
+
+@pytest.mark.parametrize("path", ["/", "/chat/", "/chat/leaderboard/", "/admin/login/"])
+def test_every_page_has_a_policy(client: Client, path: str) -> None:
+    policy = client.get(path).headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'self'")
+
+
+@pytest.mark.parametrize("path", ["/chat/", "/chat/leaderboard/", "/traces/7/"])
+def test_in_prod_pages_want_a_login(client: Client, settings: Any, path: str) -> None:
+    settings.MOCKLLM_ENV = "prod"
+    answer = client.get(path)
+    assert (answer.status_code, answer.headers["Location"]) == (302, f"/admin/login/?next={path}")

@@ -1,0 +1,84 @@
+"""Lint of scenarios as a person or CI meets it."""
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from scenarios_app.engine.document import load_documents
+from scenarios_app.journal_entry import row_of
+from scenarios_app.linting import offered_tools
+from scenarios_app.loading import load
+from scenarios_app.models import ServedRequest
+from tests.state.entries import entry
+
+pytestmark = pytest.mark.django_db
+
+BROAD = {"name": "greedy", "steps": [{"consume": False, "produce": {"text": "Hi."}}]}
+
+
+def journalled(body: Any, **fields: Any) -> None:
+    text = body if isinstance(body, str) else json.dumps(body)
+    row = row_of(entry(request_body=text.encode()), body_bytes=65_536)
+    for name, value in fields.items():
+        setattr(row, name, value)
+    ServedRequest.objects.bulk_create([row])
+
+
+def test_warnings_are_told_and_end_well(tmp_path: Path) -> None:
+    path = tmp_path / "greedy.json"
+    path.write_text(json.dumps(BROAD))
+    out, err = StringIO(), StringIO()
+    call_command("check_scenarios", str(path), stdout=out, stderr=err)
+    assert err.getvalue().startswith("greedy: step 1: it has no condition")
+    assert err.getvalue().endswith("(broad)\n")
+    assert out.getvalue() == "no problems; scenarios: 1, steps: 1, warnings: 1\n"
+
+
+def test_strict_makes_a_warning_the_exit_code(tmp_path: Path) -> None:
+    path = tmp_path / "greedy.json"
+    path.write_text(json.dumps(BROAD))
+    with pytest.raises(CommandError, match=r"^warnings found: 1$") as raised:
+        call_command(
+            "check_scenarios", str(path), strict=True, stdout=StringIO(), stderr=StringIO()
+        )
+    assert raised.value.returncode == 1
+
+
+def test_a_disabled_scenario_is_passed_over() -> None:
+    load(load_documents({**BROAD, "enabled": False}))
+    err = StringIO()
+    call_command("check_scenarios", stdout=StringIO(), stderr=err)
+    assert err.getvalue() == ""
+
+
+def test_the_journal_tells_which_tools_there_are() -> None:
+    journalled({"tools": [{"type": "function", "function": {"name": "one"}}]})
+    journalled({"tools": [{"name": "two", "input_schema": {}}]})
+    journalled({"tools": [{"functionDeclarations": [{"name": "three"}, {"name": "four"}]}]})
+    assert offered_tools() == {"one", "two", "three", "four"}
+
+
+@pytest.mark.parametrize(
+    "body", ['{"tools": ', '["tools"]', '{"tools": 7}', '{"tools": [7, {"function": null}]}', "{}"]
+)
+def test_bodies_that_offer_nothing_are_passed_over(body: str) -> None:
+    journalled(body)
+    assert offered_tools() == set()
+
+
+def test_a_body_that_was_cut_is_not_read() -> None:
+    journalled({"tools": [{"name": "one"}]}, request_cut=True)
+    assert offered_tools() == set()
+
+
+def test_a_tool_that_no_request_offered_is_a_warning_of_stored_scenarios() -> None:
+    journalled({"tools": [{"name": "get_weather"}]})
+    step = {"match": {"tools": ["get_wether"]}, "produce": {"text": "Hi."}}
+    load(load_documents({"name": "typo", "steps": [step]}))
+    err = StringIO()
+    call_command("check_scenarios", stdout=StringIO(), stderr=err)
+    assert err.getvalue() == "typo: step 1: no request has offered get_wether (unoffered)\n"
