@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 WHAT := -e '.[test,lint]'
 
-.PHONY: setup run test lint bench constraints test-browser-deps
+.PHONY: setup run test test-long lint bench constraints test-browser-deps test-npm test-frameworks screenshots
 
 setup: $(STAMP)
 
@@ -28,7 +28,20 @@ test: setup
 	$(PY) -m pytest -q -n auto --maxprocesses 4 tests/engine tests/wire \
 		--cov=scenarios_app.engine --cov=scenarios_app.wire \
 		--cov-report=term-missing:skip-covered --cov-fail-under=100
-	$(PY) -m pytest -q -n auto --maxprocesses 4 --ignore=tests/engine --ignore=tests/wire
+	$(PY) -m pytest -q -n 3 --ignore=tests/engine --ignore=tests/wire
+
+# What is the same test a hundred times as often.
+test-long: setup
+	$(PY) -m pytest -q -m long
+
+# JavaScript's clients (Node 20), installed beside their scripts, against a server.
+test-npm: setup
+	cd tests/npm && npm install --no-package-lock --no-audit --no-fund --loglevel=error
+	$(PY) -m pytest -q tests/npm
+
+# Agent frameworks, each in an environment of its own below .frameworks/; what cannot be had is skipped.
+test-frameworks: setup
+	MOCKLLM_FRAMEWORKS=1 $(PY) -m pytest -q -rs tests/frameworks
 
 lint: setup
 	$(PY) -m ruff check .
@@ -39,6 +52,10 @@ lint: setup
 
 bench: setup
 	$(PY) -m tests.bench
+
+# Takes the pictures in docs/screenshots; needs Chromium.
+screenshots: setup
+	$(PY) -m tests.browser.screenshots
 
 # Chromium for the browser tests, from Debian's packages; elsewhere those tests skip and say why.
 test-browser-deps:

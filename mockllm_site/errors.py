@@ -3,12 +3,10 @@
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.views import defaults
 
+from mockllm_site.api.errors import PREFIXES
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.serving.view import refusal
 from scenarios_app.wire.registry import owns
-
-# Below these every error is JSON of one shape.
-APIS = ("/control/", "/api/")
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
@@ -30,6 +28,6 @@ def server_error(request: HttpRequest) -> HttpResponseBase:
 def _shaped(request: HttpRequest, status: int, code: str, message: str) -> HttpResponseBase | None:
     if owns(request.path):
         return refusal(request, ErrorAnswer(status, message))
-    if request.path.startswith(APIS):
+    if request.path.startswith(PREFIXES):
         return JsonResponse({"code": code, "message": message, "field": None}, status=status)
     return None

@@ -2,6 +2,7 @@
 
 import logging
 import signal
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import TypeAlias
@@ -9,13 +10,20 @@ from typing import TypeAlias
 from asgiref.sync import sync_to_async
 from django.conf import settings
 
+from chat_app import loop
+from chat_app.repairing import repair
+from chat_app.runs import end_within
 from mockllm_site import database, starting
 from scenarios_app.serving.connection import Receive, Scope, Send
 from scenarios_app.serving.services import services
+from traces_app.database import close_connection
 
 log = logging.getLogger(__name__)
 
 Handler: TypeAlias = Callable[[int, FrameType | None], object]
+
+# When a signal's time for draining is over, as the monotonic clock has it.
+_drained_at: float | None = None
 
 
 async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
@@ -32,7 +40,9 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
             _drain_on_signals()
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
-            await sync_to_async(services().stop)()
+            # Answers may take what is left of the time for draining; their provider may be us.
+            left = _drained_at - time.monotonic() if _drained_at else settings.MOCKLLM_DRAIN_SECONDS
+            await sync_to_async(stop)(max(left, 0.0))
             await send({"type": "lifespan.shutdown.complete"})
             return
 
@@ -51,6 +61,14 @@ async def start() -> None:
     """Start the services, on a database that is ready for them."""
     await sync_to_async(_prepare)()
     await services().start()
+    await repair()
+
+
+def stop(seconds: float) -> None:
+    """Stop the services; answers that are being given have so long to finish."""
+    loop.stop(seconds)
+    close_connection()
+    services().stop()
 
 
 def _prepare() -> None:
@@ -74,7 +92,11 @@ def _drain_on_signals() -> None:
 
 def _draining_before(theirs: Handler) -> Handler:
     def handle(number: int, frame: FrameType | None) -> None:
-        services().drain(settings.MOCKLLM_DRAIN_SECONDS)
+        global _drained_at
+        seconds = settings.MOCKLLM_DRAIN_SECONDS
+        _drained_at = _drained_at or time.monotonic() + seconds
+        services().drain(seconds)
+        end_within(seconds)
         theirs(number, frame)
 
     return handle

@@ -5,11 +5,9 @@ import json
 
 from django.conf import settings
 
+from mockllm_site.api.errors import PREFIXES
 from scenarios_app.serving.calls import declared_length
 from scenarios_app.serving.connection import App, Message, Receive, Scope, Send
-
-# Where every error is JSON of one shape, this one too.
-APIS = ("/control/", "/api/")
 
 
 def with_body_limit(app: App) -> App:
@@ -47,7 +45,7 @@ def with_body_limit(app: App) -> App:
 async def _refuse(scope: Scope, send: Send, most: int) -> None:
     # Without `connection: close`: it would reach a client that is still sending as a reset.
     message = f"The body is larger than {most} bytes."
-    if scope["path"].startswith(APIS):
+    if scope["path"].startswith(PREFIXES):
         error = {"code": "VALIDATION_ERROR", "message": message, "field": None}
         body, kind = json.dumps(error).encode(), b"application/json"
     else:

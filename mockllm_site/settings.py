@@ -38,6 +38,18 @@ MOCKLLM_MODELS = env.names("MOCKLLM_MODELS")
 MOCKLLM_CORS_ORIGINS = env.origins("MOCKLLM_CORS_ORIGINS", "" if PROD else "*")
 MOCKLLM_DRAIN_SECONDS = env.number("MOCKLLM_DRAIN_SECONDS", 10)
 
+# ── What the chat does ──
+AB_TESTING_ENABLED = env.flag("AB_TESTING_ENABLED", default=not PROD)
+# None: outside prod the bundled server `demo`.
+MCP_SERVERS = env.text("MCP_SERVERS")
+CHAT_ALLOWED_HOSTS = env.names("CHAT_ALLOWED_HOSTS")
+CHAT_TOKEN = env.text("CHAT_TOKEN")
+CHAT_MAX_ROUNDS = env.whole("CHAT_MAX_ROUNDS", 25)
+CHAT_CONNECT_SECONDS = env.number("CHAT_CONNECT_SECONDS", 10)
+CHAT_READ_SECONDS = env.number("CHAT_READ_SECONDS", 60)
+MCP_CALL_SECONDS = env.number("MCP_CALL_SECONDS", 30)
+RETENTION_DAYS = env.optional_whole("RETENTION_DAYS")
+
 # ── Limits ──
 MOCKLLM_MAX_BODY_BYTES = env.whole("MOCKLLM_MAX_BODY_BYTES", 10_485_760)
 MOCKLLM_MAX_JSON_DEPTH = env.whole("MOCKLLM_MAX_JSON_DEPTH", 64)
@@ -85,7 +97,7 @@ if "runserver" in sys.argv:
     INSTALLED_APPS.insert(0, "daphne")
 
 MIDDLEWARE = [
-    "scenarios_app.control.middleware.json_errors",
+    "mockllm_site.api.middleware.json_errors",
     "django.middleware.security.SecurityMiddleware",
     "mockllm_site.csp.content_security_policy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -138,7 +150,8 @@ if REDIS_URL:
     CHANNEL_LAYERS = {
         "default": {
             "BACKEND": "channels_redis.core.RedisChannelLayer",
-            "CONFIG": {"hosts": [REDIS_URL]},
+            # Whoever listens waits 5 s for each message, as long as a Redis client waits by itself.
+            "CONFIG": {"hosts": [{"address": REDIS_URL, "socket_timeout": 30}]},
         }
     }
 else:
@@ -185,5 +198,6 @@ LOGGING = {
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
         "httpx2": {"level": "WARNING"},
         "httpcore2": {"level": "WARNING"},
+        "mcp": {"level": "WARNING"},
     },
 }

@@ -9,6 +9,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.serializers.base import DeserializationError
 
+from chat_app.tools.servers import ServersError, check_servers_file
 from scenarios_app.engine.document import DocumentError, ScenarioDocument
 from scenarios_app.engine.files import read_files
 from scenarios_app.loading import load
@@ -29,6 +30,14 @@ def read_scenarios() -> list[ScenarioDocument]:
         return read_files(settings.MOCKLLM_SCENARIOS)
     except DocumentError as error:
         raise CannotLoad(f"MOCKLLM_SCENARIOS: {error}") from None
+
+
+def check_tools() -> None:
+    """Look at the file that names the MCP servers; they themselves are opened when first used."""
+    try:
+        check_servers_file()
+    except ServersError as error:
+        raise CannotLoad(f"MCP_SERVERS: {error}") from None
 
 
 def load_scenarios(documents: Sequence[ScenarioDocument]) -> None:

@@ -1,24 +1,32 @@
 """The routes that Django answers."""
 
-import re
-
 from django.contrib import admin
 from django.urls import include, path, re_path
 
-from mockllm_site import pages
+from chat_app import pages as chat_pages
+from chat_app.api.pages import NothingHere as NothingBelowApi
+from mockllm_site import home, pages
 from scenarios_app.control.pages import NothingHere
+from scenarios_app.pages import journal_page
 from scenarios_app.serving.view import provider
-from scenarios_app.wire.registry import PREFIXES
+from scenarios_app.wire.registry import url_patterns
+from traces_app import pages as trace_pages
 
 urlpatterns = [
-    path("", pages.index),
+    path("", home.home),
     path("healthz", pages.healthz),
     path("readyz", pages.readyz),
+    path("chat/", chat_pages.chat),
+    path("chat/leaderboard/", chat_pages.ranks),
+    path("journal/", journal_page),
+    path("traces/<str:trace_id>/", trace_pages.trace_page),
     path("admin/", admin.site.urls),
     path("control", NothingHere.as_view()),
     path("control/", include("scenarios_app.control.urls")),
-    # Whatever lies below them is a provider's, so that its errors are too.
-    *(re_path(rf"^{re.escape(prefix.strip('/'))}(?:/|$)", provider) for prefix in PREFIXES),
+    # What is a provider's is so with its errors; the chat API has the rest of `api/`.
+    *(re_path(pattern, provider) for pattern in url_patterns()),
+    path("api", NothingBelowApi.as_view()),
+    path("api/", include("chat_app.api.urls")),
 ]
 
 handler400 = "mockllm_site.errors.bad_request"

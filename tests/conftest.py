@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import settings as hypothesis_settings
 
+from chat_app import loop
+from chat_app.runs import end_runs
 from scenarios_app.journal import journal
 from scenarios_app.serving.services import services
 from tests.live import Live, LiveServer
@@ -14,6 +16,8 @@ from tests.live import Live, LiveServer
 # How long an example takes is this machine's matter, and no test's.
 hypothesis_settings.register_profile("suite", deadline=None)
 hypothesis_settings.load_profile("suite")
+
+ENDED_SECONDS = 30.0
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +41,17 @@ def live(whole_server: LiveServer, transactional_db: None) -> Iterator[Live]:
     forget()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def chat_loop() -> Iterator[None]:
+    """No MCP server and no thread of the chat's outlives the session."""
+    yield
+    loop.stop()
+
+
 def forget() -> None:
-    """Leave nothing to the next test: what is on its way into the journal would land in it."""
+    """Leave nothing to the next test: what is on its way into the journal would land in it, and a
+    run that goes on would write into its tables."""
+    if loop.running():
+        loop.submit(end_runs()).result(ENDED_SECONDS)
     journal.flush()
     asyncio.run(services().state.reset(None, scenarios=True))

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
+from chat_app.profiles import ensure_default_profile
 from mockllm_site import database, server, starting
 
 
@@ -61,6 +62,7 @@ class Command(BaseCommand):
 
 def _prepare(fixtures: list[str], *, catch_all: bool) -> None:
     documents = starting.read_scenarios()
+    starting.check_tools()
     database.prepare()
     if catch_all:
         starting.load_test_mode()
@@ -68,6 +70,7 @@ def _prepare(fixtures: list[str], *, catch_all: bool) -> None:
     starting.load_scenarios(documents)
     starting.load_demo(catch_all=catch_all)
     starting.create_admin()
+    ensure_default_profile()
 
 
 def _port(text: str) -> int:

@@ -1,0 +1,1 @@
+"""What all of our own JSON APIs are made of: strict shapes, one error contract, OpenAPI."""

@@ -1,0 +1,105 @@
+"""The errors of our own APIs: `{"code", "message", "field"}`, whatever went wrong."""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from math import ceil
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpResponse, JsonResponse
+from rest_framework.exceptions import APIException, Throttled, ValidationError
+
+log = logging.getLogger(__name__)
+
+# Below these every error is JSON of one shape.
+PREFIXES = ("/control/", "/api/")
+
+CODES: Mapping[int, str] = {
+    400: "VALIDATION_ERROR",
+    401: "UNAUTHORIZED",
+    403: "FORBIDDEN",
+    404: "NOT_FOUND",
+    409: "CONFLICT",
+    429: "RATE_LIMITED",
+    500: "INTERNAL_ERROR",
+    502: "NETWORK_ERROR",
+    503: "SERVICE_UNAVAILABLE",
+}
+
+
+class ApiError(Exception):
+    """A request that cannot be done; `field` is the place of what is wrong, if it has one."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        field: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.field = field
+        self.headers = headers
+
+
+def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
+    """The answer to whatever a view, or what stands before it, raised."""
+    match error:
+        case ApiError():
+            return error_response(
+                error.status, error.message, field=error.field, headers=error.headers
+            )
+        case ValidationError():
+            problems = list(_problems(error.detail))
+            text = "\n".join(f"{place}: {said}" if place else said for place, said in problems)
+            return error_response(400, text, field=problems[0][0] or None)
+        case Throttled():
+            wait = getattr(error, "wait", None)
+            headers = {} if wait is None else {"Retry-After": str(ceil(wait))}
+            return error_response(429, str(error.detail), headers=headers)
+        case APIException():
+            # Views give a 401 this attribute, for its header.
+            asks = getattr(error, "auth_header", None)
+            headers = {"WWW-Authenticate": asks} if asks else {}
+            return error_response(error.status_code, str(error.detail), headers=headers)
+        case Http404():
+            return error_response(404, "There is nothing here.")
+        case PermissionDenied():
+            return error_response(403, "You may not do this.")
+        case OperationalError() | InterfaceError():
+            log.error("the database does not answer", exc_info=error)
+            return error_response(503, "The database does not answer; try again.")
+        case _:
+            log.error("a request of an API failed", exc_info=error)
+            return error_response(500, "The server failed; its log says why.")
+
+
+def error_response(
+    status: int,
+    message: str,
+    *,
+    field: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> HttpResponse:
+    """One error. A status without a code of its own has that of its class."""
+    code = CODES.get(status) or CODES[400 if status < 500 else 500]
+    body = {"code": code, "message": message, "field": field}
+    return JsonResponse(body, status=status, headers=headers)
+
+
+def _problems(detail: object, place: str = "") -> Iterator[tuple[str, str]]:
+    """Each thing that a serializer found wrong, with its place."""
+    match detail:
+        case Mapping():
+            for key, inner in detail.items():
+                name = "" if key == "non_field_errors" else str(key)
+                yield from _problems(inner, ".".join(part for part in (place, name) if part))
+        case str():
+            yield place, str(detail)
+        case Sequence():
+            for inner in detail:
+                yield from _problems(inner, place)

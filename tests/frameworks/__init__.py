@@ -1,0 +1,1 @@
+"""Agent frameworks, each in an environment of its own, against a server."""

@@ -1,0 +1,59 @@
+"""openai-agents over chat completions and Responses: a run with a tool, streamed and whole."""
+
+import asyncio
+import os
+
+import openai
+from agents import (
+    Agent,
+    OpenAIChatCompletionsModel,
+    OpenAIResponsesModel,
+    Runner,
+    function_tool,
+    set_tracing_disabled,
+)
+from pydantic import BaseModel
+
+URL, KEY = os.environ["MOCKLLM_URL"], "sk-agents"
+set_tracing_disabled(True)
+
+
+class City(BaseModel):
+    """A city and how many people live there."""
+
+    name: str
+    people: int
+
+
+@function_tool
+def get_weather(location: str) -> str:
+    """Tells the weather."""
+    return f"sunny in {location}"
+
+
+async def main() -> None:
+    client = openai.AsyncOpenAI(base_url=f"{URL}/v1", api_key=KEY, max_retries=0)
+    for kind in (OpenAIChatCompletionsModel, OpenAIResponsesModel):
+        model = kind(model="gpt-4o", openai_client=client)
+        agent = Agent(name="weather", model=model, tools=[get_weather])
+        result = await Runner.run(agent, "What is the weather in Paris?")
+        assert result.final_output == "It is sunny in Paris.", result.final_output
+
+        run = Runner.run_streamed(agent, "What is the weather in Paris?")
+        events = [event.type async for event in run.stream_events()]
+        assert "raw_response_event" in events and "run_item_stream_event" in events
+        assert run.final_output == "It is sunny in Paris.", run.final_output
+
+        typed = Agent(name="city", model=model, output_type=City)
+        city = (await Runner.run(typed, "Tell me a city")).final_output
+        assert city == City(name="Paris", people=2_100_000), city
+
+        try:
+            await Runner.run(Agent(name="limited", model=model), "limit")
+        except openai.RateLimitError:
+            print(f"{kind.__name__}: passed")
+        else:
+            raise AssertionError("no error was raised")
+
+
+asyncio.run(main())

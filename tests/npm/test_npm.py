@@ -1,0 +1,52 @@
+"""The JavaScript clients against a server: what each of them is asked stands in its own script.
+
+`make test-npm` installs them beside the scripts; without them there is nothing to run.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scenarios_app.testing.server import RunningServer, running_server
+
+HERE = Path(__file__).parent
+SCRIPTS = sorted(HERE.glob("*.test.mjs"))
+SECONDS = 110
+NODE = shutil.which("node")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RunningServer]:
+    scenarios = json.loads((HERE / "scenarios.json").read_text())["scenarios"]
+    with running_server(scenarios, settings={"MOCKLLM_WORDS_PER_SECOND": "0"}) as running:
+        yield running
+
+
+@pytest.mark.skipif(
+    NODE is None or not (HERE / "node_modules").is_dir(),
+    reason="the clients from npm are not installed: make test-npm does it",
+)
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name.partition(".")[0])
+def test_a_client_gets_what_was_scripted(server: RunningServer, script: Path) -> None:
+    assert NODE is not None
+    done = subprocess.run(
+        [NODE, "--test", "--test-reporter=spec", script.name],
+        cwd=HERE,
+        env={**os.environ, "MOCKLLM_URL": server.base_url, "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_client_has_a_script() -> None:
+    asked = json.loads((HERE / "package.json").read_text())["dependencies"]
+    imported = "".join(script.read_text() for script in SCRIPTS)
+    assert [name for name in asked if f'from "{name}"' not in imported] == []
