@@ -16,7 +16,7 @@ from chat_app.history import keep_state
 from chat_app.sending import OpenedRun
 from traces_app.database import in_database
 from traces_app.feed import Feed
-from traces_app.log import LoggedEvent, RunLog
+from traces_app.log import LoggedEvent, RunLog, drop
 from traces_app.models import Status, Trace
 from traces_app.recorder import Ending, Pending, Recorder, finish
 
@@ -171,6 +171,8 @@ class Run:
         )
 
     def _publish(self, end: End, event: LoggedEvent) -> Status:
+        # The end is stored, here or elsewhere: whoever follows from now on reads what is stored.
+        drop(self.id)
         self.events.publish(end.error or self._answering.pipeline.complete(), last=True)
         self.log.publish(event)
         return end.status

@@ -84,7 +84,6 @@ class Runs:
             return await run.live()
         finally:
             run.give_up()
-            logs.drop(run.id)
             del self._runs[run.id], self._tasks[run.id]
             if not self._runs and self._renewing:
                 self._renewing.cancel()

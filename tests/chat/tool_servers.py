@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -99,7 +100,7 @@ def children() -> set[int]:
     return found
 
 
-def open_files() -> int:
+def open_files() -> Counter[str]:
     """How many pipes and sockets this process has open."""
     targets = []
     for entry in Path("/proc/self/fd").iterdir():
@@ -107,11 +108,12 @@ def open_files() -> int:
             targets.append(os.readlink(entry))
         except FileNotFoundError:
             continue
-    return sum(target.startswith(("pipe:", "socket:")) for target in targets)
+    kinds = (target.partition(":")[0] for target in targets)
+    return Counter(kind for kind in kinds if kind in ("pipe", "socket"))
 
 
-async def eventually(condition: Callable[[], bool]) -> None:
+async def eventually(condition: Callable[[], bool], *, seconds: float = 30) -> None:
     """Wait for what the kernel does in its own time: there is no event for it."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.01)
