@@ -11,6 +11,7 @@ from chat_app import loop
 from chat_app.runs import end_runs
 from scenarios_app.journal import journal
 from scenarios_app.serving.services import services
+from tests import flushing
 from tests.live import Live, LiveServer
 
 # How long an example takes is this machine's matter, and no test's.
@@ -39,6 +40,11 @@ def live(whole_server: LiveServer, transactional_db: None) -> Iterator[Live]:
     """
     yield Live(whole_server)
     forget()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_flush() -> None:
+    flushing.install()
 
 
 @pytest.fixture(scope="session", autouse=True)
