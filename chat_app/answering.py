@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
-from chat_app import mapping
+from chat_app import figures, mapping
 from chat_app.answers import tool_call_row
 from chat_app.clients import get_client
 from chat_app.clients.base import LlmClient
@@ -109,4 +109,5 @@ class Answering:
 
     def _end_tool(self, call_id: str, status: mapping.ToolEnd) -> None:
         taken = time.monotonic() - self._running.pop(call_id)
+        figures.tool_call_ended(status)
         self._log(mapping.tool_end(call_id, status, duration_ms=round(taken * 1000)))

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from chat_app import figures
 from chat_app.cleaning import clean
 from chat_app.clients.base import Finished, LlmClient, ProviderEvent
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
@@ -98,3 +99,4 @@ def _note(row: ModelCall, event: ProviderEvent) -> None:
         row.input_tokens, row.output_tokens = event.input_tokens, event.output_tokens
     elif row.first_token_at is None:
         row.first_token_at = timezone.now()
+        figures.first_token_came(row.provider_id, row.first_token_at - row.started_at)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from chat_app import loop
+from chat_app import figures, loop
 from chat_app.endings import Stop
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
 from chat_app.run import Run
@@ -47,7 +47,9 @@ class Runs:
         run = Run(opened, self._recorder)
         self._runs[run.id] = run
         logs.keep(run.id, run.log)
-        self._tasks[run.id] = asyncio.create_task(self._live(run))
+        provider_id = opened.profile.provider_id
+        self._tasks[run.id] = asyncio.create_task(self._live(run, provider_id))
+        figures.run_started(provider_id)
         if self._renewing is None:
             self._renewing = asyncio.create_task(self._renew())
         if self._hearing is None:
@@ -79,10 +81,13 @@ class Runs:
         self.close()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    async def _live(self, run: Run) -> Status:
+    async def _live(self, run: Run, provider_id: str) -> Status:
+        status = Status.FAILED
         try:
-            return await run.live()
+            status = await run.live()
+            return status
         finally:
+            figures.run_ended(provider_id, status)
             run.give_up()
             del self._runs[run.id], self._tasks[run.id]
             if not self._runs and self._renewing:

@@ -22,18 +22,24 @@ def frame(event: LoggedEvent) -> bytes:
 
 
 async def frames(
-    events: AsyncGenerator[LoggedEvent, None], *, heartbeat_seconds: float
+    events: AsyncGenerator[LoggedEvent, None], *, heartbeat_seconds: float, most_seconds: float
 ) -> AsyncGenerator[bytes, None]:
-    """The events as bytes, all that are due in one piece; a comment where none came for long."""
+    """The events as bytes, all that are due in one piece; a comment where none came for long.
+
+    After `most_seconds` it ends between two events: the rest is there for who follows again.
+    """
     waiting: asyncio.Queue[bytes | None] = asyncio.Queue(_AHEAD)
     pump = asyncio.create_task(_pump(events, waiting))
+    now = asyncio.get_running_loop().time
+    ends_at = now() + most_seconds
     try:
-        while True:
+        while (left := ends_at - now()) > 0:
             try:
-                async with asyncio.timeout(heartbeat_seconds):
+                async with asyncio.timeout(min(heartbeat_seconds, left)):
                     piece = await waiting.get()
             except TimeoutError:
-                yield HEARTBEAT
+                if left > heartbeat_seconds:
+                    yield HEARTBEAT
                 continue
             due = []
             while piece is not None:
@@ -44,9 +50,10 @@ async def frames(
             if due:
                 yield b"".join(due)
             if piece is None:
-                break
-        # Raises what ended the events too early: the stream breaks off, and does not seem whole.
-        await pump
+                # Raises what ended the events too early: the stream breaks off, and does not seem
+                # whole.
+                await pump
+                return
     finally:
         pump.cancel()
         await asyncio.wait({pump})

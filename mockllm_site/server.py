@@ -1,8 +1,10 @@
 """The ASGI server of `serve`: its own socket, its ready line, its way to end."""
 
+import asyncio
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
@@ -11,6 +13,8 @@ from scenarios_app.serving.listening import listening_on
 
 # What uvicorn waits beyond our own deadline, at which the last streams are ended properly.
 BEYOND_SECONDS = 2.0
+# What answers get, after a second signal, to end properly: they look up in this time.
+HURRY_SECONDS = 0.5
 
 
 class StartFailed(Exception):
@@ -38,12 +42,21 @@ class Stop:
 
 
 class Server(uvicorn.Server):
-    """One process that answers on a socket and says when it is ready."""
+    """One process that answers on a socket and says when it is ready; `then` is called after
+    that. The first signal lets answers finish, a second one ends what they still are at."""
 
-    def __init__(self, config: uvicorn.Config, *, ready: str, stop: Stop) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        *,
+        ready: str,
+        stop: Stop,
+        then: Callable[[], None] = lambda: None,
+    ) -> None:
         super().__init__(config)
         self._ready = ready
         self._stop = stop
+        self._then = then
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
@@ -51,6 +64,29 @@ class Server(uvicorn.Server):
             self.should_exit = True
         else:
             print(self._ready, flush=True)
+            self._then()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets=sockets)
+        if self.force_exit:
+            # In a hurry or not: runs have ends to be stored, and the journal rows.
+            await self.lifespan.shutdown()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.should_exit:
+            asyncio.get_running_loop().call_soon_threadsafe(self._hurry)
+        else:
+            super().handle_exit(sig, frame)
+
+    def _hurry(self) -> None:
+        asyncio.get_running_loop().call_later(HURRY_SECONDS, self._cut)
+
+    def _cut(self) -> None:
+        # Where nothing is left to be waited for, the end has begun already.
+        self.force_exit = bool(self.server_state.connections or self.server_state.tasks)
+        for connection in tuple(self.server_state.connections):
+            if connection.transport is not None:
+                connection.transport.abort()
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -68,8 +104,16 @@ def bind(host: str, port: int) -> socket.socket:
     return bound
 
 
-def run(host: str, bound: socket.socket, *, stop: Stop, drain_seconds: float) -> None:
-    """Answer until a signal ends it; raises StartFailed if it could not begin."""
+def run(
+    host: str,
+    bound: socket.socket,
+    *,
+    stop: Stop,
+    drain_seconds: float,
+    then: Callable[[], None],
+) -> None:
+    """Answer until a signal ends it, and call `then` once it does; raises StartFailed if it could
+    not begin."""
     name = f"[{host}]" if ":" in host else host
     config = uvicorn.Config(
         "mockllm_site.asgi:application",
@@ -82,7 +126,7 @@ def run(host: str, bound: socket.socket, *, stop: Stop, drain_seconds: float) ->
         timeout_graceful_shutdown=drain_seconds + BEYOND_SECONDS,  # type: ignore[arg-type]
     )
     ready = f"mockllm ready on http://{name}:{bound.getsockname()[1]}"
-    server = Server(config, ready=ready, stop=stop)
+    server = Server(config, ready=ready, stop=stop, then=then)
     listening_on(bound.getsockname()[0])
     stop.leave_to_server()
     try:

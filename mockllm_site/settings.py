@@ -29,6 +29,7 @@ MOCKLLM_TRANSPORT = "scenarios_app.serving.transport.MockTransport"
 MOCKLLM_SYNC_TRANSPORT = "scenarios_app.serving.sync_transport.SyncMockTransport"
 MOCKLLM_SCENARIOS = env.paths("MOCKLLM_SCENARIOS")
 MOCKLLM_CONTROL_TOKEN = env.text("MOCKLLM_CONTROL_TOKEN")
+MOCKLLM_METRICS_TOKEN = env.text("MOCKLLM_METRICS_TOKEN")
 MOCKLLM_ADMIN_PASSWORD = env.text("MOCKLLM_ADMIN_PASSWORD")
 MOCKLLM_REQUIRE_AUTH = env.flag("MOCKLLM_REQUIRE_AUTH", default=True)
 MOCKLLM_INBAND = env.flag("MOCKLLM_INBAND", default=True)

@@ -10,6 +10,7 @@ from django.core.management import call_command
 from django.core.serializers.base import DeserializationError
 
 from chat_app.tools.servers import ServersError, check_servers_file
+from chat_app.warming import warm_up as warm_up_chat
 from scenarios_app.engine.document import DocumentError, ScenarioDocument
 from scenarios_app.engine.files import read_files
 from scenarios_app.loading import load
@@ -33,7 +34,7 @@ def read_scenarios() -> list[ScenarioDocument]:
 
 
 def check_tools() -> None:
-    """Look at the file that names the MCP servers; they themselves are opened when first used."""
+    """Look at the file that names the MCP servers; they themselves are opened later."""
     try:
         check_servers_file()
     except ServersError as error:
@@ -82,3 +83,10 @@ def create_admin() -> None:
     if not password:
         # The only time that it is to be seen.
         print(f"created the user {ADMIN}, password {chosen}", file=sys.stderr, flush=True)
+
+
+def warm_up() -> None:
+    """Let the first message of the chat wait for nothing. Test mode has thousands of servers, and
+    few of them ever chat."""
+    if settings.MOCKLLM_ENV != "test":
+        warm_up_chat()

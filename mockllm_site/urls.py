@@ -16,6 +16,7 @@ urlpatterns = [
     path("", home.home),
     path("healthz", pages.healthz),
     path("readyz", pages.readyz),
+    path("metrics", pages.metrics),
     path("chat/", chat_pages.chat),
     path("chat/leaderboard/", chat_pages.ranks),
     path("journal/", journal_page),

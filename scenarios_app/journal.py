@@ -68,6 +68,11 @@ class Journal:
         self._hurry = Event()
         self._at_exit = False
 
+    @property
+    def waiting_bytes(self) -> int:
+        """About how much memory entries take that are not written yet."""
+        return self._waiting_bytes
+
     def record(self, entry: JournalEntry) -> None:
         """Take an entry over; it is in the database a moment later."""
         size = len(entry.request_body) + sum(map(len, entry.response_body))

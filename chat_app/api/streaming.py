@@ -10,6 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.http import StreamingHttpResponse
 
+from chat_app.figures import STREAMS_OPEN
 from chat_app.sse import frames
 from mockllm_site.api.errors import ApiError
 from traces_app.log import LoggedEvent
@@ -20,6 +21,7 @@ HEARTBEAT_SECONDS: Final = 15.0
 RETRY_SECONDS: Final = 1
 
 _open: set[object] = set()
+STREAMS_OPEN.set_function(lambda: len(_open))
 
 
 @contextmanager
@@ -74,7 +76,11 @@ def event_stream(
 ) -> StreamingHttpResponse:
     """The events as an answer; `held` is let go once the answer has ended. Those of several runs
     have no trace of their own."""
-    pieces = frames(events, heartbeat_seconds=HEARTBEAT_SECONDS)
+    pieces = frames(
+        events,
+        heartbeat_seconds=HEARTBEAT_SECONDS,
+        most_seconds=settings.MOCKLLM_MAX_STREAM_SECONDS,
+    )
     response = StreamingHttpResponse(_Stream(pieces, held), content_type="text/event-stream")
     # No proxy may gather or change what has to arrive as it comes.
     response.headers["Cache-Control"] = "no-cache, no-transform"

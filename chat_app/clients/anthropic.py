@@ -7,6 +7,7 @@ from chat_app.clients.anthropic_request import body
 from chat_app.clients.base import ProviderEvent
 from chat_app.clients.calling import call, drained, imported
 from chat_app.clients.gate import NO_KEY, Route
+from chat_app.clients.providers import ANTHROPIC
 from chat_app.clients.reading import legible
 from chat_app.request import ModelRequest
 
@@ -22,7 +23,7 @@ class AnthropicClient:
         await self.route.aclose()
 
     async def _events(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        await imported("anthropic.resources.messages")
+        await imported(ANTHROPIC.loads)
         from anthropic import AsyncAnthropic, AsyncStream
         from anthropic.types import Message, RawMessageStreamEvent
 

@@ -13,6 +13,7 @@ from chat_app.clients.calling import call, imported
 from chat_app.clients.gate import NO_KEY, Route
 from chat_app.clients.google_answer import Responses
 from chat_app.clients.google_request import config, contents
+from chat_app.clients.providers import GOOGLE
 from chat_app.clients.reading import legible
 from chat_app.request import ModelRequest
 
@@ -33,7 +34,7 @@ class GoogleClient:
         await self.route.aclose()
 
     async def _events(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        await imported("google.genai")
+        await imported(GOOGLE.loads)
         from google.genai.types import GenerateContentConfig, GenerateContentResponse
 
         async with self.route.call() as http:

@@ -7,6 +7,7 @@ from chat_app.clients.calling import call, imported
 from chat_app.clients.gate import NO_KEY, Route
 from chat_app.clients.openai_answer import Chunks
 from chat_app.clients.openai_request import body
+from chat_app.clients.providers import OPENAI
 from chat_app.clients.reading import legible
 from chat_app.request import ModelRequest
 
@@ -25,7 +26,7 @@ class OpenAIClient:
         await self.route.aclose()
 
     async def _events(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        await imported("openai.resources.chat.completions")
+        await imported(OPENAI.loads)
         from openai import AsyncOpenAI
 
         async with self.route.call() as http:

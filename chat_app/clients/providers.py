@@ -12,10 +12,12 @@ TEST_LLM = "test-llm"
 @dataclass(frozen=True, slots=True)
 class Family:
     """Providers that speak one API. `home` is the base URL that its SDK knows; `key_header` and
-    `key_form` are how a key is sent; `module` is what has to be there to import."""
+    `key_form` are how a key is sent; `module` is what has to be there to import, and `loads` what
+    the first call does import."""
 
     module: str
     home: str
+    loads: str
     key_header: str = "authorization"
     key_form: str = "Bearer {}"
 
@@ -27,9 +29,15 @@ class Provider:
     needs_key: bool = True
 
 
-OPENAI = Family("openai", "https://api.openai.com/v1")
-ANTHROPIC = Family("anthropic", "https://api.anthropic.com")
-GOOGLE = Family("google.genai", "https://generativelanguage.googleapis.com", "x-goog-api-key", "{}")
+OPENAI = Family("openai", "https://api.openai.com/v1", "openai.resources.chat.completions")
+ANTHROPIC = Family("anthropic", "https://api.anthropic.com", "anthropic.resources.messages")
+GOOGLE = Family(
+    "google.genai",
+    "https://generativelanguage.googleapis.com",
+    "google.genai",
+    key_header="x-goog-api-key",
+    key_form="{}",
+)
 
 PROVIDERS: Mapping[str, Provider] = {
     "openai": Provider(OPENAI, OPENAI.home),

@@ -12,9 +12,11 @@ from scenarios_app.catalog import catalog
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.state import StateStore
 from scenarios_app.journal import journal
+from scenarios_app.journal_entry import JournalEntry
 from scenarios_app.serving.health import play_built_in
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Pipeline
+from scenarios_app.serving.tally import Tally
 from scenarios_app.testcase import running_connection
 from scenarios_app.wire.body import Limits
 
@@ -26,11 +28,12 @@ class Services:
 
     def __init__(self) -> None:
         self.state: StateStore = MemoryState()
+        self.tally = Tally()
         self.pipeline = Pipeline(
             catalog=catalog,
             state=self.state,
             options=options(),
-            record=journal.record,
+            record=self._record,
             drain_at=lambda: self._drain_at,
         )
         self.started = False
@@ -59,6 +62,10 @@ class Services:
     def drain(self, seconds: float) -> None:
         """From now on running answers have this long to finish."""
         self._drain_at = min(self._drain_at, time.monotonic() + seconds)
+
+    def _record(self, entry: JournalEntry) -> None:
+        self.tally.count(entry)
+        journal.record(entry)
 
 
 @cache

@@ -1,5 +1,6 @@
 """`serve` as a user runs it: a process in a directory of its own, with a bare environment."""
 
+import contextlib
 import json
 import os
 import signal
@@ -22,10 +23,35 @@ class Serving:
 
     process: "subprocess.Popen[str]"
     ready_line: str
+    # What was read of its standard error before its end.
+    said: str = ""
 
     @property
     def port(self) -> int:
         return int(self.ready_line.rpartition(":")[2])
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def children(self) -> set[int]:
+        """The processes that it has started and not reaped."""
+        found: set[int] = set()
+        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
+            # A thread may end between the look at the folder and the look into it.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                found |= {int(pid) for pid in (task / "children").read_text().split()}
+        return found
+
+    def logged(self, text: str) -> str:
+        """What it has said on standard error, once this text is in it."""
+        assert self.process.stderr is not None
+        while text not in self.said:
+            # Past the file's own buffer: whatever that held would be lost to `wait`.
+            piece = os.read(self.process.stderr.fileno(), 65_536)
+            assert piece, self.said
+            self.said += piece.decode("utf-8", "replace")
+        return self.said
 
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
         """Exit code, and what else came on standard output and error."""
@@ -34,7 +60,7 @@ class Serving:
 
     def wait(self) -> tuple[int, str, str]:
         out, err = self.process.communicate(timeout=END_SECONDS)
-        return self.process.returncode, out, err
+        return self.process.returncode, out, self.said + err
 
 
 def start(directory: Path, *arguments: str, **variables: str) -> "subprocess.Popen[str]":

@@ -101,8 +101,9 @@ async function follow(found) {
   const view = new AnswerView(answerOptions());
   page.log.append(view.element);
   down();
-  await read(resume(run, 0, begin(run)), view);
-  if (view.status === "running") view.element.remove();
+  const ended = await read(resume(run, 0, begin(run)), view);
+  if (ended && view.status === "running" && view.traceId) await rejoin(view);
+  else if (view.status === "running") view.element.remove();
 }
 
 function newConversation() {
@@ -216,10 +217,13 @@ async function answer(text, id, again) {
   if (view.status === "running" && view.traceId) await rejoin(view, again);
 }
 
-// The connection broke, the run did not: go on where it stopped.
+// The stream has ended or broke, the run did not: go on where it stopped, as often as it ends.
 async function rejoin(view, again) {
   try {
-    await read(resume(view.traceId, view.last, begin(view.traceId)), view, again);
+    let ended = true;
+    while (ended && view.status === "running") {
+      ended = await read(resume(view.traceId, view.last, begin(view.traceId)), view, again);
+    }
   } catch (error) {
     complain(error, () => guarded(() => rejoin(view, again)));
   }
@@ -244,7 +248,7 @@ async function compare(text) {
   }
 }
 
-// Reads events into a view until the last, or until the connection breaks.
+// Reads events into a view until the stream ends; false if the connection broke before.
 async function read(events, view, again = null) {
   const mine = state.running;
   busy(true);
@@ -257,8 +261,9 @@ async function read(events, view, again = null) {
       if (event.type === "error") complain(new ApiError(event.code, event.message, event.status), again);
       if (ended) forgetRun(event.conversation_id ?? state.conversation);
     }
+    return true;
   } catch (error) {
-    if (error.name === "AbortError" || (view.traceId && error.code === "NETWORK_ERROR")) return;
+    if (error.name === "AbortError" || (view.traceId && error.code === "NETWORK_ERROR")) return false;
     throw error;
   } finally {
     if (state.running === mine) {

@@ -1,7 +1,7 @@
 // Two answers side by side under blind labels, and the vote on them.
 
 import { AnswerView } from "./answer.js";
-import { get, post, send } from "./api.js";
+import { get, post, resume, send } from "./api.js";
 import { make } from "./dom.js";
 
 const BRANCHES = ["a", "b"];
@@ -30,13 +30,29 @@ export class Comparing {
         }
         if (event.type === "started") started(event);
         views[event.branch].take(event);
+        views[event.branch].last += 1;
         down();
       }
+      // A stream may end before its runs do.
+      if (!comparison) await Promise.all(Object.values(views).map((view) => this.rest(view, signal, down)));
     } finally {
       for (const view of Object.values(views)) if (view.status === "running") view.end("failed", "the connection was lost");
     }
     if (comparison) this.ballot(box, comparison, BRANCHES.every((branch) => views[branch]?.status === "complete"));
+    else await this.pending(box);
     down();
+  }
+
+  // What a run still says, by its own numbers: an event of a branch is one of its run, in order.
+  async rest(view, signal, down) {
+    while (view.status === "running") {
+      for await (const event of resume(view.traceId, view.last, signal)) {
+        view.take(event);
+        view.last = event.id;
+        down();
+      }
+    }
+    if (view.messageId) view.element.dataset.message = view.messageId;
   }
 
   // An answer of a comparison that is stored: beside its sibling, if that is there.
@@ -57,6 +73,7 @@ export class Comparing {
   column(box, branch, options) {
     const view = new AnswerView({ ...options, label: label(branch) });
     view.element.dataset.branch = branch;
+    view.last = 0;
     box.append(view.element);
     const order = [...box.children].sort((one, other) => (one.dataset.branch < other.dataset.branch ? -1 : 1));
     box.append(...order);

@@ -53,6 +53,7 @@ class Command(BaseCommand):
                     bound,
                     stop=stop,
                     drain_seconds=settings.MOCKLLM_DRAIN_SECONDS,
+                    then=starting.warm_up,
                 )
         except (starting.CannotLoad, server.StartFailed) as error:
             raise CommandError(str(error)) from None

@@ -1,0 +1,70 @@
+"""The chat's figures for /metrics. Their labels have few values, whatever profiles are named."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client.registry import Collector
+
+from chat_app.clients.providers import PROVIDERS
+
+CUSTOM = "custom"
+
+_started = Counter(
+    "mockllm_chat_runs_started",
+    "Answers that were begun.",
+    ("provider",),
+    registry=None,
+)
+_ended = Counter(
+    "mockllm_chat_runs_ended",
+    "Answers that have ended.",
+    ("provider", "status"),
+    registry=None,
+)
+_live = Gauge("mockllm_chat_runs_live", "Answers that are being given.", registry=None)
+_first_token = Histogram(
+    "mockllm_chat_first_token_seconds",
+    "From the start of a model call to its first token.",
+    ("provider",),
+    buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0),
+    registry=None,
+)
+_tool_calls = Counter(
+    "mockllm_chat_tool_calls", "Calls of tools that have ended.", ("status",), registry=None
+)
+# Whoever opens them says how many there are.
+STREAMS_OPEN = Gauge(
+    "mockllm_chat_streams_open", "Event streams that clients of the chat follow.", registry=None
+)
+FIGURES: Sequence[Collector] = (
+    _started,
+    _ended,
+    _live,
+    _first_token,
+    _tool_calls,
+    STREAMS_OPEN,
+)
+
+
+def run_started(provider_id: str) -> None:
+    _started.labels(_provider(provider_id)).inc()
+    _live.inc()
+
+
+def run_ended(provider_id: str, status: str) -> None:
+    _ended.labels(_provider(provider_id), status).inc()
+    _live.dec()
+
+
+def first_token_came(provider_id: str, after: timedelta) -> None:
+    _first_token.labels(_provider(provider_id)).observe(after.total_seconds())
+
+
+def tool_call_ended(status: str) -> None:
+    _tool_calls.labels(status).inc()
+
+
+def _provider(provider_id: str) -> str:
+    """A custom provider's name may be any text."""
+    return provider_id if provider_id in PROVIDERS else CUSTOM
