@@ -49,13 +49,26 @@ UNFOLD: dict[str, Any] = {
             "300": "oklch(85.5% .138 181.1)",
             "400": "oklch(77.7% .152 181.9)",
             "500": "oklch(66% .13 183)",
-            "600": "oklch(54% .104 184.7)",
+            "600": "oklch(52% .1 184.7)",
             "700": "oklch(47% .088 186.4)",
             "800": "oklch(43.7% .078 188.2)",
             "900": "oklch(38.6% .063 188.4)",
             "950": "oklch(27.7% .046 192.5)",
         }
     },
+    "TABS": [
+        {
+            "models": ["scenarios_app.scenario", "scenarios_app.draft"],
+            "items": [
+                {
+                    "title": title,
+                    "link": reverse_lazy(f"admin:scenarios_app_{model}_changelist"),
+                    "permission": f"{_SITE}.may_see_scenarios",
+                }
+                for title, model in (("Published", "scenario"), ("Drafts", "draft"))
+            ],
+        }
+    ],
     "SIDEBAR": {
         "show_search": False,
         "show_all_applications": False,

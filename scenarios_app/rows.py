@@ -18,7 +18,7 @@ from scenarios_app.engine.document import (
     dump,
     load_documents,
 )
-from scenarios_app.models import Scenario, Step
+from scenarios_app.models import AnyScenario, AnyStep, Scenario, Step
 
 T = TypeVar("T")
 
@@ -26,12 +26,12 @@ _COLUMNS = [*SCENARIO_KEYS, "extra"]
 _PART = 500
 
 
-def document_of(scenario: Scenario, steps: Iterable[Step] | None = None) -> ScenarioDocument:
+def document_of(scenario: AnyScenario, steps: Iterable[AnyStep] | None = None) -> ScenarioDocument:
     """The document of a scenario's rows, saved or not. Raises DocumentError.
 
     `steps` are its steps in order; without them they are looked up.
     """
-    rows = scenario.steps.all() if steps is None else steps
+    rows: Iterable[AnyStep] = scenario.steps.all() if steps is None else steps
     data = scenario_object(scenario, [step_object(row) for row in rows])
     (document,) = load_documents(data, limits=limits())
     return document
@@ -105,14 +105,14 @@ class _Writing:
 
     def write(self) -> None:
         Scenario.objects.bulk_create(self.created)
-        _remember("+", self.created)
+        remember("+", self.created)
         Scenario.objects.bulk_update(self.changed, _COLUMNS)
-        _remember("~", self.changed)
-        _remember("-", self.removed)
+        remember("~", self.changed)
+        remember("-", self.removed)
         for part in _parts([scenario.pk for scenario in self.changed]):
             Step.objects.filter(scenario__in=part).discard()
         Step.objects.bulk_create(self.steps)
-        _remember("+", self.steps)
+        remember("+", self.steps)
         for part in _parts([scenario.pk for scenario in self.kept]):
             Step.objects.filter(scenario__in=part).renew_keys()
 
@@ -132,7 +132,7 @@ def _plain(scenario: Scenario, steps: Iterable[Step]) -> dict[str, Json] | None:
         return None
 
 
-def _remember(kind: str, rows: Sequence[Scenario] | Sequence[Step]) -> None:
+def remember(kind: str, rows: Sequence[AnyScenario] | Sequence[AnyStep], why: str = "") -> None:
     """Enter rows that were written in bulk into the history, as `save` does for one."""
     if not rows:
         return
@@ -143,6 +143,7 @@ def _remember(kind: str, rows: Sequence[Scenario] | Sequence[Step]) -> None:
             history_type=kind,
             history_date=timezone.now(),
             history_user=user,
+            history_change_reason=why or None,
             **{column.attname: getattr(row, column.attname) for column in history.tracked_fields},
         )
         for row in rows

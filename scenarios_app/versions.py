@@ -1,34 +1,39 @@
 """A scenario's past, read from its history: who changed what and when, and the way back."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.db import transaction
 
 from scenarios_app.columns import scenario_object, step_object
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError, load_documents
-from scenarios_app.models import Scenario, Step
+from scenarios_app.models import AnyScenario, Draft, DraftStep, Scenario, Step
 from scenarios_app.rows import limits, save_document
 
 # Rows that one person changed within this time were changed by one save.
 APART = timedelta(seconds=1)
 NOBODY = "somebody without a login"
+# Why records of the history were written, where it was not by a save.
+PUBLISHED = "published from the draft"
 _SHOWN = 80
 _ORDER = {"order", "updated_at"}
+
+_STEPS = (Step.history.model, DraftStep.history.model)
+# What tells a step from the others: the number of its row, or its key.
+StepId: TypeAlias = int | str
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A scenario at one moment: its own part of the document, and its steps in order by the
-    numbers of their rows."""
+    """A scenario at one moment: its own part of the document, and its steps in order."""
 
     scenario: Mapping[str, Json] | None
-    steps: Mapping[int, Mapping[str, Json]]
+    steps: Mapping[StepId, Mapping[str, Json]]
 
     def document(self, name: str) -> dict[str, Json]:
         """As a document, under another name."""
@@ -38,11 +43,12 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What one save made of a scenario; `at` is when it was through."""
+    """What one save made of a scenario; `at` is when it was through, `why` says more of it."""
 
     at: datetime
     who: str
     changes: tuple[str, ...]
+    why: str = ""
 
 
 @dataclass(slots=True)
@@ -65,7 +71,7 @@ def moment_of(text: str) -> datetime:
     return moment
 
 
-def versions_of(scenario: Scenario, *, most: int = 50) -> list[Version]:
+def versions_of(scenario: AnyScenario, *, most: int = 50) -> list[Version]:
     """The newest first; the oldest of them is told by what it changed of the one before."""
     records = sorted(_records(scenario), key=lambda record: record.history_date)
     saves: list[list[Any]] = []
@@ -74,44 +80,86 @@ def versions_of(scenario: Scenario, *, most: int = 50) -> list[Version]:
             saves[-1].append(record)
         else:
             saves.append([record])
-    ends = [save[-1].history_date for save in saves][-most - 1 :]
-    authors = [_who(save) for save in saves][-most - 1 :]
-    states = [_state(records, end) for end in ends]
+    shown = saves[-most - 1 :]
+    states = [_state(records, save[-1].history_date) for save in shown]
     found = [
-        Version(end, who, tuple(_changes(before, after)))
-        for (before, after), end, who in zip(pairwise(states), ends[1:], authors[1:], strict=True)
+        _version(save, tuple(changes_between(before, after)))
+        for (before, after), save in zip(pairwise(states), shown[1:], strict=True)
     ]
-    if len(saves) <= most and states:
-        found.insert(0, Version(ends[0], authors[0], ("made",)))
+    if len(saves) <= most and saves:
+        found.insert(0, _version(saves[0], ("made",)))
     return found[::-1]
+
+
+def state_at(scenario: AnyScenario, moment: datetime) -> State:
+    """What a scenario was at a moment; raises DocumentError where there was none."""
+    state = _state(sorted(_records(scenario), key=lambda r: r.history_date), moment)
+    if state.scenario is None:
+        raise DocumentError("", "There was no such scenario then.")
+    return state
 
 
 def restore(scenario: Scenario, moment: datetime) -> Scenario:
     """Make a scenario what it was at a moment, under the name that it has now. Raises
     DocumentError where this server would not take it any more, and changes nothing then."""
-    state = _state(sorted(_records(scenario), key=lambda r: r.history_date), moment)
-    if state.scenario is None:
-        raise DocumentError("", "There was no such scenario then.")
+    state = state_at(scenario, moment)
     (document,) = load_documents(state.document(scenario.name), limits=limits())
     with transaction.atomic():
         return save_document(document)
 
 
-def changed_since(scenario: Scenario, moment: datetime) -> Meanwhile:
+def changed_since(scenario: AnyScenario, moment: datetime) -> Meanwhile:
     """What has changed since a moment, moves of steps apart."""
     found = Meanwhile()
     newer = [record for record in _records(scenario) if record.history_date > moment]
     if not newer:
         return found
     found.who = _who(newer)
-    for is_step, pk in {(_is_step(record), record.id) for record in newer}:
-        rows = (Step if is_step else Scenario).history.filter(id=pk).order_by("history_date")
+    for kind, pk in {(type(record), record.id) for record in newer}:
+        rows = kind.objects.filter(id=pk).order_by("history_date")
         columns = _columns(rows.filter(history_date__lte=moment).last(), rows.last())
-        if not is_step:
+        if kind not in _STEPS:
             found.columns |= columns
         elif columns:
             found.steps.add(pk)
     return found
+
+
+def authors_since(scenario: Scenario, moment: datetime) -> list[str]:
+    """Who has changed a scenario since a moment."""
+    newer = [record for record in _records(scenario) if record.history_date > moment]
+    return sorted({_who([record]) for record in newer}) or [NOBODY]
+
+
+def authors_of(rows: Sequence[Draft]) -> dict[int, str]:
+    """Who made each draft, by its number."""
+    made = Draft.history.filter(id__in=[row.pk for row in rows], history_type="+")
+    found = {record.id: _who([record]) for record in made.select_related("history_user")}
+    return {row.pk: found.get(row.pk, NOBODY) for row in rows}
+
+
+def remover_of(name: str) -> str:
+    """Who deleted the scenario that had a name last."""
+    gone = Scenario.history.filter(name=name, history_type="-").select_related("history_user")
+    return _who(gone.order_by("-history_date")[:1])
+
+
+def changes_between(before: State, after: State) -> Iterator[str]:
+    """The changes that make one state of a scenario of another, each in a line."""
+    yield from _differences("", before.scenario or {}, after.scenario or {})
+    numbers = {key: number for number, key in enumerate(after.steps, start=1)}
+    were = {key: number for number, key in enumerate(before.steps, start=1)}
+    for key, number in were.items():
+        if key not in numbers:
+            yield f"step {number} removed"
+    for key, number in numbers.items():
+        if key not in were:
+            yield f"step {number} added"
+        else:
+            yield from _differences(f"step {number}: ", before.steps[key], after.steps[key])
+    stayed = [key for key in before.steps if key in numbers]
+    if stayed != [key for key in after.steps if key in were]:
+        yield "steps moved"
 
 
 def _columns(before: Any, after: Any) -> set[str]:
@@ -122,15 +170,23 @@ def _columns(before: Any, after: Any) -> set[str]:
     return {name for name in names if getattr(before, name) != getattr(after, name)}
 
 
-def _records(scenario: Scenario) -> list[Any]:
-    own = Scenario.history.filter(id=scenario.pk)
-    steps = Step.history.filter(scenario_id=scenario.pk)
+def _version(save: list[Any], changes: tuple[str, ...]) -> Version:
+    why = next(
+        (record.history_change_reason for record in save if record.history_change_reason), ""
+    )
+    return Version(save[-1].history_date, _who(save), changes, why)
+
+
+def _records(scenario: AnyScenario) -> list[Any]:
+    own = type(scenario).history.filter(id=scenario.pk)
+    steps = scenario.steps.model.history.filter(scenario_id=scenario.pk)
     return [*own.select_related("history_user"), *steps.select_related("history_user")]
 
 
 def _same_save(one: Any, other: Any) -> bool:
     return bool(
         one.history_user_id == other.history_user_id
+        and one.history_change_reason == other.history_change_reason
         and other.history_date - one.history_date < APART
     )
 
@@ -158,24 +214,7 @@ def _state(records: Iterable[Any], moment: datetime) -> State:
 
 
 def _is_step(record: Any) -> bool:
-    return isinstance(record, Step.history.model)
-
-
-def _changes(before: State, after: State) -> Iterator[str]:
-    yield from _differences("", before.scenario or {}, after.scenario or {})
-    numbers = {pk: number for number, pk in enumerate(after.steps, start=1)}
-    were = {pk: number for number, pk in enumerate(before.steps, start=1)}
-    for pk, number in were.items():
-        if pk not in numbers:
-            yield f"step {number} removed"
-    for pk, number in numbers.items():
-        if pk not in were:
-            yield f"step {number} added"
-        else:
-            yield from _differences(f"step {number}: ", before.steps[pk], after.steps[pk])
-    stayed = [pk for pk in before.steps if pk in numbers]
-    if stayed != [pk for pk in after.steps if pk in were]:
-        yield "steps moved"
+    return isinstance(record, _STEPS)
 
 
 def _differences(

@@ -12,18 +12,18 @@ from scenarios_app.admin.step_inline import StepFormSet
 from scenarios_app.engine.document import DocumentError, compile_scenario
 from scenarios_app.journal import journal
 from scenarios_app.linting import suspicions_in_place
-from scenarios_app.models import Scenario
+from scenarios_app.models import AnyScenario
 from scenarios_app.rows import document_of
 
 
-def check_page(request: HttpRequest, owner: Any, scenario: Scenario | None) -> HttpResponse:
+def check_page(request: HttpRequest, owner: Any, scenario: AnyScenario | None) -> HttpResponse:
     """The posted form's notes, as a piece of the page: what a save would refuse, else what the
     page would warn of after it. Nothing is saved."""
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
     # What requests have offered is read from it, here as after a save.
     journal.flush()
-    name = scenario.name if scenario else ""
+    name = owner.served_name(scenario)
     form: ScenarioForm = owner.get_form(request, scenario)(request.POST, instance=scenario)
     formset = _steps_of(request, owner, form)
     right = [form.is_valid(), formset is None or formset.is_valid()]
@@ -42,7 +42,7 @@ def _steps_of(request: HttpRequest, owner: Any, form: ScenarioForm) -> StepFormS
     return None
 
 
-def _doubts(scenario: Scenario, formset: StepFormSet | None, name: str) -> Iterator[Told]:
+def _doubts(scenario: AnyScenario, formset: StepFormSet | None, name: str) -> Iterator[Told]:
     """Each at its row, which need not be the one of its number: rows move before they are saved."""
     if not scenario.enabled:
         return

@@ -77,7 +77,7 @@ class StepRow:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One line of what is wrong, and the row that a click on it leads to."""
+    """One line of what is wrong, and the field or row that a click on it leads to."""
 
     where: str
     message: str
@@ -140,9 +140,12 @@ def _of_scenario(form: ScenarioForm) -> Iterator[Told]:
 def _of_row(row: StepRow) -> Iterator[Told]:
     for column, message in row.form.told():
         where = f"Step {row.title.number}"
+        target = row.form.prefix or ""
         if column:
             where += f", {STEP_CELLS[column].label}"
-        yield Told(where, message, row.form.prefix or "")
+        if column in row.form.fields:
+            target = row.form[column].id_for_label
+        yield Told(where, message, target)
 
 
 def _groups(

@@ -1,14 +1,17 @@
 """The filters of the lists: by tag, and by what the journal has seen lately."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin import ModelAdmin
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import Max, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 
 from scenarios_app.catalog import catalog
-from scenarios_app.models import Scenario
+from scenarios_app.models import Draft, Scenario
 
 _LATEST = 20
 
@@ -42,6 +45,44 @@ class ProblemFilter(admin.SimpleListFilter):
         if self.value() != "yes":
             return queryset
         return queryset.filter(name__in={problem.scenario for problem in catalog.problems})
+
+
+class DraftFilter(admin.SimpleListFilter):
+    """On both lists, of scenarios and of drafts: a choice of rows that are on the other one leads
+    there."""
+
+    title = "draft"
+    parameter_name = "draft"
+
+    def lookups(
+        self, request: HttpRequest, model_admin: "ModelAdmin[Any]"
+    ) -> list[tuple[str, str]]:
+        self._of_drafts = model_admin.model is Draft
+        return [
+            ("no", "published, no draft"),
+            ("yes", "published, has a draft"),
+            ("only", "draft only"),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        match self.value():
+            case None:
+                return queryset
+            case "yes" | "no" as value if not self._of_drafts:
+                return queryset.filter(draft__isnull=value == "no")
+            case "yes" | "only" as value if self._of_drafts:
+                return queryset.filter(published__isnull=value == "only")
+        return queryset.none()
+
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
+        other = "scenario" if self._of_drafts else "draft"
+        elsewhere = "no" if self._of_drafts else "only"
+        url = reverse(f"admin:scenarios_app_{other}_changelist")
+        values = (None, *(value for value, _ in self.lookup_choices))
+        for value, choice in zip(values, super().choices(changelist), strict=True):
+            if value == elsewhere:
+                choice["query_string"] = f"{url}?{self.parameter_name}={value}"
+            yield choice
 
 
 class LatestFilter(admin.SimpleListFilter):

@@ -12,7 +12,7 @@ from scenarios_app.admin.layout import SCENARIO, STEP, fields_of
 from scenarios_app.admin.problems import scenario_problem
 from scenarios_app.columns import scenario_object
 from scenarios_app.engine.document import DocumentError, load_documents
-from scenarios_app.models import Scenario, Step
+from scenarios_app.models import AnyScenario, Scenario, Step
 from scenarios_app.versions import Meanwhile, changed_since, moment_of
 from scenarios_app.wire.registry import WIRES
 
@@ -50,7 +50,7 @@ class ScenarioForm(forms.ModelForm):
                 self.add_error(*scenario_problem(problem.place, problem.message))
 
 
-def meanwhile(scenario: Scenario, data: Mapping[str, Any]) -> Meanwhile:
+def meanwhile(scenario: AnyScenario, data: Mapping[str, Any]) -> Meanwhile:
     """What others have changed since the page was opened, unless that is to be written over."""
     if scenario.pk is None or data.get(OVERWRITE):
         return Meanwhile()

@@ -8,7 +8,7 @@ from scenarios_app.columns import column_at
 from scenarios_app.columns.cells import empty_value
 from scenarios_app.columns.places import EXTRAS, MESSAGE_COLUMNS, VALUES, Place
 from scenarios_app.fields import JsonField, NamesField
-from scenarios_app.models import Step
+from scenarios_app.models import Step, StepColumns
 
 NO_ANSWER = "say what to answer with"
 
@@ -25,7 +25,7 @@ def scenario_problem(place: str, message: str) -> tuple[str, str]:
     return column, f"{place_in(inner)}: {message}" if inner else message
 
 
-def step_problem(place: str, message: str, row: Step) -> tuple[str, str]:
+def step_problem(place: str, message: str, row: StepColumns) -> tuple[str, str]:
     """The same for a step, where `place` is below its `steps[i].`"""
     keys = tuple(_keys(place))
     if keys == ("produce",) and message.startswith(("missing", "says nothing")):
@@ -46,7 +46,7 @@ def place_in(keys: list[str]) -> str:
     return place.removeprefix(".")
 
 
-def _column(place: str, keys: Place, row: Step) -> str:
+def _column(place: str, keys: Place, row: StepColumns) -> str:
     column = column_at(place, row)
     if column not in EXTRAS:
         return column
@@ -62,13 +62,13 @@ def _column(place: str, keys: Place, row: Step) -> str:
     return column
 
 
-def _given(section: Place, row: Step) -> Iterator[str]:
+def _given(section: Place, row: StepColumns) -> Iterator[str]:
     for name, known in VALUES.items():
         if known[: len(section)] == section and getattr(row, name) != empty_value(Step, name):
             yield name
 
 
-def _inside_extra(column: str, inside: Place, row: Step) -> list[str]:
+def _inside_extra(column: str, inside: Place, row: StepColumns) -> list[str]:
     """Conditions that have columns open the lists of which the extra column holds the rest."""
     keys = list(inside)
     match column, keys:

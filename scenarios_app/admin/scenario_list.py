@@ -12,12 +12,12 @@ from unfold.admin import ModelAdmin
 
 from scenarios_app.admin import actions
 from scenarios_app.admin.bulk import bulk_page
-from scenarios_app.admin.filters import ProblemFilter, TagFilter
+from scenarios_app.admin.filters import DraftFilter, ProblemFilter, TagFilter
 from scenarios_app.admin.hits import NONE, Hits, scenario_hits
 from scenarios_app.catalog import catalog
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
-from scenarios_app.models import Scenario
+from scenarios_app.models import Draft, Scenario
 from scenarios_app.snapshot import RowProblem
 from scenarios_app.templatetags.scenarios_admin import ago
 
@@ -34,7 +34,7 @@ class ScenarioList(ModelAdmin):
         "problem_count",
     )
     list_editable = ("enabled",)
-    list_filter = ("enabled", ProblemFilter, "select", TagFilter)
+    list_filter = ("enabled", DraftFilter, ProblemFilter, "select", TagFilter)
     search_fields = (
         "name",
         "description",
@@ -62,7 +62,9 @@ class ScenarioList(ModelAdmin):
         problems: defaultdict[str, list[RowProblem]] = defaultdict(list)
         for problem in catalog.problems:
             problems[problem.scenario].append(problem)
+        drafted = set(Draft.objects.values_list("published", flat=True))
         for row in changelist.result_list:
+            row.drafted = row.pk in drafted
             row.hits = hits.get(row.name, NONE)
             row.problems = problems[row.name]
         return changelist
@@ -70,7 +72,12 @@ class ScenarioList(ModelAdmin):
     @admin.display(description="Name", ordering="name")
     def title(self, scenario: Any) -> str:
         description = scenario.description.strip().partition("\n")[0]
-        return format_html('{}<span class="sc-under">{}</span>', scenario.name, description)
+        return format_html(
+            '{} <span class="sc-tag">{}</span><span class="sc-under">{}</span>',
+            scenario.name,
+            "draft" if getattr(scenario, "drafted", False) else "",
+            description,
+        )
 
     @admin.display(description="Steps", ordering="steps_in_it")
     def step_count(self, scenario: Any) -> int:

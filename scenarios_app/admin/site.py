@@ -22,7 +22,7 @@ def may_see_accounts(request: HttpRequest) -> bool:
 
 
 def at_scenarios(request: HttpRequest) -> bool:
-    inside = request.path.startswith(f"{_LIST}/scenario/")
+    inside = request.path.startswith((f"{_LIST}/scenario/", f"{_LIST}/draft/"))
     return inside and not at_import(request) and not at_try(request)
 
 

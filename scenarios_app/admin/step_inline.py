@@ -16,7 +16,7 @@ from scenarios_app.admin.problems import step_problem
 from scenarios_app.columns import scenario_object, step_object
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError, compile_scenario, load_documents
-from scenarios_app.models import Scenario, Step
+from scenarios_app.models import AnyStep, DraftStep, Scenario, Step
 from scenarios_app.rows import limits
 from scenarios_app.snapshot import problems_of
 
@@ -163,7 +163,7 @@ def _place(form: ClosedStepForm) -> tuple[int, int]:
 
 
 class StepInline(StackedInline):
-    model = Step
+    model: type[AnyStep] = Step
     form = StepForm
     formset = StepFormSet
     extra = 0
@@ -181,3 +181,22 @@ class StepInline(StackedInline):
         if cell := STEP_CELLS.get(db_field.name):
             return form_field(db_field, cell)
         return super().formfield_for_dbfield(db_field, request, **kwargs)
+
+
+class DraftStepInline(StepInline):
+    """Who may edit the steps of scenarios may edit those of drafts."""
+
+    model = DraftStep
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        user = request.user
+        return user.has_perm("scenarios_app.view_step") or self.has_change_permission(request, obj)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("scenarios_app.add_step")
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("scenarios_app.change_step")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("scenarios_app.delete_step")

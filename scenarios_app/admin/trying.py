@@ -10,9 +10,11 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from scenarios_app.admin.tried_draft import TriedDraft, number_in, tried_draft
 from scenarios_app.admin.try_requests import WAYS, Asked, raw
 from scenarios_app.catalog import catalog
 from scenarios_app.control.explain import explained_now
+from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.journal import journal
 from scenarios_app.models import Scenario, ServedRequest
 from scenarios_app.serving.explaining import ExplainedStep, Explanation
@@ -112,7 +114,11 @@ def try_page(request: HttpRequest, admin: Any) -> HttpResponse:
     """The form, and below or beside it what would happen."""
     served = _served(request.GET.get("request", ""))
     posted = request.method == "POST"
-    form = TryForm(request.POST) if posted else TryForm(initial=_initial(request, served))
+    given = request.POST if posted else request.GET
+    draft = tried_draft(given.get("draft", ""))
+    only = draft.name if draft else given.get("scenario", "")
+    initial = {} if posted else _initial(only, served, draft)
+    form = TryForm(request.POST) if posted else TryForm(initial=initial)
     context = {
         **admin.admin_site.each_context(request),
         "title": "Try it",
@@ -121,12 +127,14 @@ def try_page(request: HttpRequest, admin: Any) -> HttpResponse:
         "raw": bool(form["path"].value()),
     }
     if posted and form.is_valid():
-        context |= _tried(form, served, only=request.POST.get("scenario", ""))
-    context["scenario"] = (request.POST if posted else request.GET).get("scenario", "")
+        context |= _tried(form, served, only=only, draft=draft)
+    context |= {"scenario": only, "draft": draft}
     return TemplateResponse(request, "scenarios_app/admin/try.html", context)
 
 
-def _tried(form: TryForm, served: ServedRequest | None, *, only: str) -> dict[str, Any]:
+def _tried(
+    form: TryForm, served: ServedRequest | None, *, only: str, draft: TriedDraft | None
+) -> dict[str, Any]:
     given = form.cleaned_data
     session = given["session"].strip()
     if given["path"]:
@@ -137,9 +145,10 @@ def _tried(form: TryForm, served: ServedRequest | None, *, only: str) -> dict[st
         asked = form.asked()
         calls = {key: make(asked).call(session) for key, (_, make) in WAYS.items()}
         chosen = given["provider"]
-    found = {key: explained_now(call) for key, call in calls.items()}
+    instead = draft.scenarios if draft else ()
+    found = {key: explained_now(call, instead=instead) for key, call in calls.items()}
     explanation = found[chosen]
-    cards = list(_cards(explanation, only))
+    cards = list(_cards(explanation, only, draft))
     return {
         "explanation": explanation,
         "cards": cards[:SHOWN],
@@ -155,8 +164,12 @@ def _first(chosen: str, found: dict[str, Explanation]) -> list[str]:
     return sorted(found, key=lambda key: key != chosen)
 
 
-def _cards(explanation: Explanation, only: str) -> Iterator[Card]:
-    urls = dict(Scenario.objects.values_list("name", "pk"))
+def _cards(explanation: Explanation, only: str, draft: TriedDraft | None) -> Iterator[Card]:
+    page = "admin:scenarios_app_scenario_change"
+    rows = Scenario.objects.values_list("name", "pk")
+    urls = {name: reverse(page, args=(pk,)) for name, pk in rows}
+    if draft:
+        urls[draft.name] = draft.url
     steps = [step for step in explanation.steps if not only or step.scenario == only]
     order = {step.key: number for number, step in enumerate(steps)}
 
@@ -167,9 +180,7 @@ def _cards(explanation: Explanation, only: str) -> Iterator[Card]:
     for step in sorted(steps, key=closeness):
         holds = all(condition.ok for condition in step.conditions)
         state = "wins" if step.wins else "matches" if holds else "misses"
-        key = urls.get(step.scenario)
-        url = key and reverse("admin:scenarios_app_scenario_change", args=(key,))
-        yield Card(step, state, url or None)
+        yield Card(step, state, urls.get(step.scenario))
 
 
 def _decision(explanation: Explanation) -> str:
@@ -220,26 +231,27 @@ def _text(data: bytes) -> str:
 
 
 def _served(key: str) -> ServedRequest | None:
-    if not (key.isascii() and key.isdigit() and len(key) < 19):
+    number = number_in(key)
+    if number is None:
         return None
     journal.flush()
-    return ServedRequest.objects.filter(pk=int(key)).first()
+    return ServedRequest.objects.filter(pk=number).first()
 
 
-def _initial(request: HttpRequest, served: ServedRequest | None) -> dict[str, Any]:
+def _initial(name: str, served: ServedRequest | None, draft: TriedDraft | None) -> dict[str, Any]:
     initial: dict[str, Any] = {"turn": 1, "stream": True, "model": "gpt-4o"}
     if served is not None:
         query = "&".join(f"{name}={value}" for name, value in served.query.items())
         path = f"{served.path}?{query}" if query else served.path
         initial |= {"path": path, "body": served.request_body, "session": served.session}
-    elif name := request.GET.get("scenario"):
-        initial |= _first_step(name)
+    else:
+        stored = catalog.snapshot().index.by_name.get(name)
+        initial |= _first_step(draft.scenarios[-1] if draft else stored)
     return initial
 
 
-def _first_step(name: str) -> dict[str, Any]:
+def _first_step(scenario: Compiled | None) -> dict[str, Any]:
     """What a scenario's first step asks for, so that the page begins with something that fits."""
-    scenario = catalog.snapshot().index.by_name.get(name)
     if scenario is None or not scenario.steps:
         return {}
     if scenario.select == "first_user_message":

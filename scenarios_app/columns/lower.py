@@ -18,12 +18,12 @@ from scenarios_app.columns.places import (
 )
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document_errors import DocumentError
-from scenarios_app.models import Scenario, Step, TextMode
+from scenarios_app.models import Scenario, ScenarioColumns, Step, StepColumns, TextMode
 
 Object: TypeAlias = dict[str, Json]
 
 
-def scenario_object(scenario: Scenario, steps: Sequence[Object]) -> Object:
+def scenario_object(scenario: ScenarioColumns, steps: Sequence[Object]) -> Object:
     """The document of a row, as plain data that nobody has checked yet."""
     document = _extra(scenario, "extra")
     for key in SCENARIO_KEYS:
@@ -33,7 +33,7 @@ def scenario_object(scenario: Scenario, steps: Sequence[Object]) -> Object:
     return document | ({"steps": list(steps)} if steps else {})
 
 
-def step_object(row: Step) -> Object:
+def step_object(row: StepColumns) -> Object:
     """The document of a step's row, as plain data that nobody has checked yet."""
     step: Object = {}
     for column, place in reversed(EXTRAS.items()):
@@ -46,7 +46,7 @@ def step_object(row: Step) -> Object:
     return step
 
 
-def column_at(place: str, row: Step) -> str:
+def column_at(place: str, row: StepColumns) -> str:
     """The column in which one edits what stands at `place` in the document of this row."""
     keys = tuple(re.findall(r"[^.\[\]]+", place))
     if keys[: len(MESSAGES)] == MESSAGES:
@@ -64,7 +64,7 @@ def column_at(place: str, row: Step) -> str:
     return next(column for column, known in EXTRAS.items() if keys[: len(known)] == known)
 
 
-def _lower_conditions(row: Step, step: Object) -> None:
+def _lower_conditions(row: StepColumns, step: Object) -> None:
     if row.match_model:
         equals = row.match_model_mode == TextMode.EQUALS
         model: Json = row.match_model if equals else {row.match_model_mode: row.match_model}
@@ -82,7 +82,7 @@ def _lower_conditions(row: Step, step: Object) -> None:
         _put_first(step, MESSAGES, messages)
 
 
-def _extra(row: Scenario | Step, column: str) -> Object:
+def _extra(row: ScenarioColumns | StepColumns, column: str) -> Object:
     value = getattr(row, column)
     if not isinstance(value, dict):
         raise DocumentError(column, "expected an object")

@@ -1,7 +1,7 @@
 """What would answer a request and why, without answering it."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -18,6 +18,8 @@ from scenarios_app.control.errors import ControlError
 from scenarios_app.control.explained import ExplanationBody, explanation_body
 from scenarios_app.control.view import ControlView
 from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.index import Index, overlay
+from scenarios_app.engine.scenario import Scenario
 from scenarios_app.engine.state import SessionState
 from scenarios_app.serving.admission import admit
 from scenarios_app.serving.calls import SAFE_IN_PATH, make_call
@@ -69,8 +71,19 @@ class _AsNow:
         return self.kept.get(name)
 
 
-def explained_now(call: Call) -> Explanation:
-    """What would happen to a call at this moment, in whatever thread one asks."""
+@dataclass(frozen=True, slots=True)
+class _With:
+    """The catalog with some scenarios in place of those of their names."""
+
+    scenarios: Sequence[Scenario]
+
+    def index_for(self, documents: Mapping[str, Json], version: int) -> Index:
+        return overlay(catalog.index_for(documents, version), self.scenarios)
+
+
+def explained_now(call: Call, *, instead: Sequence[Scenario] = ()) -> Explanation:
+    """What would happen to a call at this moment, in whatever thread one asks; `instead` take the
+    place of the scenarios of their names."""
     here = services()
     session = here.pipeline.exchange(call).session
     known = _AsNow(
@@ -79,7 +92,8 @@ def explained_now(call: Call) -> Explanation:
         _kept(call, session),
     )
     options = here.pipeline.options
-    return asyncio.run(explain(call, catalog=catalog, state=known, options=options))
+    seen = _With(instead) if instead else catalog
+    return asyncio.run(explain(call, catalog=seen, state=known, options=options))
 
 
 def _kept(call: Call, session: str) -> Mapping[str, bytes | None]:

@@ -1,4 +1,5 @@
-"""The tables: scenarios and their steps as QA edits them, the catalog's version, the journal."""
+"""The tables: scenarios and their steps as QA edits them, drafts of them, the
+catalog's version, the journal."""
 
 from scenarios_app.models.changes import CatalogVersion, catalog_changed, new_key
 from scenarios_app.models.choices import (
@@ -9,19 +10,27 @@ from scenarios_app.models.choices import (
     Select,
     TextMode,
 )
+from scenarios_app.models.columns import ScenarioColumns, StepColumns
+from scenarios_app.models.drafts import AnyScenario, AnyStep, Draft, DraftStep
 from scenarios_app.models.journal import ServedRequest
 from scenarios_app.models.scenarios import Scenario, Step
 
 __all__ = [
+    "AnyScenario",
+    "AnyStep",
     "CatalogVersion",
+    "Draft",
+    "DraftStep",
     "FaultKind",
     "FinishReason",
     "Outcome",
     "Reasoning",
     "Scenario",
+    "ScenarioColumns",
     "Select",
     "ServedRequest",
     "Step",
+    "StepColumns",
     "TextMode",
     "catalog_changed",
     "new_key",

@@ -16,6 +16,9 @@ SESSIONS = "/admin/scenarios_app/servedrequest/sessions/"
 SESSION = "/admin/scenarios_app/servedrequest/session/"
 RESET = "/admin/scenarios_app/servedrequest/session/reset/"
 
+_NEW = {"match_model_mode": "equals", "match_user_mode": "contains"}
+_NEW |= {"match_system_mode": "contains", "match_tool_result_mode": "contains", "consume": "on"}
+
 
 def page_of(scenario: Scenario) -> str:
     return f"{LIST}{scenario.pk}/change/"
@@ -50,6 +53,11 @@ def save(client: Client, scenario: Scenario, **changes: str) -> HttpResponse:
     """Post the scenario's page with some fields changed."""
     url = page_of(scenario)
     return client.post(url, fields_at(client, url) | changes)
+
+
+def new_step(index: int, **columns: str) -> dict[str, str]:
+    """What a row posts that was added in the browser."""
+    return {f"steps-{index}-{name}": value for name, value in (_NEW | columns).items()}
 
 
 def told(response: HttpResponse) -> list[str]:

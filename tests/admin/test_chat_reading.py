@@ -1,8 +1,6 @@
 """Conversations, messages, traces and comparisons in the admin: to be read, by whom, and how much
 of them."""
 
-from typing import Any
-
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
@@ -13,97 +11,18 @@ from chat_app.models import (
     ContextState,
     Conversation,
     Message,
-    MessageStatus,
-    ModelProfile,
     Sender,
 )
 from tests.admin.pages import fields_at
+from tests.admin.talks import LISTS, MODEL, pages, talk
 from tests.admin.test_safety import PAYLOADS, read
-from traces_app.models import ModelCall, Status, Trace, TraceEvent
+from traces_app.models import Status, Trace, TraceEvent
 
 pytestmark = pytest.mark.django_db
 
-MODEL = "the-model-that-nobody-may-know-yet"
-LISTS = {
-    model: f"/admin/{model.replace('.', '/')}/"
-    for model in (
-        "chat_app.modelprofile",
-        "chat_app.conversation",
-        "chat_app.message",
-        "chat_app.contextstate",
-        "chat_app.abcomparison",
-        "traces_app.trace",
-    )
-}
 RECORDED = [
     name for name in LISTS if name not in ("chat_app.modelprofile", "chat_app.conversation")
 ]
-
-
-def talk(text: str = "words", *, preference: str = "") -> Conversation:
-    """A conversation in which two profiles answered, and all that is kept of it."""
-    conversation = create(text[:200], text[:200])
-    asked = append_message(conversation, Sender.USER, content=text)
-    traces = {}
-    for branch in ("a", "b"):
-        said = append_message(
-            conversation,
-            Sender.ASSISTANT,
-            content=text,
-            thinking=text,
-            branch=branch,
-            provider_id="openai",
-            model_id=MODEL,
-            tool_calls=[{"id": text, "name": text, "arguments": {text: text}, "result": text}],
-            rounds=[{"parts": [{"text": text}], "results": []}],
-            status=MessageStatus.COMPLETE,
-            feedback_comment=text,
-        )
-        trace = Trace.objects.create(
-            conversation=conversation,
-            user_message=asked,
-            message=said,
-            branch=branch,
-            profile_name=f"profile {MODEL}",
-            provider_id="openai",
-            model_id=MODEL,
-            status=Status.COMPLETED,
-            error=text,
-        )
-        TraceEvent.objects.create(trace=trace, seq=1, type="chunk", payload={"content": text})
-        ModelCall.objects.create(
-            trace=trace, number=1, model_id=MODEL, parts=[{"text": text}], tools=[text]
-        )
-        traces[branch] = trace
-    ABComparison.objects.create(
-        conversation=conversation,
-        user_message=asked,
-        seed=1,
-        profile_a_name=f"a {MODEL}",
-        profile_b_name=f"b {MODEL}",
-        trace_a=traces["a"],
-        trace_b=traces["b"],
-        preference=preference,
-    )
-    ContextState.objects.create(
-        conversation=conversation, strategy="sandwich", summary=text, first=1, last=1,
-        message_count=1,
-    )  # fmt: skip
-    return conversation
-
-
-def pages() -> list[str]:
-    """Every list, and every page of every row."""
-    rows: list[Any] = [
-        *Conversation.objects.all(),
-        *Message.objects.all(),
-        *ContextState.objects.all(),
-        *ABComparison.objects.all(),
-        *Trace.objects.all(),
-        *ModelProfile.objects.all(),
-    ]
-    own = [f"{LISTS[row._meta.label_lower]}{row.pk}/change/" for row in rows]
-    return [*LISTS.values(), *own, *(page.replace("/change/", "/history/") for page in own)]
 
 
 @pytest.mark.parametrize("role", ["editor", "reader"])

@@ -5,17 +5,19 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from scenarios_app.models import Scenario, Step
-from tests.admin.pages import ADD, a_scenario, fields, fields_at, page_of, save, texts, told
+from tests.admin.pages import (
+    ADD,
+    a_scenario,
+    fields,
+    fields_at,
+    new_step,
+    page_of,
+    save,
+    texts,
+    told,
+)
 
 pytestmark = pytest.mark.django_db
-
-NEW = {"match_model_mode": "equals", "match_user_mode": "contains"}
-NEW |= {"match_system_mode": "contains", "match_tool_result_mode": "contains", "consume": "on"}
-
-
-def new_step(index: int, **columns: str) -> dict[str, str]:
-    """What a row posts that was added in the browser."""
-    return {f"steps-{index}-{name}": value for name, value in (NEW | columns).items()}
 
 
 @pytest.fixture

@@ -1,48 +1,14 @@
 """Writing scenarios by clicks: what a browser saves is what the next request gets."""
 
-import httpx2
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from scenarios_app.models import Scenario
 from tests.admin.pages import a_scenario, texts
 from tests.browser.conftest import Admin
+from tests.browser.editing import ADD, add_step, answer, open_row, page_of, row
 
 pytestmark = pytest.mark.browser
-
-ADD = "scenarios_app/scenario/add/"
-
-
-def page_of(scenario: Scenario) -> str:
-    return f"scenarios_app/scenario/{scenario.pk}/change/"
-
-
-def row(page: Page, index: int) -> Locator:
-    return page.locator(".sc-list > .sc-step").nth(index)
-
-
-def open_row(page: Page, index: int) -> Locator:
-    found = row(page, index)
-    found.locator("summary").first.click()
-    expect(found.get_by_label("Answer text")).to_be_visible()
-    return found
-
-
-def add_step(page: Page) -> Locator:
-    page.get_by_role("button", name="Add a step").click()
-    return page.locator(".sc-list > .sc-step").last
-
-
-def answer(admin: Admin, text: str) -> str:
-    """What an OpenAI client is told now."""
-    response = httpx2.post(
-        f"{admin.live.openai_base_url}/chat/completions",
-        json={"model": "gpt-4o", "messages": [{"role": "user", "content": text}]},
-        headers={"authorization": f"Bearer {admin.live.key}"},
-    )
-    body = response.json()
-    said: str = body["choices"][0]["message"]["content"] if response.is_success else "none"
-    return said
 
 
 def test_a_scenario_is_written_and_answers_at_once(admin: Admin) -> None:
@@ -168,7 +134,8 @@ def test_tool_calls_are_lines(admin: Admin) -> None:
     expect(step.get_by_label("Tool", exact=True)).to_have_value("old")
     step.get_by_role("button", name="Add a tool call").click()
     step.get_by_label("Tool", exact=True).last.fill("get_weather")
-    step.get_by_label("Arguments (JSON)").last.fill('{"big": 12345678901234567890}')
+    step.get_by_role("button", name="as JSON").last.click()
+    step.get_by_label("Arguments (JSON)").fill('{"big": 12345678901234567890}')
     admin.save()
     stored = scenario.steps.get().answer_tool_calls
     assert stored == [*calls, {"name": "get_weather", "arguments": {"big": 12345678901234567890}}]
@@ -181,6 +148,7 @@ def test_tool_calls_are_lines(admin: Admin) -> None:
     admin.save()
     admin.go(page_of(scenario))
     step = open_row(page, 0)
+    step.get_by_role("button", name="as JSON").click()
     step.get_by_label("Arguments (JSON)").fill("{broken")
     admin.save()
     expect(page.locator("#told")).to_contain_text("Step 1, Tool calls: not valid JSON")

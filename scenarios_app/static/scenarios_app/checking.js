@@ -31,8 +31,27 @@
     const before = field?.getBoundingClientRect().top;
     notes.innerHTML = html;
     told?.classList.add("sc-past");
+    mark();
     const moved = field ? field.getBoundingClientRect().top - before : 0;
     if (moved) scroller(field).scrollBy({ top: moved, behavior: "instant" });
+  }
+
+  /* Errors stand beside their fields too. Those that the page came with go: all was looked at. */
+  function mark() {
+    form.querySelectorAll(".sc-wrong > .sc-error, .sc-step .sc-bad").forEach((one) => one.remove());
+    form.querySelectorAll(".sc-wrong").forEach((cell) => cell.classList.remove("sc-wrong"));
+    for (const link of notes.querySelectorAll(".sc-note-bad a")) {
+      const cell = document.getElementById(link.hash.slice(1))?.closest(".sc-cell");
+      if (!cell) continue;
+      const said = document.createElement("p");
+      said.className = "sc-error";
+      said.textContent = link.lastChild.textContent.trim();
+      cell.classList.add("sc-wrong");
+      cell.insertBefore(said, cell.querySelector(":scope > .sc-help"));
+    }
+    for (const row of form.querySelectorAll(".sc-step")) {
+      row.classList.toggle("sc-has-errors", Boolean(row.querySelector(".sc-wrong")));
+    }
   }
 
   function scroller(element) {

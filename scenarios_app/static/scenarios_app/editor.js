@@ -111,7 +111,10 @@
     if (!target) return;
     event.preventDefault();
     for (let up = target.closest("details"); up; up = up.parentElement.closest("details")) up.open = true;
-    const field = target.matches(".sc-step") ? target.querySelector(".sc-wrong :is(input, select, textarea)") : target;
+    let field = target;
+    if (target.matches(".sc-step")) field = target.querySelector(".sc-wrong :is(input, select, textarea)");
+    // Tool calls are edited as lines in place of it.
+    else if (target.hidden) field = target.parentElement.querySelector(".sc-calls :is(input, textarea, button)");
     if (target.matches(".sc-step")) details(target).open = true;
     (field || target).scrollIntoView({ block: "center" });
     (field || target).focus({ preventScroll: true });

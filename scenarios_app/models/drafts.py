@@ -1,0 +1,78 @@
+"""Drafts of scenarios, in tables of their own: what asks for scenarios never meets one."""
+
+from typing import TypeAlias
+
+from django.db import models
+from simple_history.models import HistoricalRecords
+
+from scenarios_app.fields import JsonField
+from scenarios_app.models.changes import new_key
+from scenarios_app.models.columns import ScenarioColumns, StepColumns
+from scenarios_app.models.scenarios import Scenario, Step
+
+
+class DraftQuerySet(models.QuerySet["Draft"]):
+    def get_by_natural_key(self, key: str) -> "Draft":
+        return self.get(key=key)
+
+
+class Draft(ScenarioColumns):
+    """A scenario as it may become; nothing serves it. Without `published` it becomes a new one.
+
+    `base` is what the published scenario was when this was made as its copy: its own part of the
+    document under `scenario`, and each step's under `steps` by the step's key.
+    """
+
+    key = models.CharField(max_length=16, default=new_key, editable=False, unique=True)
+    published = models.OneToOneField(
+        Scenario, on_delete=models.SET_NULL, null=True, editable=False, related_name="draft"
+    )
+    base = JsonField(default=dict, blank=True, editable=False)
+
+    objects = DraftQuerySet.as_manager()
+    history = HistoricalRecords(excluded_fields=["key", "published", "base"])
+
+    class Meta:
+        ordering = ("name", "pk")
+        # Who may do something with scenarios may do it with their drafts.
+        default_permissions = ()
+
+    def natural_key(self) -> tuple[str]:
+        return (self.key,)
+
+
+class DraftStepQuerySet(models.QuerySet["DraftStep"]):
+    def get_by_natural_key(self, draft: str, order: int) -> "DraftStep":
+        found = self.filter(scenario__key=draft, order=order).first()
+        if found is None:
+            raise DraftStep.DoesNotExist
+        return found
+
+
+class DraftStep(StepColumns):
+    """One step of a draft. `key` is that of the published step of which it is a copy, if it is."""
+
+    scenario = models.ForeignKey(Draft, on_delete=models.CASCADE, related_name="steps")
+    key = models.CharField(max_length=16, default=new_key, editable=False)
+
+    objects = DraftStepQuerySet.as_manager()
+    history = HistoricalRecords()
+
+    class Meta:
+        verbose_name = "step of a draft"
+        verbose_name_plural = "steps of drafts"
+        ordering = ("order", "pk")
+        indexes = (models.Index(fields=["scenario", "order"], name="draft_step_in_order"),)
+        constraints = (
+            models.UniqueConstraint(fields=["scenario", "key"], name="draft_step_of_one_step"),
+        )
+        default_permissions = ()
+
+    def natural_key(self) -> tuple[str, int]:
+        return (self.scenario.key, self.order)
+
+    natural_key.dependencies = ("scenarios_app.draft",)  # type: ignore[attr-defined]
+
+
+AnyScenario: TypeAlias = Scenario | Draft
+AnyStep: TypeAlias = Step | DraftStep

@@ -1,0 +1,134 @@
+"""Lint while one writes: what the page is told of a form that nobody has saved."""
+
+import re
+
+import pytest
+from django.test import Client
+from django.utils.html import escape
+
+from scenarios_app.models import Scenario
+from tests.admin.pages import ADD, LIST, a_scenario, fields_at, page_of
+from tests.admin.traffic import served
+
+pytestmark = pytest.mark.django_db
+
+NEW = f"{LIST}add/check/"
+CALL = '[{"name": "get_weather", "arguments": {}}]'
+
+
+def check_url(scenario: Scenario) -> str:
+    return f"{LIST}{scenario.pk}/check/"
+
+
+def notes(client: Client, scenario: Scenario, **changes: str) -> list[tuple[str, str]]:
+    """Where each line of the notes leads to, and what it says, of a page with some changes."""
+    posted = fields_at(client, page_of(scenario)) | changes
+    response = client.post(check_url(scenario), posted)
+    assert response.status_code == 200
+    lines = re.findall(r'<li><a href="#([^"]*)">(.*?)</a></li>', response.content.decode())
+    return [(target, re.sub(r"</?b>", "", text)) for target, text in lines]
+
+
+@pytest.fixture
+def pair(db: None) -> Scenario:
+    return a_scenario("pair", {"match_user": "rain"}, {"match_user": "sun"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (
+            {"steps-0-match_user": "s", "steps-0-consume": ""},
+            [
+                ("steps-0", '"s" is in nearly every message'),
+                ("steps-1", "step 1 always answers first"),
+            ],
+        ),
+        (
+            {"steps-1-match_extra": '{"messages": [{"role": "user", "equals": "rain"}]}'},
+            [("steps-1", "cannot both hold")],
+        ),
+        (
+            {"steps-1-consume": "", "steps-1-answer_tool_calls": CALL, "steps-1-answer_text": ""},
+            [("steps-1", "answers the result of get_weather with the same call again")],
+        ),
+        (
+            {"steps-1-consume": "", "steps-1-match_user": ""},
+            [("steps-1", "it has no condition and is never used up")],
+        ),
+        (
+            {"steps-1-match_tools": "get_wether"},
+            [("steps-1", "no request has offered get_wether")],
+        ),
+        (
+            {"steps-1-answer_text": "{{ town }}"},
+            [("id_steps-1-answer_text", "unknown name in {{ town }}")],
+        ),
+        ({"steps-1-jitter": "7"}, [("id_steps-1-jitter", "less than or equal to 1")]),
+        ({"name": ""}, [("id_name", "required")]),
+    ],
+    ids=["shadowed", "unreachable", "looping", "broad", "unoffered", "template", "number", "name"],
+)
+def test_each_note_leads_to_its_place(
+    root: Client, pair: Scenario, changes: dict[str, str], told: list[tuple[str, str]]
+) -> None:
+    served(request_body='{"tools": [{"name": "get_weather"}]}')
+    found = notes(root, pair, **changes)
+    assert len(found) == len(told)
+    for (target, said), (place, words) in zip(found, told, strict=True):
+        assert target == place
+        assert escape(words) in said
+
+
+def test_nothing_is_saved_and_nothing_consumed(root: Client, pair: Scenario) -> None:
+    before = list(pair.steps.values())
+    assert notes(root, pair, **{"steps-0-answer_text": "new", "name": "renamed"}) == []
+    assert notes(root, pair, **{"steps-0-answer_text": "{{ x }}"}) != []
+    pair.refresh_from_db()
+    assert pair.name == "pair" and list(pair.steps.values()) == before
+    response = root.post(NEW, fields_at(root, ADD) | {"name": "new"})
+    assert response.status_code == 200
+    assert Scenario.objects.count() == 1
+
+
+def test_a_row_is_named_by_where_it_stands_and_found_by_what_it_is(
+    root: Client, pair: Scenario
+) -> None:
+    moved = {"steps-0-order": "2", "steps-1-order": "1", "steps-1-consume": ""}
+    moved |= {"steps-1-match_user": "ra"}
+    assert notes(root, pair, **moved) == [("steps-0", "Step 2: step 1 always answers first")]
+
+
+def test_of_a_row_whose_fields_are_not_there_the_row_is_what_is_found(root: Client) -> None:
+    scenario = a_scenario(
+        "long",
+        *({"match_user": f"question {n}", "answer_text": "{{ city }}"} for n in range(20)),
+        variables={"city": "Paris"},
+    )
+    found = notes(root, scenario, variables="{}")
+    assert [target for target, _ in found] == [f"steps-{n}" for n in range(20)]
+
+
+def test_a_disabled_scenario_is_not_doubted(root: Client, pair: Scenario) -> None:
+    greedy = {"steps-0-consume": "", "steps-0-match_user": ""}
+    assert notes(root, pair, **greedy) != []
+    assert notes(root, pair, **greedy, enabled="") == []
+
+
+def test_names_in_the_notes_are_text(root: Client, pair: Scenario) -> None:
+    above = {"match_user": "rain", "consume": False}
+    a_scenario("<img src=x onerror=alert(1)>", above, priority=5)
+    (line,) = notes(root, pair, description="changed")
+    assert line == (
+        "steps-0",
+        "Step 1: step 1 of &lt;img src=x onerror=alert(1)&gt; always answers first",
+    )
+
+
+def test_only_who_may_change_it_has_it_checked(
+    root: Client, reader: Client, client: Client, pair: Scenario
+) -> None:
+    posted = fields_at(root, page_of(pair))
+    assert reader.post(check_url(pair), posted).status_code == 403
+    assert client.post(check_url(pair), posted).status_code == 302
+    assert root.get(check_url(pair)).status_code == 405

@@ -1,0 +1,212 @@
+"""Drafts: written beside what is published, which is served unchanged meanwhile, and discarded."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from scenarios_app.drafts import draft_of, publication_of
+from scenarios_app.models import Draft, DraftStep, Scenario
+from scenarios_app.versions import versions_of
+from tests.admin.drafting import (
+    DRAFTS,
+    draft_page,
+    edit_as_draft,
+    save_draft,
+    served,
+)
+from tests.admin.pages import (
+    ADD,
+    LIST,
+    a_scenario,
+    fields,
+    fields_at,
+    new_step,
+    page_of,
+    texts,
+    told,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+# ── Writing one ──
+
+
+def test_a_draft_is_edited_while_the_published_one_is_served(editor: Client) -> None:
+    scenario = a_scenario("weather", {}, {})
+    before = served()
+    draft = edit_as_draft(editor, scenario)
+    response = save_draft(editor, draft, **{"steps-0-answer_text": "new", "name": "climate"})
+    assert response.status_code == 302
+    assert list(draft.steps.values_list("answer_text", flat=True)) == ["new", "answer 2"]
+    assert texts(scenario) == ["answer 1", "answer 2"]
+    assert served() == before
+
+
+def test_a_scenario_has_one_draft(editor: Client, root: Client) -> None:
+    scenario = a_scenario("weather", {})
+    draft = edit_as_draft(editor, scenario)
+    response = root.post(f"{LIST}{scenario.pk}/draft/")
+    assert response.url == draft_page(draft)
+    assert draft.steps.count() == 1
+
+
+def test_a_new_scenario_is_saved_as_a_draft_by_the_form_of_its_page(editor: Client) -> None:
+    page = editor.get(ADD).content.decode()
+    assert f'formaction="{DRAFTS}add/"' in page
+    sent = fields(page) | {"name": "soon", "steps-TOTAL_FORMS": "1"}
+    sent |= new_step(0, answer_text="later")
+    response = editor.post(f"{DRAFTS}add/", sent)
+    draft = Draft.objects.get()
+    assert response.url == draft_page(draft)
+    assert (draft.name, draft.published, draft.steps.get().answer_text) == ("soon", None, "later")
+    assert not Scenario.objects.exists()
+    assert served() == {}
+
+
+def test_what_a_save_refuses_is_told_at_its_field(editor: Client) -> None:
+    draft = edit_as_draft(editor, a_scenario("weather", {}))
+    response = save_draft(editor, draft, **{"steps-0-answer_text": ""})
+    assert told(response) == ["Step 1, Answer text: say what to answer with"]
+    assert draft.steps.get().answer_text == "answer 1"
+
+
+def test_lint_looks_at_a_draft_in_place_of_what_is_published(editor: Client) -> None:
+    scenario = a_scenario("weather", {"match_user": "rain", "consume": False})
+    draft = edit_as_draft(editor, scenario)
+    sent = fields_at(editor, draft_page(draft), "draft_form")
+    clean = editor.post(f"{DRAFTS}{draft.pk}/check/", sent).content.decode()
+    broad = sent | {"steps-0-match_user": ""}
+    page = editor.post(f"{DRAFTS}{draft.pk}/check/", broad).content.decode()
+    assert "sc-note" not in clean
+    assert "Step 1" in page
+
+
+def test_the_rows_of_a_long_draft_come_when_they_are_opened(editor: Client) -> None:
+    draft = edit_as_draft(editor, a_scenario("weather", *({} for _ in range(12))))
+    step = draft.steps.all()[3]
+    url = f"{DRAFTS}{draft.pk}/steps/{step.pk}/?prefix=steps-3"
+    assert url in editor.get(draft_page(draft)).content.decode()
+    assert "answer 4" in editor.get(url).content.decode()
+    assert save_draft(editor, draft, priority="3").status_code == 302
+    assert draft.steps.count() == 12
+
+
+def test_two_people_in_one_draft_are_told_of_each_other(editor: Client, root: Client) -> None:
+    draft = edit_as_draft(editor, a_scenario("weather", {}))
+    mine = fields_at(root, draft_page(draft), "draft_form")
+    save_draft(editor, draft, **{"steps-0-answer_text": "theirs"})
+    response = root.post(draft_page(draft), mine | {"steps-0-answer_text": "mine"})
+    assert told(response) == ["Step 1: QA editor has changed this step since you opened the page."]
+
+
+def test_a_draft_has_a_past_and_the_way_back(editor: Client) -> None:
+    draft = edit_as_draft(editor, a_scenario("weather", {}, {}))
+    for model in (Draft, DraftStep):
+        for record in model.history.all():
+            record.history_date -= timedelta(hours=1)
+            record.save()
+    save_draft(editor, draft, **{"steps-0-answer_text": "changed", "steps-1-DELETE": "on"})
+    newest, oldest = versions_of(draft)
+    assert 'step 1: produce.text from "answer 1" to "changed"' in newest.changes
+    editor.post(f"{DRAFTS}{draft.pk}/history/", {"at": oldest.at.isoformat()})
+    assert list(draft.steps.values_list("answer_text", flat=True)) == ["answer 1", "answer 2"]
+    assert publication_of(draft).changes == ()
+
+
+def test_a_draft_is_tried_in_place_of_what_is_published(editor: Client) -> None:
+    scenario = a_scenario("weather", {"match_user": "rain"})
+    draft = edit_as_draft(editor, scenario)
+    save_draft(editor, draft, **{"steps-0-answer_text": "new answer", "name": "climate"})
+    url = f"{LIST}try/?draft={draft.pk}"
+    sent = fields_at(editor, url, "try_form")
+    assert sent["user"] == "rain"
+    page = editor.post(f"{LIST}try/", sent)
+    assert [(card.step.scenario, card.state) for card in page.context["cards"]] == [
+        ("climate", "wins")
+    ]
+    assert page.context["cards"][0].url == draft_page(draft)
+    assert "new answer" in page.content.decode()
+    published = editor.post(f"{LIST}try/", sent | {"draft": "", "scenario": "weather"})
+    assert "new answer" not in published.content.decode()
+
+
+# ── Seeing which there are ──
+
+
+def test_the_list_marks_and_filters_what_has_a_draft(editor: Client) -> None:
+    plain, drafted = a_scenario("plain", {}), a_scenario("drafted", {})
+    edit_as_draft(editor, drafted)
+    only = Draft.objects.create(name="new")
+
+    def rows(url: str) -> list[str]:
+        return [row.name for row in editor.get(url).context["cl"].result_list]
+
+    assert rows(LIST) == ["drafted", "plain"]
+    assert '<span class="sc-tag">draft</span>' in editor.get(LIST).content.decode()
+    assert rows(f"{LIST}?draft=yes") == [drafted.name]
+    assert rows(f"{LIST}?draft=no") == [plain.name]
+    assert f"{DRAFTS}?draft=only" in editor.get(LIST).content.decode()
+    assert rows(f"{DRAFTS}?draft=only") == [only.name]
+    assert rows(f"{DRAFTS}?draft=yes") == [drafted.name]
+    assert f"{LIST}?draft=no" in editor.get(DRAFTS).content.decode()
+
+
+def test_the_banner_says_of_what_by_whom_and_what_publishing_changes(editor: Client) -> None:
+    draft = edit_as_draft(editor, a_scenario("weather", {}))
+    save_draft(editor, draft, **{"steps-0-answer_text": "<b>new</b>"})
+    page = editor.get(draft_page(draft))
+    assert page.context["made_by"] == "QA editor"
+    assert page.context["publication"].changes == (
+        'step 1: produce.text from "answer 1" to "<b>new</b>"',
+    )
+    assert "<b>new</b>" not in page.content.decode()
+    assert "Open the draft" in editor.get(page_of(Scenario.objects.get())).content.decode()
+
+
+def test_readers_see_drafts_and_change_none(editor: Client, reader: Client) -> None:
+    scenario = a_scenario("weather", {})
+    draft = edit_as_draft(editor, scenario)
+    page = reader.get(draft_page(draft)).content.decode()
+    assert "answer 1" in page
+    for button in ("Publish…", "Discard…", "Save and publish…"):
+        assert button not in page
+    assert reader.get(DRAFTS).status_code == 200
+    assert "Edit as draft" not in reader.get(page_of(scenario)).content.decode()
+    refused = [
+        reader.post(f"{LIST}{scenario.pk}/draft/"),
+        reader.post(f"{DRAFTS}add/", {"name": "new"}),
+        reader.post(draft_page(draft), {"name": "new"}),
+        reader.get(f"{DRAFTS}{draft.pk}/publish/"),
+        reader.post(f"{DRAFTS}{draft.pk}/publish/"),
+        reader.post(f"{DRAFTS}{draft.pk}/delete/", {"post": "yes"}),
+        reader.post(f"{DRAFTS}{draft.pk}/history/", {"at": ""}),
+    ]
+    assert {response.status_code for response in refused} == {403}
+    assert Draft.objects.get().name == "weather"
+
+
+# ── Discarding ──
+
+
+def test_discarding_asks_and_removes_the_draft_alone(editor: Client) -> None:
+    scenario = a_scenario("weather", {})
+    draft = edit_as_draft(editor, scenario)
+    asked = editor.get(f"{DRAFTS}{draft.pk}/delete/").content.decode()
+    assert "The published scenario weather stays as it is." in asked
+    response = editor.post(f"{DRAFTS}{draft.pk}/delete/", {"post": "yes"})
+    assert response["Location"] == page_of(scenario)
+    assert not Draft.objects.exists()
+    assert not DraftStep.history.exists()
+    assert texts(scenario) == ["answer 1"]
+
+
+def test_many_are_discarded_from_the_list(editor: Client) -> None:
+    for name in ("one", "two"):
+        draft_of(a_scenario(name, {}))
+    chosen = [draft.pk for draft in Draft.objects.all()]
+    sent = {"action": "delete_selected", "post": "yes", "_selected_action": chosen}
+    editor.post(DRAFTS, sent)
+    assert not Draft.objects.exists()
+    assert Scenario.objects.count() == 2

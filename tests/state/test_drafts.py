@@ -1,0 +1,161 @@
+"""Drafts in the database: nothing but their own pages knows of them, and fixtures keep them."""
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from scenarios_app.catalog import catalog
+from scenarios_app.control.common import CommonScenarios
+from scenarios_app.coverage import coverage
+from scenarios_app.drafts import discard, draft_of, publication_of, publish
+from scenarios_app.engine.document import dump, load_documents
+from scenarios_app.linting import stored_suspicions
+from scenarios_app.loading import load
+from scenarios_app.models import CatalogVersion, Draft, DraftStep, Scenario, Step
+from scenarios_app.rows import document_of
+from scenarios_app.versions import NOBODY
+
+pytestmark = pytest.mark.django_db
+
+WEATHER = {
+    "name": "weather",
+    "steps": [
+        {"match": {"model": "a"}, "produce": {"text": "rain"}},
+        {"match": {"model": "b"}, "produce": {"text": "sun"}},
+    ],
+}
+
+
+def loaded(**changes: object) -> Scenario:
+    load(load_documents(WEATHER | changes))
+    return Scenario.objects.get(name="weather")
+
+
+def a_draft(text: str = "snow") -> Draft:
+    """Of a published scenario, with another answer of its second step, and a step that matches
+    all, of which lint would complain."""
+    draft, _ = draft_of(loaded())
+    draft.steps.filter(order=2).update(answer_text=text)
+    draft.steps.create(order=3, answer_text="anything")
+    return draft
+
+
+def printed(*command: str, **options: object) -> str:
+    output = StringIO()
+    call_command(*command, stdout=output, **options)
+    return output.getvalue()
+
+
+def published(draft: Draft) -> Scenario:
+    return publish(draft, seen=publication_of(draft).token)
+
+
+def answers(scenario: Scenario) -> list[str]:
+    return list(scenario.steps.values_list("answer_text", flat=True))
+
+
+def test_whoever_asks_for_scenarios_meets_no_draft(client: Client) -> None:
+    a_draft()
+    Draft.objects.create(name="new").steps.create(order=1, answer_text="x")
+    document = dump(document_of(Scenario.objects.get()))
+    assert json.loads(printed("export_scenarios")) == document
+    assert [dump(one) for one in CommonScenarios().listed().documents] == [document]
+    assert printed("check_scenarios") == "no problems; scenarios: 1, steps: 2\n"
+    assert list(catalog.index().by_name) == ["weather"]
+    assert coverage().steps == 2
+    assert stored_suspicions() == ()
+    assert client.get("/").context["scenarios"] == 1
+
+
+def test_what_happens_to_a_draft_moves_no_catalog() -> None:
+    draft = a_draft()
+    number = CatalogVersion.objects.get().number
+    snapshot = catalog.snapshot()
+    draft.name = "other"
+    draft.save()
+    draft.steps.first().save()
+    discard(draft)
+    assert CatalogVersion.objects.get().number == number
+    assert catalog.snapshot() is snapshot
+
+
+@pytest.mark.parametrize("natural", [True, False])
+def test_a_dump_brings_drafts_back_as_drafts(natural: bool, tmp_path: Path) -> None:
+    draft = a_draft()
+    Draft.objects.create(name="new").steps.create(order=1, answer_text="x")
+    keys = list(Step.objects.values_list("key", flat=True))
+    file = tmp_path / "all.json"
+    options = {"use_natural_primary_keys": natural, "use_natural_foreign_keys": natural}
+    file.write_text(printed("dumpdata", "scenarios_app", **options))
+    found = publication_of(draft)
+    Draft.objects.all().delete()
+    Scenario.objects.all().delete()
+    # Twice: what is there is found again.
+    for _ in range(2):
+        call_command("loaddata", str(file), verbosity=0)
+    assert sorted(Draft.objects.values_list("name", "published__name")) == [
+        ("new", None),
+        ("weather", "weather"),
+    ]
+    assert DraftStep.objects.count() == 4
+    again = Draft.objects.get(name="weather")
+    assert publication_of(again) == found
+    scenario = published(again)
+    assert answers(scenario) == ["rain", "snow", "anything"]
+    assert list(scenario.steps.values_list("key", flat=True))[:2] == keys
+
+
+def test_a_load_replaces_what_is_published_and_leaves_the_draft() -> None:
+    draft = a_draft()
+    loaded(priority=7)
+    assert Draft.objects.get(published__name="weather") == draft
+    assert publication_of(draft).meanwhile[0] == "priority set to 7"
+
+
+def test_a_load_of_the_same_is_no_change_meanwhile() -> None:
+    draft = a_draft()
+    scenario = loaded()
+    assert publication_of(draft).meanwhile == ()
+    keys = list(scenario.steps.values_list("key", flat=True))
+    published(draft)
+    assert list(scenario.steps.values_list("key", flat=True))[:2] == keys
+
+
+def test_what_a_fixture_changes_meanwhile_is_seen_without_a_history(tmp_path: Path) -> None:
+    draft = a_draft()
+    file = tmp_path / "one.json"
+    fields = {"scenario": ["weather"], "order": 1, "answer_text": "hail"}
+    file.write_text(json.dumps([{"model": "scenarios_app.step", "fields": fields}]))
+    call_command("loaddata", str(file), verbosity=0)
+    found = publication_of(draft)
+    assert (found.meanwhile, found.who) == (
+        (
+            "step 1 removed",
+            "step 1 added",
+        ),
+        NOBODY,
+    )
+
+
+@pytest.mark.parametrize("base", [{}, [], {"scenario": 1, "steps": {}}, {"steps": []}])
+def test_a_draft_that_does_not_say_what_it_was_made_of_asks_before_it_publishes(
+    base: object,
+) -> None:
+    draft = a_draft()
+    Draft.objects.filter(pk=draft.pk).update(base=base)
+    draft.refresh_from_db()
+    assert publication_of(draft).meanwhile
+
+
+def test_a_draft_is_a_row_that_people_know() -> None:
+    draft = a_draft()
+    step = draft.steps.get(order=2)
+    assert Draft.objects.get_by_natural_key(*draft.natural_key()) == draft
+    assert DraftStep.objects.get_by_natural_key(*step.natural_key()) == step
+    with pytest.raises(DraftStep.DoesNotExist):
+        DraftStep.objects.get_by_natural_key(draft.key, 9)
+    assert (str(draft), str(step)) == ("weather", "step 2")
