@@ -12,7 +12,7 @@ from tests.browser.conftest import Admin
 
 pytestmark = pytest.mark.browser
 
-SCREENS = [(1280, 900, False), (1280, 900, True), (420, 800, False)]
+SCREENS = [(1280, 900), (420, 800)]
 HOSTILE = [
     "<script>window.hit = 1</script>",
     '"><img src=x onerror="window.hit = 1">',
@@ -62,11 +62,11 @@ def paths() -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(("width", "height", "dark"), SCREENS)
+@pytest.mark.parametrize(("width", "height"), SCREENS)
 def test_pages_fit_and_run_nothing_they_were_given(
-    log_in: Callable[..., Admin], width: int, height: int, dark: bool
+    log_in: Callable[..., Admin], width: int, height: int
 ) -> None:
-    admin = log_in(width=width, height=height, dark=dark)
+    admin = log_in(width=width, height=height)
     page = admin.page
     for path in paths():
         admin.go(path)

@@ -1,0 +1,208 @@
+"""Rows that hold hostile texts in every field that a page shows, and the pages that show them."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+from urllib.parse import quote
+
+from chat_app.conversations import append_message, create
+from chat_app.models import ABComparison, Conversation, Message, ModelProfile, Sender
+from mockllm_site.home import SHOWN
+from scenarios_app.drafts import draft_of
+from scenarios_app.engine.document import load_documents
+from scenarios_app.engine.state import AttemptRef, StepRef
+from scenarios_app.loading import load
+from scenarios_app.serving.services import services
+from tests.admin.pages import JOURNAL, LIST, SESSION, SESSIONS, a_scenario, page_of
+from tests.admin.talks import LISTS, talk
+from tests.admin.traffic import served, unmatched
+from tests.browser.payloads import ALL, PAYLOADS
+from traces_app.models import ModelCall, Trace, TraceEvent
+
+# Whose conversations the playground lists.
+CLIENT = "hostile"
+DRAFT = "/admin/scenarios_app/draft/"
+# So many steps have their fields on the page at once.
+STEPS = 10
+NAME = ALL[:200].strip()
+# Those that a document may have as names, and those that fit into the chat's columns.
+NAMES = tuple(text for text in PAYLOADS if text.isprintable() and len(text) <= 200)
+SHORT = tuple(text for text in PAYLOADS if len(text) < 100)
+QUESTION = json.dumps({"model": ALL, "messages": [{"role": "user", "content": ALL}]})
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A page, and the texts that are on it whole."""
+
+    path: str
+    texts: tuple[str, ...] = PAYLOADS
+
+
+def write_scenarios() -> list[Shown]:
+    """Most of them are wrong, which their pages tell. Those that are right are what Try it compares
+    and what the first page counts."""
+    for text in PAYLOADS:
+        a_scenario(text[:255], description=text, tags=[text.replace(",", "")])
+    some = [PAYLOADS[start : start + STEPS] for start in range(0, len(PAYLOADS), STEPS)]
+    rows = [
+        a_scenario(
+            f"{number}",
+            *map(_step, texts),
+            description=ALL,
+            variables={ALL: ALL},
+            system_prompt_must_include=[ALL],
+        )
+        for number, texts in enumerate(some)
+    ]
+    load(load_documents({"scenarios": list(_playable())}))
+    pages = [Shown(page_of(row), texts) for row, texts in zip(rows, some, strict=True)]
+    draft, _ = draft_of(rows[0])
+    pages += [Shown(f"{DRAFT}{draft.pk}/{page}/", some[0]) for page in ("change", "publish")]
+    pages += [Shown(f"{LIST}{rows[0].pk}/history/", ()), Shown(DRAFT, ())]
+    return [*pages, Shown(LIST), Shown("/", NAMES)]
+
+
+def _playable() -> Iterator[dict[str, Any]]:
+    """As many scenarios as the first page names, with as many steps."""
+    size = ceil(len(NAMES) / SHOWN)
+    for start in range(0, len(NAMES), size):
+        steps = [
+            {
+                "name": text,
+                "match": {"messages": [{"role": "user", "contains": text}]},
+                "produce": {"text": "{{ said }}"},
+            }
+            for text in NAMES[start : start + size]
+        ]
+        yield {"name": f"{NAMES[start]} plays", "variables": {"said": ALL}, "steps": steps}
+
+
+def write_journal() -> list[Shown]:
+    rows = []
+    for text in PAYLOADS:
+        miss = {"field": text, "expected": text, "actual": text}
+        columns: dict[str, Any] = {
+            "session": text[:255],
+            "provider": text[:32],
+            "method": text[:16],
+            "path": text,
+            "model": text,
+            "scenario": text[:255],
+            "step": text[:255],
+            "fault": text[:32],
+            "violations": [text],
+            "near_misses": [{"scenario": text, "step": text, "mismatches": [miss]}],
+            "request_headers": {text: text},
+            "query": {text: text},
+            "request_body": text,
+            "response_headers": {text: text},
+            "response_body": text,
+            "timings": {text: 1.0},
+        }
+        rows.append(unmatched(**columns))
+    columns |= dict.fromkeys(("path", "model", "request_body", "response_body"), ALL)
+    columns |= {"violations": [ALL], "request_headers": {ALL: ALL}, "session": NAME}
+    one, asked = served(**columns), served(request_body=QUESTION)
+    asyncio.run(_write_session(NAME))
+    return [
+        Shown("/admin/", ()),
+        Shown(JOURNAL),
+        Shown(f"{JOURNAL}{one.pk}/change/"),
+        Shown(f"{JOURNAL}{rows[0].pk}/change/", PAYLOADS[:1]),
+        Shown(SESSIONS, SHORT),
+        Shown(f"{SESSION}?name={quote(NAME)}"),
+        Shown(f"{LIST}try/?request={asked.pk}"),
+        Shown("/journal/"),
+    ]
+
+
+async def _write_session(session: str) -> None:
+    state = services().state
+    step = StepRef(ALL, ALL, ALL)
+    await state.consume(session, step)
+    await state.fail(session, AttemptRef(step, ALL), times=1)
+    await state.count(session, ALL)
+    await state.violate(session, ALL)
+    await state.put_scenario(session, ALL, {})
+
+
+def write_chat() -> list[Shown]:
+    for text in PAYLOADS:
+        talked = create(CLIENT, text[:200])
+        asked = append_message(talked, Sender.USER, content=text)
+        ABComparison.objects.create(
+            conversation=talked,
+            user_message=asked,
+            seed=1,
+            profile_a_name=text[:100],
+            profile_b_name="b",
+            preference="a",
+        )
+        ModelProfile.objects.create(
+            name=text[:100],
+            provider_id=text[:50],
+            model_id=text[:200],
+            base_url=text[:500],
+            system_prompt=ALL,
+            mcp_servers=[text],
+        )
+    conversation = talk(ALL, preference="a")
+    Conversation.objects.filter(pk=conversation.pk).update(client_id=CLIENT)
+    Trace.objects.update(profile_name=ALL[:100], provider_id=ALL[:50], model_id=ALL[:200])
+    Message.objects.update(model_id=ALL[:200])
+    (trace, _) = Trace.objects.order_by("branch")
+    call = {"tool_call_id": ALL, "tool_name": ALL}
+    events = {
+        "thinking": {"content": ALL},
+        "tool_start": {**call, "tool_args": {ALL: ALL}},
+        "tool_output": {**call, "output": ALL},
+        "tool_end": {**call, "status": ALL, "duration_ms": 1},
+        "error": {"code": ALL, "message": ALL},
+    }
+    for seq, (type, payload) in enumerate(events.items(), start=2):
+        TraceEvent.objects.create(trace=trace, seq=seq, type=type, payload=payload)
+    parts = [{"thinking": ALL}, {"tool_call": {"id": ALL, "name": ALL, "arguments": {ALL: ALL}}}]
+    ModelCall.objects.create(trace=trace, number=2, purpose=ALL[:16], parts=parts, code=ALL[:32])
+    listed = dict.fromkeys(LISTS, SHORT) | {"chat_app.contextstate": (), "traces_app.trace": ()}
+    return [
+        *(Shown(LISTS[name], texts) for name, texts in listed.items()),
+        *(Shown(path, texts) for path, texts in _chat_rows(conversation, trace)),
+        Shown(f"/traces/{trace.pk}/"),
+        Shown(f"/chat/?c={conversation.pk}"),
+        Shown("/chat/leaderboard/", SHORT),
+    ]
+
+
+def _chat_rows(talked: Conversation, trace: Trace) -> Iterator[tuple[str, tuple[str, ...]]]:
+    rows: list[tuple[Any, tuple[str, ...]]] = [
+        (talked, ()),
+        (talked.messages.last(), PAYLOADS),
+        (talked.context_state, PAYLOADS),
+        (talked.comparisons.get(), ()),
+        (trace, PAYLOADS),
+        (ModelProfile.objects.get(name=PAYLOADS[0]), PAYLOADS),
+    ]
+    for row, texts in rows:
+        yield f"{LISTS[row._meta.label_lower]}{row.pk}/change/", texts
+
+
+def _step(text: str) -> dict[str, Any]:
+    return {
+        **{f"match_{name}": text for name in ("user", "system", "tool_result")},
+        **{f"answer_{name}": text for name in ("text", "reasoning", "refusal")},
+        **dict.fromkeys(("name", "match_model", "match_tool_result_name"), text[:255]),
+        "match_tools": [text],
+        "report_content": text,
+        "answer_tool_calls": [{"id": text, "name": text, "arguments": {text: text}}],
+        "match_extra": {text: text},
+        "response_headers": {text: text},
+    }
+
+
+def written() -> list[Shown]:
+    """Everything, and where it is shown."""
+    return [*write_scenarios(), *write_journal(), *write_chat()]

@@ -1,0 +1,65 @@
+"""Lint while one writes: what is doubtful or wrong is told before anything is saved."""
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from scenarios_app.models import Scenario
+from tests.admin.pages import a_scenario, texts
+from tests.browser.conftest import Admin
+from tests.browser.editing import ADD, add_step, open_row, page_of, row
+
+pytestmark = pytest.mark.browser
+
+
+def fill(step: Locator, asked: str, answer: str) -> None:
+    step.get_by_label("Last user message").last.fill(asked)
+    step.get_by_label("Answer text").fill(answer)
+
+
+def test_a_doubt_comes_while_one_writes_and_goes_when_it_is_mended(admin: Admin) -> None:
+    page = admin.page
+    notes, line = page.locator("#notes"), page.locator("#checked")
+    admin.go(ADD)
+    page.get_by_label("Name", exact=True).fill("weather")
+    first = add_step(page)
+    fill(first, "weather", "It rains.")
+    first.get_by_label("Only once per session").uncheck()
+    fill(add_step(page), "weather in Paris", "It is sunny.")
+    expect(notes).to_contain_text("Step 2: step 1 always answers first")
+    expect(line).to_have_attribute("data-tone", "warn")
+    first.get_by_label("Last user message").last.fill("weather in London")
+    expect(notes).to_be_empty()
+    expect(line).to_have_text("Nothing suspicious")
+    assert not Scenario.objects.exists()
+
+
+def test_an_error_stands_beside_its_field_before_any_save(admin: Admin) -> None:
+    scenario = a_scenario("two", {"answer_text": "a"}, {"answer_text": "b"})
+    page = admin.page
+    admin.go(page_of(scenario))
+    step = open_row(page, 1)
+    step.get_by_label("Answer text").fill("It is sunny in {{ city }}.")
+    error = step.locator(".sc-wrong > .sc-error")
+    expect(error).to_have_text("unknown name in {{ city }}")
+    step.locator("summary").first.click()
+    page.locator("#notes").get_by_role("link", name="Step 2, Answer text").click()
+    expect(step.get_by_label("Answer text")).to_be_focused()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("It is sunny.")
+    expect(error).to_have_count(0)
+    expect(page.locator("#notes")).to_be_empty()
+    assert texts(scenario) == ["a", "b"]
+
+
+def test_a_note_leads_to_the_lines_of_the_tool_calls(admin: Admin) -> None:
+    page = admin.page
+    admin.go(ADD)
+    page.get_by_label("Name", exact=True).fill("weather")
+    step = add_step(page)
+    step.get_by_role("button", name="Add a tool call").click()
+    note = page.locator("#notes").get_by_role("link", name="Step 1, Tool calls")
+    expect(note).to_be_visible()
+    note.click()
+    expect(row(page, 0).get_by_label("Tool", exact=True)).to_be_focused()
+    page.keyboard.type("get_weather")
+    expect(note).to_have_count(0)

@@ -1,0 +1,120 @@
+"""Pages can be read: light and dark, wide and narrow."""
+
+from collections.abc import Callable
+
+import httpx2
+import pytest
+from playwright.sync_api import Page, expect
+
+from chat_app.models import ABComparison
+from scenarios_app.drafts import draft_of
+from scenarios_app.models import Scenario
+from tests.admin.talks import talk
+from tests.browser.conftest import Admin
+from tests.browser.measuring import contrasts, hold_still, too_faint
+from tests.chat.asking import Api
+from tests.chat.chatting import scenario
+from tests.chat.scripts import TOOL_CALL
+from tests.live import Live
+
+pytestmark = pytest.mark.browser
+
+PHONE = 420
+CLIENT = "reader"
+OPEN = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
+DOUBTFUL = {
+    "name": "doubtful",
+    "description": "Its second step never answers",
+    "tags": ["demo"],
+    "steps": [
+        {
+            "match": {"messages": [{"role": "user", "contains": "rain"}]},
+            "consume": False,
+            "produce": {"text": "It rains."},
+        },
+        {
+            "match": {"messages": [{"role": "user", "contains": "rain in Paris"}]},
+            "produce": {"tool_calls": [{"name": "get_weather", "arguments": {"city": "Paris"}}]},
+        },
+    ],
+}
+
+
+@pytest.fixture
+def paths(live: Live) -> list[str]:
+    """Pages with something of each kind on them."""
+    live.load(
+        DOUBTFUL,
+        scenario(
+            {"text": "Let me add.", "reasoning": "I need a tool.", **TOOL_CALL}, {"text": "3"}
+        ),
+    )
+    stream = Api(live.base_url, CLIENT).send("What is 1 + 2?")
+    talk("words", preference="a")
+    ABComparison.objects.update(profile_a_name="one", profile_b_name="two")
+    for text in ("rain", "nothing of that"):
+        body = {"model": "gpt-4o", "messages": [{"role": "user", "content": text}]}
+        httpx2.post(
+            f"{live.openai_base_url}/chat/completions",
+            json=body,
+            headers={"Authorization": f"Bearer {live.key}"},
+        )
+    unmatched = live.requests()[-1]
+    doubtful = Scenario.objects.get(name="doubtful")
+    draft, _ = draft_of(doubtful)
+    pk, admin = doubtful.pk, "/admin/scenarios_app"
+    return [
+        "/",
+        "/journal/",
+        f"/chat/?c={stream.conversation_id}",
+        "/chat/leaderboard/",
+        f"/traces/{stream.trace_id}/",
+        "/admin/",
+        f"{admin}/scenario/",
+        f"{admin}/scenario/{pk}/change/",
+        f"{admin}/scenario/{pk}/history/",
+        f"{admin}/draft/{draft.pk}/change/",
+        f"{admin}/draft/{draft.pk}/publish/",
+        f"{admin}/scenario/try/?scenario=doubtful",
+        f"{admin}/scenario/import/",
+        f"{admin}/servedrequest/",
+        f"{admin}/servedrequest/{unmatched.pk}/change/",
+        f"{admin}/servedrequest/sessions/",
+        f"{admin}/servedrequest/session/?name={live.session}",
+    ]
+
+
+def unfold(page: Page) -> None:
+    """Let everything be seen that the page holds."""
+    if "/try/" in page.url:
+        page.get_by_role("button", name="Try", exact=True).click()
+        expect(page.locator(".sc-tried-step").first).to_be_visible()
+    elif page.url.endswith("/journal/"):
+        expect(page.locator("#rows tr").first).to_be_visible()
+    elif "/chat/?c=" in page.url:
+        expect(page.locator("article.assistant").first).to_be_visible()
+    elif page.url.endswith("/change/"):
+        page.locator(".sc-page").wait_for()
+    hold_still(page)
+    page.evaluate(OPEN)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_texts_have_contrast_and_pages_fit_a_phone(
+    paths: list[str], log_in: Callable[..., Admin], dark: bool
+) -> None:
+    admin = log_in(dark=dark)
+    page = admin.page
+    page.evaluate(f"localStorage.setItem('mockllm-client', '{CLIENT}')")
+    faint: dict[str, list[str]] = {}
+    wide: dict[str, int] = {}
+    for path in paths:
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.goto(f"{admin.live.base_url}{path}")
+        unfold(page)
+        assert contrasts(page), path
+        faint[path] = too_faint(page)
+        page.set_viewport_size({"width": PHONE, "height": 900})
+        wide[path] = page.evaluate("document.documentElement.scrollWidth")
+    assert {path: texts for path, texts in faint.items() if texts} == {}
+    assert {path: width for path, width in wide.items() if width > PHONE} == {}

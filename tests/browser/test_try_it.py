@@ -1,0 +1,82 @@
+"""Trying a request: each step with what it wants and what it got, and the bytes; nothing else."""
+
+import json
+from typing import Any
+
+import httpx2
+import pytest
+from playwright.sync_api import Locator, expect
+
+from scenarios_app.models import ServedRequest
+from tests.browser.conftest import Admin
+from tests.live import Live
+
+pytestmark = pytest.mark.browser
+
+QUESTION = "Is there sun in Paris?"
+CARDS = ("wins", "misses")
+UNUSED = "not yet served in this session"
+SCENARIO: dict[str, Any] = {
+    "name": "weather",
+    "steps": [
+        {
+            "name": "rain",
+            "match": {"messages": [{"role": "user", "contains": "rain"}], "model": "gpt-4o"},
+            "produce": {"text": "It rains."},
+        },
+        {
+            "name": "sun",
+            "match": {"messages": [{"role": "user", "contains": "sun"}]},
+            "side_effects": {"counter": "suns"},
+            "produce": {"text": "It is sunny."},
+        },
+    ],
+}
+
+
+def conditions(card: Locator) -> list[list[str]]:
+    """The lines of a card, cell by cell."""
+    return [line.locator("td").all_inner_texts() for line in card.locator("tr").all()]
+
+
+def state(live: Live) -> Any:
+    """What the session has consumed and counted."""
+    return httpx2.get(f"{live.base_url}/control/state", params={"session": live.session}).json()
+
+
+def asked(live: Live) -> list[str]:
+    """The events that the request gets, in the words that the page uses for it."""
+    messages = [{"role": "user", "content": QUESTION}]
+    body = {"model": "gpt-4o", "messages": messages, "stream": True}
+    headers = {"Authorization": f"Bearer {live.key}"}
+    url = f"{live.openai_base_url}/chat/completions"
+    # As the page writes it: the answer's id is a hash of the body.
+    return httpx2.post(url, content=json.dumps(body), headers=headers).text.strip().split("\n\n")
+
+
+def test_a_request_is_tried_and_nothing_consumed(admin: Admin) -> None:
+    page, live = admin.page, admin.live
+    live.load(SCENARIO)
+    before = state(live)
+    page.get_by_role("link", name="Try it").click()
+    page.get_by_label("User message").fill(QUESTION)
+    page.get_by_label("Session").fill(live.session)
+    page.get_by_role("button", name="Try", exact=True).click()
+    wins, misses = (page.locator(f".sc-tried-step[data-state={state}]") for state in CARDS)
+    expect(wins.locator("h3")).to_have_text("weather, step sun answers")
+    expect(misses.locator("h3")).to_have_text("weather, step rain does not match")
+    said = f'got "{QUESTION}"'
+    assert conditions(wins) == [
+        ["✓", "consume", f"wants {UNUSED}", f"got {UNUSED}"],
+        ["✓", "match.messages[0]", 'wants last user message contains "sun"', said],
+    ]
+    assert conditions(misses) == [
+        ["✓", "consume", f"wants {UNUSED}", f"got {UNUSED}"],
+        ["✓", "match.model", 'wants equals "gpt-4o"', 'got "gpt-4o"'],
+        ["✗", "match.messages[0]", 'wants last user message contains "rain"', said],
+    ]
+    assert state(live) == before and not ServedRequest.objects.exists()
+    shown = page.locator(".sc-bytes[open] pre").first.inner_text()
+    # Then it is asked in earnest: those bytes are sent, and the step is used up.
+    assert [line.split(" ms ", 1)[1] for line in shown.split("\n") if line] == asked(live)
+    assert state(live)["counters"] == {"suns": 1}

@@ -1,0 +1,42 @@
+"""The routes of the pages, each with an address at which there is something to see."""
+
+import re
+from typing import Any
+
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from scenarios_app.serving.view import provider
+
+# What has a matrix of its own, by the module of its routes: tests/control/test_access.py and
+# tests/chat/test_api_access.py with test_api_owners.py.
+APIS = {"scenarios_app.control.urls", "chat_app.api.urls"}
+# Single routes that are no pages: what is below them is not there, and figures for programs.
+NO_PAGES = {"control", "api", "metrics"}
+
+
+def routes() -> list[str]:
+    """Every route of a page, as the URLconf writes it."""
+    return sorted(_walk(get_resolver().url_patterns, "") - NO_PAGES)
+
+
+def address(route: str, ids: dict[str, Any]) -> str:
+    """A route with the key of a row in it: `ids` has them by `app/model`, those of steps by `step`
+    after it, and what other variables stand for by their names."""
+    model = "/".join(route.split("/")[1:3])
+    path = re.sub(r"\^?\(\?P<(\w+)>[^)]*\)(/?)\$", r"<\1>\2", route)
+    own = dict.fromkeys(("object_id", "id", "pk"), ids.get(model))
+    for name, value in {**ids, **own, "step_id": ids.get(f"{model} step")}.items():
+        path = re.sub(rf"<(\w+:)?{name}>", str(value), path)
+    return f"/{path}?prefix=steps-0" if "<int:step_id>" in route else f"/{path}"
+
+
+def _walk(patterns: list[URLPattern | URLResolver], base: str) -> set[str]:
+    found: set[str] = set()
+    for pattern in patterns:
+        route = f"{base}{pattern.pattern}"
+        match pattern:
+            case URLResolver() if getattr(pattern.urlconf_name, "__name__", "") not in APIS:
+                found |= _walk(pattern.url_patterns, route)
+            case URLPattern() if pattern.callback is not provider:
+                found.add(route)
+    return found

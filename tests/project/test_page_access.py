@@ -1,0 +1,169 @@
+"""Each page of the URLconf × who asks × mode. A route that comes without a row fails."""
+
+from typing import Any, TypeAlias
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+
+from chat_app.models import ModelProfile
+from scenarios_app.admin.roles import EDITOR, READER
+from scenarios_app.drafts import draft_of
+from tests.admin.pages import a_scenario
+from tests.admin.talks import talk
+from tests.admin.traffic import served
+from tests.project.access import address, routes
+
+pytestmark = pytest.mark.django_db
+
+Row: TypeAlias = tuple[int | str, int | str, int | str, int | str]
+
+# What nobody in particular, staff without rights, read-only QA and an editor get.
+WHO = ("anonymous", "staff", "reader", "editor")
+LOGIN = "login"
+OPEN: Row = (200, 200, 200, 200)
+STAFFS: Row = (LOGIN, 200, 200, 200)
+SEEN: Row = (LOGIN, 403, 200, 200)
+WRITTEN: Row = (LOGIN, 403, 403, 200)
+NOBODYS: Row = (LOGIN, 403, 403, 403)
+# Only to be posted to: by an editor, here by a GET.
+POSTED: Row = (LOGIN, 403, 403, 405)
+NOT_THERE: Row = (LOGIN, 404, 404, 404)
+MOVED: Row = (LOGIN, 302, 302, 302)
+
+IN_PROD = {"chat/": STAFFS, "chat/leaderboard/": STAFFS, "traces/<str:trace_id>/": STAFFS}
+
+
+def of_model(
+    name: str, *, seen: Row = SEEN, add: Row = NOBODYS, delete: Row = NOBODYS
+) -> dict[str, Row]:
+    """The routes that the admin makes for every model."""
+    pages = {
+        "": seen,
+        "add/": add,
+        "<path:object_id>/": MOVED,
+        "<path:object_id>/change/": seen,
+        "<path:object_id>/delete/": delete,
+        "<path:object_id>/history/": seen,
+    }
+    return {f"admin/{name}/{page}": row for page, row in pages.items()}
+
+
+SCENARIO = "admin/scenarios_app/scenario"
+DRAFT = "admin/scenarios_app/draft"
+REQUEST = "admin/scenarios_app/servedrequest"
+MATRIX: dict[str, Row] = {
+    "": OPEN,
+    "healthz": OPEN,
+    # Open, and not ready: no server was started here.
+    "readyz": (503, 503, 503, 503),
+    "chat/": OPEN,
+    "chat/leaderboard/": OPEN,
+    "traces/<str:trace_id>/": OPEN,
+    "journal/": SEEN,
+    "admin/": STAFFS,
+    "admin/login/": (200, 302, 302, 302),
+    "admin/logout/": (302, 405, 405, 405),
+    "admin/password_change/": STAFFS,
+    "admin/password_change/done/": STAFFS,
+    "admin/search/": STAFFS,
+    "admin/jsi18n/": STAFFS,
+    "admin/autocomplete/": NOBODYS,
+    "admin/r/<path:content_type_id>/<path:object_id>/": NOT_THERE,
+    "admin/^(?P<app_label>auth|scenarios_app|chat_app|traces_app)/$": (LOGIN, 404, 200, 200),
+    "admin/(?P<url>.*)$": NOT_THERE,
+    "admin/auth/user/<id>/password/": NOBODYS,
+    **of_model("auth/user", seen=NOBODYS),
+    **of_model("auth/group", seen=NOBODYS),
+    **of_model("scenarios_app/scenario", add=WRITTEN, delete=WRITTEN),
+    f"{SCENARIO}/import/": WRITTEN,
+    f"{SCENARIO}/try/": SEEN,
+    f"{SCENARIO}/add/check/": POSTED,
+    f"{SCENARIO}/<path:object_id>/check/": POSTED,
+    f"{SCENARIO}/<path:object_id>/draft/": NOBODYS,
+    f"{SCENARIO}/<path:object_id>/duplicate/": NOBODYS,
+    f"{SCENARIO}/<path:object_id>/export/": SEEN,
+    f"{SCENARIO}/<path:object_id>/steps/<int:step_id>/": SEEN,
+    **of_model("scenarios_app/draft", add=WRITTEN, delete=WRITTEN),
+    f"{DRAFT}/add/check/": POSTED,
+    f"{DRAFT}/<path:object_id>/check/": POSTED,
+    f"{DRAFT}/<path:object_id>/publish/": WRITTEN,
+    f"{DRAFT}/<path:object_id>/steps/<int:step_id>/": SEEN,
+    **of_model("scenarios_app/servedrequest"),
+    f"{REQUEST}/session/": SEEN,
+    f"{REQUEST}/session/reset/": (LOGIN, 405, 405, 405),
+    f"{REQUEST}/sessions/": SEEN,
+    f"{REQUEST}/<int:pk>/make-step/": NOBODYS,
+    **of_model("chat_app/modelprofile", add=WRITTEN, delete=WRITTEN),
+    **of_model("chat_app/conversation", delete=WRITTEN),
+    **of_model("chat_app/message"),
+    **of_model("chat_app/contextstate"),
+    **of_model("chat_app/abcomparison"),
+    **of_model("traces_app/trace"),
+}
+
+
+@pytest.fixture
+def ids() -> dict[str, Any]:
+    """The key of a row of each model, and of what else stands in a route."""
+    scenario = a_scenario("one", {})
+    draft, _ = draft_of(a_scenario("two", {}))
+    talked = talk("words", preference="a")
+    comparison = talked.comparisons.get()
+    profile = ModelProfile.objects.create(name="one", provider_id="openai", model_id="m")
+    return {
+        "auth/user": User.objects.create_user("any").pk,
+        "auth/group": Group.objects.get(name=READER).pk,
+        "scenarios_app/scenario": scenario.pk,
+        "scenarios_app/scenario step": scenario.steps.get().pk,
+        "scenarios_app/draft": draft.pk,
+        "scenarios_app/draft step": draft.steps.get().pk,
+        "scenarios_app/servedrequest": served().pk,
+        "chat_app/modelprofile": profile.pk,
+        "chat_app/conversation": talked.pk,
+        "chat_app/message": talked.messages.earliest("number").pk,
+        "chat_app/contextstate": talked.context_state.pk,
+        "chat_app/abcomparison": comparison.pk,
+        "traces_app/trace": comparison.trace_a_id,
+        "trace_id": comparison.trace_a_id,
+        "app_label": "scenarios_app",
+        "url": "nothing",
+    }
+
+
+def somebody(who: str) -> Client:
+    client = Client()
+    if who != "anonymous":
+        user = User.objects.create_user(who, is_staff=True)
+        user.groups.set(Group.objects.filter(name={"reader": READER, "editor": EDITOR}.get(who)))
+        client.force_login(user)
+    return client
+
+
+def test_every_page_has_its_row() -> None:
+    assert set(routes()) == set(MATRIX)
+
+
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("mode", ["dev", "prod"])
+def test_one_gets_where_one_may(settings: Any, ids: dict[str, Any], mode: str, who: str) -> None:
+    settings.MOCKLLM_ENV = mode
+    client = somebody(who)
+    got: dict[str, int | str] = {}
+    for route in MATRIX:
+        response = client.get(address(route, ids))
+        asked = response.headers.get("Location", "").startswith("/admin/login/")
+        got[route] = LOGIN if asked else response.status_code
+    wanted = MATRIX | (IN_PROD if mode == "prod" else {})
+    assert got == {route: row[WHO.index(who)] for route, row in wanted.items()}
+
+
+def test_every_page_has_a_policy(settings: Any, ids: dict[str, Any]) -> None:
+    settings.MOCKLLM_ENV = "prod"
+    client = somebody("editor")
+    for route in MATRIX:
+        response = client.get(address(route, ids))
+        if response.headers.get("Content-Type", "").startswith("text/html"):
+            policy = response.headers["Content-Security-Policy"].split("; ")
+            assert "default-src 'self'" in policy, route
+            assert {"object-src 'none'", "frame-ancestors 'none'"} <= set(policy), route
