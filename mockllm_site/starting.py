@@ -9,6 +9,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.serializers.base import DeserializationError
 
+from chat_app.models import ModelProfile
 from chat_app.tools.servers import ServersError, check_servers_file
 from chat_app.warming import warm_up as warm_up_chat
 from scenarios_app.engine.document import DocumentError, ScenarioDocument
@@ -18,6 +19,7 @@ from scenarios_app.models import Scenario
 
 ADMIN = "admin"
 DEMO = "demo"
+PROFILES = "profiles"
 TEST_MODE = "test_mode"
 
 
@@ -65,9 +67,13 @@ def load_test_mode() -> None:
 
 
 def load_demo(*, catch_all: bool) -> None:
-    """Give an empty database of dev something to look at."""
-    if settings.MOCKLLM_ENV == "dev" and not Scenario.objects.exists():
+    """Give an empty database of dev something to look at, and profiles to compare."""
+    if settings.MOCKLLM_ENV != "dev":
+        return
+    if not Scenario.objects.exists():
         load_fixtures([DEMO, TEST_MODE] if catch_all else [DEMO])
+    if not ModelProfile.objects.exists():
+        load_fixtures([PROFILES])
 
 
 def create_admin() -> None:

@@ -116,7 +116,8 @@ class ScenarioPage(ModelAdmin):
         context |= {
             "groups": scenario_groups(form),
             "rows": rows,
-            "blank": empty_row(inline.formset) if inline else None,
+            # Not `blank`: by that name the theme opens the links above in a new tab.
+            "new_row": empty_row(inline.formset) if inline else None,
             "others": bool(obj and form.is_bound and meanwhile(obj, form.data)),
             "told": told(form, inline.formset if inline else None, rows) if form.is_bound else (),
             # What was seen stays seen until the page is opened anew.

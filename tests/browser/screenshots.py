@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
 
 import httpx2
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -16,7 +17,14 @@ FOLDER = ROOT / "docs" / "screenshots"
 PASSWORD = "screenshots"
 SCREENS = {"light": (1280, 900, False), "dark": (1280, 900, True), "narrow": (420, 900, False)}
 QUESTION = "What is the weather in Paris?"
-WEATHER = "/admin/scenarios_app/scenario/"
+VOTES = [
+    ("demo", "demo-anthropic", "a"),
+    ("demo", "demo-anthropic", "b"),
+    ("demo-anthropic", "demo-thinking", "b"),
+    ("demo", "demo-thinking", "tie"),
+    ("demo-thinking", "demo", "a"),
+]
+SCENARIOS = "/admin/scenarios_app/scenario/"
 
 
 @contextmanager
@@ -44,6 +52,7 @@ def main() -> None:
             executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"]
         )
         conversation, trace = _traffic(url, browser)
+        draft = ""
         for screen, (width, height, dark) in SCREENS.items():
             context = browser.new_context(
                 viewport={"width": width, "height": height},
@@ -52,7 +61,8 @@ def main() -> None:
             page = context.new_page()
             _log_in(page, url)
             page.evaluate("localStorage.setItem('mockllm-client', 'screenshots')")
-            for name, path in _paths(url, conversation, trace).items():
+            draft = draft or _draft(page, url)
+            for name, path in _paths(url, conversation, trace, draft=draft).items():
                 _take(page, f"{url}{path}", FOLDER / f"{name}-{screen}.png", name=name)
             context.close()
         browser.close()
@@ -67,22 +77,36 @@ def _traffic(url: str, browser: Browser) -> tuple[str, str]:
     sent = {"client_id": "screenshots", "message": QUESTION}
     answer = httpx2.post(f"{url}/api/get_chat_response_stream", json=sent, timeout=60)
     conversation, trace = answer.headers["x-conversation-id"], answer.headers["x-trace-id"]
-    for seed, preference in ((1, "a"), (2, "b"), (3, "tie")):
+    for seed, (one, other, preference) in enumerate(VOTES):
         asked = {"client_id": "votes", "message": "hello", "seed": seed}
+        asked |= {"profile_a": one, "profile_b": other}
         compared = httpx2.post(f"{url}/api/ab/stream", json=asked, timeout=60).text
         comparison = compared.rsplit('"comparison_id":"', 1)[1].partition('"')[0]
         vote = {"client_id": "votes", "comparison_id": comparison, "preference": preference}
-        httpx2.post(f"{url}/api/ab/vote", json=vote)
+        httpx2.post(f"{url}/api/ab/vote", json=vote).raise_for_status()
     return conversation, trace
 
 
-def _paths(url: str, conversation: str, trace: str) -> dict[str, str]:
+def _draft(page: Page, url: str) -> str:
+    """The path of a draft that changes something."""
+    page.goto(f"{url}{SCENARIOS}?q=greeting")
+    _open(page, "greeting")
+    page.get_by_role("button", name="Edit as draft").click()
+    page.wait_for_url("**/draft/**")
+    page.get_by_label("Description").fill("Whoever says hello is greeted in the rain.")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_label("Draft", exact=True)).to_contain_text("in the rain")
+    return urlsplit(page.url).path
+
+
+def _paths(url: str, conversation: str, trace: str, *, draft: str) -> dict[str, str]:
     return {
         "home": "/",
         "admin": "/admin/",
-        "scenarios": WEATHER,
-        "editor": f"{WEATHER}?q=weather",
-        "try": f"{WEATHER}try/?scenario=weather",
+        "scenarios": SCENARIOS,
+        "editor": f"{SCENARIOS}?q=weather",
+        "draft": draft,
+        "try": f"{SCENARIOS}try/?scenario=weather",
         "journal": "/journal/",
         "playground": f"/chat/?c={conversation}",
         "trace": f"/traces/{trace}/",
@@ -102,9 +126,10 @@ def _take(page: Page, url: str, path: Path, *, name: str) -> None:
     page.goto(url)
     match name:
         case "editor":
-            page.locator("#result_list a[href*='/change/']").first.click()
+            _open(page, "weather")
             page.locator(".sc-step summary").first.click()
         case "try":
+            page.get_by_label("User message").fill(QUESTION)
             page.get_by_role("button", name="Try", exact=True).click()
             expect(page.locator(".sc-tried-step").first).to_be_visible()
         case "journal":
@@ -114,6 +139,10 @@ def _take(page: Page, url: str, path: Path, *, name: str) -> None:
     page.wait_for_load_state("networkidle")
     page.screenshot(path=path)
     print(path.relative_to(ROOT))
+
+
+def _open(page: Page, name: str) -> None:
+    page.locator("#result_list a[href*='/change/']", has_text=name).first.click()
 
 
 if __name__ == "__main__":

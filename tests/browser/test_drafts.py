@@ -22,6 +22,8 @@ def test_a_draft_is_edited_unserved_and_then_published(admin: Admin) -> None:
     admin.save()
     expect(banner).to_contain_text('step 1: produce.text from "old" to "new"')
     assert answer(admin, "hello") == "old"
+    admin.go(page_of(scenario))
+    page.get_by_role("link", name="Open the draft").click()
     banner.get_by_role("link", name="Publish…").click()
     page.get_by_role("button", name="Publish", exact=True).click()
     expect(page.get_by_text("“weather” is published.")).to_be_visible()

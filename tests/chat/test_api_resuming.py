@@ -1,7 +1,6 @@
 """A run goes on without its client, and can be followed from any event on: what came before and
 what comes after are the same bytes as for one who stayed."""
 
-import os
 import random
 import time
 from collections.abc import AsyncIterator, Callable
@@ -22,8 +21,10 @@ from tests.live import Live
 from traces_app.log import LoggedEvent
 from traces_app.models import Trace
 
-# LONG_TESTS=1 makes it 200 of both.
-RUNS_OF_EACH = 100 if os.environ.get("LONG_TESTS") == "1" else 20
+RUNS_OF_EACH = [
+    *range(20),
+    *(pytest.param(seed, marks=pytest.mark.long) for seed in range(20, 100)),
+]
 SLOWLY = {"words_per_chunk": 1, "words_per_second": 40}
 
 
@@ -136,7 +137,7 @@ def test_a_silent_run_gives_signs_of_life(
 
 
 @pytest.mark.parametrize("kind", ["text", "tools"])
-@pytest.mark.parametrize("seed", range(RUNS_OF_EACH))
+@pytest.mark.parametrize("seed", RUNS_OF_EACH)
 def test_a_stream_that_is_dropped_and_resumed_gives_identical_bytes(
     live: Live, api: Api, kind: str, seed: int
 ) -> None:

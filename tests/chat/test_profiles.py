@@ -57,7 +57,17 @@ def test_the_default_profile_is_made_when_it_is_missing() -> None:
 def test_a_server_has_it_from_its_start_in_every_mode(settings: Any, mode: str) -> None:
     settings.MOCKLLM_ENV = mode
     serve._prepare([], catch_all=False)
-    assert ModelProfile.objects.get().name == "demo"
+    names = set(ModelProfile.objects.values_list("name", flat=True))
+    # What dev has besides is there to be compared with it.
+    assert names == ({"demo", "demo-anthropic", "demo-thinking"} if mode == "dev" else {"demo"})
+
+
+@pytest.mark.django_db
+def test_profiles_that_somebody_has_are_left_as_they_are(settings: Any) -> None:
+    settings.MOCKLLM_ENV = "dev"
+    ModelProfile.objects.create(name="mine", provider_id="openai", model_id="gpt-4o")
+    serve._prepare([], catch_all=False)
+    assert set(ModelProfile.objects.values_list("name", flat=True)) == {"demo", "mine"}
 
 
 @pytest.mark.django_db
