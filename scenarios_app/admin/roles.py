@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from django.apps import AppConfig, apps
+from django.apps import AppConfig
+from django.apps import apps as global_apps
 from django.contrib.auth.management import create_permissions
-from django.contrib.auth.models import Group, Permission
 from django.db.models.signals import post_migrate
 from django.dispatch import receiver
 
@@ -29,25 +29,30 @@ ROLES = {EDITOR: (*_SEES, *_EDITS), READER: _SEES}
 
 
 @receiver(post_migrate)
-def create_roles(sender: AppConfig, using: str, **_: Any) -> None:
-    """Make the groups that are missing; one that is there stays as its owner has made it."""
+def create_roles(sender: AppConfig, using: str, apps: Any = global_apps, **_: Any) -> None:
+    """Make the groups that are missing; one that is there stays as its owner has made it.
+
+    `apps` has the models as far as they are migrated, which a single app alone may be.
+    """
     if sender.label != "scenarios_app":
         return
-    groups = Group.objects.using(using)
+    try:
+        groups = apps.get_model("auth", "Group").objects.using(using)
+        permissions = apps.get_model("auth", "Permission").objects.using(using)
+    except LookupError:
+        return
     missing = set(ROLES) - set(groups.filter(name__in=ROLES).values_list("name", flat=True))
     if not missing:
         return
     labels = {name.partition(".")[0] for name in ROLES[EDITOR]}
-    for app in apps.get_app_configs():
+    for app in global_apps.get_app_configs():
         if app.label in labels:
             # The permissions may come only after this.
-            create_permissions(app, verbosity=0, using=using)
-    permissions = {
-        f"{permission.content_type.app_label}.{permission.codename}": permission
-        for permission in Permission.objects.using(using)
-        .filter(content_type__app_label__in=labels)
-        .select_related("content_type")
-    }
+            create_permissions(app, verbosity=0, using=using, apps=apps)
+    there = permissions.filter(content_type__app_label__in=labels).select_related("content_type")
+    found = {f"{one.content_type.app_label}.{one.codename}": one for one in there}
+    if not found.keys() >= set(ROLES[EDITOR]):
+        # Other apps are still to be migrated; the roles come with the last of them.
+        return
     for name in sorted(missing):
-        group = groups.create(name=name)
-        group.permissions.set(permissions[one] for one in ROLES[name] if one in permissions)
+        groups.create(name=name).permissions.set(found[one] for one in ROLES[name])

@@ -6,6 +6,9 @@ from collections.abc import Callable
 import pytest
 from django.apps import apps
 from django.contrib.auth.models import Group, Permission, User
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.state import ProjectState
 from django.db.models.signals import post_migrate
 from django.test import Client
 
@@ -166,6 +169,16 @@ def test_a_role_that_was_changed_stays_so() -> None:
     create_roles(sender=apps.get_app_config("scenarios_app"), using="default")
     assert not group.permissions.exists()
     assert Group.objects.get(name=EDITOR).permissions.count() == len(ROLES[EDITOR])
+
+
+def test_an_app_that_is_migrated_alone_leaves_the_roles_to_the_others() -> None:
+    """They would lack what these have to permit, and stay so."""
+    Group.objects.all().delete()
+    graph = MigrationLoader(connection).graph
+    alone = [graph.leaf_nodes(app)[0] for app in ("contenttypes", "auth", "scenarios_app")]
+    for known in (ProjectState(), graph.make_state(nodes=alone)):
+        create_roles(apps.get_app_config("scenarios_app"), using="default", apps=known.apps)
+        assert not Group.objects.exists()
 
 
 def test_roles_come_with_every_migration() -> None:
