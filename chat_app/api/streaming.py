@@ -13,6 +13,7 @@ from django.http import StreamingHttpResponse
 from chat_app.figures import STREAMS_OPEN
 from chat_app.sse import frames
 from mockllm_site.api.errors import ApiError
+from mockllm_site.closing import close_soon
 from traces_app.log import LoggedEvent
 
 log = logging.getLogger(__name__)
@@ -45,11 +46,13 @@ def stream_slot() -> Iterator[None]:
 
 
 class _Stream:
-    """The body of an answer. Django closes what nobody ever read, but not what broke off."""
+    """The body of an answer. Django calls `close` whether it read all of it, some, or nothing."""
 
     def __init__(self, pieces: AsyncGenerator[bytes, None], held: ExitStack) -> None:
         self._pieces = pieces
         self._held = held
+        self._loop = asyncio.get_running_loop()
+        self._through = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         with self._held:
@@ -57,6 +60,7 @@ class _Stream:
                 async with aclosing(self._pieces):
                     async for piece in self._pieces:
                         yield piece
+                self._through = True
             except Exception:
                 log.exception("a stream broke off")
                 # For Django the client has left, and it closes what it holds; the server cuts a
@@ -65,6 +69,8 @@ class _Stream:
 
     def close(self) -> None:
         self._held.close()
+        if not self._through:
+            close_soon(self._pieces, self._loop)
 
 
 def event_stream(

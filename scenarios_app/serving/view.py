@@ -1,7 +1,7 @@
 """The door inside Django: a view for the paths that providers own, under any ASGI server."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import TypeVar
 from urllib.parse import quote
 
@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
+from mockllm_site.closing import close_soon
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.serving.answer import Answer
 from scenarios_app.serving.calls import SAFE_IN_PATH, call_of_scope, make_call
@@ -66,20 +67,37 @@ async def _response(answer: Answer, close: Close | None, *, live: bool) -> HttpR
     except BaseException:
         await pieces.aclose()
         raise
-    return _headed(StreamingHttpResponse(_body(first, pieces, answer, close)), answer.reply)
+    return _headed(StreamingHttpResponse(_Body(first, pieces, answer, close)), answer.reply)
 
 
-async def _body(
-    first: bytes, pieces: AsyncGenerator[bytes, None], answer: Answer, close: Close | None
-) -> AsyncGenerator[bytes, None]:
-    try:
-        yield first
-        async for piece in pieces:
+class _Body:
+    """The body of a stream. Django calls `close` whether it read all of it, some, or nothing."""
+
+    def __init__(
+        self,
+        first: bytes,
+        pieces: AsyncGenerator[bytes, None],
+        answer: Answer,
+        close_connection: Close | None,
+    ) -> None:
+        self._first = first
+        self._pieces = pieces
+        self._answer = answer
+        self._close_connection = close_connection
+        self._loop = asyncio.get_running_loop()
+        self._through = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._first
+        async for piece in self._pieces:
             yield piece
-    finally:
-        await pieces.aclose()
-    if answer.cuts:
-        await _cut(close)
+        self._through = True
+        if self._answer.cuts:
+            await _cut(self._close_connection)
+
+    def close(self) -> None:
+        if not self._through:
+            close_soon(self._pieces, self._loop)
 
 
 async def _cut(close: Close | None) -> None:

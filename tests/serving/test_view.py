@@ -1,10 +1,13 @@
 """The door inside Django: for its test clients, and with what Django would say in its place."""
 
+import asyncio
+import gc
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.core.asgi import get_asgi_application
 from django.http import HttpResponse, StreamingHttpResponse
 from django.test import AsyncClient, Client, override_settings
 
@@ -122,3 +125,43 @@ def test_our_own_apis_have_their_own_404() -> None:
         "message": "There is no /api/nothing; /api/docs/ says what there is.",
         "field": None,
     }
+
+
+@pytest.mark.parametrize("leaves_at", ["http.response.start", "http.response.body"])
+async def test_a_client_that_leaves_is_noticed_at_once(playing: Playing, leaves_at: str) -> None:
+    """Also between the view and the first piece, where nobody holds the answer any more: not
+    only once it is collected as garbage."""
+    call = chat(stream=True)
+    left = asyncio.Event()
+    body = iter([{"type": "http.request", "body": call.body}])
+
+    async def receive() -> dict[str, Any]:
+        if message := next(body, None):
+            return message
+        await left.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        if message["type"] == leaves_at:
+            left.set()
+            await asyncio.Event().wait()
+
+    gc.disable()
+    try:
+        headers = {"host": "testserver", "content-type": "application/json", **AUTH}
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": URL,
+            "raw_path": URL.encode(),
+            "query_string": b"",
+            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        }
+        await get_asgi_application()(scope, receive, send)
+        async with asyncio.timeout(10):
+            while not playing.journal:
+                await asyncio.sleep(0)
+    finally:
+        gc.enable()
+    assert [entry.outcome for entry in playing.journal] == ["client_gone"]
+    assert playing.pipeline.streams.open == 0
