@@ -143,7 +143,8 @@ class Pipeline:
         facts = Facts(models, speaker.created, speaker.seed.request_id)
         body = target.wire.compute(target.route, target.params, request, facts)
         if wire := keeping(target.wire):
-            await keep(wire.drops(target.route, target.params), exchange.session, self._state)
+            left = wire.leaves(target.route, target.params, request, facts)
+            await keep(left, exchange.session, self._state)
         return speaker.computed(body, stream=request.stream)
 
     def exchange(self, call: Call) -> Exchange:

@@ -151,8 +151,10 @@ class KeepingWire(Wire, Protocol):
     ) -> tuple[Kept, ...]:
         """What is kept of an answer; `stream` is all of it as it was streamed, if it was."""
 
-    def drops(self, route: Route, params: Mapping[str, str]) -> tuple[Kept, ...]:
-        """What is kept no longer once a route has computed its answer."""
+    def leaves(
+        self, route: Route, params: Mapping[str, str], request: CanonicalRequest, facts: Facts
+    ) -> tuple[Kept, ...]:
+        """What is kept, or kept no longer, once a route has computed its answer."""
 
 
 def sse(data: bytes) -> bytes:

@@ -31,11 +31,14 @@ _VERBS: tuple[tuple[str, str, Kind, str], ...] = (
     ("embedContent", "embed", "compute", "embedContent"),
     ("batchEmbedContents", "batch_embed", "compute", "batchEmbedContents"),
 )
-_FOLDERS = (_MODELS, "/v1beta/tunedModels", "/v1/models", "/v1/tunedModels")
-_LISTS = (_MODELS, "/v1/models")
-_SHARED = ("/v1/models/", "/v1/tunedModels/")
+_OWN, _SHARED = ("/v1beta/", "/v1alpha/"), "/v1/"
+_LISTS = tuple(f"{version}models" for version in (*_OWN, _SHARED))
+_FOLDERS = (*_LISTS, *(f"{version}tunedModels" for version in (*_OWN, _SHARED)))
+_UPLOADS = tuple(f"/upload{version}" for version in (*_OWN, _SHARED))
 _OTHERS = ("anthropic-version", "authorization", "x-api-key")
-_VERB = re.compile(rf".*:(?:{'|'.join(verb for verb, *_ in _VERBS)})/?", re.DOTALL)
+_VERB = re.compile(
+    rf"{_SHARED}(?:tunedM|m)odels/.*:(?:{'|'.join(verb for verb, *_ in _VERBS)})/?", re.DOTALL
+)
 _STREAM = ":streamGenerateContent"
 
 
@@ -43,7 +46,7 @@ class Gemini:
     """Google's dialect, with its streams in one of their two framings."""
 
     provider = PROVIDER
-    prefixes: tuple[str, ...] = ("/v1beta/", "/v1/")
+    prefixes: tuple[str, ...] = (*_OWN, *_UPLOADS, _SHARED)
     routes: tuple[Route, ...] = (
         *(
             Route(
@@ -75,7 +78,7 @@ class Gemini:
 
     def claims(self, call: Call) -> bool:
         path = unquote(call.path)
-        if not path.startswith("/v1beta") and not self._means_us(call, path):
+        if f"{path}/".startswith(_SHARED) and not self._means_us(call, path):
             return False
         asks_array = path.endswith(_STREAM) and call.query.get("alt") != "sse"
         return asks_array == (self._framing is ARRAY)
@@ -134,10 +137,8 @@ class Gemini:
         return answer_headers(error)
 
     def _means_us(self, call: Call, path: str) -> bool:
-        """Whether a path below /v1/ is Google's: a verb is whoever calls it, the models are for
-        who brings Google's key and nobody else's."""
-        if not f"{path}/".startswith(_SHARED):
-            return False
+        """Whether a path below /v1/ is Google's: a verb is whoever calls it, the rest is for who
+        brings Google's key and nobody else's."""
         alone = not any(header in call.headers for header in _OTHERS)
         return bool(_VERB.fullmatch(path)) or (alone and self.api_key(call) is not None)
 

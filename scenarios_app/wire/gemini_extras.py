@@ -55,7 +55,7 @@ def compute(route: Route, request: CanonicalRequest, facts: Facts) -> bytes:
         case "list_models":
             return encode_json(models_page(list(facts.models), request.extra))
         case _:
-            return encode_json(_model(request.model, facts))
+            return encode_json(_model(request, facts))
 
 
 def _embedded(requests: tuple[Node, ...], model: str) -> tuple[tuple[str, ...], Mapping[str, Json]]:
@@ -88,11 +88,12 @@ def _embeddings(request: CanonicalRequest) -> list[dict[str, Any]]:
     ]
 
 
-def _model(model: str, facts: Facts) -> dict[str, Any]:
-    if model in facts.models:
-        return model_info(model)
+def _model(request: CanonicalRequest, facts: Facts) -> dict[str, Any]:
+    if request.model in facts.models:
+        return model_info(request.model)
+    version = request.path.split("/")[1]
     raise WireError(
         404,
-        f"Model is not found: models/{model} for api version v1beta. "
+        f"Model is not found: models/{request.model} for api version {version}. "
         "Call ModelService.ListModels to see the list of available models.",
     )

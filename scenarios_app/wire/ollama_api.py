@@ -37,6 +37,7 @@ class Ollama:
         Route("POST", "/api/show", "show", "compute"),
         Route("GET", "/api/tags", "tags", "compute"),
         Route("HEAD", "/api/tags", "tags", "compute"),
+        Route("GET", "/api/ps", "ps", "compute"),
         Route("GET", "/api/version", "version", "compute"),
         Route("HEAD", "/api/version", "version", "compute"),
     )
@@ -100,6 +101,8 @@ def _computed(route: Route, request: CanonicalRequest, facts: Facts) -> dict[str
             return ollama_models.shown(request.model, facts)
         case "tags":
             return ollama_models.listed(facts)
+        case "ps":
+            return ollama_models.running(facts)
         case "version":
             return ollama_models.version()
         case _:

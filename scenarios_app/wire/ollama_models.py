@@ -1,4 +1,4 @@
-"""What Ollama tells of the models it has: the list of them, one of them, and its own version."""
+"""What Ollama tells of the models it has: the lists of them, one of them, and its own version."""
 
 import re
 from collections.abc import Mapping
@@ -16,6 +16,8 @@ _FAMILY = re.compile(r"[a-z]+(?:-[a-z]+)*")
 _PARAMETERS = re.compile(r"[0-9]+(?:\.[0-9]+)?[mb]", re.IGNORECASE)
 _ABILITIES: list[Json] = ["completion", "tools", "thinking", "vision", "insert"]
 _GIGABYTE = 1_000_000_000
+# A model stays in memory for five minutes unless a request says otherwise.
+_KEPT_SECONDS = 300
 
 
 def version() -> dict[str, Json]:
@@ -24,15 +26,20 @@ def version() -> dict[str, Json]:
 
 def listed(facts: Facts) -> dict[str, Json]:
     """Every known model, under the name that scenarios know it by."""
+    modified: dict[str, Json] = {"modified_at": timestamp(facts.created)}
+    return {"models": [modified | _entry(name) for name in facts.models]}
+
+
+def running(facts: Facts) -> dict[str, Json]:
+    """Every known model again: all of them are in memory, as after a request a moment ago."""
+    until = timestamp(facts.created + _KEPT_SECONDS)
     return {
         "models": [
-            {
-                "name": name,
-                "model": name,
-                "modified_at": timestamp(facts.created),
-                "size": _size(name),
-                "digest": sha256(name.encode()).hexdigest(),
-                "details": _details(name),
+            _entry(name)
+            | {
+                "expires_at": until,
+                "size_vram": _size(name),
+                "context_length": CONTEXT_LENGTH,
             }
             for name in facts.models
         ]
@@ -64,6 +71,16 @@ def _known(asked: str, models: Mapping[str, str]) -> str:
         if name in models:
             return name
     raise WireError(404, f"model '{asked}' not found")
+
+
+def _entry(name: str) -> dict[str, Json]:
+    return {
+        "name": name,
+        "model": name,
+        "size": _size(name),
+        "digest": sha256(name.encode()).hexdigest(),
+        "details": _details(name),
+    }
 
 
 def _details(name: str) -> dict[str, Json]:

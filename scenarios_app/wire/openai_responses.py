@@ -1,4 +1,5 @@
-"""The wire of OpenAI's Responses: `POST /v1/responses`, and what it keeps of its answers."""
+"""The wire of OpenAI's Responses: `POST /v1/responses`, what it keeps of its answers, and the
+conversations that these belong to."""
 
 from collections.abc import Mapping
 
@@ -16,6 +17,13 @@ from scenarios_app.wire.base import (
     named_sse,
 )
 from scenarios_app.wire.body import Node
+from scenarios_app.wire.openai_conversations import OPERATIONS as CONVERSING
+from scenarios_app.wire.openai_conversations import ROUTES as CONVERSATIONS
+from scenarios_app.wire.openai_conversations import (
+    answer_conversation,
+    kept_conversation,
+    read_conversation,
+)
 from scenarios_app.wire.openai_dialect import AZURE, OpenAIDialect, with_azure
 from scenarios_app.wire.openai_errors import event_code
 from scenarios_app.wire.openai_responses_answer import response_body, usage_fields
@@ -42,13 +50,17 @@ _PATH = "/v1/responses"
 _CREATE = Route("POST", _PATH, "create_response")
 _COUNT = Route("POST", f"{_PATH}/input_tokens", "count_input_tokens", "compute")
 _COMPACT = Route("POST", f"{_PATH}/compact", "compact_response", "compute")
-_STARTS = (f"{_PATH}/", f"{AZURE}v1/responses/", f"{AZURE}responses/")
+_STARTS = tuple(
+    f"{start}{what}/"
+    for start in ("/v1/", f"{AZURE}v1/", AZURE)
+    for what in ("responses", "conversations")
+)
 
 
 class OpenAIResponses(OpenAIDialect):
     """Responses as openai-python 3 and its siblings read and write them."""
 
-    routes: tuple[Route, ...] = with_azure((_CREATE, _COUNT, _COMPACT, *ROUTES))
+    routes: tuple[Route, ...] = with_azure((_CREATE, _COUNT, _COMPACT, *ROUTES, *CONVERSATIONS))
     sequential = True
     malformed_body = b'{"id":"resp_broken","object":"response","output":[{"type":"mess'
     malformed_event = named_sse(
@@ -61,6 +73,8 @@ class OpenAIResponses(OpenAIDialect):
     def parse(
         self, call: Call, route: Route, params: Mapping[str, str], body: Node
     ) -> CanonicalRequest:
+        if route.operation in CONVERSING:
+            return read_conversation(call, route, params, body)
         if ID in params:
             return read_stored(call, route, params)
         return read_response(call, route, body)
@@ -80,12 +94,18 @@ class OpenAIResponses(OpenAIDialect):
     ) -> tuple[Kept, ...]:
         return kept_of(request, response, stream)
 
-    def drops(self, route: Route, params: Mapping[str, str]) -> tuple[Kept, ...]:
+    def leaves(
+        self, route: Route, params: Mapping[str, str], request: CanonicalRequest, facts: Facts
+    ) -> tuple[Kept, ...]:
+        if route.operation in CONVERSING:
+            return kept_conversation(route, request, facts)
         return (Kept(params[ID], None),) if route.method == "DELETE" else ()
 
     def compute(
         self, route: Route, params: Mapping[str, str], request: CanonicalRequest, facts: Facts
     ) -> bytes:
+        if route.operation in CONVERSING:
+            return answer_conversation(route, request, facts)
         if ID in params:
             return answer_stored(route, request)
         if route.operation == _COUNT.operation:

@@ -1,9 +1,16 @@
-"""The response that every session has, under the ids that OpenAI's API description gives as its
-examples: what is generated from it, the SDKs' own tests among it, finds something there."""
+"""The response and the item that every session has, under the ids that OpenAI's API description
+gives as its examples: what is generated from it, the SDKs' own tests among it, finds something
+there."""
 
 from functools import cache
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, Usage
+from scenarios_app.engine.canonical import (
+    CanonicalRequest,
+    CanonicalResponse,
+    Choice,
+    Json,
+    Usage,
+)
 from scenarios_app.engine.parts import Finish, PartDelta, PartEnd, PartStart, StreamEvent, TextPart
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.openai_dialect import PROVIDER
@@ -16,6 +23,14 @@ IDS = ("resp_677efb5139a88190b512bc3fef8e535d", "resp_123", "response_id")
 _QUESTION = "Is anything kept under this id?"
 _ANSWER = "Only this: it is an example of OpenAI's API description."
 _CREATED = 1_735_689_600
+
+ITEM: Json = {
+    "id": "msg_abc",
+    "type": "message",
+    "status": "completed",
+    "role": "user",
+    "content": [{"type": "input_text", "text": _QUESTION}],
+}
 
 
 @cache

@@ -15,7 +15,9 @@ from scenarios_app.wire.openai_responses_example import IDS, example
 from scenarios_app.wire.openai_responses_items import REFERENCE, kind_of, read_items
 from scenarios_app.wire.openai_responses_record import (
     Record,
+    decode_about,
     previous_of,
+    read_about,
     read_record,
     write_alias,
     write_record,
@@ -25,16 +27,18 @@ from scenarios_app.wire.openai_responses_request import conversation_of, read_in
 KeptData: TypeAlias = Mapping[str, bytes | None]
 
 # What a request carries once it has been told: items of the answers before it, its own, and the
-# name of the latest of those answers.
-BEFORE, ITEMS, PREVIOUS = "before", "items", "previous"
-# Stands before the id of a conversation, under which there is never a record.
-_CONVERSATION = "conversation "
+# name of the latest of those answers; and what is known of the conversation that it names.
+BEFORE, ITEMS, PREVIOUS, ABOUT = "before", "items", "previous", "about"
+# Stand before the id of a conversation, under which there is never a record.
+_CONVERSATION, _ABOUT = "conversation ", "about "
 _ITEM = re.compile(r"[a-z]+_([0-9a-f]{32})")
 
 
 def names_of(request: CanonicalRequest, kept: KeptData) -> Iterator[str]:
     """The names that a request leads to: of the answers before it, and of those that the items are
     from which it refers to."""
+    if "conversation" in request.extra:
+        yield about_name(str(request.extra["conversation"]))
     yield from _before(request.extra, kept)
     for item in read_input(request.extra):
         if kind_of(item) == REFERENCE and (owner := _ITEM.match(item.need("id").text())):
@@ -46,6 +50,9 @@ def with_history(request: CanonicalRequest, kept: KeptData) -> CanonicalRequest:
     extra = request.extra
     names = [name for name in _before(extra, kept) if not name.startswith(_CONVERSATION)]
     items = [_resolved(item, kept) for item in read_input(extra)]
+    known = _about(extra, kept)
+    about = read_about(known)
+    gone = about.gone if about else ()
     called: dict[str, str] = {}
     before: list[Node] = []
     messages: list[Message] = []
@@ -54,7 +61,8 @@ def with_history(request: CanonicalRequest, kept: KeptData) -> CanonicalRequest:
         if record is None:
             raise _lost(name)
         # Apart from each other: where one answer ends and the next begins is known here.
-        for said in (record.items, record.output):
+        for items_or_output in (record.items, record.output):
+            said = [item for item in items_or_output if item.get("id").value not in gone]
             before += said
             messages += read_items(said, called)
     return replace(
@@ -67,6 +75,7 @@ def with_history(request: CanonicalRequest, kept: KeptData) -> CanonicalRequest:
             BEFORE: [item.value for item in before],
             ITEMS: [item.value for item in items],
             PREVIOUS: names[0] if names else None,
+            ABOUT: known,
         },
     )
 
@@ -90,8 +99,18 @@ def kept_of(
     )
     kept = [Kept(each, data) for each in dict.fromkeys((f"resp_{response.id}", name))]
     if "conversation" in extra:
-        kept.append(Kept(f"{_CONVERSATION}{extra['conversation']}", write_alias(name)))
+        kept.append(Kept(conversation_name(str(extra["conversation"])), write_alias(name)))
     return tuple(kept)
+
+
+def conversation_name(conversation: str) -> str:
+    """The name under which the latest of a conversation is kept."""
+    return f"{_CONVERSATION}{conversation}"
+
+
+def about_name(conversation: str) -> str:
+    """The name under which it is kept what is known of a conversation."""
+    return f"{_ABOUT}{conversation}"
 
 
 def found(name: str, kept: KeptData) -> Record | None:
@@ -105,11 +124,16 @@ def _before(extra: Mapping[str, Json], kept: KeptData) -> Iterator[str]:
     comes before those in it. Where both are given, the conversation is what goes on."""
     name = extra.get("previous_response_id")
     if "conversation" in extra:
-        name = f"{_CONVERSATION}{extra['conversation']}"
+        name = conversation_name(str(extra["conversation"]))
     while isinstance(name, str):
         yield name
         data = _data(name, kept)
         name = None if data is None else previous_of(data)
+
+
+def _about(extra: Mapping[str, Json], kept: KeptData) -> Json:
+    data = kept.get(about_name(str(extra.get("conversation"))))
+    return None if data is None else decode_about(data)
 
 
 def _data(name: str, kept: KeptData) -> bytes | None:

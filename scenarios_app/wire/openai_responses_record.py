@@ -2,7 +2,7 @@
 with and what it answered, and all of its stream if it was streamed."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -25,11 +25,16 @@ _decode = msgspec.json.Decoder().decode
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One that is kept. `items` are what it was asked with, each with an id."""
+    """One that is kept. `items` are what it was asked with, each with an id; where they were only
+    added to a conversation there is no answer."""
 
     response: Node
     items: tuple[Node, ...]
     events: bytes
+
+    @property
+    def answered(self) -> bool:
+        return self.response.get("id").given
 
     @property
     def output(self) -> tuple[Node, ...]:
@@ -39,6 +44,15 @@ class Record:
         """The item of that id, None where there is none."""
         nodes = (*self.output, *self.items)
         return next((n.value for n in nodes if n.get("id").value == item_id), None)
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What is kept of a conversation beside its items; `gone` are the ids of those taken out."""
+
+    created_at: int
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    gone: tuple[str, ...] = ()
 
 
 def write_record(
@@ -51,8 +65,7 @@ def write_record(
 ) -> bytes:
     """Three lines, of which the last is the stream: JSON has no line breaks of its own. Items that
     have no id get one of `made`."""
-    asked = [_with_id(item, f"{made}in{i}") for i, item in enumerate(items)]
-    said = {"response": response, "items": asked}
+    said = {"response": response, "items": with_ids(made, items)}
     return b"\n".join((encode_json(previous), encode_json(said), stream))
 
 
@@ -75,6 +88,25 @@ def previous_of(data: bytes) -> str | None:
 def write_alias(name: str) -> bytes:
     """Another name for a record."""
     return encode_json(name)
+
+
+def write_about(about: About) -> bytes:
+    return encode_json(about)
+
+
+def decode_about(data: bytes) -> Json:
+    """What is known of a conversation, as a request carries it."""
+    about: Json = _decode(data)
+    return about
+
+
+def read_about(carried: Json) -> About | None:
+    return msgspec.convert(carried, About | None)
+
+
+def with_ids(made: str, items: Iterable[Node]) -> list[Json]:
+    """Items as the API lists them; those that have no id get one of `made`."""
+    return [_with_id(item, f"{made}in{i}") for i, item in enumerate(items)]
 
 
 def _with_id(item: Node, made: str) -> Json:

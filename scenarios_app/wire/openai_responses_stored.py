@@ -9,15 +9,12 @@ from scenarios_app.wire.base import Call, Route, encode_json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai_dialect import PROVIDER
-from scenarios_app.wire.openai_messages import unsupported
+from scenarios_app.wire.openai_pages import page_of, read_page, read_whole
 from scenarios_app.wire.openai_responses_memory import KeptData, found
 
 ID = "response_id"
 
 _ONE = f"/v1/responses/{{{ID}}}"
-_PAGE, _LARGEST_PAGE = 20, 100
-# Numbers of more digits are beyond the end of any stream or list.
-_DIGITS = 9
 
 # The first pattern that fits a path has it, so the longer ones stand first.
 ROUTES: tuple[Route, ...] = (
@@ -30,13 +27,10 @@ ROUTES: tuple[Route, ...] = (
 
 def read_stored(call: Call, route: Route, params: Mapping[str, str]) -> CanonicalRequest:
     """A request about one that is kept; what is asked of it stands in the query."""
-    query = Node(dict(call.query))
     extra: dict[str, Json] = {
         ID: params[ID],
-        "after": call.query.get("after"),
-        "starting_after": _number(query, "starting_after", unless=-1),
-        "limit": _limit(query),
-        "order": _order(query),
+        "starting_after": read_whole(Node(dict(call.query)), "starting_after", unless=-1),
+        **read_page(call),
     }
     stream = call.query.get("stream", "").lower() == "true"
     return CanonicalRequest(
@@ -53,7 +47,7 @@ def read_stored(call: Call, route: Route, params: Mapping[str, str]) -> Canonica
 def with_record(request: CanonicalRequest, kept: KeptData) -> CanonicalRequest:
     """The request with what is kept under the id that it names, if anything is."""
     record = found(str(request.extra[ID]), kept)
-    if record is None:
+    if record is None or not record.answered:
         return request
     held: dict[str, Json] = {
         "response": record.response.value,
@@ -72,7 +66,7 @@ def answer_stored(route: Route, request: CanonicalRequest) -> bytes:
         raise WireError(404, message, code="response_not_found")
     match route.operation:
         case "list_input":
-            return encode_json(_page(extra))
+            return encode_json(page_of(extra.get("items").items(), extra))
         case "cancel_response":
             if response.get("background").value is True:
                 return encode_json(response.value)
@@ -95,47 +89,3 @@ def _events(extra: Node) -> bytes:
         )
     first = extra.get("starting_after").integer() + 1
     return b"".join(event + b"\n\n" for event in events.split(b"\n\n")[first:-1])
-
-
-def _page(extra: Node) -> Json:
-    """A page of the input, of which the last item comes first unless it is asked otherwise."""
-    items = list(extra.get("items").items())
-    if extra.get("order").value == "desc":
-        items.reverse()
-    ids = [item.get("id").value for item in items]
-    if (after := extra.get("after").value) in ids:
-        items = items[ids.index(after) + 1 :]
-    shown = items[: extra.get("limit").integer()]
-    return {
-        "object": "list",
-        "data": [item.value for item in shown],
-        "first_id": shown[0].get("id").value if shown else None,
-        "last_id": shown[-1].get("id").value if shown else None,
-        "has_more": len(shown) < len(items),
-    }
-
-
-def _number(query: Node, key: str, *, unless: int) -> int:
-    node = query.maybe(key)
-    if node is None:
-        return unless
-    digits = node.text()
-    if digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS:
-        return int(digits)
-    raise node.wrong("a whole number")
-
-
-def _limit(query: Node) -> int:
-    limit = _number(query, "limit", unless=_PAGE)
-    if limit <= _LARGEST_PAGE:
-        return limit
-    raise query.get("limit").wrong(f"a number from 0 to {_LARGEST_PAGE}")
-
-
-def _order(query: Node) -> str:
-    node = query.maybe("order")
-    if node is None:
-        return "desc"
-    if node.text() not in ("asc", "desc"):
-        raise unsupported(node, "'asc' and 'desc'")
-    return node.text()

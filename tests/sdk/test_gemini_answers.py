@@ -29,7 +29,7 @@ def calls_of(parts: Any) -> list[tuple[str, str, Any]]:
     return [(call.id, call.name, call.args) for call in found]
 
 
-@pytest.mark.parametrize("version", ["v1", "v1beta"])
+@pytest.mark.parametrize("version", ["v1", "v1beta", "v1alpha"])
 def test_text(live: Live, gemini: GeminiTalk, version: str) -> None:
     load(live, text="Grüße, one two three four five six 🙂.", pacing={"words_per_chunk": 2})
     gemini.given["api_version"] = version

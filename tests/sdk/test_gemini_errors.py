@@ -111,6 +111,12 @@ def test_what_no_scenario_matches_names_the_nearest(live: Live, gemini: GeminiTa
         assert "greet" in message and "gemini-9" in message and "gemini-2.5-flash" in message
 
 
+def test_what_this_server_has_not_is_refused_as_google_does(gemini: GeminiTalk) -> None:
+    with pytest.raises(ClientError, match="DELETE /v1/tunedModels/x") as raised:
+        gemini.ask("delete", model="tunedModels/x")
+    assert (raised.value.code, raised.value.status) == (404, "NOT_FOUND")
+
+
 def test_an_unknown_model_is_not_found(live: Live, gemini: GeminiTalk) -> None:
     with pytest.raises(ClientError, match="models/gemini-none") as raised:
         gemini.ask("get", model="gemini-none")

@@ -184,6 +184,7 @@ def test_models(live: Live, llama: OllamaTalk) -> None:
     assert {"llama3.2", "my-own"} <= set(models)
     assert models["llama3.2"].details.family == "llama"
     assert models["my-own"].modified_at.timestamp() == FROZEN
+    assert {model.model for model in llama.ask("ps").models} == set(models)
     shown = llama.ask("show", model="my-own:latest")
     assert "tools" in shown.capabilities and shown.modelinfo
 

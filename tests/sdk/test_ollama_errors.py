@@ -101,7 +101,7 @@ def test_what_ollama_does_not_have_here_is_told_by_its_client(
     live: Live, llama: OllamaTalk
 ) -> None:
     with pytest.raises(ollama.ResponseError) as raised:
-        llama.ask("ps")
+        llama.ask("copy", source="llama3.2", destination="other")
     assert raised.value.status_code == 404
 
 

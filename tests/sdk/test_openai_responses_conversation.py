@@ -105,6 +105,25 @@ def test_what_is_kept_is_had_again(live: Live, client: Client) -> None:
         client.ask(lambda c: c.responses.retrieve(whole.id))
 
 
+def test_a_conversation_is_made_filled_and_read(live: Live, client: Client) -> None:
+    paris = {"match": {"messages": [{"which": "first", "equals": "Paris?"}]}}
+    live.load(scenario("one", {**says("Rome."), **paris}))
+    items = [{"role": "user", "content": "Paris?"}, {"role": "assistant", "content": "Paris."}]
+    made = client.ask(lambda c: c.conversations.create(items=items, metadata={"a": "b"}))
+    assert client.ask(lambda c: c.conversations.retrieve(made.id)) == made
+    answer = client.ask(lambda c: c.responses.create(input="Rome?", conversation=made.id))
+    assert (answer.output_text, answer.conversation.id) == ("Rome.", made.id)
+    client.ask(lambda c: c.conversations.items.create(made.id, items=[RESULT]))
+    page = client.ask(lambda c: c.conversations.items.list(made.id, order="asc", limit=5))
+    *said, last = page.data
+    assert [i.content[0].text for i in said] == ["Paris?", "Paris.", "Rome?", "Rome."]
+    assert client.ask(lambda c: c.conversations.items.retrieve(last.id, conversation_id=made.id))
+    client.ask(lambda c: c.conversations.items.delete(last.id, conversation_id=made.id))
+    with pytest.raises(openai.NotFoundError):
+        client.ask(lambda c: c.conversations.items.retrieve(last.id, conversation_id=made.id))
+    assert client.ask(lambda c: c.conversations.delete(made.id)).deleted
+
+
 def test_a_stream_helper_takes_up_a_stream(live: Live, client: Client) -> None:
     load(live, text="Hi there")
     read = client.read(lambda c: c.responses.create(input="x", stream=True))

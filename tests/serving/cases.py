@@ -186,6 +186,7 @@ def _openai_cases() -> list[Case]:
         Case("its stream again", f"{example}?stream=true", method="GET", headers=key),
         Case("a response cancelled", f"{example}/cancel", headers=key),
         Case("a response deleted", example, method="DELETE", headers=key),
+        Case("a conversation", "/v1/conversations", b'{"metadata":{"a":"b"}}', headers=key),
         Case("no such response", "/v1/responses/x", method="GET", headers=key),
         Case("an unknown answer before", "/v1/responses", b'{"previous_response_id":"x"}'),
         Case(

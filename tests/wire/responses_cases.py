@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -28,6 +30,7 @@ class Session:
 
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}
+        self.numbers = count(0xABC)
 
     def target(self, method: str, path: str, query: Mapping[str, str], raw: bytes) -> Target:
         target = find(Call(method, path, query, {"authorization": "Bearer k"}, raw))
@@ -62,15 +65,17 @@ class Session:
         return whole
 
     def compute(self, method: str, path: str, body: Any = None, **query: str) -> bytes:
-        """A computed answer; what it drops is dropped."""
+        """A computed answer, with what it leaves kept and dropped."""
         raw = b"" if body is None else msgspec.json.encode(body)
         target = self.target(method, path, query, raw)
         assert target.route is not None and target.route.kind == "compute"
         request = self.read(body, path=path, method=method, **query)
-        answer = WIRE.compute(target.route, target.params, request, FACTS)
-        for dropped in WIRE.drops(target.route, target.params):
-            assert dropped.data is None
-            del self.kept[dropped.name]
+        facts = replace(FACTS, request_id=f"{next(self.numbers):032x}")
+        answer = WIRE.compute(target.route, target.params, request, facts)
+        for left in WIRE.leaves(target.route, target.params, request, facts):
+            self.kept.pop(left.name, None)
+            if left.data is not None:
+                self.kept[left.name] = left.data
         return answer
 
     def computed(self, method: str, path: str, body: Any = None, **query: str) -> Any:

@@ -212,9 +212,10 @@ def test_a_model_is_told_by_its_name() -> None:
     assert json.loads(body)["supportedGenerationMethods"] == ["embedContent", "countTokens"]
 
 
-def test_an_unknown_model_is_not_found() -> None:
-    with pytest.raises(WireError, match="models/gemini-z") as caught:
-        computed(call("/v1beta/models/gemini-z", method="GET"))
+@pytest.mark.parametrize("version", ["v1beta", "v1", "v1alpha"])
+def test_an_unknown_model_is_not_found(version: str) -> None:
+    with pytest.raises(WireError, match=f"models/gemini-z for api version {version}\\.") as caught:
+        computed(call(f"/{version}/models/gemini-z", method="GET"))
     assert caught.value.answer.status == 404
 
 

@@ -27,7 +27,9 @@ def wire_of(method: str, path: str, headers: dict[str, str], **query: str) -> Wi
 
 
 @pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize("folder", ["/v1beta/models", "/v1/models", "/v1beta/tunedModels"])
+@pytest.mark.parametrize(
+    "folder", ["/v1beta/models", "/v1/models", "/v1alpha/models", "/v1beta/tunedModels"]
+)
 @pytest.mark.parametrize("headers", [{}, HEADERS, {"authorization": "Bearer x"}])
 def test_verbs(verb: str, folder: str, headers: dict[str, str]) -> None:
     found = target(call(f"{folder}/m-1:{verb}", headers=headers))
@@ -48,7 +50,7 @@ def test_the_query_says_how_a_stream_is_framed(query: dict[str, str], wire: Wire
 @pytest.mark.parametrize(
     ("path", "operation"), [("models", "list_models"), ("models/gemini-x", "get_model")]
 )
-@pytest.mark.parametrize("version", ["v1beta", "v1"])
+@pytest.mark.parametrize("version", ["v1beta", "v1", "v1alpha"])
 def test_models(version: str, path: str, operation: str) -> None:
     found = target(call(f"/{version}/{path}", method="GET"))
     assert found.wire is EVENTS
@@ -84,10 +86,28 @@ def test_the_rest_below_v1_is_others(method: str, path: str) -> None:
     assert wire_of(method, path, {"anthropic-version": "x"}).provider != "gemini"
 
 
+@pytest.mark.parametrize("path", ["/v1/files", "/v1/cachedContents/x", "/v1/tunedModels", "/v1"])
+def test_what_google_has_and_this_server_has_not_is_googles_404(path: str) -> None:
+    found = target(call(path, method="GET", headers=HEADERS))
+    assert found.wire is EVENTS
+    assert found.error is not None and found.error.answer.status == 404
+    assert wire_of("GET", path, {"authorization": "Bearer k", **HEADERS}).provider == "openai"
+    assert wire_of("GET", path, {"anthropic-version": "x", **HEADERS}).provider == "anthropic"
+
+
+def test_googles_key_makes_no_route_of_others_googles() -> None:
+    for path, provider in (("/v1/chat/completions", "openai"), ("/v1/messages", "anthropic")):
+        assert wire_of("POST", path, HEADERS).provider == provider
+        assert wire_of("PUT", path, HEADERS).provider == provider
+
+
 @pytest.mark.parametrize(
     "path",
     [
         "/v1beta",
+        "/v1alpha/none",
+        "/upload/v1beta/files",
+        "/upload/v1/files",
         "/v1beta/",
         "/v1beta/none",
         "/v1beta/models/",

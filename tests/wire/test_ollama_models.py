@@ -19,6 +19,18 @@ def test_every_known_model_is_listed() -> None:
     assert computed("tags")["models"] == models
 
 
+def test_every_model_is_in_memory() -> None:
+    listed, running = computed("tags")["models"], computed("ps")["models"]
+    shared = ("name", "model", "size", "digest", "details")
+    assert [[m[key] for key in shared] for m in running] == [
+        [m[key] for key in shared] for m in listed
+    ]
+    for model in running:
+        assert model["size_vram"] == model["size"] and model["context_length"] == 8192
+        until = datetime.fromisoformat(model["expires_at"])
+        assert (until - datetime.fromisoformat(STAMP)).total_seconds() == 300
+
+
 @pytest.mark.parametrize(
     ("name", "family", "parameters"),
     [

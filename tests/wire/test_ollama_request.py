@@ -144,7 +144,7 @@ def test_a_model_is_shown_by_either_name() -> None:
             parse_body(body, "show")
 
 
-@pytest.mark.parametrize("operation", ["tags", "version"])
+@pytest.mark.parametrize("operation", ["tags", "ps", "version"])
 def test_lists_ask_for_nothing(operation: str) -> None:
     request = parse_body({}, operation)
     assert (request.model, request.messages, request.stream) == ("", (), False)

@@ -94,7 +94,9 @@ def test_an_unknown_path_with_the_version_header_is_anthropics_404() -> None:
     assert error_of(found).answer.status == 404
 
 
-@pytest.mark.parametrize("path", ["/", "", "/v1alpha/models", "/v12", "/V1/models", "/admin/v1/"])
+@pytest.mark.parametrize(
+    "path", ["/", "", "/v1alpha1/models", "/upload/files", "/v12", "/V1/models", "/admin/v1/"]
+)
 def test_other_paths_are_nobodys(path: str) -> None:
     assert not owns(path)
     assert find(make_call("GET", path)) is None
