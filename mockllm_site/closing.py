@@ -3,10 +3,64 @@ leaves the asynchronous generator inside a response as it is, and calls `close` 
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
-from typing import Any
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils.decorators import async_only_middleware
 
 _closing: set["asyncio.Task[None]"] = set()
+
+
+class Closable(Protocol):
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A request: the bodies made for it, and whether its client has left."""
+
+    bodies: list[Closable] = field(default_factory=list)
+    left: bool = False
+
+
+_asked: ContextVar[_Asked | None] = ContextVar("asked", default=None)
+
+
+@async_only_middleware
+def close_lost_streams(
+    get_response: Callable[[HttpRequest], Awaitable[HttpResponseBase]],
+) -> Callable[[HttpRequest], Awaitable[HttpResponseBase]]:
+    """Closes the bodies of a response that got lost: when its client leaves while middleware has
+    it in a thread, nobody else knows of it any more. It has to be the outermost, and asynchronous
+    where the others are not: a thread hears of no cancellation."""
+
+    async def middleware(request: HttpRequest) -> HttpResponseBase:
+        asked = _Asked()
+        token = _asked.set(asked)
+        try:
+            return await get_response(request)
+        except asyncio.CancelledError:
+            asked.left = True
+            for body in asked.bodies:
+                body.close()
+            raise
+        finally:
+            _asked.reset(token)
+
+    return middleware
+
+
+def close_if_lost(body: Closable) -> None:
+    """Have a response's body closed if its client leaves before the server has the response."""
+    if asked := _asked.get():
+        asked.bodies.append(body)
+        if asked.left:
+            # A thread cannot be cancelled: it may have come to the view only now.
+            body.close()
 
 
 def close_soon(stream: AsyncGenerator[Any, None], loop: asyncio.AbstractEventLoop) -> None:

@@ -98,6 +98,7 @@ if "runserver" in sys.argv:
     INSTALLED_APPS.insert(0, "daphne")
 
 MIDDLEWARE = [
+    "mockllm_site.closing.close_lost_streams",
     "mockllm_site.api.middleware.json_errors",
     "django.middleware.security.SecurityMiddleware",
     "mockllm_site.csp.content_security_policy",

@@ -13,7 +13,7 @@ from django.http import StreamingHttpResponse
 from chat_app.figures import STREAMS_OPEN
 from chat_app.sse import frames
 from mockllm_site.api.errors import ApiError
-from mockllm_site.closing import close_soon
+from mockllm_site.closing import close_if_lost, close_soon
 from traces_app.log import LoggedEvent
 
 log = logging.getLogger(__name__)
@@ -87,7 +87,9 @@ def event_stream(
         heartbeat_seconds=HEARTBEAT_SECONDS,
         most_seconds=settings.MOCKLLM_MAX_STREAM_SECONDS,
     )
-    response = StreamingHttpResponse(_Stream(pieces, held), content_type="text/event-stream")
+    body = _Stream(pieces, held)
+    close_if_lost(body)
+    response = StreamingHttpResponse(body, content_type="text/event-stream")
     # No proxy may gather or change what has to arrive as it comes.
     response.headers["Cache-Control"] = "no-cache, no-transform"
     response.headers["X-Accel-Buffering"] = "no"

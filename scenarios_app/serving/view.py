@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
-from mockllm_site.closing import close_soon
+from mockllm_site.closing import close_if_lost, close_soon
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.serving.answer import Answer
 from scenarios_app.serving.calls import SAFE_IN_PATH, call_of_scope, make_call
@@ -67,7 +67,9 @@ async def _response(answer: Answer, close: Close | None, *, live: bool) -> HttpR
     except BaseException:
         await pieces.aclose()
         raise
-    return _headed(StreamingHttpResponse(_Body(first, pieces, answer, close)), answer.reply)
+    body = _Body(first, pieces, answer, close)
+    close_if_lost(body)
+    return _headed(StreamingHttpResponse(body), answer.reply)
 
 
 class _Body:

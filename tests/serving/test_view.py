@@ -127,13 +127,14 @@ def test_our_own_apis_have_their_own_404() -> None:
     }
 
 
-@pytest.mark.parametrize("leaves_at", ["http.response.start", "http.response.body"])
-async def test_a_client_that_leaves_is_noticed_at_once(playing: Playing, leaves_at: str) -> None:
-    """Also between the view and the first piece, where nobody holds the answer any more: not
+@pytest.mark.parametrize("at", ["in the view", "http.response.start", "http.response.body"])
+async def test_a_client_that_leaves_is_noticed_at_once(
+    playing: Playing, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    """Also where nobody holds the answer any more, as while middleware has it in a thread: not
     only once it is collected as garbage."""
-    call = chat(stream=True)
-    left = asyncio.Event()
-    body = iter([{"type": "http.request", "body": call.body}])
+    left, next_ordinal = asyncio.Event(), playing.state.next_ordinal
+    body = iter([{"type": "http.request", "body": chat(stream=True).body}])
 
     async def receive() -> dict[str, Any]:
         if message := next(body, None):
@@ -141,22 +142,29 @@ async def test_a_client_that_leaves_is_noticed_at_once(playing: Playing, leaves_
         await left.wait()
         return {"type": "http.disconnect"}
 
+    async def counted(session: str) -> int:
+        if at == "in the view":
+            left.set()
+        return await next_ordinal(session)
+
     async def send(message: Any) -> None:
-        if message["type"] == leaves_at:
+        if message["type"] == at:
             left.set()
             await asyncio.Event().wait()
 
+    monkeypatch.setattr(playing.state, "next_ordinal", counted)
+
+    headers = {"host": "testserver", "content-type": "application/json", **AUTH}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": URL,
+        "raw_path": URL.encode(),
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
     gc.disable()
     try:
-        headers = {"host": "testserver", "content-type": "application/json", **AUTH}
-        scope = {
-            "type": "http",
-            "method": "POST",
-            "path": URL,
-            "raw_path": URL.encode(),
-            "query_string": b"",
-            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-        }
         await get_asgi_application()(scope, receive, send)
         async with asyncio.timeout(10):
             while not playing.journal:
