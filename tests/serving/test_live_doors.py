@@ -11,7 +11,7 @@ import pytest
 from tests.serving.cases import Case, endless_cases
 from tests.serving.servers import ask, serving
 
-PATIENCE = 30.0
+PATIENCE = 10.0
 
 
 def told(port: int) -> dict[str, Any]:
