@@ -2,46 +2,75 @@
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
+# What the server needs, and what its tests and linters need besides.
+RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
-WHAT := -e '.[test,lint]'
+PYTEST := $(PY) -m pytest -q
+# One more than there are processors: tests wait for processes and browsers now and then.
+WORKERS ?= $$(cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 4 ? cores + 1 : 5)))
+SPREAD = -n $(WORKERS) --dist worksteal
+# Or else each process that a test starts compiles everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run test test-long lint bench constraints test-browser-deps test-npm test-frameworks screenshots
+.PHONY: setup run test test-quick test-postgres test-long coverage lint bench load constraints docs test-browser-deps test-npm test-frameworks screenshots
 
 setup: $(STAMP)
 
+# The extra `test` holds all of `chat`: who has everything has what the server needs.
+$(RUNTIME): WHAT := -e '.[chat]'
+$(STAMP): WHAT := -e '.[test,lint]'
+
 # uv is the fast way in; pip does the same where uv can't be had. Where python3 comes without
 # ensurepip the environment is made bare and the machine's own pip fills it.
-$(STAMP): pyproject.toml constraints.txt
+$(RUNTIME) $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("mockllm needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; name another one with: make PYTHON=python3.12")'
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || $(PYTHON) -m venv --without-pip --clear $(VENV)
 	@if $(PY) -m pip --version >/dev/null 2>&1; then pip="$(PY) -m pip"; else pip="$(PYTHON) -m pip --python $(PY)"; fi; \
 	pip="$$pip --quiet --disable-pip-version-check"; \
 	if $$pip install -c constraints.txt uv && $(PY) -m uv pip install --quiet --python $(PY) -c constraints.txt $(WHAT); then :; \
 	else echo "installing with pip"; $$pip install -c constraints.txt $(WHAT); fi
-	@touch $@
+	@touch $(RUNTIME) $@
 
-run: setup
-	$(PY) manage.py serve
+# HOST counts on the command line alone: many a shell and build tool exports one of its own.
+run: $(RUNTIME)
+	$(PY) manage.py serve $(if $(filter command%,$(origin HOST)),--host '$(HOST)') $(if $(PORT),--port '$(PORT)')
 
-# The pure parts first, by their own tests alone and with every branch; then everything else.
 test: setup
-	$(PY) -m pytest -q -n auto --maxprocesses 4 tests/engine tests/wire \
+	$(PYTEST) $(SPREAD)
+
+# What tells most in the least time: nothing random, no browser, no process but its own.
+test-quick: setup
+	$(PYTEST) $(SPREAD) -m 'not (long or hypothesis or browser or process)'
+
+# What is the same test a hundred times as often, and the whole number of random examples.
+test-long: setup
+	$(PYTEST) $(SPREAD) -m 'long or hypothesis' --hypothesis-profile=long --timeout 3600
+
+# The pure parts by their own tests alone: every branch of them.
+coverage: setup
+	$(PYTEST) $(SPREAD) tests/engine tests/wire \
 		--cov=scenarios_app.engine --cov=scenarios_app.wire \
 		--cov-report=term-missing:skip-covered --cov-fail-under=100
-	$(PY) -m pytest -q -n 3 --ignore=tests/engine --ignore=tests/wire
 
-# What is the same test a hundred times as often.
-test-long: setup
-	$(PY) -m pytest -q -m long
+# Once more on PostgreSQL, what the database has a say in; TEST_POSTGRES_URL names another server.
+ON_POSTGRES := tests/state tests/traces \
+	tests/admin/test_drafts.py tests/admin/test_publishing.py tests/admin/test_history.py \
+	tests/control/test_scenarios.py tests/control/test_requests.py tests/control/test_sessions.py \
+	$(addprefix tests/chat/,api/test_api_c*.py api/test_api_events.py api/test_api_resuming.py \
+		api/test_api_sending.py test_conversations.py test_profiles.py test_prune.py \
+		test_ranking.py runs/test_runs*.py service)
+
+test-postgres: setup
+	TEST_DATABASE=postgres $(PYTEST) $(SPREAD) $(ON_POSTGRES)
 
 # JavaScript's clients (Node 20), installed beside their scripts, against a server.
 test-npm: setup
-	cd tests/npm && npm install --no-package-lock --no-audit --no-fund --loglevel=error
-	$(PY) -m pytest -q tests/npm
+	-cd tests/npm && npm install --no-package-lock --no-audit --no-fund --loglevel=error
+	MOCKLLM_NPM=1 $(PYTEST) tests/npm
 
 # Agent frameworks, each in an environment of its own below .frameworks/; what cannot be had is skipped.
 test-frameworks: setup
-	MOCKLLM_FRAMEWORKS=1 $(PY) -m pytest -q -rs tests/frameworks
+	MOCKLLM_FRAMEWORKS=1 $(PYTEST) tests/frameworks
 
 lint: setup
 	$(PY) -m ruff check .
@@ -49,9 +78,20 @@ lint: setup
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/codespell
+	$(PY) -c "import mockllm_site.asgi"
 
 bench: setup
 	$(PY) -m tests.bench
+
+# What others notice of attacks on a server, and what the journal has after a minute without its
+# database, beside the goals in docs/reliability.md. Parts of names choose among them:
+# make load ONLY="embeddings dead"
+load: setup
+	$(PY) -m tests.load $(ONLY)
+
+# Writes the tables in docs/ anew, from the code that they tell of.
+docs: setup
+	$(PY) -m tests.docs
 
 # Takes the pictures in docs/screenshots; needs Chromium.
 screenshots: setup

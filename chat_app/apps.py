@@ -13,4 +13,4 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         # Listens for runs that died, whoever finds them; it needs the models.
-        import_module("chat_app.answers")
+        import_module("chat_app.runs.store")

@@ -4,7 +4,7 @@ a transaction of theirs."""
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 from django.utils import timezone
 
 from chat_app.models import Conversation, Message, Sender
@@ -23,15 +23,26 @@ def rename(conversation: Conversation, title: str) -> Conversation:
 
 
 def delete(conversation: Conversation) -> None:
-    """Delete it with its messages, traces and comparisons."""
-    conversation.delete()
+    """Delete it with its messages, traces and comparisons. Whoever writes to it at that moment is
+    waited for, and whoever comes later finds it gone."""
+    gone = False
+    while not gone:
+        with transaction.atomic():
+            # The runs first: whoever ends one has it already when the answer is to be stored.
+            runs = _locked(conversation.traces.all())
+            _locked(Conversation.objects.filter(pk=conversation.pk))
+            # While this waited, a message may have come with runs of its own: once more, with them.
+            gone = runs == set(conversation.traces.values_list("pk", flat=True))
+            if gone:
+                conversation.delete()
 
 
 @transaction.atomic
 def append_message(
     conversation: Conversation, sender: Sender, *, content: str, **columns: Any
 ) -> Message:
-    """Add a message at the end. The first one of a user gives an untitled conversation its title.
+    """Add a message at the end. The first one of a user gives an untitled conversation its title;
+    any one of a user takes it out of the archive.
 
     `columns` are further columns of the message, by name.
     """
@@ -47,9 +58,10 @@ def append_message(
         **columns,
     )
     row.last_message_at = timezone.now()
-    if not row.title and sender == Sender.USER:
-        row.title = title_of(content)
-    row.save(update_fields=["last_message_at", "title"])
+    if sender == Sender.USER:
+        row.title = row.title or title_of(content)
+        row.archived = False
+    row.save(update_fields=["last_message_at", "title", "archived"])
     conversation.title, conversation.last_message_at = row.title, row.last_message_at
     return message
 
@@ -60,6 +72,11 @@ def set_feedback(message: Message, feedback: str | None, *, comment: str = "") -
     message.feedback_comment = comment if feedback else ""
     message.save(update_fields=["feedback", "feedback_comment"])
     return message
+
+
+def _locked(rows: QuerySet[Any]) -> set[Any]:
+    """The keys of rows that nobody else writes to until the transaction ends."""
+    return set(rows.select_for_update().order_by("pk").values_list("pk", flat=True))
 
 
 def title_of(text: str) -> str:

@@ -1,20 +1,20 @@
 """The chat's pages: the playground and the leaderboard."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import wraps
 
 from django.conf import settings
-from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from chat_app.comparisons import leaderboard
+from chat_app.comparing.comparisons import leaderboard
+from chat_app.comparing.ranking import MIDDLE, Rank
 from chat_app.models import ModelProfile
 from chat_app.profiles import default_profile
-from chat_app.ranking import MIDDLE, Rank
+from mockllm_site.kit.api.access import CHATS
+from mockllm_site.kit.api.page_access import here_or_logged_in
 
 # The chart's width in its own units, and the mark's.
 _WIDTH, _MARK = 200.0, 4.0
@@ -31,23 +31,9 @@ class Row:
     score: str
 
 
-def open_outside_prod(
-    view: Callable[[HttpRequest], HttpResponse],
-) -> Callable[[HttpRequest], HttpResponse]:
-    """In prod a page is for those who are logged in."""
-
-    @wraps(view)
-    def shown(request: HttpRequest) -> HttpResponse:
-        if settings.MOCKLLM_ENV == "prod" and not request.user.is_authenticated:
-            return redirect_to_login(request.get_full_path())
-        return view(request)
-
-    return shown
-
-
 @require_safe
 @never_cache
-@open_outside_prod
+@here_or_logged_in(CHATS)
 def chat(request: HttpRequest) -> HttpResponse:
     """The playground; what is said in it comes and goes by the API."""
     default = default_profile()
@@ -61,7 +47,7 @@ def chat(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @never_cache
-@open_outside_prod
+@here_or_logged_in()
 def ranks(request: HttpRequest) -> HttpResponse:
     """Who wins comparisons."""
     found = leaderboard()

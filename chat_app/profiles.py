@@ -1,8 +1,8 @@
 """Which profile a message is sent with, and whether it can be used at all."""
 
 from chat_app.errors import NOT_FOUND, VALIDATION_ERROR, ChatError
-from chat_app.key_names import NotAKeyName, check_key_name
 from chat_app.models import ModelProfile
+from chat_app.models.key_names import NotAKeyName, check_key_name
 from chat_app.models.profiles import DEFAULT_PROFILE, MOCK_URL
 
 

@@ -9,18 +9,18 @@ from uuid import UUID
 
 from django.db import Error as DatabaseProblem
 
-from chat_app import cancelling
-from chat_app.endings import UNAVAILABLE
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
-from chat_app.events import StreamEvent
 from chat_app.loop import on_loop
 from chat_app.models import ModelProfile
-from chat_app.runs import open_runs
-from chat_app.sending import Begun, Sending, begin
-from chat_app.telling import told_events
-from traces_app.database import in_database
-from traces_app.feed import Feed
-from traces_app.following import follow
+from chat_app.runs import cancel as cancelling
+from chat_app.runs.begin import Begun, Sending, begin
+from chat_app.runs.endings import UNAVAILABLE
+from chat_app.runs.events import told_events
+from chat_app.runs.registry import open_runs
+from chat_app.values.events import StreamEvent
+from mockllm_site.kit.database_thread import in_database
+from traces_app.follow import follow
+from traces_app.log import Feed
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.segment import Segment, Segments
 from rich.style import Style
 
-from chat_app.cleaning import clean
+from chat_app.values.cleaning import clean
 from traces_app.log import LoggedEvent
 
 # How much of a tool's arguments and result is shown.
@@ -64,6 +64,8 @@ class Screen:
     def _say(self, console: Console, text: str, *, line: str, style: str = "") -> None:
         if self._line != line:
             self.end_line()
+            # The line before has ended: half of the blank line between two rounds is there.
+            text = text.removeprefix("\n")
         self._line = line
         self._print(console, text, style=style, end="")
 

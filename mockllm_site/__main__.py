@@ -1,20 +1,41 @@
-"""`mockllm …` and `python -m mockllm_site …`: Django's commands, ours among them."""
+"""`mockllm …` and `python -m mockllm_site …`: our commands and Django's."""
 
 import sys
+from collections.abc import Sequence
 
-from mockllm_site import env
+from mockllm_site import __version__, env
 
 
 def main() -> None:
-    env.configure()
+    arguments = sys.argv[1:]
+    if arguments in (["--version"], ["version"]):
+        print(f"mockllm {__version__}")
+        return
+    try:
+        env.configure()
+    except SystemExit:
+        if not wants_help(arguments):
+            raise
+        # Help is most wanted where a setting is wrong.
+        env.only_defaults()
+        env.configure()
     # Only now: Django's commands read the settings as they load.
-    from django.core.management import execute_from_command_line
+    from mockllm_site.command_line import CommandLine
 
     try:
-        execute_from_command_line(["mockllm", *sys.argv[1:]])
+        CommandLine(["mockllm", *arguments]).execute()
     except KeyboardInterrupt:
         # What shells report of a program that Ctrl-C ended.
         sys.exit(130)
+
+
+def wants_help(arguments: Sequence[str]) -> bool:
+    """Whether these arguments print help and do nothing else."""
+    match arguments:
+        case [] | ["help" | "--help" | "-h", *_] | [_, "--help" | "-h"]:
+            return True
+        case _:
+            return False
 
 
 if __name__ == "__main__":

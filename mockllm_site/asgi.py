@@ -11,16 +11,18 @@ from django.core.asgi import get_asgi_application  # noqa: E402  (needs the sett
 django = get_asgi_application()
 
 # Only now: these import models.
-from mockllm_site.lifespan import ensure_started, lifespan  # noqa: E402
-from mockllm_site.limits import with_body_limit  # noqa: E402
-from mockllm_site.sockets import sockets  # noqa: E402
-from scenarios_app.serving.asgi import ProviderDoor  # noqa: E402
-from scenarios_app.serving.calls import path_of  # noqa: E402
-from scenarios_app.serving.connection import App, Receive, Scope, Send, with_close  # noqa: E402
+from mockllm_site.pages.wrong_base import is_misled  # noqa: E402
+from mockllm_site.serve.database_threads import with_database_threads  # noqa: E402
+from mockllm_site.serve.lifespan import ensure_started, lifespan  # noqa: E402
+from mockllm_site.serve.limits import with_body_limit  # noqa: E402
+from mockllm_site.serve.sockets import sockets  # noqa: E402
+from scenarios_app.serving.doors.asgi import ProviderDoor  # noqa: E402
+from scenarios_app.serving.doors.calls import path_of  # noqa: E402
+from scenarios_app.serving.doors.connection import App, Receive, Scope, Send, with_close  # noqa: E402
 from scenarios_app.wire.registry import owns  # noqa: E402
 
 providers = ProviderDoor()
-pages = with_close(with_body_limit(cast(App, django)))
+pages = with_close(with_body_limit(with_database_threads(cast(App, django))))
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
@@ -28,7 +30,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     match scope["type"]:
         case "http":
             await ensure_started()
-            app = providers if owns(path_of(scope)) else pages
+            app = providers if owns(path_of(scope)) or is_misled(scope) else pages
             await app(scope, receive, send)
         case "websocket":
             await ensure_started()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import sys
 import warnings
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +26,17 @@ TRUE = {"1", "true", "yes", "on"}
 FALSE = {"0", "false", "no", "off"}
 DATABASES = "expected sqlite:///FILE or postgres://USER:PASSWORD@HOST:PORT/NAME"
 EXTRA = "needs one more package: pip install 'mockllm[{}]'"
+# As `check --deploy` has them.
+KEY_LENGTH, KEY_LETTERS = 50, 5
+NEW_KEY = "make one with: python -c 'import secrets; print(secrets.token_urlsafe(50))'"
+PAIR = re.compile(r"[A-Z][A-Z0-9_]*@[^@/\s]+")
 ORIGIN = re.compile(r"\*|https?://[^/?#\s]+")
+PREFIX = "MOCKLLM_"
+# They begin as our settings do, and are read by clients of a server, tests and child processes.
+NO_SETTINGS = {"MOCKLLM_URL", "MOCKLLM_FRAMEWORKS", "MOCKLLM_LISTENING_ON"}
+
+# The settings that were asked for; nothing else knows all of them.
+_known = {"MOCKLLM_ENV"}
 
 
 class SettingError(Exception):
@@ -57,6 +69,35 @@ def configure() -> None:
         if not f"{module}.".startswith(f"{error.name}."):
             raise
         raise SystemExit(f"mockllm: DJANGO_SETTINGS_MODULE: no module {error.name!r}") from None
+    warn_of_unknown()
+
+
+@cache
+def warn_of_unknown() -> None:
+    """One line, once, for each variable that is meant for us and that nothing reads."""
+    for line in unknown():
+        print(f"mockllm: {line}", file=sys.stderr, flush=True)
+
+
+def unknown() -> Iterator[str]:
+    """What is wrong with the names of variables, once the settings are loaded.
+
+    It is no error: others may call theirs `MOCKLLM_…` too, and hand them on to us.
+    """
+    if "mockllm_site.settings" not in sys.modules:
+        return
+    bare = {name.removeprefix(PREFIX): name for name in _known}
+    for name in sorted(variables()):
+        if name.startswith(PREFIX) and name not in _known | NO_SETTINGS:
+            near = get_close_matches(name.removeprefix(PREFIX), bare, n=1, cutoff=0.55)
+            meant = f"did you mean {bare[near[0]]}?" if near else "ignored"
+            yield f"{name}: no such setting, {meant}"
+
+
+def only_defaults() -> None:
+    """Leave every setting at its default, for what has to work whatever they say."""
+    module = variables().get("DJANGO_SETTINGS_MODULE", "")
+    variables().maps[:] = [{"DJANGO_SETTINGS_MODULE": module}]
 
 
 @cache
@@ -80,7 +121,28 @@ def variables() -> ChainMap[str, str]:
 
 
 def text(name: str, default: str = "") -> str:
+    _known.add(name)
     return variables().get(name, "").strip() or default
+
+
+def token(name: str, *, least: int) -> str:
+    """A token of at least so many characters, or nothing."""
+    value = text(name)
+    if value and len(value) < least:
+        raise SettingError(f"{name}: shorter than {least} characters, which prod asks for")
+    return value
+
+
+def refuse_weak_key(name: str) -> None:
+    """What signs logins in prod must be long and random, as Django's own check for it says."""
+    value = text(name)
+    if not value:
+        raise SettingError(f"{name}: required when MOCKLLM_ENV is prod; {NEW_KEY}")
+    insecure = value.startswith("django-insecure-")
+    if insecure or len(value) < KEY_LENGTH or len(set(value)) < KEY_LETTERS:
+        raise SettingError(
+            f"{name}: too weak for prod, which asks for {KEY_LENGTH} random characters; {NEW_KEY}"
+        )
 
 
 def names(name: str, default: str = "") -> list[str]:
@@ -91,6 +153,15 @@ def names(name: str, default: str = "") -> list[str]:
 def paths(name: str) -> list[str]:
     """Files and directories, separated as in PATH."""
     return [part for part in text(name).split(os.pathsep) if part]
+
+
+def pairs(name: str) -> list[tuple[str, str]]:
+    """Variables and the hosts that they may be sent to: `MY_KEY@llm.example,OTHER@[::1]:8080`."""
+    found = names(name)
+    for item in found:
+        if not PAIR.fullmatch(item):
+            raise SettingError(f"{name}: expected VARIABLE@HOST[:PORT], got {item!r}")
+    return [(variable, host) for variable, _, host in (item.partition("@") for item in found)]
 
 
 def origins(name: str, default: str = "") -> list[str]:

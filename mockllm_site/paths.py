@@ -1,11 +1,16 @@
-"""Where shipped data lies: beside the code in a checkout, inside the package in a wheel."""
+"""Where shipped data lies: beside the code in a checkout, inside the packages in a wheel."""
 
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
 INSTALLED = PACKAGE / "data"
+IN_WHEEL = INSTALLED.is_dir()
 
-FIXTURES = INSTALLED / "fixtures" if INSTALLED.is_dir() else PACKAGE.parent / "fixtures"
-SCENARIOS = (
-    INSTALLED / "scenarios" if INSTALLED.is_dir() else PACKAGE.parent / "examples" / "scenarios"
-)
+# In a wheel they are an app's own, which Django finds by itself, in any project.
+FIXTURES = PACKAGE.parent / ("scenarios_app/fixtures" if IN_WHEEL else "fixtures")
+SCENARIOS = INSTALLED / "scenarios" if IN_WHEEL else PACKAGE.parent / "examples" / "scenarios"
+
+
+def fixtures() -> list[str]:
+    """The names of the fixtures that come along."""
+    return sorted(file.stem for file in FIXTURES.glob("*.json"))

@@ -2,22 +2,27 @@
 
 import secrets
 import sys
+from datetime import timedelta
 from pathlib import Path
 
-from mockllm_site import __version__, env, look, paths
+from mockllm_site import __version__, env, paths
+from mockllm_site.pages import theme as look
 
 # Test mode is the module `settings_test`; whoever loads this one by name gets dev.
 MOCKLLM_ENV = "prod" if env.mode(env.variables()) == "prod" else "dev"
 PROD = MOCKLLM_ENV == "prod"
 
 SECRET_KEY = env.text("SECRET_KEY")
-if PROD and not SECRET_KEY:
-    raise env.SettingError("SECRET_KEY: required when MOCKLLM_ENV is prod")
+if PROD:
+    env.refuse_weak_key("SECRET_KEY")
 SECRET_KEY = SECRET_KEY or secrets.token_urlsafe(48)
+# What may come from anywhere must not be guessed.
+LEAST_TOKEN = 16 if PROD else 1
 DEBUG = env.flag("DEBUG", default=False) and not PROD
 ALLOWED_HOSTS = env.names("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 
 DATABASES = {"default": env.database("DATABASE_URL", Path.cwd() / "mockllm.sqlite3")}
+MOCKLLM_DATABASE_THREADS = env.whole("MOCKLLM_DATABASE_THREADS", 8)
 REDIS_URL = env.redis("REDIS_URL")
 
 # ── What the mock does ──
@@ -28,8 +33,8 @@ MOCKLLM_CLOCK: str | None = None
 MOCKLLM_TRANSPORT = "scenarios_app.serving.transport.MockTransport"
 MOCKLLM_SYNC_TRANSPORT = "scenarios_app.serving.sync_transport.SyncMockTransport"
 MOCKLLM_SCENARIOS = env.paths("MOCKLLM_SCENARIOS")
-MOCKLLM_CONTROL_TOKEN = env.text("MOCKLLM_CONTROL_TOKEN")
-MOCKLLM_METRICS_TOKEN = env.text("MOCKLLM_METRICS_TOKEN")
+MOCKLLM_CONTROL_TOKEN = env.token("MOCKLLM_CONTROL_TOKEN", least=LEAST_TOKEN)
+MOCKLLM_METRICS_TOKEN = env.token("MOCKLLM_METRICS_TOKEN", least=LEAST_TOKEN)
 MOCKLLM_ADMIN_PASSWORD = env.text("MOCKLLM_ADMIN_PASSWORD")
 MOCKLLM_REQUIRE_AUTH = env.flag("MOCKLLM_REQUIRE_AUTH", default=True)
 MOCKLLM_INBAND = env.flag("MOCKLLM_INBAND", default=True)
@@ -44,8 +49,13 @@ AB_TESTING_ENABLED = env.flag("AB_TESTING_ENABLED", default=not PROD)
 # None: outside prod the bundled server `demo`.
 MCP_SERVERS = env.text("MCP_SERVERS")
 CHAT_ALLOWED_HOSTS = env.names("CHAT_ALLOWED_HOSTS")
-CHAT_TOKEN = env.text("CHAT_TOKEN")
+# Variables that may be sent to hosts, beside each named provider's own.
+CHAT_KEYS = env.pairs("CHAT_KEYS")
+CHAT_TOKEN = env.token("CHAT_TOKEN", least=LEAST_TOKEN)
 CHAT_MAX_ROUNDS = env.whole("CHAT_MAX_ROUNDS", 25)
+CHAT_RUN_SECONDS = env.whole("CHAT_RUN_SECONDS", 900)
+CHAT_RUN_TEXT_BYTES = env.whole("CHAT_RUN_TEXT_BYTES", 2_097_152)
+CHAT_RUN_TOOL_CALLS = env.whole("CHAT_RUN_TOOL_CALLS", 128)
 CHAT_CONNECT_SECONDS = env.number("CHAT_CONNECT_SECONDS", 10)
 CHAT_READ_SECONDS = env.number("CHAT_READ_SECONDS", 60)
 MCP_CALL_SECONDS = env.number("MCP_CALL_SECONDS", 30)
@@ -58,6 +68,8 @@ MOCKLLM_MAX_JSON_NODES = env.whole("MOCKLLM_MAX_JSON_NODES", 200_000)
 MOCKLLM_MAX_MESSAGES = env.whole("MOCKLLM_MAX_MESSAGES", 10_000)
 MOCKLLM_MAX_HEADER_BYTES = env.whole("MOCKLLM_MAX_HEADER_BYTES", 16_384)
 MOCKLLM_MAX_TEXT_BYTES = env.whole("MOCKLLM_MAX_TEXT_BYTES", 2_097_152)
+MOCKLLM_MAX_CONNECTIONS = env.whole("MOCKLLM_MAX_CONNECTIONS", 5_000)
+MOCKLLM_MAX_SESSIONS = env.whole("MOCKLLM_MAX_SESSIONS", 100_000)
 MOCKLLM_MAX_STREAMS = env.whole("MOCKLLM_MAX_STREAMS", 2_000)
 MOCKLLM_MAX_STREAM_SECONDS = env.whole("MOCKLLM_MAX_STREAM_SECONDS", 600)
 MOCKLLM_MAX_LATENCY_MS = env.whole("MOCKLLM_MAX_LATENCY_MS", 600_000)
@@ -88,6 +100,7 @@ INSTALLED_APPS = [
     "django_filters",
     "channels",
     "simple_history",
+    "axes",
     "mockllm_site",
     "scenarios_app",
     "chat_app",
@@ -98,10 +111,11 @@ if "runserver" in sys.argv:
     INSTALLED_APPS.insert(0, "daphne")
 
 MIDDLEWARE = [
-    "mockllm_site.closing.close_lost_streams",
-    "mockllm_site.api.middleware.json_errors",
+    "mockllm_site.kit.closing.close_lost_streams",
+    "mockllm_site.pages.wrong_base.answer_misled",
+    "mockllm_site.json_errors.json_errors",
     "django.middleware.security.SecurityMiddleware",
-    "mockllm_site.csp.content_security_policy",
+    "mockllm_site.kit.security_headers.security_headers",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -110,6 +124,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "simple_history.middleware.HistoryRequestMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "mockllm_site.urls"
@@ -130,7 +145,8 @@ TEMPLATES = [
     }
 ]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-FIXTURE_DIRS = [paths.FIXTURES]
+# Django refuses those of an app among them.
+FIXTURE_DIRS = [] if paths.IN_WHEEL else [paths.FIXTURES]
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True
@@ -138,6 +154,21 @@ USE_TZ = True
 UNFOLD = look.UNFOLD
 LOGIN_URL = "/admin/login/"
 LOGIN_REDIRECT_URL = "/admin/"
+# After ten wrong passwords for one name from one address that pair waits; each is logged.
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+AXES_FAILURE_LIMIT = 10
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_LOCKOUT_CALLABLE = "mockllm_site.pages.logins.locked_out"
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
+# Who tries passwords is what the log is for.
+AXES_SENSITIVE_PARAMETERS: list[str] = []
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
@@ -171,11 +202,20 @@ SPECTACULAR_SETTINGS = {
     "VERSION": __version__,
     # Its schemas are those of JSON Schema, in which scenario documents are described.
     "OAS_VERSION": "3.1.0",
+    # The one set of choices that has several fields' names.
+    "ENUM_NAME_OVERRIDES": {"RunStatusEnum": "traces_app.models.Status"},
+    # Each API has a document of its own, held against its answers by tests; this check would build
+    # one of all together, in which their names collide.
+    "ENABLE_DJANGO_DEPLOY_CHECK": False,
 }
 
 # TLS ends at the proxy in front (`serve` speaks plain HTTP and believes no forwarded header),
 # so prod asks for secure cookies and trusts https origins of its own hosts, but never redirects.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PROD
+MOCKLLM_HSTS_SECONDS = env.optional_whole("MOCKLLM_HSTS_SECONDS")
+# Whether plain HTTP is refused or redirected, and for how long browsers remember, is said where TLS
+# ends: Django would answer both by a scheme that it can't know here.
+SILENCED_SYSTEM_CHECKS = ["security.W004", "security.W008"]
 CSRF_TRUSTED_ORIGINS = [
     f"https://{'*' if host.startswith('.') else ''}{host}"
     for host in ALLOWED_HOSTS
@@ -186,18 +226,22 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "filters": {"secrets": {"()": "mockllm_site.log_filter.WithoutSecrets"}},
     # Standard output belongs to the ready line and to what commands print.
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
             "stream": "ext://sys.stderr",
             "formatter": "line",
+            "filters": ["secrets"],
         }
     },
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
         "django": {"handlers": [], "level": "INFO", "propagate": True},
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
+        # Wrong passwords; of the rest it tells four lines a login.
+        "axes": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},
         "httpcore2": {"level": "WARNING"},
         "mcp": {"level": "WARNING"},

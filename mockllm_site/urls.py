@@ -5,15 +5,17 @@ from django.urls import include, path, re_path
 
 from chat_app import pages as chat_pages
 from chat_app.api.pages import NothingHere as NothingBelowApi
-from mockllm_site import home, pages
+from mockllm_site.pages import health as pages
+from mockllm_site.pages import home
 from scenarios_app.control.pages import NothingHere
-from scenarios_app.pages import journal_page
-from scenarios_app.serving.view import provider
+from scenarios_app.journal.page import journal_page
+from scenarios_app.serving.doors.django import provider
 from scenarios_app.wire.registry import url_patterns
 from traces_app import pages as trace_pages
 
 urlpatterns = [
     path("", home.home),
+    path("livez", pages.livez),
     path("healthz", pages.healthz),
     path("readyz", pages.readyz),
     path("metrics", pages.metrics),
@@ -30,6 +32,6 @@ urlpatterns = [
     path("api/", include("chat_app.api.urls")),
 ]
 
-handler400 = "mockllm_site.errors.bad_request"
-handler404 = "mockllm_site.errors.not_found"
-handler500 = "mockllm_site.errors.server_error"
+handler400 = "mockllm_site.pages.errors.bad_request"
+handler404 = "mockllm_site.pages.errors.not_found"
+handler500 = "mockllm_site.pages.errors.server_error"

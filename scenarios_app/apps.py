@@ -3,8 +3,6 @@
 from django.apps import AppConfig
 from django.db.backends.signals import connection_created
 
-from scenarios_app import testcase
-
 
 class ScenariosConfig(AppConfig):
     name = "scenarios_app"
@@ -13,4 +11,7 @@ class ScenariosConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        # It knows the models, which are not there before.
+        from scenarios_app.catalog import testcase
+
         connection_created.connect(testcase.remember)

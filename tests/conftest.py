@@ -1,24 +1,56 @@
 """Fixtures that every folder of the suite shares."""
 
 import asyncio
+import sys
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import settings as hypothesis_settings
+from asgiref.sync import sync_to_async
+from django.db import connections
 
 from chat_app import loop
-from chat_app.runs import end_runs
+from chat_app.runs.registry import end_runs
+from mockllm_site.kit.database_thread import close_connection
+from mockllm_site.serve.database_threads import close_connections
 from scenarios_app.journal import journal
 from scenarios_app.serving.services import services
-from tests import flushing
-from tests.live import Live, LiveServer
+from tests import examples, flushing, once, warmed
+from tests.engines import ON_POSTGRES
+from tests.live import Live, LiveServer, run_apart
 
-# How long an example takes is this machine's matter, and no test's.
-hypothesis_settings.register_profile("suite", deadline=None)
-hypothesis_settings.load_profile("suite")
+pytest_plugins = ["tests.selecting"]
+
+examples.load()
 
 ENDED_SECONDS = 30.0
+# Where processes are started for tests.
+STARTERS = {
+    "subprocess",
+    "scenarios_app.testing.server",
+    "tests.chat.tools.tool_servers",
+    "tests.project.processes",
+    "tests.serving.processes.serve_process",
+    "tests.serving.processes.servers",
+    "tests.state.outside",
+    "tests.warmed",
+}
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> Iterator[None]:
+    """The database of the session, which nobody uses any more when it is dropped."""
+    with pytest.MonkeyPatch.context() as patch:
+        if ON_POSTGRES:
+            # Nobody else changes it, and who looks out for that does so between tests too.
+            patch.setattr("scenarios_app.catalog.can_be_shared", lambda: False)
+        yield
+    services().stop()
+    close_connection()
+    close_connections()
+    # That of the thread in which event loops of the suite's own use the database.
+    asyncio.run(sync_to_async(connections.close_all)())
 
 
 @pytest.fixture(scope="session")
@@ -42,9 +74,38 @@ def live(whole_server: LiveServer, transactional_db: None) -> Iterator[Live]:
     forget()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.Function) and starts_processes(item.module):
+            item.add_marker("process")
+
+
+def starts_processes(module: ModuleType) -> bool:
+    """Whether a module of tests has imported, or imported from, something that can."""
+    values = vars(module).values()
+    origins = {getattr(value, "__module__", getattr(value, "__name__", "")) for value in values}
+    return not STARTERS.isdisjoint(origins)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many tests were skipped; their reasons stand above."""
+    if skipped := len(terminalreporter.getreports("skipped")):
+        terminalreporter.write_line(f"{skipped} skipped: see the reasons above", yellow=True)
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[None]:
+    """Processes of Python that a module's tests start are forked from one that is warm."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "executable", warmed.python())
+        yield
+
+
 @pytest.fixture(scope="session", autouse=True)
-def quick_flush() -> None:
+def quick() -> None:
     flushing.install()
+    once.install()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -60,4 +121,4 @@ def forget() -> None:
     if loop.running():
         loop.submit(end_runs()).result(ENDED_SECONDS)
     journal.flush()
-    asyncio.run(services().state.reset(None, scenarios=True))
+    run_apart(services().state.reset(None, scenarios=True))

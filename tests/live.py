@@ -3,9 +3,10 @@
 import asyncio
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import uvicorn
@@ -13,12 +14,13 @@ import uvicorn
 from scenarios_app.engine.document import load_documents
 from scenarios_app.engine.state import SessionState
 from scenarios_app.journal import journal
-from scenarios_app.loading import load
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving.services import services
 from scenarios_app.serving.session import key_session
+from scenarios_app.store.load import load
 
 STARTED_SECONDS = 30.0
+Result = TypeVar("Result")
 
 
 class LiveServer(uvicorn.Server):
@@ -104,7 +106,13 @@ class Live:
         return list(ServedRequest.objects.filter(session=self.session).order_by("pk"))
 
     def state(self) -> SessionState:
-        return asyncio.run(services().state.read(self.session))
+        return run_apart(services().state.read(self.session))
+
+
+def run_apart(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """What a coroutine returns, run in a thread of its own: this one may have a loop already."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
 
 
 async def _count_tasks() -> int:

@@ -1,7 +1,24 @@
-"""The suite's settings: test mode as it comes, deaf to this machine's environment and `.env`."""
+"""The suite's settings: test mode as it comes, deaf to this machine's environment and `.env`;
+TEST_DATABASE=postgres runs it on the other engine."""
+
+import os
+
+from environ import Env
 
 from mockllm_site import env
+from tests.engines import ON_POSTGRES, POSTGRES
 
 env.variables().maps[1:] = []
 
 from mockllm_site.settings_test import *  # noqa: E402, F403
+
+if ON_POSTGRES:
+    DATABASES = {
+        "default": {
+            **Env.db_url_config(POSTGRES),
+            # No test looks at what a power cut leaves.
+            "OPTIONS": {"options": "-c synchronous_commit=off"},
+            # Its own for each process: the server may have other runs at the same moment.
+            "TEST": {"NAME": f"mockllm_suite_{os.getpid()}"},
+        }
+    }

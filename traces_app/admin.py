@@ -1,27 +1,29 @@
-"""Traces in the admin: every run with its events and its model calls, to be read."""
+"""Traces in the admin: every run with its events and its model calls, which are a record, and what
+staff note about it."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 
-from mockllm_site.read_only import (
+from mockllm_site.kit.read_only_admin import (
     HIDDEN,
-    ReadOnlyAdmin,
     ReadOnlyInline,
+    RecordAdmin,
     as_json,
     link,
     moment,
     page_of,
 )
+from mockllm_site.kit.tags import TagFilter, chips
 from traces_app.leases import end_dead_runs
-from traces_app.models import ModelCall, Trace, TraceEvent
+from traces_app.models import ModelCall, Status, Trace, TraceEvent
 from traces_app.records import milliseconds
-from traces_app.replaying import scenario_of_trace
 from traces_app.selectors import is_blind
-from traces_app.to_scenario import CannotReplay
+from traces_app.to_scenario import CannotReplay, scenario_of_trace
 
 
 class Events(ReadOnlyInline):
@@ -68,16 +70,21 @@ class Calls(ReadOnlyInline):
 
 
 @admin.register(Trace)
-class TraceAdmin(ReadOnlyAdmin):
-    list_display = ("started", "status", "conversation", "said_by", "calls", "tokens", "took")
+class TraceAdmin(RecordAdmin):
+    editable = ("note", "tags")
+    deletable = True
+    list_display: Sequence[str] = (
+        "started", "status", "conversation", "tag_list", "said_by", "calls", "tokens", "took",
+    )  # fmt: skip
     # None by profile or model: it would tell who is who before the vote.
-    list_filter = ("status", "branch", "code")
+    list_filter = ("status", TagFilter, "branch", "code")
     untold = ("profile_name", "provider_id", "model_id")
     list_select_related = ("conversation", "comparison_as_a", "comparison_as_b")
-    search_fields = ("id", "conversation__id", "conversation__title")
+    search_fields = ("id", "conversation__id", "conversation__title", "note", "tags")
     ordering = ("-started_at",)
     actions = ("make_scenarios",)
     fields = (
+        *editable,
         "conversation_link",
         "waterfall",
         ("status", "branch"),
@@ -90,10 +97,6 @@ class TraceAdmin(ReadOnlyAdmin):
         "owner",
         "lease_until",
     )
-    readonly_fields: Sequence[str] = (
-        "conversation_link", "waterfall", "said_by", "calls", "tokens", "took",
-        "started", "first_token", "finished",
-    )  # fmt: skip
     inlines = (Calls, Events)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
@@ -105,6 +108,12 @@ class TraceAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Trace]:
         end_dead_runs()
         return super().get_queryset(request)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """A run is deleted when it is over: its process still writes to it."""
+        listed, counts, lacking, protected = super().get_deleted_objects(objs, request)
+        running = [f"{one}: still running" for one in objs if one.status == Status.RUNNING]
+        return listed, counts, lacking, [*protected, *running]
 
     @admin.action(description="Make scenarios of them (JSON)", permissions=["view"])
     def make_scenarios(self, request: HttpRequest, traces: QuerySet[Trace]) -> HttpResponse | None:
@@ -120,11 +129,15 @@ class TraceAdmin(ReadOnlyAdmin):
         response["Content-Disposition"] = 'attachment; filename="traces.json"'
         return response
 
+    @admin.display(description="Tags")
+    def tag_list(self, trace: Trace) -> str:
+        return chips(trace.tags)
+
     @admin.display(description="Started", ordering="started_at")
     def started(self, trace: Trace) -> str:
         return moment(trace.started_at)
 
-    @admin.display(description="First text")
+    @admin.display(description="First token")
     def first_token(self, trace: Trace) -> str:
         return moment(trace.first_token_at)
 

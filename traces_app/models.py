@@ -5,6 +5,7 @@ import uuid
 from django.db import models
 from django.utils import timezone
 
+from mockllm_site.kit.fields import NamesField
 from traces_app.fields import TextJsonField
 
 
@@ -19,7 +20,8 @@ class Status(models.TextChoices):
 
 class Trace(models.Model):
     """One run. It belongs to the process `owner` until `lease_until`, which that process renews;
-    a run whose lease is over died with its process. `code` and `error` say why one failed."""
+    a run whose lease is over died with its process. `code` and `error` say why one failed; `note`
+    and `tags` are what staff think of it."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     conversation = models.ForeignKey(
@@ -52,6 +54,9 @@ class Trace(models.Model):
     tool_calls = models.PositiveIntegerField(default=0)
     input_tokens = models.PositiveBigIntegerField(default=0)
     output_tokens = models.PositiveBigIntegerField(default=0)
+
+    note = models.TextField(blank=True, help_text="For staff; no API tells it.")
+    tags = NamesField(blank=True, default=list, help_text="With commas between them.")
 
     class Meta:
         ordering = ("-started_at",)

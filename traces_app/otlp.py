@@ -11,6 +11,12 @@ from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 from uuid import UUID
 
+import httpx2
+
+from traces_app.models import ModelCall, Status, Trace, TraceEvent
+from traces_app.records import final_report
+from traces_app.reports import FAILURE
+
 Attribute: TypeAlias = str | int | list[str]
 
 SCOPE = "mockllm.traces"
@@ -19,6 +25,8 @@ SCHEMA_URL = "https://opentelemetry.io/schemas/1.38.0"
 PROVIDERS = {"google": "gcp.gemini"}
 INTERNAL, CLIENT = 1, 3
 OK, ERROR = 1, 2
+# The error of a run whose agent says itself that it failed.
+REPORTED = "reported_failure"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +57,8 @@ class ToolSpan:
 
 @dataclass(frozen=True, slots=True)
 class RunSpan:
-    """One run. `status` is completed, cancelled or failed; `code` says why one failed."""
+    """One run. `status` is completed, cancelled or failed; `code` says why one failed. `report` is
+    the status of the final report that it ended with, where it did."""
 
     trace: UUID
     conversation: UUID
@@ -62,6 +71,7 @@ class RunSpan:
     error: str = ""
     input_tokens: int = 0
     output_tokens: int = 0
+    report: str = ""
     calls: tuple[CallSpan, ...] = ()
     tools: tuple[ToolSpan, ...] = ()
 
@@ -89,6 +99,7 @@ def otlp(runs: Iterable[RunSpan], *, version: str) -> dict[str, Any]:
 
 def _spans(run: RunSpan) -> Iterator[dict[str, Any]]:
     root = _span_id(run, "run")
+    error = run.code or (REPORTED if run.report == FAILURE else "")
     yield {
         **_span(run, "run", started=run.started, ended=run.ended),
         "name": "invoke_agent mockllm",
@@ -102,10 +113,11 @@ def _spans(run: RunSpan) -> Iterator[dict[str, Any]]:
                 "gen_ai.conversation.id": str(run.conversation),
                 **_usage(run.input_tokens, run.output_tokens),
                 "mockllm.run.status": run.status,
-                "error.type": run.code,
+                "mockllm.report.status": run.report,
+                "error.type": error,
             }
         ),
-        "status": _status(run.code, run.error),
+        "status": _status(error, run.error),
     }
     for call in run.calls:
         yield {
@@ -179,7 +191,7 @@ def _usage(input_tokens: int, output_tokens: int) -> dict[str, Attribute]:
 
 
 def _status(code: str, message: str) -> dict[str, Any]:
-    return {"code": ERROR, "message": message} if code else {"code": OK}
+    return {"code": ERROR, "message": message or code} if code else {"code": OK}
 
 
 def _attributes(found: Mapping[str, Attribute]) -> list[dict[str, Any]]:
@@ -199,3 +211,80 @@ def _value(value: Attribute) -> dict[str, Any]:
             return {"intValue": str(value)}
         case _:
             return {"arrayValue": {"values": [{"stringValue": item} for item in value]}}
+
+
+SECONDS = 10.0
+
+
+class CannotExport(Exception):
+    """The collector did not take the spans; the message says what it said."""
+
+
+def run_span(trace: Trace) -> RunSpan:
+    """A stored run, as far as it has come."""
+    events = list(trace.events.order_by("seq"))
+    calls = list(trace.calls.order_by("number"))
+    report = final_report(trace, calls)
+    ended = trace.finished_at or (events[-1].at if events else trace.started_at)
+    return RunSpan(
+        trace=trace.id,
+        conversation=trace.conversation_id,
+        provider=trace.provider_id,
+        model=trace.model_id,
+        started=trace.started_at,
+        ended=ended,
+        status=trace.status,
+        code=trace.code if trace.status == Status.FAILED else "",
+        error=trace.error,
+        input_tokens=trace.input_tokens,
+        output_tokens=trace.output_tokens,
+        report=report.status if report else "",
+        calls=tuple(_call(call) for call in calls),
+        tools=tuple(_tools(events)),
+    )
+
+
+def push(body: dict[str, Any], url: str) -> None:
+    """Post spans to a collector's `/v1/traces`; raises CannotExport."""
+    try:
+        with httpx2.Client(timeout=SECONDS, trust_env=False) as client:
+            answer = client.post(url, json=body)
+    except httpx2.HTTPError as error:
+        raise CannotExport(f"{url}: {error}") from None
+    if not answer.is_success:
+        raise CannotExport(f"{url}: {answer.status_code} {answer.text[:200]}".strip())
+
+
+def _call(call: ModelCall) -> CallSpan:
+    return CallSpan(
+        number=call.number,
+        provider=call.provider_id,
+        model=call.model_id,
+        started=call.started_at,
+        ended=call.finished_at or call.started_at,
+        finish_reason=call.finish_reason,
+        input_tokens=call.input_tokens,
+        output_tokens=call.output_tokens,
+        code=call.code,
+    )
+
+
+def _tools(events: Iterable[TraceEvent]) -> Iterable[ToolSpan]:
+    """The tool calls that the log tells of; one whose end is missing ends where it began."""
+    started: dict[str, TraceEvent] = {}
+    ended: dict[str, TraceEvent] = {}
+    for event in events:
+        if event.type == "tool_start":
+            started[event.payload["tool_call_id"]] = event
+        elif event.type == "tool_end":
+            ended[event.payload["tool_call_id"]] = event
+    for id, start in started.items():
+        end = ended.get(id)
+        lasted = timedelta(milliseconds=end.payload["duration_ms"] if end else 0)
+        yield ToolSpan(
+            id=id,
+            name=start.payload["tool_name"],
+            started=start.at,
+            ended=start.at + lasted,
+            status=end.payload["status"] if end else "cancelled",
+        )

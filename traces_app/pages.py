@@ -3,15 +3,17 @@
 import json
 from dataclasses import dataclass
 
-from django.conf import settings
-from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from traces_app.exporting import run_span
+from mockllm_site.kit.api.access import SEES_TRACES, login_client
+from mockllm_site.kit.api.locality import is_open
+from mockllm_site.kit.api.page_access import here_or_logged_in
 from traces_app.models import Status, Trace
+from traces_app.otlp import run_span
+from traces_app.records import final_report
 from traces_app.selectors import is_blind, trace_of
 from traces_app.waterfall import bars
 
@@ -26,12 +28,13 @@ class EventRow:
 
 @require_safe
 @never_cache
+@here_or_logged_in()
 def trace_page(request: HttpRequest, trace_id: str) -> HttpResponse:
-    """Outside prod whoever knows the id may see it; in prod one has to be logged in."""
-    if settings.MOCKLLM_ENV == "prod" and not request.user.is_authenticated:
-        return redirect_to_login(request.get_full_path())
+    """A login that may not see all traces sees its own."""
+    user = request.user
+    all_of_them = is_open(request) or user.has_perm(SEES_TRACES)
     try:
-        trace = trace_of(trace_id)
+        trace = trace_of(trace_id, None if all_of_them else login_client(user))
     except Trace.DoesNotExist:
         raise Http404 from None
     calls = list(trace.calls.order_by("number"))
@@ -54,6 +57,7 @@ def trace_page(request: HttpRequest, trace_id: str) -> HttpResponse:
         "calls": calls,
         "duration_ms": round((span.ended - span.started).total_seconds() * 1_000),
         "first_token_ms": _since_start(trace),
+        "report": final_report(trace, calls),
     }
     return render(request, "traces_app/trace.html", context)
 

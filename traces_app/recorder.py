@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from traces_app.database import in_database
+from mockllm_site.kit.database_thread import in_database
 from traces_app.leases import owner
 from traces_app.log import LoggedEvent
 from traces_app.models import ModelCall, Status, Trace, TraceEvent

@@ -1,9 +1,12 @@
 """A trace as others read it: everything that is known of a run, as plain JSON."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from traces_app.models import ModelCall, Trace, TraceEvent
+from traces_app.models import ModelCall, Status, Trace, TraceEvent
+from traces_app.reports import Report, report_in
 from traces_app.selectors import is_blind
 
 
@@ -11,6 +14,8 @@ def record_of(trace: Trace) -> dict[str, Any]:
     """The whole record. An answer that is still to be voted on names no profile and no model."""
     blind = is_blind(trace)
     events = [_event(row) for row in trace.events.order_by("seq")]
+    calls = list(trace.calls.order_by("number"))
+    report = final_report(trace, calls)
     return {
         "trace_id": str(trace.pk),
         "conversation_id": str(trace.conversation_id),
@@ -35,8 +40,16 @@ def record_of(trace: Trace) -> dict[str, Any]:
             "first_token_ms": milliseconds(trace.started_at, trace.first_token_at),
         },
         "events": events,
-        "model_calls": [_call(row, blind=blind) for row in trace.calls.order_by("number")],
+        "model_calls": [_call(row, blind=blind) for row in calls],
+        "report": None if report is None else asdict(report),
     }
+
+
+def final_report(trace: Trace, calls: Sequence[ModelCall]) -> Report | None:
+    """The report that a run ended with; `calls` are the trace's, in order."""
+    if trace.status != Status.COMPLETED or not calls or calls[-1].purpose != "answer":
+        return None
+    return report_in(calls[-1].parts)
 
 
 def milliseconds(start: datetime, end: datetime | None) -> int | None:

@@ -9,6 +9,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+from uuid import UUID
+
+from traces_app.models import ModelCall, Status, Trace
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -131,14 +134,14 @@ def _inside(call: CallRecord) -> dict[str, Any]:
         case "SERVICE_UNAVAILABLE" if call.error == "Failed to parse response":
             return {"kind": "truncate"}
         case "SERVICE_UNAVAILABLE":
-            return {"kind": "error_event", "message": _text(call.error)}
+            return {"kind": "error_event", "message": call.error}
     raise CannotReplay(f"A stream that broke with {call.code} cannot be replayed.")
 
 
 def _alone(call: CallRecord) -> dict[str, Any]:
     match call.code:
         case "UNAUTHORIZED":
-            return {"kind": "http", "status": 401, "message": _text(call.error)}
+            return {"kind": "http", "status": 401, "message": call.error}
         case "RATE_LIMITED":
             return {"kind": "rate_limit"}
         case "NETWORK_ERROR":
@@ -146,7 +149,7 @@ def _alone(call: CallRecord) -> dict[str, Any]:
         case "SERVICE_UNAVAILABLE" if call.error == "Failed to parse response":
             return {"kind": "invalid_response"}
         case "SERVICE_UNAVAILABLE":
-            return {"kind": "http", "status": 500, "message": _text(call.error)}
+            return {"kind": "http", "status": 500, "message": call.error}
     raise CannotReplay(f"A call that failed with {call.code} cannot be replayed.")
 
 
@@ -185,7 +188,7 @@ def _filled(value: Any) -> Any:
         case str():
             return _text(value)
         case dict():
-            return {key: _filled(inner) for key, inner in value.items()}
+            return {_text(key): _filled(inner) for key, inner in value.items()}
         case list():
             return [_filled(inner) for inner in value]
     return value
@@ -194,3 +197,52 @@ def _filled(value: Any) -> Any:
 def _text(text: str) -> str:
     """The text as it has to be written so that it is said as it was."""
     return _TEMPLATE.sub(_BRACES, text)
+
+
+ANSWER = "answer"
+
+
+def scenario_of_trace(trace: Trace) -> dict[str, Any]:
+    """The document that plays this run again; raises CannotReplay."""
+    name = f"trace-{str(trace.id)[:8]}"
+    description = f"Recorded from the trace {trace.id}."
+    return scenario_document(name, [_run(trace)], description=description)
+
+
+def scenario_of_conversation(conversation_id: UUID) -> dict[str, Any]:
+    """The document that plays a conversation's runs again, one after another; raises
+    CannotReplay."""
+    traces = list(
+        Trace.objects.filter(conversation=conversation_id)
+        .select_related("user_message")
+        .order_by("started_at")
+    )
+    if any(trace.branch for trace in traces):
+        raise CannotReplay("A conversation with comparisons cannot be replayed: take one trace.")
+    if ModelCall.objects.filter(trace__in=traces).exclude(purpose=ANSWER).exists():
+        raise CannotReplay("A conversation that was summarised cannot be replayed: take one trace.")
+    name = f"conversation-{str(conversation_id)[:8]}"
+    description = f"Recorded from the conversation {conversation_id}."
+    return scenario_document(name, [_run(trace) for trace in traces], description=description)
+
+
+def _run(trace: Trace) -> RunRecord:
+    if trace.user_message is None:
+        raise CannotReplay("The message that the run answered is gone.")
+    return RunRecord(
+        text=trace.user_message.content,
+        status=trace.status,
+        calls=[
+            CallRecord(
+                parts=call.parts,
+                finish_reason=call.finish_reason,
+                input_tokens=call.input_tokens,
+                output_tokens=call.output_tokens,
+                code=call.code,
+                error=trace.error if call.code else "",
+            )
+            for call in trace.calls.filter(purpose=ANSWER).order_by("number")
+        ],
+        code=trace.code if trace.status == Status.FAILED else "",
+        error=trace.error,
+    )

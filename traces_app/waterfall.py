@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from traces_app.otlp import CallSpan, RunSpan
+from traces_app.reports import FAILURE
 
 Kind: TypeAlias = Literal["run", "call", "tool"]
 
@@ -35,7 +36,16 @@ def bars(run: RunSpan, first_tokens: Mapping[int, datetime | None]) -> list[Bar]
     ends = [run.ended, *(call.ended for call in run.calls), *(tool.ended for tool in run.tools)]
     length = max((max(ends) - run.started).total_seconds() * 1_000, 1.0)
     inner = sorted(_inner(run, first_tokens, length), key=lambda bar: bar.started_ms)
-    whole = _bar(run, length, kind="run", name=run.status, started=run.started, ended=run.ended)
+    whole = _bar(
+        run,
+        length,
+        kind="run",
+        name=run.status,
+        said=f"report: {run.report}" if run.report else "",
+        started=run.started,
+        ended=run.ended,
+        failed=run.report == FAILURE,
+    )
     return [whole, *inner]
 
 

@@ -1,4 +1,4 @@
-"""The chat in the admin: profiles to edit; conversations and comparisons to read."""
+"""The chat in the admin: profiles to edit; conversations and comparisons with what staff add."""
 
 from chat_app.admin import comparisons, conversations, profiles
 

@@ -1,6 +1,5 @@
-"""Comparisons in the admin. Who answered is told after the vote, here as anywhere."""
-
-from collections.abc import Sequence
+"""Comparisons in the admin: commented on, and left out of the ranking. Votes are a record, and who
+answered is told after them, here as anywhere."""
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -8,7 +7,8 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from chat_app.models import ABComparison, Preference
-from mockllm_site.read_only import HIDDEN, ReadOnlyAdmin, link, page_of
+from mockllm_site.kit.read_only_admin import HIDDEN, RecordAdmin, link, page_of
+from mockllm_site.kit.tags import chips
 from traces_app.models import Trace
 
 _OPEN = "open"
@@ -36,14 +36,17 @@ class PreferenceFilter(admin.SimpleListFilter):
 
 
 @admin.register(ABComparison)
-class ComparisonAdmin(ReadOnlyAdmin):
-    list_display = ("created_at", "conversation", "voted", "answer_a", "answer_b")
-    list_filter = (PreferenceFilter,)
+class ComparisonAdmin(RecordAdmin):
+    editable = ("comment", "excluded")
+    list_display = ("created_at", "conversation", "voted", "answer_a", "answer_b", "ranking")
+    list_filter = (PreferenceFilter, "excluded")
+    actions = ("leave_out", "take_back")
     untold = ("profile_a", "profile_a_name", "profile_b", "profile_b_name", "seed")
     list_select_related = ("conversation",)
-    search_fields = ("id", "conversation__id", "conversation__title")
+    search_fields = ("id", "conversation__id", "conversation__title", "comment")
     ordering = ("-created_at",)
     fields = (
+        *editable,
         "conversation_link",
         "voted",
         ("answer_a", "answer_b"),
@@ -52,9 +55,18 @@ class ComparisonAdmin(ReadOnlyAdmin):
         "id",
         ("created_at", "preference_at"),
     )
-    readonly_fields: Sequence[str] = (
-        "conversation_link", "voted", "answer_a", "answer_b", "trace_a_link", "trace_b_link",
-    )  # fmt: skip
+
+    @admin.action(description="Exclude from the ranking", permissions=["change"])
+    def leave_out(self, request: HttpRequest, comparisons: QuerySet[ABComparison]) -> None:
+        self.set_on(request, comparisons, excluded=True, said="Excluded from the ranking")
+
+    @admin.action(description="Take back into the ranking", permissions=["change"])
+    def take_back(self, request: HttpRequest, comparisons: QuerySet[ABComparison]) -> None:
+        self.set_on(request, comparisons, excluded=False, said="Taken back into the ranking")
+
+    @admin.display(description="Ranking", ordering="excluded")
+    def ranking(self, comparison: ABComparison) -> str:
+        return chips(["excluded"] if comparison.excluded else [])
 
     @admin.display(description="Preference", ordering="preference")
     def voted(self, comparison: ABComparison) -> str:

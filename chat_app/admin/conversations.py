@@ -1,26 +1,29 @@
-"""Conversations in the admin: their titles can be changed and they can be deleted, the rest is to
-be read."""
+"""Conversations in the admin: named, tagged, archived and deleted; their messages are judged. What
+was said is a record."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from django import forms
 from django.contrib import admin
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
-from unfold.admin import ModelAdmin
+from django.utils.html import format_html
 
-from chat_app.models import ContextState, Conversation, Message
-from mockllm_site.read_only import (
+from chat_app import conversations as conversation_rows
+from chat_app.models import ABComparison, ContextState, Conversation, Message
+from mockllm_site.kit.read_only_admin import (
     HIDDEN,
-    ReadOnlyAdmin,
     ReadOnlyInline,
+    RecordAdmin,
     as_json,
     excerpt,
     link,
     page_of,
     preformatted,
 )
+from mockllm_site.kit.tags import TagFilter, chips
 from traces_app.models import Trace
 from traces_app.selectors import is_blind
 
@@ -38,17 +41,18 @@ class Messages(ReadOnlyInline):
 
 
 @admin.register(Conversation)
-class ConversationAdmin(ModelAdmin):
-    list_display = ("__str__", "client_id", "messages_count", "created_at", "last_message_at")
-    search_fields = ("id", "title", "client_id")
+class ConversationAdmin(RecordAdmin):
+    editable = ("title", "tags", "archived")
+    deletable = True
+    list_display: Sequence[str] = (
+        "named", "tag_list", "client_id", "messages_count", "created_at", "last_message_at",
+    )  # fmt: skip
+    list_filter = ("archived", TagFilter)
+    search_fields = ("id", "title", "client_id", "tags")
     ordering = ("-last_message_at",)
-    show_full_result_count = False
-    fields = ("title", "client_id", "id", "created_at", "last_message_at", "traces_link")
-    readonly_fields = ("client_id", "id", "created_at", "last_message_at", "traces_link")
+    actions = ("archive", "unarchive")
+    fields = (*editable, "client_id", "id", "created_at", "last_message_at", "traces_link")
     inlines = (Messages,)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Conversation]:
         return super().get_queryset(request).annotate(count=Count("messages"))
@@ -57,6 +61,30 @@ class ConversationAdmin(ModelAdmin):
         """What goes with a conversation cannot be deleted alone, but with it."""
         listed, counts, _, protected = super().get_deleted_objects(objs, request)
         return listed, counts, set(), protected
+
+    def delete_model(self, request: HttpRequest, obj: Conversation) -> None:
+        conversation_rows.delete(obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Conversation]) -> None:
+        for conversation in queryset:
+            conversation_rows.delete(conversation)
+
+    @admin.action(description="Archive", permissions=["change"])
+    def archive(self, request: HttpRequest, conversations: QuerySet[Conversation]) -> None:
+        self.set_on(request, conversations, archived=True, said="Archived")
+
+    @admin.action(description="Take out of the archive", permissions=["change"])
+    def unarchive(self, request: HttpRequest, conversations: QuerySet[Conversation]) -> None:
+        self.set_on(request, conversations, archived=False, said="Taken out of the archive")
+
+    @admin.display(description="Conversation", ordering="title")
+    def named(self, conversation: Conversation) -> str:
+        mark = chips(["archived"] if conversation.archived else [])
+        return format_html("{} {}", conversation, mark)
+
+    @admin.display(description="Tags")
+    def tag_list(self, conversation: Conversation) -> str:
+        return chips(conversation.tags)
 
     @admin.display(description="Messages", ordering="count")
     def messages_count(self, conversation: Any) -> int:
@@ -70,8 +98,23 @@ class ConversationAdmin(ModelAdmin):
         return link(f"{url}?conversation__id__exact={conversation.pk}", count)
 
 
+class FeedbackForm(forms.ModelForm):
+    class Meta:
+        model = Message
+        fields = ("feedback", "feedback_comment")
+
+    def clean(self) -> dict[str, Any]:
+        """As over the API: a comment is one on a like or a dislike."""
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if cleaned.get("feedback_comment") and not cleaned.get("feedback"):
+            self.add_error("feedback_comment", "A comment needs a feedback that it explains.")
+        return cleaned
+
+
 @admin.register(Message)
-class MessageAdmin(ReadOnlyAdmin):
+class MessageAdmin(RecordAdmin):
+    form = FeedbackForm
+    editable = ("feedback", "feedback_comment")
     list_display = ("said", "sender", "status", "feedback", "conversation", "created_at")
     list_filter = ("sender", "status", "feedback")
     untold = ("provider_id", "model_id", "rounds", "tool_calls")
@@ -83,22 +126,17 @@ class MessageAdmin(ReadOnlyAdmin):
         ("number", "sender"),
         ("status", "branch"),
         "text",
+        *editable,
         "thoughts",
         "tools",
         "answered_by",
         "rounds_shown",
-        "feedback",
-        "feedback_comment",
         "trace_link",
         "id",
         "client_id",
         "client_message_id",
         "created_at",
     )
-    readonly_fields: Sequence[str] = (
-        "conversation_link", "text", "thoughts", "tools", "answered_by", "rounds_shown",
-        "trace_link",
-    )  # fmt: skip
 
     @admin.display(description="Content", ordering="content")
     def said(self, message: Message) -> str:
@@ -127,8 +165,7 @@ class MessageAdmin(ReadOnlyAdmin):
 
     @admin.display(description="Model")
     def answered_by(self, message: Message) -> str:
-        trace = _trace(message)
-        if message.branch and (trace is None or is_blind(trace)):
+        if message.branch and _is_blind(message):
             return HIDDEN
         return f"{message.provider_id} {message.model_id}".strip() or "–"
 
@@ -139,7 +176,7 @@ class MessageAdmin(ReadOnlyAdmin):
 
 
 @admin.register(ContextState)
-class ContextStateAdmin(ReadOnlyAdmin):
+class ContextStateAdmin(RecordAdmin):
     list_display = ("conversation", "strategy", "first", "last", "message_count", "created_at")
     search_fields = ("conversation__id", "conversation__title")
     fields = (
@@ -150,7 +187,6 @@ class ContextStateAdmin(ReadOnlyAdmin):
         "summary_shown",
         "created_at",
     )
-    readonly_fields = ("summary_shown",)
 
     @admin.display(description="Summary")
     def summary_shown(self, state: ContextState) -> str:
@@ -160,3 +196,15 @@ class ContextStateAdmin(ReadOnlyAdmin):
 def _trace(message: Message) -> Trace | None:
     """The run that wrote a message."""
     return Trace.objects.filter(message=message).first()
+
+
+def _is_blind(message: Message) -> bool:
+    """Whether it is an answer of a comparison that nobody has voted on; its trace may be gone."""
+    trace = _trace(message)
+    if trace is not None:
+        return is_blind(trace)
+    asked = ABComparison.objects.filter(
+        conversation=message.conversation_id, user_message__number__lt=message.number
+    )
+    comparison = asked.order_by("-user_message__number").first()
+    return comparison is None or not comparison.preference

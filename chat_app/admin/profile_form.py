@@ -6,11 +6,12 @@ from urllib.parse import urlsplit
 from django import forms
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from chat_app.clients.outbound import check_base_url
-from chat_app.clients.providers import PROVIDERS, provider_of
+from chat_app.clients.allowed import check_base_url
+from chat_app.clients.key_hosts import check_key_host
+from chat_app.clients.providers import PROVIDERS, TEST_LLM, provider_of
 from chat_app.errors import ChatError
-from chat_app.key_names import NotAKeyName, check_key_name
 from chat_app.models import ModelProfile
+from chat_app.models.key_names import NotAKeyName, check_key_name
 from chat_app.models.profiles import MOCK_URL
 from chat_app.tools.servers import NAME, ServersError, named_servers
 
@@ -24,7 +25,8 @@ _HELP: Final = {
     "base_url": f"Empty: the provider's own. {MOCK_URL} is this server's mock. "
     "Other hosts have to be in CHAT_ALLOWED_HOSTS.",
     "api_key_env": "The name of the environment variable that holds the key, such as "
-    "OPENAI_API_KEY. Another address blanks it, unless it is given anew.",
+    "OPENAI_API_KEY. Each goes to its own provider; what else may go where is in CHAT_KEYS. "
+    "Another address blanks it, unless it is given anew.",
     "max_tokens": "Empty: the provider's own limit.",
     "thinking_budget": "In tokens; empty is 10,000.",
 }
@@ -90,7 +92,19 @@ class ProfileForm(forms.ModelForm):
         if self._goes_elsewhere(cleaned) and "api_key_env" not in self.changed_data:
             self.key_was_blanked = bool(cleaned.get("api_key_env"))
             cleaned["api_key_env"] = ""
+        if not self.errors:
+            self._check_key_host(cleaned)
         return cleaned
+
+    def _check_key_host(self, cleaned: dict[str, Any]) -> None:
+        provider_id, base_url = cleaned["provider_id"], cleaned["base_url"]
+        name = cleaned["api_key_env"]
+        if not name or provider_id == TEST_LLM or base_url == MOCK_URL:
+            return
+        try:
+            check_key_host(name, base_url or provider_of(provider_id).base_url)
+        except ChatError as error:
+            self.add_error("api_key_env", error.message)
 
     def _goes_elsewhere(self, cleaned: dict[str, Any]) -> bool:
         if self.instance.pk is None:

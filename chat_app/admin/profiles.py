@@ -8,8 +8,9 @@ from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 
 from chat_app.admin.profile_form import ProfileForm, known_servers
-from chat_app.key_names import NotAKeyName, check_key_name
+from chat_app.clients.key_hosts import is_listed
 from chat_app.models import ModelProfile
+from chat_app.models.key_names import NotAKeyName, check_key_name
 
 
 @admin.register(ModelProfile)
@@ -53,5 +54,7 @@ class ProfileAdmin(ModelAdmin):
             check_key_name(profile.api_key_env)
         except NotAKeyName:
             return "not a variable's name"
+        if not is_listed(profile.api_key_env):
+            return f"{profile.api_key_env} (not in CHAT_KEYS)"
         is_set = bool(os.environ.get(profile.api_key_env))
         return f"{profile.api_key_env} ({'set' if is_set else 'not set'})"

@@ -8,7 +8,10 @@ from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat_app.api.comparison_shapes import (
+from chat_app.api.descriptions import documented
+from chat_app.api.kit import AsyncChatView, ChatView
+from chat_app.api.runs import EVENTS, IDS, STREAM
+from chat_app.api.shapes import (
     ClientQuery,
     ComparisonBody,
     LeaderboardBody,
@@ -18,11 +21,8 @@ from chat_app.api.comparison_shapes import (
     VoteBody,
     VotedBody,
 )
-from chat_app.api.documented import documented
-from chat_app.api.runs import EVENTS, IDS, STREAM
 from chat_app.api.streaming import event_stream, stream_slot
-from chat_app.api.view import AsyncChatView, ChatView
-from chat_app.comparisons import (
+from chat_app.comparing.comparisons import (
     comparison_of,
     leaderboard,
     pending_of,
@@ -30,11 +30,11 @@ from chat_app.comparisons import (
     record,
     vote,
 )
+from chat_app.comparing.pairs import start_pair
 from chat_app.errors import FORBIDDEN, ChatError
-from chat_app.pairing import start_pair
 from chat_app.profiles import profile_named
-from chat_app.sending import Sending
-from traces_app.database import in_database
+from chat_app.runs.begin import Sending
+from mockllm_site.kit.database_thread import in_database
 
 
 class PairView(AsyncChatView):
@@ -98,6 +98,7 @@ class VoteView(ChatView):
 
 
 class ComparisonView(ChatView):
+    sees_with = "chat_app.view_abcomparison"
     http_method_names = ("get", "head")
 
     @documented(

@@ -8,7 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat_app import conversations
-from chat_app.api import documented as described
+from chat_app.api import descriptions as described
+from chat_app.api.kit import ChatView
 from chat_app.api.shapes import (
     ConversationBody,
     ConversationsBody,
@@ -20,9 +21,13 @@ from chat_app.api.shapes import (
     OfConversation,
     RenameBody,
 )
-from chat_app.api.view import ChatView
+from chat_app.conversation_queries import (
+    conversation_of,
+    conversations_of,
+    messages_of,
+    trace_ids_of,
+)
 from chat_app.models import Conversation, Message
-from chat_app.selectors import conversation_of, conversations_of, messages_of, trace_ids_of
 
 documented = partial(described.documented, tag="conversations")
 
@@ -34,13 +39,16 @@ class ListView(ChatView):
         answers={200: (ConversationsBody, "The one with the newest message first.")},
     )
     def get(self, request: Request) -> Response:
-        """A client's conversations."""
+        """A client's conversations, without those that were archived."""
         asked = self.query(ListQuery)
         found = conversations_of(asked["client_id"], asked["limit"])
         return Response({"conversations": [_record(one) for one in found]})
 
 
 class LoadView(ChatView):
+    # Also its POST.
+    reads = True
+
     @documented(
         "load_conversation",
         query=OfConversation,

@@ -3,11 +3,11 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat_app.api.documented import documented
+from chat_app.api.descriptions import documented
+from chat_app.api.kit import ChatView
 from chat_app.api.shapes import FeedbackBody, FeedbackGivenBody
-from chat_app.api.view import ChatView
+from chat_app.conversation_queries import message_of
 from chat_app.conversations import set_feedback
-from chat_app.selectors import message_of
 
 
 class FeedbackView(ChatView):

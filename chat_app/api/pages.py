@@ -1,6 +1,5 @@
 """What describes the chat API: its OpenAPI document, a page, and what is said of other paths."""
 
-from functools import cache
 from typing import Any, NoReturn
 
 from django.http import HttpResponse
@@ -9,11 +8,11 @@ from django.urls import include, path, reverse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat_app.api.documented import documented
-from chat_app.api.view import ChatView
-from mockllm_site.api.errors import ApiError
-from mockllm_site.api.openapi import openapi
-from mockllm_site.api.pages import docs_page
+from chat_app.api.descriptions import documented
+from chat_app.api.kit import ChatView
+from mockllm_site.kit.api.errors import ApiError
+from mockllm_site.kit.api.openapi import Document, made_once, openapi
+from mockllm_site.kit.api.pages import docs_page
 
 OBJECT = {"type": "object", "additionalProperties": True}
 TITLE = "mockllm chat API"
@@ -50,8 +49,8 @@ class NothingHere(ChatView):
         raise ApiError(404, f"There is no {request.path}; {docs} says what there is.")
 
 
-@cache
-def document() -> dict[str, Any]:
+@made_once
+def document() -> Document:
     """The OpenAPI document of everything below `/api/` that is not a provider's."""
     found = openapi([path("api/", include("chat_app.api.urls"))])
     found["info"] |= {

@@ -11,17 +11,17 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat_app.api.documented import documented
+from chat_app.api.descriptions import documented
+from chat_app.api.kit import AsyncChatView
 from chat_app.api.shapes import CancelBody, CancelledBody, SendBody, StreamQuery
 from chat_app.api.streaming import event_stream, stream_slot
-from chat_app.api.view import AsyncChatView
+from chat_app.conversation_queries import conversation_of
 from chat_app.errors import CONFLICT, NOT_FOUND, ChatError
 from chat_app.profiles import profile_named
-from chat_app.selectors import conversation_of
 from chat_app.service import cancel, send_message
-from mockllm_site.api.errors import ApiError
-from traces_app.database import in_database
-from traces_app.following import ended_at, follow
+from mockllm_site.kit.api.errors import ApiError
+from mockllm_site.kit.database_thread import in_database
+from traces_app.follow import ended_at, follow
 from traces_app.models import Status, Trace
 from traces_app.selectors import trace_of, traces_of
 
@@ -41,7 +41,8 @@ IDS = [
 ]
 LAST_EVENT_ID = OpenApiParameter(
     "Last-Event-ID",
-    int,
+    # An empty one is as if not given.
+    {"type": "string", "pattern": "^[0-9]{0,19}$"},
     OpenApiParameter.HEADER,
     description="The number of the last event that is known; browsers send it by themselves.",
 )

@@ -1,17 +1,21 @@
 """The shapes of what the chat API reads and writes."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from chat_app.models import Feedback, MessageStatus, Sender
-from mockllm_site.api.shapes import Flag, Shape, Text, Whole
+from chat_app.models import Feedback, MessageStatus, Preference, Sender
+from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
+from traces_app.models import Status
 
 # As long as the columns are.
 LONGEST = 200
 MOST_LISTED = 1_000
 LISTED = 100
+WRITTEN: Mapping[str, Any] = {"pattern": r"\S"}
 
 
 class Id(Text):
@@ -31,7 +35,7 @@ class OfConversation(OfClient):
 
 
 class SendBody(OfClient):
-    message = Text(allow_blank=True, help_text="Not of white space alone.")
+    message = Text(allow_blank=True, keywords=WRITTEN, help_text="Not of white space alone.")
     conversation_id = Id(
         required=False, allow_null=True, default=None, help_text="null begins a conversation."
     )
@@ -59,6 +63,10 @@ class StreamQuery(OfClient):
 
 class CancelBody(OfClient):
     """Exactly one of `trace_id` and `conversation_id`."""
+
+    keywords: ClassVar[Mapping[str, Any]] = {
+        "oneOf": [{"required": ["trace_id"]}, {"required": ["conversation_id"]}]
+    }
 
     trace_id = Id(required=False)
     conversation_id = Id(required=False, help_text="Whatever is being answered in it.")
@@ -144,7 +152,7 @@ class NewConversationBody(Shape):
 
 
 class RenameBody(OfConversation):
-    title = Text(max_length=LONGEST, help_text="Not of white space alone.")
+    title = Text(max_length=LONGEST, keywords=WRITTEN, help_text="Not of white space alone.")
 
     def validate_title(self, title: str) -> str:
         if not title.strip():
@@ -173,3 +181,115 @@ class FeedbackBody(OfClient):
 class FeedbackGivenBody(Shape):
     message_id = serializers.UUIDField()
     feedback = serializers.ChoiceField(Feedback.choices, allow_null=True)
+
+
+_BIG = 2**63 - 1
+
+
+class PairBody(OfClient):
+    message = Text(allow_blank=True, keywords=WRITTEN, help_text="Not of white space alone.")
+    conversation_id = Text(
+        required=False, allow_null=True, default=None, help_text="null begins a conversation."
+    )
+    profile_a = Text(
+        required=False, allow_null=True, default=None, help_text="A name; null is the default."
+    )
+    profile_b = Text(
+        required=False, allow_null=True, default=None, help_text="A name; null is the default."
+    )
+    seed = Whole(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=-_BIG - 1,
+        max_value=_BIG,
+        help_text="Decides which of the two is called a; without one it is drawn.",
+    )
+    client_message_id = Text(
+        required=False,
+        allow_null=True,
+        default=None,
+        max_length=LONGEST,
+        help_text="Sent again with the same one, a message is not sent again.",
+    )
+
+
+@extend_schema_field({"type": "string", "pattern": "^([aAbB]|[tT][iI][eE])$"})
+class Vote(serializers.ChoiceField):
+    """One of the choices, in whatever case."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        return super().to_internal_value(data.lower() if isinstance(data, str) else data)
+
+
+class VoteBody(OfClient):
+    comparison_id = Text()
+    preference = Vote(
+        Preference.choices,
+        error_messages={
+            "required": "missing",
+            "null": "cannot be null",
+            "invalid_choice": "expected a, b or tie",
+        },
+        help_text="a, b or tie, in upper or lower case.",
+    )
+
+
+class ProfilesBody(Shape):
+    a = Text()
+    b = Text()
+
+
+class VotedBody(Shape):
+    status = serializers.ChoiceField(("recorded",))
+    preference = serializers.ChoiceField(Preference.choices)
+    profiles = ProfilesBody()
+
+
+class ClientQuery(Shape):
+    client_id = Text(
+        required=False, max_length=LONGEST, help_text="Where it is given, it must be the owner's."
+    )
+
+
+class PendingQuery(OfClient):
+    limit = Whole(required=False, digits=True, min_value=1, max_value=MOST_LISTED, default=LISTED)
+
+
+class ComparisonBody(Shape):
+    """`profiles` is null until the vote."""
+
+    comparison_id = serializers.UUIDField()
+    conversation_id = serializers.UUIDField()
+    user_message_id = serializers.UUIDField()
+    preference = serializers.ChoiceField(Preference.choices, allow_null=True)
+    created_at = serializers.DateTimeField()
+    preference_at = serializers.DateTimeField(allow_null=True)
+    trace_id_a = serializers.UUIDField(allow_null=True)
+    trace_id_b = serializers.UUIDField(allow_null=True)
+    message_id_a = serializers.UUIDField(allow_null=True)
+    message_id_b = serializers.UUIDField(allow_null=True)
+    status_a = serializers.ChoiceField(Status.choices, allow_null=True)
+    status_b = serializers.ChoiceField(Status.choices, allow_null=True)
+    profiles = ProfilesBody(allow_null=True)
+
+
+class PendingBody(Shape):
+    comparisons = ComparisonBody(many=True)
+
+
+class RankBody(Shape):
+    """A Bradley-Terry score: 1,000 is the middle, 400 more are odds of ten to one. `low` and
+    `high` are its 95 % interval, bootstrapped."""
+
+    profile = Text()
+    wins = Whole()
+    ties = Whole()
+    losses = Whole()
+    score = serializers.FloatField()
+    low = serializers.FloatField()
+    high = serializers.FloatField()
+
+
+class LeaderboardBody(Shape):
+    profiles = RankBody(many=True)

@@ -13,7 +13,7 @@ from chat_app.api.conversations import DeleteView, ListView, LoadView, NewView, 
 from chat_app.api.feedback import FeedbackView
 from chat_app.api.pages import DocsView, NothingHere, SchemaView
 from chat_app.api.runs import CancelView, SendView, StreamView
-from mockllm_site.api.routes import either
+from mockllm_site.kit.api.routes import either
 from traces_app.api import urls as traces
 
 app_name = "chat_api"

@@ -1,5 +1,5 @@
 """Clients of the providers: official SDKs behind one small interface."""
 
-from chat_app.clients.choosing import get_client
+from chat_app.clients.registry import get_client
 
 __all__ = ["get_client"]

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Protocol
 
-from chat_app.provider_events import (
+from chat_app.values.provider_events import (
     CallArguments,
     CallBegun,
     Finished,
@@ -11,7 +11,7 @@ from chat_app.provider_events import (
     TextPiece,
     ThinkingPiece,
 )
-from chat_app.request import ModelRequest
+from chat_app.values.request import ModelRequest
 
 __all__ = [
     "CallArguments",

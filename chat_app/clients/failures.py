@@ -8,7 +8,6 @@ from enum import Enum, auto
 
 import httpx2
 
-from chat_app.cleaning import clean
 from chat_app.errors import (
     NETWORK_ERROR,
     RATE_LIMITED,
@@ -16,6 +15,7 @@ from chat_app.errors import (
     UNAUTHORIZED,
     ChatError,
 )
+from chat_app.values.cleaning import clean
 
 CONNECTION_FAILED = "Connection failed"
 INVALID_KEY = "Invalid API key"

@@ -5,9 +5,9 @@ from binascii import Error
 from collections.abc import Iterator
 from typing import Any, assert_never
 
-from chat_app.clients.arguments import as_object
-from chat_app.events import ToolCall
-from chat_app.request import (
+from chat_app.clients.sdk_values import as_object
+from chat_app.values.events import ToolCall
+from chat_app.values.request import (
     AssistantTurn,
     ModelRequest,
     Result,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from chat_app.clients.base import ProviderEvent
 from chat_app.clients.openai import OpenAIClient
 from chat_app.clients.providers import TEST_LLM
-from chat_app.request import ModelRequest
+from chat_app.values.request import ModelRequest
 
 
 class HarnessClient(OpenAIClient):

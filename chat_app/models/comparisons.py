@@ -18,7 +18,7 @@ class Preference(models.TextChoices):
 class ABComparison(models.Model):
     """Two answers to one message. `a` and `b` are blind labels: which profile got which was drawn
     from `seed`. Names are kept beside the profiles, since a profile may be deleted; the answers are
-    the traces' messages."""
+    the traces' messages. The vote of an `excluded` one counts in no ranking."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     conversation = models.ForeignKey(
@@ -45,6 +45,10 @@ class ABComparison(models.Model):
     preference = models.CharField(max_length=3, choices=Preference, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     preference_at = models.DateTimeField(null=True, blank=True)
+    comment = models.TextField(blank=True, help_text="For staff; no API tells it.")
+    excluded = models.BooleanField(
+        "excluded from the ranking", default=False, help_text="Its vote counts in no score."
+    )
 
     class Meta:
         verbose_name = "A/B comparison"

@@ -5,6 +5,7 @@ import uuid
 from django.db import models
 from django.utils import timezone
 
+from mockllm_site.kit.fields import NamesField
 from traces_app.fields import TextJsonField
 
 
@@ -27,11 +28,16 @@ class Feedback(models.TextChoices):
 
 
 class Conversation(models.Model):
-    """`client_id` owns it: nobody else sees that it is there."""
+    """`client_id` owns it: nobody else sees that it is there. An archived one is in no list of its
+    client until the client goes on with it."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     client_id = models.CharField(max_length=200)
     title = models.CharField(max_length=200, blank=True)
+    tags = NamesField(blank=True, default=list, help_text="With commas between them.")
+    archived = models.BooleanField(
+        default=False, help_text="Not in its client's list, until the client goes on with it."
+    )
     created_at = models.DateTimeField(default=timezone.now)
     last_message_at = models.DateTimeField(default=timezone.now)
 
@@ -90,7 +96,8 @@ class Message(models.Model):
 
 class ContextState(models.Model):
     """A summary that stands for the messages numbered `first` to `last`; `message_count` is how
-    many the conversation's prompt had then. It is gone when it fits no longer."""
+    many the conversation's prompt had up to the last of them. It is gone when that is no longer
+    so."""
 
     conversation = models.OneToOneField(
         Conversation, on_delete=models.CASCADE, related_name="context_state"

@@ -8,7 +8,7 @@ from django.db.models.signals import pre_save
 from django.dispatch import receiver
 from django.utils import timezone
 
-from chat_app.key_names import check_key_name
+from chat_app.models.key_names import check_key_name
 from traces_app.fields import TextJsonField
 
 DEFAULT_PROFILE = "demo"

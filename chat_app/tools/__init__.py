@@ -3,7 +3,7 @@
 from functools import cache
 
 from chat_app import loop
-from chat_app.tools.base import Toolbox
+from chat_app.tools.calls import Toolbox
 
 
 @cache

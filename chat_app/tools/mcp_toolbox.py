@@ -6,32 +6,28 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, TypeAlias
 
 from django.conf import settings
 
 from chat_app.errors import NOT_FOUND, SERVICE_UNAVAILABLE, VALIDATION_ERROR
-from chat_app.request import Tool
-from chat_app.tools.arguments import ArgumentsError, read_arguments
-from chat_app.tools.base import Outcome
+from chat_app.lazy import imported
+from chat_app.tools.calls import ArgumentsError, Outcome, failed, read_arguments
 from chat_app.tools.names import Offer, offered
 from chat_app.tools.owner import Owner
-from chat_app.tools.results import failed
 from chat_app.tools.servers import Server, ServersError, named_servers
 from chat_app.tools.session import Connect, Connection, SessionEnded
+from chat_app.values.request import Tool
 
 log = logging.getLogger(__name__)
 
-CONNECTION: Final = "chat_app.tools.connection"
+CONNECTION: Final = "chat_app.tools.mcp"
 MISSING: Final = "MCP servers need one more package: pip install 'mockllm[chat]'"
 # Offers to remember: a tool may be called by a name that is given to it no longer.
 MOST_OFFERS: Final = 10_000
 
 Names: TypeAlias = tuple[str, ...]
-
-_loaded: ModuleType | None = None
 
 
 class Unusable(Exception):
@@ -169,13 +165,9 @@ async def _connected(
 
 
 async def _load() -> ModuleType:
-    """The module that imports the SDK, the first time in a thread: that takes a second."""
-    global _loaded
-    if _loaded is not None:
-        return _loaded
+    """The module that imports the SDK."""
     try:
-        _loaded = await asyncio.to_thread(import_module, CONNECTION)
-        return _loaded
+        return await imported(CONNECTION)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "mcp":
             raise

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
-from chat_app.request import Tool
+from chat_app.values.request import Tool
 
 # What all providers take: letters, digits, underscores and hyphens, up to 64 of them.
 FOREIGN: Final = re.compile(r"[^A-Za-z0-9_-]")

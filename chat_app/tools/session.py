@@ -17,9 +17,9 @@ from typing import Any, Final, Protocol, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
-from chat_app.request import Tool
-from chat_app.tools.base import Outcome
+from chat_app.tools.calls import Outcome
 from chat_app.tools.servers import Server
+from chat_app.values.request import Tool
 
 log = logging.getLogger(__name__)
 

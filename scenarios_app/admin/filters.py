@@ -1,4 +1,4 @@
-"""The filters of the lists: by tag, and by what the journal has seen lately."""
+"""The filters of the lists: by problems, by drafts, and by what the journal has seen lately."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,25 +11,9 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from scenarios_app.catalog import catalog
-from scenarios_app.models import Draft, Scenario
+from scenarios_app.models import Draft
 
 _LATEST = 20
-
-
-class TagFilter(admin.SimpleListFilter):
-    title = "tag"
-    parameter_name = "tag"
-
-    def lookups(
-        self, request: HttpRequest, model_admin: "ModelAdmin[Any]"
-    ) -> list[tuple[str, str]]:
-        self._tagged = list(Scenario.objects.order_by().values_list("pk", "tags"))
-        return [(tag, tag) for tag in sorted({tag for _, tags in self._tagged for tag in tags})]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        if not (tag := self.value()):
-            return queryset
-        return queryset.filter(pk__in=[pk for pk, tags in self._tagged if tag in tags])
 
 
 class ProblemFilter(admin.SimpleListFilter):

@@ -21,7 +21,9 @@ _EDITS = (
     *(f"scenarios_app.{verb}_scenario" for verb in ("add", "change", "delete")),
     *(f"scenarios_app.{verb}_step" for verb in ("add", "change", "delete")),
     *(f"chat_app.{verb}_modelprofile" for verb in ("add", "change", "delete")),
-    *("chat_app.change_conversation", "chat_app.delete_conversation"),
+    *(f"chat_app.{verb}_conversation" for verb in ("add", "change", "delete")),
+    *("chat_app.change_message", "chat_app.change_abcomparison"),
+    *("traces_app.change_trace", "traces_app.delete_trace"),
 )
 # What each may do, as Django writes permissions: the label of an app, which need not be one of
 # those that this one knows, and a name in it.

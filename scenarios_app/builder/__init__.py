@@ -9,7 +9,9 @@ be, then what it is answered with. `then()` before the next expectation starts t
 before an answer it goes on with this one. `build()` gives the document.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Self, Unpack
 
 from scenarios_app.builder.answers import Answers
@@ -26,6 +28,7 @@ from scenarios_app.builder.expectations import (
 from scenarios_app.builder.keys import ScenarioKeys
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import dump, load_documents
+from scenarios_app.wire.registry import providers
 
 __all__ = [
     "Provider",
@@ -40,19 +43,28 @@ __all__ = [
 ]
 
 
+def __getattr__(name: str) -> Callable[..., Provider]:
+    """A provider that has no function of its own above has one by its name all the same."""
+    if name in providers():
+        return partial(provider, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 class ScenarioBuilder(Expectations, Answers):
     """A scenario so far: what it is as a whole, and its steps one after another."""
 
     __slots__ = ()
 
     def with_description(self, description: str) -> Self:
+        """What the scenario is for, for people."""
         return self._about(description=description)
 
     def with_priority(self, priority: int) -> Self:
-        """Scenarios with a higher one are tried first."""
+        """Scenarios with a higher one go first, which nothing overrides."""
         return self._about(priority=priority)
 
     def with_tags(self, *tags: str) -> Self:
+        """Labels to find it by in the admin."""
         return self._about(tags=list(tags))
 
     def with_variables(self, **variables: object) -> Self:
@@ -68,6 +80,7 @@ class ScenarioBuilder(Expectations, Answers):
         return self._about(select="first_user_message")
 
     def disabled(self) -> Self:
+        """Loaded, and answers nothing."""
         return self._about(enabled=False)
 
     def build(self) -> dict[str, Json]:
@@ -81,5 +94,5 @@ class ScenarioBuilder(Expectations, Answers):
 
 
 def scenario(name: str, **keys: Unpack[ScenarioKeys]) -> ScenarioBuilder:
-    """A scenario without steps yet."""
+    """A scenario without steps yet; the keywords are its keys in a document."""
     return ScenarioBuilder({"name": name, **keys})

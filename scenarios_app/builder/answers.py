@@ -18,6 +18,7 @@ class Answers(Draft):
     __slots__ = ()
 
     def respond_with_text(self, text: str) -> Self:
+        """What is said. Said again, it is another part of the answer."""
         return self._part("text", {"text": text})
 
     def respond_with_reasoning(
@@ -62,6 +63,7 @@ class Answers(Draft):
         return self._part("final_report", report)
 
     def respond_with_refusal(self, text: str) -> Self:
+        """What is said in declining."""
         return self._part("refusal", {"text": text})
 
     def respond_with_chunks(self, *chunks: str | Object) -> Self:
@@ -105,9 +107,11 @@ class Answers(Draft):
         return self._produce(pacing=pacing)
 
     def with_finish_reason(self, reason: FinishReason, *, stop_sequence: str | None = None) -> Self:
+        """Why the answer ends; without it, what fits the content."""
         return self._produce(**_given(finish_reason=reason, stop_sequence=stop_sequence))
 
     def with_usage(self, input_tokens: int, output_tokens: int, **parts: Unpack[UsageKeys]) -> Self:
+        """Token counts; without them they are counted from the text."""
         counts = {"input_tokens": input_tokens, "output_tokens": output_tokens}
         return self._produce(usage={**counts, **parts})
 
@@ -124,9 +128,11 @@ class Answers(Draft):
         return self._effect(counter=name)
 
     def with_response_status(self, status: int) -> Self:
+        """The HTTP status of the answer, instead of 200."""
         return self._effect(status=status)
 
     def with_response_headers(self, headers: Mapping[str, str]) -> Self:
+        """More headers of the answer."""
         return self._entries("side_effects", "headers", headers)
 
     def echo_headers(self, *names: str) -> Self:

@@ -24,18 +24,22 @@ class Provider:
 
 
 def openai(*, path: str | None = None) -> Provider:
+    """OpenAI's API."""
     return Provider("openai", path)
 
 
 def anthropic(*, path: str | None = None) -> Provider:
+    """Anthropic's API."""
     return Provider("anthropic", path)
 
 
 def gemini(*, path: str | None = None) -> Provider:
+    """Gemini's API."""
     return Provider("gemini", path)
 
 
 def ollama(*, path: str | None = None) -> Provider:
+    """Ollama's API."""
     return Provider("ollama", path)
 
 
@@ -45,6 +49,7 @@ def provider(name: str, *, path: str | None = None) -> Provider:
 
 
 def any_provider(*, path: str | None = None) -> Provider:
+    """Whichever, at this path or any."""
     return Provider(None, path)
 
 
@@ -81,6 +86,7 @@ class Expectations(Draft):
         return self._match({"model": [*names, condition] if condition else list(names)})
 
     def with_stream(self, stream: bool = True) -> Self:
+        """The request asks for a stream, or for none."""
         return self._match({"stream": stream})
 
     def with_messages(self, text: str | None = None, /, **condition: Unpack[MessageKeys]) -> Self:
@@ -109,11 +115,13 @@ class Expectations(Draft):
     def with_header(
         self, name: str, value: str | None = None, /, **condition: Unpack[ConditionKeys]
     ) -> Self:
+        """A header of the request, by its value or by a condition on it."""
         return self._match_entry("headers", name, _condition(value, condition))
 
     def with_metadata(
         self, key: str, value: str | None = None, /, **condition: Unpack[ConditionKeys]
     ) -> Self:
+        """An entry of the request's metadata, by its value or by a condition on it."""
         return self._match_entry("metadata", key, _condition(value, condition))
 
     def expecting(self, **keys: Unpack[ExpectKeys]) -> Self:

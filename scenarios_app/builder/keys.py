@@ -44,7 +44,7 @@ class ResultKeys(ConditionKeys, total=False):
 
 
 class ExpectKeys(TypedDict, total=False):
-    """What a request should be; one that is not gets an error turn and is a violation."""
+    """What a request should be; one that is not gets an error and is a violation."""
 
     tools: list[str]
     allow_missing_tools: bool

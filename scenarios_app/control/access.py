@@ -1,26 +1,22 @@
 """Who may use the control API: this machine where the server is its own, others with the token."""
 
-import re
-
 from django.conf import settings
-from django.http import HttpRequest
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.request import Request
 
-from mockllm_site.api.tokens import bearer_of, is_token
-from scenarios_app.serving.listening import is_loopback, on_loopback
-
-OPEN_MODES = ("dev", "test")
-_PORT = re.compile(r":[0-9]{1,5}$")
+from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
+from mockllm_site.kit.api.tokens import bearer_of, is_token
 
 
 class Access(BaseAuthentication):
     """Lets a request in or raises; nobody in particular is let in."""
 
     def authenticate(self, request: Request) -> None:
+        if is_foreign(request._request):
+            raise PermissionDenied(FOREIGN)
         if is_open(request._request):
             return
         token = settings.MOCKLLM_CONTROL_TOKEN
@@ -40,28 +36,6 @@ class Access(BaseAuthentication):
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
-
-
-def is_open(request: HttpRequest) -> bool:
-    """Whether a request needs no token.
-
-    The socket must be one that only this machine reaches, and the client must have meant it: a
-    page whose host name was made to resolve to loopback sends that name. What a forwarded header
-    says counts for nothing.
-    """
-    return (
-        settings.MOCKLLM_ENV in OPEN_MODES
-        and on_loopback(getattr(request, "scope", None))
-        and is_loopback_host(request.META.get("HTTP_HOST", ""))
-    )
-
-
-def is_loopback_host(host: str) -> bool:
-    """Whether a Host header is a name of loopback, with or without a port."""
-    name = _PORT.sub("", host.strip())
-    if name.startswith("[") and name.endswith("]"):
-        return ":" in name and is_loopback(name[1:-1])
-    return name.lower() == "localhost" or (":" not in name and is_loopback(name))
 
 
 class AccessScheme(OpenApiAuthenticationExtension):

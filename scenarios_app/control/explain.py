@@ -1,9 +1,10 @@
 """What would answer a request and why, without answering it."""
 
 import asyncio
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import quote
 
 from asgiref.sync import async_to_sync
@@ -11,32 +12,146 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from mockllm_site.api.shapes import Shape, Text
+from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from scenarios_app.catalog import catalog
-from scenarios_app.control.documented import documented
-from scenarios_app.control.errors import ControlError
-from scenarios_app.control.explained import ExplanationBody, explanation_body
-from scenarios_app.control.view import ControlView
+from scenarios_app.control.kit import ControlError, ControlView, MismatchBody, documented
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.index import Index, overlay
+from scenarios_app.engine.matching.index import Index, overlay
 from scenarios_app.engine.scenario import Scenario
 from scenarios_app.engine.state import SessionState
-from scenarios_app.serving.admission import admit
-from scenarios_app.serving.calls import SAFE_IN_PATH, make_call
-from scenarios_app.serving.explaining import Explanation, explain
-from scenarios_app.serving.keeping import keeping, named
+from scenarios_app.serving.archive import named
+from scenarios_app.serving.choose import Kind
+from scenarios_app.serving.doors.calls import SAFE_IN_PATH, make_call
+from scenarios_app.serving.explain import ExplainedStep, Explanation, explain
+from scenarios_app.serving.read import admit
+from scenarios_app.serving.reply import Reply
 from scenarios_app.serving.services import services
 from scenarios_app.wire.base import Call, encode_json
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.registry import find, owns
+from scenarios_app.wire.registry import find, keeping, owns
+
+KINDS = (*get_args(Kind), "computed", "refused")
+
+
+class WinnerBody(Shape):
+    """What answers."""
+
+    scenario = Text(help_text="Its name.")
+    step = Text(allow_null=True, help_text="Null where the scenario has no step for this turn.")
+
+
+class ConditionBody(MismatchBody):
+    """What a step wants, what it got, and whether that will do."""
+
+    ok = Flag(help_text="Whether it holds.")
+
+
+class ExplainedStepBody(Shape):
+    """A step, and what keeps it from answering."""
+
+    scenario = Text(help_text="Its scenario.")
+    step = Text(help_text="Its name, or its number from 1.")
+    wins = Flag(help_text="Whether it answers.")
+    matches = Flag(
+        help_text="It could answer; unless it wins, the last condition says what goes before it."
+    )
+    conditions = ConditionBody(many=True, help_text="What it wants and what it got.")
+
+
+class SentBody(Shape):
+    """An answer to its last byte, the server's own `date` and our `x-mockllm-…` apart. Without a
+    status the connection closes before anything is sent. A body that is no UTF-8 text is null, and
+    in `base64`."""
+
+    status = Whole(allow_null=True, help_text="The HTTP status.")
+    headers = serializers.DictField(child=Text(allow_blank=True), help_text="By name.")
+    body = Text(allow_null=True, allow_blank=True, help_text="As text.")
+    base64 = Text(allow_null=True, help_text="A body that is no UTF-8 text.")
+    ending = serializers.ChoiceField(
+        ["complete", "cut"], help_text="`cut`: the connection closes after the last byte."
+    )
+    delay_ms = serializers.FloatField(help_text="Before the first byte.")
+    duration_ms = serializers.FloatField(help_text="From the first byte to the last.")
+
+
+class ExplanationBody(Shape):
+    """`sent` is what this request would get; `whole` and `streamed` are what the same choice comes
+    to either way, where a scenario was looked for."""
+
+    session = Text(help_text="Whose the request is.")
+    provider = Text(help_text="Whose API is asked.")
+    kind = serializers.ChoiceField(KINDS, help_text="What kind of answer it is.")
+    winner = WinnerBody(allow_null=True, help_text="What answers; null: nothing.")
+    violations = serializers.ListField(
+        child=Text(), help_text="What is expected of the request and does not hold."
+    )
+    steps = ExplainedStepBody(many=True, help_text="Every step that was looked at.")
+    sent = SentBody(help_text="The answer to this request.")
+    whole = SentBody(allow_null=True, help_text="The same answer whole.")
+    streamed = SentBody(allow_null=True, help_text="The same answer as a stream.")
+
+
+def explanation_body(found: Explanation) -> dict[str, Any]:
+    decision = found.chosen.decision if found.chosen else None
+    scenario = decision.scenario if decision else None
+    step = decision.step if decision else None
+    return {
+        "session": found.session,
+        "provider": found.provider,
+        "kind": _kind(found),
+        "winner": scenario and {"scenario": scenario.name, "step": step.label if step else None},
+        "violations": list(decision.violations) if decision else [],
+        "steps": [_step(one) for one in found.steps],
+        "sent": _sent(found.reply),
+        "whole": found.whole and _sent(found.whole),
+        "streamed": found.streamed and _sent(found.streamed),
+    }
+
+
+def _kind(found: Explanation) -> str:
+    if found.chosen is not None:
+        return found.chosen.kind
+    return "computed" if found.reply.status < 400 else "refused"
+
+
+def _step(step: ExplainedStep) -> dict[str, Any]:
+    return {
+        "scenario": step.scenario,
+        "step": step.step,
+        "wins": step.wins,
+        "matches": step.matches,
+        "conditions": [
+            {"field": c.field, "expected": c.expected, "actual": c.actual, "ok": c.ok}
+            for c in step.conditions
+        ],
+    }
+
+
+def _sent(reply: Reply) -> dict[str, Any]:
+    body = reply.body
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        text = None
+    return {
+        "status": reply.status if reply.started else None,
+        "headers": dict(reply.headers),
+        "body": text,
+        "base64": None if text is not None else b64encode(body).decode(),
+        "ending": reply.ending.value,
+        "delay_ms": reply.delay * 1000,
+        "duration_ms": reply.seconds * 1000,
+    }
 
 
 class ExplainBody(Shape):
     """A request as a client would send it."""
 
-    method = Text(required=False, default="POST")
+    method = Text(required=False, default="POST", help_text="The HTTP method.")
     path = Text(help_text="With its query, if it has one.")
-    headers = serializers.DictField(child=Text(allow_blank=True), required=False, default=dict)
+    headers = serializers.DictField(
+        child=Text(allow_blank=True), required=False, default=dict, help_text="By name."
+    )
     body = serializers.JSONField(
         required=False, allow_null=True, help_text="JSON; a string is sent as it stands."
     )

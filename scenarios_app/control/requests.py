@@ -3,18 +3,21 @@
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from mockllm_site.api.shapes import Flag, Shape, Text, Whole
-from scenarios_app.control.documented import documented
-from scenarios_app.control.errors import ControlError
-from scenarios_app.control.journalled import flush, rows_of_session
+from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
+from scenarios_app.control.journalled import completeness, flush, forget_rows, rows_of_session
+from scenarios_app.control.kit import (
+    ControlError,
+    ControlView,
+    JournalledBody,
+    MismatchBody,
+    SessionQuery,
+    documented,
+)
 from scenarios_app.control.sessions import session_named
-from scenarios_app.control.shapes import MismatchBody, SessionQuery
-from scenarios_app.control.view import ControlView
 from scenarios_app.models import Outcome, ServedRequest
 
 MOST = 1_000
@@ -41,30 +44,38 @@ COLUMNS = (
 class NearMissBody(Shape):
     """A step that was near, and why it did not match."""
 
-    scenario = Text()
-    step = Text()
-    mismatches = MismatchBody(many=True)
+    scenario = Text(help_text="Its scenario.")
+    step = Text(help_text="Its name, or its number from 1.")
+    mismatches = MismatchBody(many=True, help_text="The conditions that did not hold.")
 
 
 class RequestLine(Shape):
+    """A request and what became of it."""
+
     id = serializers.UUIDField(help_text="The answer's x-mockllm-request.")
     at = serializers.DateTimeField(help_text="When it came in.")
-    session = Text()
-    provider = Text(allow_blank=True)
-    path = Text()
-    scenario = Text(allow_null=True)
+    session = Text(help_text="Whose it is.")
+    provider = Text(allow_blank=True, help_text="Whose API was asked.")
+    path = Text(help_text="Without its query.")
+    scenario = Text(allow_null=True, help_text="Which answered; null: none.")
     step = Text(allow_null=True, help_text="Its name, or its number from 1.")
-    matched = Flag()
+    matched = Flag(help_text="Whether a step, a block or a computed answer was found.")
     fallback = Flag(help_text="A catch-all answered, since nothing else did.")
-    outcome = serializers.ChoiceField(Outcome.choices)
-    status = Whole()
-    violations = serializers.ListField(child=Text())
-    near_misses = NearMissBody(many=True)
-    duration_ms = serializers.FloatField()
+    outcome = serializers.ChoiceField(
+        Outcome.choices, help_text="Whether the client has got all of the answer."
+    )
+    status = Whole(help_text="The HTTP status.")
+    violations = serializers.ListField(
+        child=Text(), help_text="What was expected of it and did not hold."
+    )
+    near_misses = NearMissBody(many=True, help_text="Where no step matched: the nearest ones.")
+    duration_ms = serializers.FloatField(help_text="From its arrival to the end of its answer.")
 
 
-class RequestsBody(Shape):
-    requests = RequestLine(many=True)
+class RequestsBody(JournalledBody):
+    """A page of the journal."""
+
+    requests = RequestLine(many=True, help_text="The oldest first.")
     next = serializers.UUIDField(
         allow_null=True, help_text="The `after` of the next page; null where this is the last."
     )
@@ -74,38 +85,61 @@ class MessageBody(Shape):
     """Headers and body as text, secrets masked. `bytes` is the size of the body; `cut` says that
     not all of it was kept."""
 
-    headers = serializers.DictField(child=Text(allow_blank=True))
-    body = Text(allow_blank=True)
-    bytes = Whole()
-    cut = Flag()
+    headers = serializers.DictField(
+        child=Text(allow_blank=True), help_text="By name, secrets masked."
+    )
+    body = Text(allow_blank=True, help_text="As text.")
+    bytes = Whole(help_text="Its size.")
+    cut = Flag(help_text="Whether not all of it was kept.")
 
 
 class RequestMessage(MessageBody):
-    method = Text()
-    query = serializers.DictField(child=Text(allow_blank=True))
+    """What came in."""
+
+    method = Text(help_text="The HTTP method.")
+    query = serializers.DictField(
+        child=Text(allow_blank=True), help_text="By name, secrets masked."
+    )
 
 
 class ResponseMessage(MessageBody):
+    """What went out."""
+
     timings = serializers.DictField(
         child=serializers.FloatField(), help_text="Milliseconds from the arrival of the request."
     )
 
 
 class RequestBody(RequestLine):
-    request = RequestMessage()
-    response = ResponseMessage()
+    """A request with all that was sent and answered."""
+
+    request = RequestMessage(help_text="What came in.")
+    response = ResponseMessage(help_text="What went out.")
 
 
 class RequestsQuery(SessionQuery):
-    provider = Text(required=False)
-    scenario = Text(required=False)
-    matched = Flag(required=False, words=True)
+    """Which requests, and how many at once."""
+
+    provider = Text(required=False, help_text="Only those to this one's API.")
+    scenario = Text(required=False, help_text="Only those that it answered.")
+    matched = Flag(
+        required=False,
+        words=True,
+        help_text="Only those for which something was found, or nothing.",
+    )
     after = serializers.UUIDField(
         required=False,
         help_text="The id after which to go on.",
         error_messages={"invalid": "expected the id of a request"},
     )
-    limit = Whole(required=False, digits=True, min_value=1, max_value=MOST, default=PAGE)
+    limit = Whole(
+        required=False,
+        digits=True,
+        min_value=1,
+        max_value=MOST,
+        default=PAGE,
+        help_text="How many at most.",
+    )
 
 
 class RequestsView(ControlView):
@@ -118,7 +152,8 @@ class RequestsView(ControlView):
     def get(self, request: Request) -> Response:
         """Requests whose answers have ended, the oldest first."""
         asked = self.query(RequestsQuery)
-        rows = _rows(asked.get("session"))
+        session = _named(asked.get("session"))
+        rows = rows_of_session(session)
         given = {key: asked[key] for key in ("provider", "scenario", "matched") if key in asked}
         rows = rows.filter(**given)
         if "after" in asked:
@@ -131,13 +166,14 @@ class RequestsView(ControlView):
             {
                 "requests": [_line(row) for row in shown],
                 "next": str(shown[-1].uid) if more else None,
+                **completeness(session),
             }
         )
 
     @documented("delete_requests", query=SessionQuery, answers={204: (None, "They are gone.")})
     def delete(self, request: Request) -> Response:
         """Empty the journal, or what it has of a session; states stay as they are."""
-        _rows(self.query(SessionQuery).get("session")).delete()
+        forget_rows(_named(self.query(SessionQuery).get("session")))
         return Response(status=204)
 
 
@@ -171,9 +207,10 @@ class OneRequest(ControlView):
         )
 
 
-def _rows(session: str | None) -> QuerySet[ServedRequest]:
+def _named(session: str | None) -> str | None:
+    """The session that is meant, with all of it that has ended written."""
     flush()
-    return rows_of_session(None if session is None else session_named(session))
+    return None if session is None else session_named(session)
 
 
 def _row(given: str | UUID, *, field: str | None = None) -> ServedRequest:

@@ -8,23 +8,28 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from mockllm_site.api.shapes import Shape, Text, Whole
-from scenarios_app.control.common import CommonScenarios
-from scenarios_app.control.documented import (
+from mockllm_site.kit.api.shapes import Shape, Text, Whole
+from scenarios_app.control.kit import (
     DOCUMENT,
     SCENARIO,
     STEP,
+    ControlView,
     ScenarioField,
+    SessionQuery,
     documented,
 )
-from scenarios_app.control.documents import Scenarios, read_document, read_documents
-from scenarios_app.control.own import OwnScenarios
+from scenarios_app.control.session_scenarios import OwnScenarios
 from scenarios_app.control.sessions import session_of_scenarios
-from scenarios_app.control.shapes import SessionQuery
-from scenarios_app.control.view import ControlView
+from scenarios_app.control.stores import (
+    CommonScenarios,
+    Scenarios,
+    check_step,
+    read_document,
+    read_documents,
+)
 from scenarios_app.engine.document import dump
-from scenarios_app.exporting import documents_json
-from scenarios_app.serving.calls import path_of
+from scenarios_app.serving.doors.calls import path_of
+from scenarios_app.store.export import documents_json
 
 _ENCODED = "%2fsteps"
 
@@ -32,17 +37,17 @@ _ENCODED = "%2fsteps"
 class ProblemBody(Shape):
     """Why a scenario that is stored is left out."""
 
-    scenario = Text()
+    scenario = Text(help_text="Its name.")
     step = Whole(allow_null=True, help_text="Its number from 1, where it is about one step.")
     place = Text(allow_blank=True, help_text="In that step's document, else in the scenario's.")
-    message = Text()
+    message = Text(help_text="What is wrong.")
 
 
 class ScenariosBody(Shape):
     """Every scenario, and what is wrong with those that are stored but are no valid document."""
 
-    scenarios = serializers.ListField(child=ScenarioField())
-    problems = ProblemBody(many=True)
+    scenarios = serializers.ListField(child=ScenarioField(), help_text="By name.")
+    problems = ProblemBody(many=True, help_text="What is wrong with those that are left out.")
 
 
 class ScenarioView(ControlView):
@@ -143,5 +148,6 @@ class ScenarioSteps(ScenarioView):
     )
     def post(self, request: Request, name: str) -> Response:
         """Add a step at the end; sessions keep what they know of the others."""
-        kept = self.kept()
-        return Response(dump(kept.push(name, self.given())), status=201)
+        kept, step = self.kept(), self.given()
+        check_step(step)
+        return Response(dump(kept.push(name, step)), status=201)

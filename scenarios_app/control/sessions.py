@@ -5,39 +5,43 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from mockllm_site.api.shapes import Flag, Shape, Text, Whole
-from scenarios_app.control.documented import documented
-from scenarios_app.control.journalled import flush, rows_of_session
-from scenarios_app.control.shapes import NeededSession
-from scenarios_app.control.view import ControlView
+from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
+from scenarios_app.control.journalled import completeness, flush, forget_rows, rows_of_session
+from scenarios_app.control.kit import ControlView, JournalledBody, NeededSession, documented
 from scenarios_app.engine.state import SessionState, alias
 from scenarios_app.serving.services import services
 
 
 class ConsumedBody(Shape):
-    scenario = Text()
+    """A step that is used up."""
+
+    scenario = Text(help_text="Its scenario.")
     step = Text(help_text="Its name, or its number from 1.")
 
 
 class AttemptBody(ConsumedBody):
     """How often a step with `failures` has failed."""
 
-    provider = Text()
-    count = Whole()
+    provider = Text(help_text="By whose API it was asked.")
+    count = Whole(help_text="How often it has failed.")
 
 
-class StateBody(Shape):
+class StateBody(JournalledBody):
     """What a session remembers. `passed`: nothing that was expected of it was violated."""
 
-    session = Text()
-    consumed = ConsumedBody(many=True)
-    attempts = AttemptBody(many=True)
-    counters = serializers.DictField(child=Whole())
-    violations = serializers.ListField(child=Text())
-    passed = Flag()
+    session = Text(help_text="Its name.")
+    consumed = ConsumedBody(many=True, help_text="The steps that are used up.")
+    attempts = AttemptBody(many=True, help_text="How often steps with `failures` have failed.")
+    counters = serializers.DictField(child=Whole(), help_text="The counters by name.")
+    violations = serializers.ListField(
+        child=Text(), help_text="What was expected and did not hold, the latest 1,000 of it."
+    )
+    passed = Flag(help_text="Whether nothing was violated.")
 
 
 class ResetBody(Shape):
+    """What to forget."""
+
     session = Text(
         required=False,
         allow_null=True,
@@ -72,6 +76,7 @@ class StateView(ControlView):
                 "counters": dict(state.counters),
                 "violations": list(state.violations),
                 "passed": not state.violations,
+                **completeness(state.session),
             }
         )
 
@@ -84,7 +89,7 @@ class ResetView(ControlView):
         session = None if asked["session"] is None else session_named(asked["session"])
         flush()
         async_to_sync(services().state.reset)(session, scenarios=asked["scenarios"])
-        rows_of_session(session).delete()
+        forget_rows(session)
         return Response({"session": session, "scenarios": asked["scenarios"]})
 
 

@@ -1,8 +1,9 @@
 """The routes of the control API."""
 
-from django.urls import path, re_path
+from django.urls import path, re_path, register_converter
+from django.urls.converters import PathConverter
 
-from mockllm_site.api.routes import either
+from mockllm_site.kit.api.routes import either
 from scenarios_app.control.explain import ExplainView
 from scenarios_app.control.pages import DocsView, NothingHere, ScenarioSchemaView, SchemaView
 from scenarios_app.control.requests import OneRequest, RequestsView
@@ -13,11 +14,19 @@ from scenarios_app.control.verify import VerifyView
 app_name = "control"
 
 
+class AnyText(PathConverter):
+    """Names of scenarios, slashes and line breaks and all: what is wrong with one is told later."""
+
+    regex = "(?s:.+)"
+
+
+register_converter(AnyText, "any")
+
 urlpatterns = [
     *either("scenarios", AllScenarios),
-    *either("scenarios/<path:name>/steps", ScenarioSteps),
+    *either("scenarios/<any:name>/steps", ScenarioSteps),
     # No twin: a name may end in a slash.
-    path("scenarios/<path:name>", OneScenario.as_view()),
+    path("scenarios/<any:name>", OneScenario.as_view()),
     *either("reset", ResetView),
     *either("state", StateView),
     *either("requests", RequestsView),

@@ -1,28 +1,35 @@
 """Whether a session's requests were what a test says they were, and which came near."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from mockllm_site.api.shapes import Flag, Shape, Text, Whole
-from scenarios_app.control.documented import MatchField, documented
-from scenarios_app.control.journalled import flush, rows_of_session
-from scenarios_app.control.judging import Tally, tally
+from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
+from scenarios_app.control.journalled import completeness, flush, rows_of_session
+from scenarios_app.control.kit import (
+    ControlView,
+    JournalledBody,
+    MatchField,
+    MismatchBody,
+    documented,
+)
+from scenarios_app.control.matches import Tally, tally
 from scenarios_app.control.sessions import session_named
-from scenarios_app.control.shapes import MismatchBody
-from scenarios_app.control.view import ControlView
 from scenarios_app.engine.document import load_match
 
 
 class CountBody(Shape):
     """One of the three; without any, at least 1."""
 
-    equals = Whole(required=False, min_value=0)
-    at_least = Whole(required=False, min_value=0)
-    at_most = Whole(required=False, min_value=0)
+    keywords: ClassVar[Mapping[str, Any]] = {"minProperties": 1, "maxProperties": 1}
+
+    equals = Whole(required=False, min_value=0, help_text="So many, no more and no fewer.")
+    at_least = Whole(required=False, min_value=0, help_text="So many or more.")
+    at_most = Whole(required=False, min_value=0, help_text="So many or fewer.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if len(attrs) != 1:
@@ -31,39 +38,43 @@ class CountBody(Shape):
 
 
 class VerifyBody(Shape):
+    """Which requests there should have been, and how many."""
+
     session = Text(
         required=False,
         allow_null=True,
         default=None,
         help_text="A session's name or API key; null for every session.",
     )
-    match = MatchField()
-    count = CountBody(required=False)
+    match = MatchField(help_text="What they are like, as in a step.")
+    count = CountBody(required=False, help_text="How many; without it, at least 1.")
 
 
 class NearRequestBody(Shape):
     """A request that came near, and why it was not what was sought."""
 
-    id = serializers.UUIDField()
-    session = Text()
-    provider = Text()
-    path = Text()
-    mismatches = MismatchBody(many=True)
+    id = serializers.UUIDField(help_text="The answer's x-mockllm-request.")
+    session = Text(help_text="Whose it is.")
+    provider = Text(help_text="Whose API was asked.")
+    path = Text(help_text="Without its query.")
+    mismatches = MismatchBody(many=True, help_text="The conditions that do not hold.")
 
 
 class UnjudgedBody(Shape):
-    id = serializers.UUIDField()
-    reason = Text()
+    """A request of which the journal has not kept enough."""
+
+    id = serializers.UUIDField(help_text="The answer's x-mockllm-request.")
+    reason = Text(help_text="What is missing.")
 
 
-class VerifiedBody(Shape):
+class VerifiedBody(JournalledBody):
     """`count` requests match for sure. `passed` holds whatever the `unjudged` ones were, of which
-    the journal has not kept enough to tell."""
+    the journal has not kept enough to tell, and whatever it has `lost`."""
 
-    passed = Flag()
-    count = Whole()
-    nearest = NearRequestBody(many=True, help_text="Where too few match.")
-    unjudged = UnjudgedBody(many=True)
+    passed = Flag(help_text="Whether it holds.")
+    count = Whole(help_text="How many match.")
+    nearest = NearRequestBody(many=True, help_text="Where too few match: those that came near.")
+    unjudged = UnjudgedBody(many=True, help_text="Those that may match or not.")
 
 
 class VerifyView(ControlView):
@@ -77,13 +88,15 @@ class VerifyView(ControlView):
         found = tally(match, rows_of_session(session))
         least, most = _bounds(**asked.get("count", {"at_least": 1}))
         few = found.count < least
-        many = most is not None and found.count + len(found.unjudged) > most
+        known = completeness(session)
+        many = most is not None and found.count + len(found.unjudged) + known["lost"] > most
         return Response(
             {
                 "passed": not few and not many,
                 "count": found.count,
                 "nearest": _nearest(found) if few else [],
                 "unjudged": [{"id": str(uid), "reason": reason} for uid, reason in found.unjudged],
+                **known,
             }
         )
 

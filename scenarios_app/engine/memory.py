@@ -1,6 +1,7 @@
-"""What sessions remember, kept in this process's memory."""
+"""What sessions remember, kept in this process's memory: of so many sessions, in a ring."""
 
-from collections.abc import Mapping
+from collections import OrderedDict, deque
+from collections.abc import Container, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from threading import Lock
@@ -10,6 +11,8 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.state import (
     RESPONSE_BYTES,
     RESPONSES,
+    SESSIONS,
+    VIOLATIONS,
     AttemptRef,
     SessionState,
     StepRef,
@@ -23,7 +26,7 @@ class _State:
     consumed: dict[tuple[str, str], StepRef] = field(default_factory=dict)
     attempts: dict[tuple[str, str, str], tuple[AttemptRef, int]] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
-    violations: list[str] = field(default_factory=list)
+    violations: deque[str] = field(default_factory=lambda: deque(maxlen=VIOLATIONS))
     # The oldest first.
     responses: dict[str, bytes] = field(default_factory=dict)
     response_bytes: int = 0
@@ -31,11 +34,13 @@ class _State:
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """A session's own scenarios, and the name that it was called by when it got the first."""
+    """A session's own scenarios, the name that it was called by when it got the first, and all
+    names that it was called by since."""
 
     session: str
     revision: int
     documents: Mapping[str, Json]
+    names: set[str] = field(default_factory=set)
 
 
 _NONE = _Own("", 0, MappingProxyType({}))
@@ -43,14 +48,23 @@ _NONE = _Own("", 0, MappingProxyType({}))
 
 class MemoryState:
     """A StateStore. Several event loops in several threads may share one: each operation holds the
-    lock from its first to its last line and awaits nothing."""
+    lock from its first to its last line and awaits nothing. Of sessions it keeps `most`."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = SESSIONS) -> None:
+        self.most = most
+        # How many sessions had to leave because others came.
+        self.left = 0
         self._lock = Lock()
-        self._states: dict[str, _State] = {}
+        # The one that was used longest ago comes first.
+        self._states: OrderedDict[str, _State] = OrderedDict()
         # By the session's alias.
         self._own: dict[str, _Own] = {}
         self._revision = 0
+
+    @property
+    def kept(self) -> int:
+        """How many sessions are remembered."""
+        return len(self._states)
 
     async def next_ordinal(self, session: str) -> int:
         with self._lock:
@@ -65,6 +79,11 @@ class MemoryState:
             if free:
                 consumed[step.scenario, step.key] = step
             return free
+
+    async def consumed(self, session: str) -> Container[tuple[str, str]]:
+        with self._lock:
+            state = self._states.get(session)
+            return state.consumed.keys() if state else frozenset()
 
     async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
         key = (attempt.step.scenario, attempt.step.key, attempt.provider)
@@ -100,7 +119,8 @@ class MemoryState:
 
     async def sessions(self) -> tuple[str, ...]:
         with self._lock:
-            names = {name for name, state in self._states.items() if state != _State()}
+            empty = _State()
+            names = {name for name, state in self._states.items() if state != empty}
             known = {alias(name) for name in names} if self._own else ()
             names.update(own.session for key, own in self._own.items() if key not in known)
             return tuple(sorted(names))
@@ -111,10 +131,14 @@ class MemoryState:
                 self._states.clear()
                 if scenarios:
                     self._own.clear()
+                for own in tuple(self._own.values()):
+                    self._state(own.session)
             else:
                 self._states.pop(session, None)
                 if scenarios:
                     self._own.pop(alias(session), None)
+                elif self._own and alias(session) in self._own:
+                    self._state(session)
 
     async def clear_scenario(self, scenario: str, *, session: str | None = None) -> None:
         wanted = None if session is None else alias(session)
@@ -146,6 +170,7 @@ class MemoryState:
 
     async def put_scenario(self, session: str, name: str, document: Json) -> bool:
         with self._lock:
+            self._state(session)
             own = self._own.get(alias(session), _NONE)
             self._keep(session, {**own.documents, name: deepcopy(document)})
             return name not in own.documents
@@ -160,19 +185,43 @@ class MemoryState:
 
     async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
         with self._lock:
-            own = self._own.get(alias(session), _NONE) if self._own else _NONE
+            own = self._own.get(alias(session)) if self._own else None
+            if own is None:
+                return _NONE.revision, _NONE.documents
+            own.names.add(session)
             return own.revision, own.documents
 
     def _state(self, session: str) -> _State:
-        return self._states.setdefault(session, _State())
+        """The session's state, which is used now."""
+        if (state := self._states.get(session)) is not None:
+            self._states.move_to_end(session)
+            return state
+        state = self._states[session] = _State()
+        if len(self._states) > self.most:
+            self._leave()
+        return state
+
+    def _leave(self) -> None:
+        """Forget the session that was used longest ago. Its own scenarios stay as long as it is
+        remembered by another of its names."""
+        name, _ = self._states.popitem(last=False)
+        self.left += 1
+        own = self._own.get(key := alias(name)) if self._own else None
+        if own is not None and own.names.isdisjoint(self._states):
+            del self._own[key]
 
     def _keep(self, session: str, documents: dict[str, Json]) -> None:
         """No number is used twice, so that equal numbers mean equal scenarios."""
         self._revision += 1
         key = alias(session)
         if documents:
-            first = self._own.get(key, _NONE).session or session
-            self._own[key] = _Own(first, self._revision, MappingProxyType(documents))
+            before = self._own.get(key, _NONE)
+            self._own[key] = _Own(
+                before.session or session,
+                self._revision,
+                MappingProxyType(documents),
+                before.names | {session},
+            )
         else:
             del self._own[key]
 

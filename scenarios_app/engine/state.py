@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -11,6 +11,10 @@ from scenarios_app.engine.canonical import Json
 # What a session keeps of its answers, where a wire's API hands them out again.
 RESPONSES = 1_000
 RESPONSE_BYTES = 33_554_432
+# The latest of what was violated; the journal has each with its request.
+VIOLATIONS = 1_000
+# What a process remembers sessions of, unless it is told otherwise.
+SESSIONS = 100_000
 
 _OF_A_KEY = re.compile(r"key-[0-9a-f]{12}")
 
@@ -56,13 +60,21 @@ class SessionState:
 
 
 class StateStore(Protocol):
-    """Every operation is atomic. Nothing that was counted is ever given back."""
+    """Every operation is atomic. Nothing that was counted is ever given back.
+
+    It keeps a limited number of sessions: one beyond it takes the place of the one that was used
+    longest ago, of which nothing is known any more, its own scenarios neither. Whoever is in the
+    middle of a request of that one goes on in a new session of its name.
+    """
 
     async def next_ordinal(self, session: str) -> int:
         """Number of this request in its session, from 1."""
 
     async def consume(self, session: str, step: StepRef) -> bool:
         """Take a step; true for exactly one caller per session."""
+
+    async def consumed(self, session: str) -> Container[tuple[str, str]]:
+        """Scenario and key of every step that is taken; it may go on to grow."""
 
     async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
         """Count a failing attempt while fewer than `times` are counted; true if it was counted."""
@@ -71,7 +83,7 @@ class StateStore(Protocol):
         """Add one to a counter and give its new value."""
 
     async def violate(self, session: str, violation: str) -> None:
-        """Remember a violated expectation."""
+        """Remember a violated expectation; of a session the latest `VIOLATIONS` are known."""
 
     async def read(self, session: str) -> SessionState:
         """The session's state as it is now; an unknown session is an empty one."""

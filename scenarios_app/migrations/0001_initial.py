@@ -7,8 +7,8 @@ import simple_history.models
 from django.conf import settings
 from django.db import migrations, models
 
-import scenarios_app.fields
 import scenarios_app.models.changes
+import scenarios_app.models.fields
 
 
 class Migration(migrations.Migration):
@@ -41,7 +41,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("name", models.CharField(max_length=255, unique=True)),
-                ("description", scenarios_app.fields.ScriptField(blank=True, default="")),
+                ("description", scenarios_app.models.fields.ScriptField(blank=True, default="")),
                 ("enabled", models.BooleanField(default=True)),
                 (
                     "priority",
@@ -59,15 +59,15 @@ class Migration(migrations.Migration):
                         verbose_name="chosen by",
                     ),
                 ),
-                ("tags", scenarios_app.fields.NamesField(blank=True, default=list)),
-                ("variables", scenarios_app.fields.JsonField(blank=True, default=dict)),
+                ("tags", scenarios_app.models.fields.NamesField(blank=True, default=list)),
+                ("variables", scenarios_app.models.fields.JsonField(blank=True, default=dict)),
                 (
                     "system_prompt_must_include",
-                    scenarios_app.fields.LinesField(blank=True, default=list),
+                    scenarios_app.models.fields.LinesField(blank=True, default=list),
                 ),
                 (
                     "extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="rest of the document"
                     ),
                 ),
@@ -100,7 +100,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("name", models.CharField(db_index=True, max_length=255)),
-                ("description", scenarios_app.fields.ScriptField(blank=True, default="")),
+                ("description", scenarios_app.models.fields.ScriptField(blank=True, default="")),
                 ("enabled", models.BooleanField(default=True)),
                 (
                     "priority",
@@ -118,15 +118,15 @@ class Migration(migrations.Migration):
                         verbose_name="chosen by",
                     ),
                 ),
-                ("tags", scenarios_app.fields.NamesField(blank=True, default=list)),
-                ("variables", scenarios_app.fields.JsonField(blank=True, default=dict)),
+                ("tags", scenarios_app.models.fields.NamesField(blank=True, default=list)),
+                ("variables", scenarios_app.models.fields.JsonField(blank=True, default=dict)),
                 (
                     "system_prompt_must_include",
-                    scenarios_app.fields.LinesField(blank=True, default=list),
+                    scenarios_app.models.fields.LinesField(blank=True, default=list),
                 ),
                 (
                     "extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="rest of the document"
                     ),
                 ),
@@ -220,7 +220,7 @@ class Migration(migrations.Migration):
                 ("match_stream", models.BooleanField(blank=True, null=True, verbose_name="stream")),
                 (
                     "match_user",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="last user message"
                     ),
                 ),
@@ -244,7 +244,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "match_system",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="system prompt"
                     ),
                 ),
@@ -264,7 +264,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "match_tool_result",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="last tool result"
                     ),
                 ),
@@ -290,19 +290,21 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "match_tools",
-                    scenarios_app.fields.NamesField(
+                    scenarios_app.models.fields.NamesField(
                         blank=True, default=list, verbose_name="offered tools"
                     ),
                 ),
                 (
                     "match_extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="other conditions"
                     ),
                 ),
                 (
                     "expect_tools",
-                    scenarios_app.fields.NamesField(blank=True, default=list, verbose_name="tools"),
+                    scenarios_app.models.fields.NamesField(
+                        blank=True, default=list, verbose_name="tools"
+                    ),
                 ),
                 (
                     "expect_allow_missing_tools",
@@ -379,7 +381,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "failures_message",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="message"
                     ),
                 ),
@@ -394,29 +396,31 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "failures_extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="rest of the failure"
                     ),
                 ),
                 (
                     "answer_reasoning",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="reasoning"
                     ),
                 ),
                 (
                     "answer_text",
-                    scenarios_app.fields.ScriptField(blank=True, default="", verbose_name="text"),
+                    scenarios_app.models.fields.ScriptField(
+                        blank=True, default="", verbose_name="text"
+                    ),
                 ),
                 (
                     "answer_tool_calls",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=list, verbose_name="tool calls"
                     ),
                 ),
                 (
                     "answer_refusal",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="refusal"
                     ),
                 ),
@@ -456,7 +460,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "answer_extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="rest of the answer"
                     ),
                 ),
@@ -569,7 +573,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "fault_message",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="message"
                     ),
                 ),
@@ -584,7 +588,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "fault_extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="rest of the fault"
                     ),
                 ),
@@ -611,25 +615,25 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "response_headers",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="headers of the answer"
                     ),
                 ),
                 (
                     "echo_headers",
-                    scenarios_app.fields.NamesField(
+                    scenarios_app.models.fields.NamesField(
                         blank=True, default=list, verbose_name="headers to echo"
                     ),
                 ),
                 (
                     "asserts",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=list, verbose_name="assertions"
                     ),
                 ),
                 (
                     "extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="rest of the step"
                     ),
                 ),
@@ -686,7 +690,7 @@ class Migration(migrations.Migration):
                 ("provider", models.CharField(blank=True, max_length=32)),
                 ("method", models.CharField(max_length=16)),
                 ("path", models.TextField()),
-                ("query", scenarios_app.fields.JsonField(default=dict)),
+                ("query", scenarios_app.models.fields.JsonField(default=dict)),
                 ("model", models.TextField(blank=True)),
                 ("streamed", models.BooleanField(default=False)),
                 ("scenario", models.CharField(blank=True, max_length=255)),
@@ -710,15 +714,15 @@ class Migration(migrations.Migration):
                 ),
                 ("fault", models.CharField(blank=True, max_length=32)),
                 ("status", models.PositiveSmallIntegerField()),
-                ("violations", scenarios_app.fields.JsonField(default=list)),
-                ("near_misses", scenarios_app.fields.JsonField(default=list)),
+                ("violations", scenarios_app.models.fields.JsonField(default=list)),
+                ("near_misses", scenarios_app.models.fields.JsonField(default=list)),
                 ("duration_ms", models.FloatField()),
-                ("timings", scenarios_app.fields.JsonField(default=dict)),
-                ("request_headers", scenarios_app.fields.JsonField(default=dict)),
+                ("timings", scenarios_app.models.fields.JsonField(default=dict)),
+                ("request_headers", scenarios_app.models.fields.JsonField(default=dict)),
                 ("request_body", models.TextField(blank=True)),
                 ("request_bytes", models.PositiveBigIntegerField(default=0)),
                 ("request_cut", models.BooleanField(default=False)),
-                ("response_headers", scenarios_app.fields.JsonField(default=dict)),
+                ("response_headers", scenarios_app.models.fields.JsonField(default=dict)),
                 ("response_body", models.TextField(blank=True)),
                 ("response_bytes", models.PositiveBigIntegerField(default=0)),
                 ("response_cut", models.BooleanField(default=False)),
@@ -799,7 +803,7 @@ class Migration(migrations.Migration):
                 ("match_stream", models.BooleanField(blank=True, null=True, verbose_name="stream")),
                 (
                     "match_user",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="last user message"
                     ),
                 ),
@@ -823,7 +827,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "match_system",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="system prompt"
                     ),
                 ),
@@ -843,7 +847,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "match_tool_result",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="last tool result"
                     ),
                 ),
@@ -869,19 +873,21 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "match_tools",
-                    scenarios_app.fields.NamesField(
+                    scenarios_app.models.fields.NamesField(
                         blank=True, default=list, verbose_name="offered tools"
                     ),
                 ),
                 (
                     "match_extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="other conditions"
                     ),
                 ),
                 (
                     "expect_tools",
-                    scenarios_app.fields.NamesField(blank=True, default=list, verbose_name="tools"),
+                    scenarios_app.models.fields.NamesField(
+                        blank=True, default=list, verbose_name="tools"
+                    ),
                 ),
                 (
                     "expect_allow_missing_tools",
@@ -958,7 +964,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "failures_message",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="message"
                     ),
                 ),
@@ -973,29 +979,31 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "failures_extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="rest of the failure"
                     ),
                 ),
                 (
                     "answer_reasoning",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="reasoning"
                     ),
                 ),
                 (
                     "answer_text",
-                    scenarios_app.fields.ScriptField(blank=True, default="", verbose_name="text"),
+                    scenarios_app.models.fields.ScriptField(
+                        blank=True, default="", verbose_name="text"
+                    ),
                 ),
                 (
                     "answer_tool_calls",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=list, verbose_name="tool calls"
                     ),
                 ),
                 (
                     "answer_refusal",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="refusal"
                     ),
                 ),
@@ -1035,7 +1043,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "answer_extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="rest of the answer"
                     ),
                 ),
@@ -1148,7 +1156,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "fault_message",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="message"
                     ),
                 ),
@@ -1163,7 +1171,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "fault_extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="rest of the fault"
                     ),
                 ),
@@ -1190,25 +1198,25 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "response_headers",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="headers of the answer"
                     ),
                 ),
                 (
                     "echo_headers",
-                    scenarios_app.fields.NamesField(
+                    scenarios_app.models.fields.NamesField(
                         blank=True, default=list, verbose_name="headers to echo"
                     ),
                 ),
                 (
                     "asserts",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=list, verbose_name="assertions"
                     ),
                 ),
                 (
                     "extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="rest of the step"
                     ),
                 ),

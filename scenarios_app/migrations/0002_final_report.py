@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-import scenarios_app.fields
+import scenarios_app.models.fields
 
 
 class Migration(migrations.Migration):
@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="historicalstep",
             name="report_content",
-            field=scenarios_app.fields.ScriptField(
+            field=scenarios_app.models.fields.ScriptField(
                 blank=True, default="", verbose_name="final report"
             ),
         ),
@@ -39,7 +39,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="step",
             name="report_content",
-            field=scenarios_app.fields.ScriptField(
+            field=scenarios_app.models.fields.ScriptField(
                 blank=True, default="", verbose_name="final report"
             ),
         ),

@@ -7,8 +7,8 @@ import simple_history.models
 from django.conf import settings
 from django.db import migrations, models
 
-import scenarios_app.fields
 import scenarios_app.models.changes
+import scenarios_app.models.fields
 
 
 class Migration(migrations.Migration):
@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("name", models.CharField(max_length=255)),
-                ("description", scenarios_app.fields.ScriptField(blank=True, default="")),
+                ("description", scenarios_app.models.fields.ScriptField(blank=True, default="")),
                 ("enabled", models.BooleanField(default=True)),
                 (
                     "priority",
@@ -46,15 +46,15 @@ class Migration(migrations.Migration):
                         verbose_name="chosen by",
                     ),
                 ),
-                ("tags", scenarios_app.fields.NamesField(blank=True, default=list)),
-                ("variables", scenarios_app.fields.JsonField(blank=True, default=dict)),
+                ("tags", scenarios_app.models.fields.NamesField(blank=True, default=list)),
+                ("variables", scenarios_app.models.fields.JsonField(blank=True, default=dict)),
                 (
                     "system_prompt_must_include",
-                    scenarios_app.fields.LinesField(blank=True, default=list),
+                    scenarios_app.models.fields.LinesField(blank=True, default=list),
                 ),
                 (
                     "extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="rest of the document"
                     ),
                 ),
@@ -75,7 +75,10 @@ class Migration(migrations.Migration):
                         unique=True,
                     ),
                 ),
-                ("base", scenarios_app.fields.JsonField(blank=True, default=dict, editable=False)),
+                (
+                    "base",
+                    scenarios_app.models.fields.JsonField(blank=True, default=dict, editable=False),
+                ),
                 (
                     "published",
                     models.OneToOneField(
@@ -102,7 +105,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("name", models.CharField(max_length=255)),
-                ("description", scenarios_app.fields.ScriptField(blank=True, default="")),
+                ("description", scenarios_app.models.fields.ScriptField(blank=True, default="")),
                 ("enabled", models.BooleanField(default=True)),
                 (
                     "priority",
@@ -120,15 +123,15 @@ class Migration(migrations.Migration):
                         verbose_name="chosen by",
                     ),
                 ),
-                ("tags", scenarios_app.fields.NamesField(blank=True, default=list)),
-                ("variables", scenarios_app.fields.JsonField(blank=True, default=dict)),
+                ("tags", scenarios_app.models.fields.NamesField(blank=True, default=list)),
+                ("variables", scenarios_app.models.fields.JsonField(blank=True, default=dict)),
                 (
                     "system_prompt_must_include",
-                    scenarios_app.fields.LinesField(blank=True, default=list),
+                    scenarios_app.models.fields.LinesField(blank=True, default=list),
                 ),
                 (
                     "extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="rest of the document"
                     ),
                 ),
@@ -222,7 +225,7 @@ class Migration(migrations.Migration):
                 ("match_stream", models.BooleanField(blank=True, null=True, verbose_name="stream")),
                 (
                     "match_user",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="last user message"
                     ),
                 ),
@@ -246,7 +249,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "match_system",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="system prompt"
                     ),
                 ),
@@ -266,7 +269,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "match_tool_result",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="last tool result"
                     ),
                 ),
@@ -292,19 +295,21 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "match_tools",
-                    scenarios_app.fields.NamesField(
+                    scenarios_app.models.fields.NamesField(
                         blank=True, default=list, verbose_name="offered tools"
                     ),
                 ),
                 (
                     "match_extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="other conditions"
                     ),
                 ),
                 (
                     "expect_tools",
-                    scenarios_app.fields.NamesField(blank=True, default=list, verbose_name="tools"),
+                    scenarios_app.models.fields.NamesField(
+                        blank=True, default=list, verbose_name="tools"
+                    ),
                 ),
                 (
                     "expect_allow_missing_tools",
@@ -381,7 +386,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "failures_message",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="message"
                     ),
                 ),
@@ -396,29 +401,31 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "failures_extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="rest of the failure"
                     ),
                 ),
                 (
                     "answer_reasoning",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="reasoning"
                     ),
                 ),
                 (
                     "answer_text",
-                    scenarios_app.fields.ScriptField(blank=True, default="", verbose_name="text"),
+                    scenarios_app.models.fields.ScriptField(
+                        blank=True, default="", verbose_name="text"
+                    ),
                 ),
                 (
                     "answer_tool_calls",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=list, verbose_name="tool calls"
                     ),
                 ),
                 (
                     "answer_refusal",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="refusal"
                     ),
                 ),
@@ -440,7 +447,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "report_content",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="final report"
                     ),
                 ),
@@ -480,7 +487,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "answer_extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="rest of the answer"
                     ),
                 ),
@@ -593,7 +600,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "fault_message",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="message"
                     ),
                 ),
@@ -608,7 +615,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "fault_extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="rest of the fault"
                     ),
                 ),
@@ -635,25 +642,25 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "response_headers",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="headers of the answer"
                     ),
                 ),
                 (
                     "echo_headers",
-                    scenarios_app.fields.NamesField(
+                    scenarios_app.models.fields.NamesField(
                         blank=True, default=list, verbose_name="headers to echo"
                     ),
                 ),
                 (
                     "asserts",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=list, verbose_name="assertions"
                     ),
                 ),
                 (
                     "extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="rest of the step"
                     ),
                 ),
@@ -756,7 +763,7 @@ class Migration(migrations.Migration):
                 ("match_stream", models.BooleanField(blank=True, null=True, verbose_name="stream")),
                 (
                     "match_user",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="last user message"
                     ),
                 ),
@@ -780,7 +787,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "match_system",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="system prompt"
                     ),
                 ),
@@ -800,7 +807,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "match_tool_result",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="last tool result"
                     ),
                 ),
@@ -826,19 +833,21 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "match_tools",
-                    scenarios_app.fields.NamesField(
+                    scenarios_app.models.fields.NamesField(
                         blank=True, default=list, verbose_name="offered tools"
                     ),
                 ),
                 (
                     "match_extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="other conditions"
                     ),
                 ),
                 (
                     "expect_tools",
-                    scenarios_app.fields.NamesField(blank=True, default=list, verbose_name="tools"),
+                    scenarios_app.models.fields.NamesField(
+                        blank=True, default=list, verbose_name="tools"
+                    ),
                 ),
                 (
                     "expect_allow_missing_tools",
@@ -915,7 +924,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "failures_message",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="message"
                     ),
                 ),
@@ -930,29 +939,31 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "failures_extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="rest of the failure"
                     ),
                 ),
                 (
                     "answer_reasoning",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="reasoning"
                     ),
                 ),
                 (
                     "answer_text",
-                    scenarios_app.fields.ScriptField(blank=True, default="", verbose_name="text"),
+                    scenarios_app.models.fields.ScriptField(
+                        blank=True, default="", verbose_name="text"
+                    ),
                 ),
                 (
                     "answer_tool_calls",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=list, verbose_name="tool calls"
                     ),
                 ),
                 (
                     "answer_refusal",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="refusal"
                     ),
                 ),
@@ -974,7 +985,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "report_content",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="final report"
                     ),
                 ),
@@ -1014,7 +1025,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "answer_extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="rest of the answer"
                     ),
                 ),
@@ -1127,7 +1138,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "fault_message",
-                    scenarios_app.fields.ScriptField(
+                    scenarios_app.models.fields.ScriptField(
                         blank=True, default="", verbose_name="message"
                     ),
                 ),
@@ -1142,7 +1153,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "fault_extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="rest of the fault"
                     ),
                 ),
@@ -1169,25 +1180,25 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "response_headers",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="headers of the answer"
                     ),
                 ),
                 (
                     "echo_headers",
-                    scenarios_app.fields.NamesField(
+                    scenarios_app.models.fields.NamesField(
                         blank=True, default=list, verbose_name="headers to echo"
                     ),
                 ),
                 (
                     "asserts",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=list, verbose_name="assertions"
                     ),
                 ),
                 (
                     "extra",
-                    scenarios_app.fields.JsonField(
+                    scenarios_app.models.fields.JsonField(
                         blank=True, default=dict, verbose_name="rest of the step"
                     ),
                 ),

@@ -11,8 +11,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils import timezone
 
-from scenarios_app.fields import JsonField, LinesField, NamesField, ScriptField
 from scenarios_app.models.choices import FaultKind, FinishReason, Reasoning, Select, TextMode
+from scenarios_app.models.fields import JsonField, LinesField, NamesField, ScriptField
 
 
 class ScenarioColumns(models.Model):

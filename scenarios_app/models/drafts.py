@@ -5,9 +5,9 @@ from typing import TypeAlias
 from django.db import models
 from simple_history.models import HistoricalRecords
 
-from scenarios_app.fields import JsonField
 from scenarios_app.models.changes import new_key
 from scenarios_app.models.columns import ScenarioColumns, StepColumns
+from scenarios_app.models.fields import JsonField
 from scenarios_app.models.scenarios import Scenario, Step
 
 

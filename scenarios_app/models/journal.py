@@ -2,8 +2,8 @@
 
 from django.db import models
 
-from scenarios_app.fields import JsonField
 from scenarios_app.models.choices import Outcome
+from scenarios_app.models.fields import JsonField
 
 
 class ServedRequest(models.Model):

@@ -1,17 +1,17 @@
 """One call from its arrival to its journal entry: what is known of it, as it becomes known."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 from uuid import uuid4
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
-from scenarios_app.engine.near_misses import NearMiss
-from scenarios_app.engine.seed import make_seed
-from scenarios_app.journal_entry import JournalEntry
-from scenarios_app.serving.answer import Sent
-from scenarios_app.serving.answering import Speaker
-from scenarios_app.serving.selecting import Chosen
+from scenarios_app.engine.matching.near_misses import NearMiss
+from scenarios_app.engine.producing.seed import Seed, make_seed
+from scenarios_app.journal.entry import JournalEntry
+from scenarios_app.serving.choose import Chosen
+from scenarios_app.serving.playback import Sent
+from scenarios_app.serving.respond import Speaker
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import Target
 
@@ -37,6 +37,8 @@ class Exchange:
     at: float = field(default_factory=time.time)
     began: float = field(default_factory=time.monotonic)
     chosen_at: float | None = None
+    _body_bytes: int | None = None
+    _seed: Seed | None = None
 
     @property
     def answered_by(self) -> tuple[str, str]:
@@ -58,7 +60,9 @@ class Exchange:
     def speaker(self) -> Speaker:
         """Who answers, as of what is known by now."""
         call = self.call
-        seed = make_seed(self.session, call.method, call.path, call.body, self.ordinal)
+        seed = self._seed or make_seed(
+            self.session, call.method, call.path, call.body, self.ordinal
+        )
         return Speaker(
             self.target.wire,
             seed,
@@ -66,6 +70,15 @@ class Exchange:
             max_text_bytes=self.max_text_bytes,
             words_per_second=self.words_per_second,
         )
+
+    def forget(self, *, beyond: int) -> None:
+        """Give up the memory of a request that is answered, but for so much of its body."""
+        call = self.call
+        if len(call.body) > beyond:
+            self._seed, self._body_bytes = self.speaker().seed, len(call.body)
+            self.call = replace(call, body=call.body[:beyond])
+            if self.request is not None:
+                self.request = replace(self.request, messages=(), extra={})
 
     def choose(self, chosen: Chosen) -> None:
         self.chosen = chosen
@@ -108,6 +121,7 @@ class Exchange:
             timings={k: _ms(at - self.began) for k, at in marks.items() if at is not None},
             request_headers=self.call.headers,
             request_body=self.call.body,
+            request_bytes=self._body_bytes,
             response_headers=sent.reply.headers if sent.reply.started else (),
             response_body=sent.body,
             response_bytes=sent.size,

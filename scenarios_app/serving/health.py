@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.index import Index, build_index
+from scenarios_app.engine.matching.index import Index, build_index
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.engine.scenario import Produce, Scenario, ScriptedAnswer, ScriptedChoice, Step

@@ -8,25 +8,23 @@ from typing import Protocol
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.errors import ErrorAnswer
-from scenarios_app.engine.index import Index
-from scenarios_app.journal_entry import JournalEntry
-from scenarios_app.serving.admission import admit, check_size
-from scenarios_app.serving.answer import Answer, Sent
-from scenarios_app.serving.answering import ours, reply_to, with_headers
+from scenarios_app.engine.matching.index import Index
+from scenarios_app.journal.entry import JournalEntry
+from scenarios_app.serving.archive import Archive, keep, recall
+from scenarios_app.serving.choose import Choosing, Memory, choose_in_band, with_cancel
 from scenarios_app.serving.cors import preflight_headers, shared_headers
 from scenarios_app.serving.exchange import Exchange
-from scenarios_app.serving.in_band import choose_in_band, with_cancel
-from scenarios_app.serving.keeping import Archive, keep, keeping, recall
 from scenarios_app.serving.known_models import known_models
-from scenarios_app.serving.options import Options
-from scenarios_app.serving.player import never
+from scenarios_app.serving.options import Options, Streams
+from scenarios_app.serving.playback import Answer, Sent, never
+from scenarios_app.serving.read import admit, admit_head, check_size
 from scenarios_app.serving.reply import Reply
-from scenarios_app.serving.selecting import Choosing, Memory
+from scenarios_app.serving.respond import is_long_script, ours, reply_to, with_headers
 from scenarios_app.serving.session import session_of
-from scenarios_app.serving.streams import Streams
+from scenarios_app.serving.worker import at_once, in_thread, in_turn, work_for
 from scenarios_app.wire.base import Call, Facts, Headers
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.registry import WIRES, Target, find
+from scenarios_app.wire.registry import Target, find, keeping, misplaced, wires
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +78,7 @@ class Pipeline:
         for violation in exchange.violations:
             names = (exchange.session, *exchange.answered_by, violation)
             log.warning("session %s, scenario %s, step %s: %s", *names)
+        exchange.forget(beyond=self.options.journal_body_bytes)
         return self._answer(exchange, reply)
 
     async def work(self, exchange: Exchange) -> Reply:
@@ -99,6 +98,16 @@ class Pipeline:
         exchange = self.exchange(call)
         return self._answer(exchange, exchange.speaker().error(error))
 
+    def refuse_head(self, call: Call) -> Answer | None:
+        """The answer to a call that is refused whatever its body is, so that nobody need read it;
+        None where the body decides."""
+        exchange = self.exchange(call)
+        try:
+            admit_head(call, exchange.target, self.options)
+        except WireError as error:
+            return self._answer(exchange, exchange.speaker().error(error.answer))
+        return None
+
     def refuse_body(self, call: Call) -> Answer:
         """The answer to a call whose body is too large; what was read of it does not matter."""
         message = f"The request's body is larger than {self.options.max_body_bytes} bytes."
@@ -106,7 +115,8 @@ class Pipeline:
 
     async def _reply(self, exchange: Exchange) -> Reply:
         call, target, options = exchange.call, exchange.target, self.options
-        request = exchange.request = admit(call, target, options)
+        work = work_for(size=len(call.body))
+        request = exchange.request = await work(admit, call, target, options)
         request = exchange.request = await recall(request, target, exchange.session, self._state)
         check_size(request, options.limits)
         if request.stream and not self._take_stream(exchange):
@@ -120,7 +130,7 @@ class Pipeline:
         version, documents = await self._state.scenarios_of(exchange.session)
         index = self._catalog.index_for(documents, version)
         exchange.ordinal = await self._state.next_ordinal(exchange.session)
-        choosing = Choosing(index, request, exchange.session, self._state)
+        choosing = Choosing(index, request, exchange.session, self._state, work)
         if request.computed:
             return await self._computed(exchange, index)
         if target.route is not None and target.route.kind == "compute":
@@ -128,20 +138,24 @@ class Pipeline:
             if chosen is None:
                 return await self._computed(exchange, index)
         else:
-            in_band = choose_in_band(call, request, options)
+            in_band = await work(choose_in_band, call, request, options)
             chosen = in_band or with_cancel(await choosing.choose(), options)
         exchange.choose(chosen)
-        reply = reply_to(chosen, request, exchange.speaker())
-        await keep(reply.kept, exchange.session, self._state)
+        if work is at_once and is_long_script(chosen, stream=request.stream):
+            work = in_turn
+        reply = await work(reply_to, chosen, request, exchange.speaker())
+        kept = reply.kept if isinstance(reply.kept, tuple) else await in_thread(reply.kept)
+        await keep(kept, exchange.session, self._state)
         return reply
 
     async def _computed(self, exchange: Exchange, index: Index) -> Reply:
         target, request, speaker = exchange.target, exchange.request, exchange.speaker()
         assert target.route is not None and request is not None
         exchange.computed = True
-        models = known_models(target.wire.provider, index, self.options.models)
+        models = known_models(target.wire, index, self.options.models)
         facts = Facts(models, speaker.created, speaker.seed.request_id)
-        body = target.wire.compute(target.route, target.params, request, facts)
+        work = work_for(size=len(exchange.call.body), texts=len(request.messages))
+        body = await work(target.wire.compute, target.route, target.params, request, facts)
         if wire := keeping(target.wire):
             left = wire.leaves(target.route, target.params, request, facts)
             await keep(left, exchange.session, self._state)
@@ -150,7 +164,7 @@ class Pipeline:
     def exchange(self, call: Call) -> Exchange:
         """A call that has just arrived."""
         # Who calls a door with a path that no provider owns means the last of them.
-        target = find(call) or Target(WIRES[-1], None)
+        target = find(call) or misplaced(call) or Target(wires()[-1], None)
         return Exchange(
             call,
             target,

@@ -1,18 +1,24 @@
-"""An answer as the doors send it: every byte known beforehand, each with the time it is due."""
+"""An answer as the doors send it: every byte decided beforehand, each with the time it is due."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TypeAlias
 
 from scenarios_app.engine.errors import ErrorAnswer
-from scenarios_app.engine.faults import fault_error, silence_ms
-from scenarios_app.engine.plan import FaultMark, Timed
+from scenarios_app.engine.producing.faults import fault_error, silence_ms
+from scenarios_app.engine.producing.plan import FaultMark, Timed
 from scenarios_app.engine.scenario import Fault
 from scenarios_app.wire.base import Headers, Kept, StreamEncoder, Wire
 
 # What the answer's bytes decide, whatever a script says.
 FRAMING = {"content-length", "transfer-encoding"}
 BODILESS = {204, 304}
+# A long stream leaves in pieces of about this size, each when the client has taken the one before:
+# making more at once would keep others waiting. What is made already needs not be cut so small.
+PIECE_BYTES = 16_384
+SLICE_BYTES = 65_536
+LONG_BYTES = 262_144
 
 
 class Ending(Enum):
@@ -31,22 +37,36 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
+class LongFrames:
+    """The frames of a long answer, made anew each time that something goes through them, so that
+    nobody holds all of them."""
+
+    make: Callable[[], Iterator[Frame]]
+
+    def __iter__(self) -> Iterator[Frame]:
+        return self.make()
+
+
+Frames: TypeAlias = tuple[Frame, ...] | LongFrames
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """One HTTP answer. Nothing leaves before `delay` (seconds); without `started` nothing at all.
 
     `headers` hold the declared content length of a whole answer, also where the frames fall short
     of it. `wire` is set for a stream: it knows how to end one early. `kept` is what the session is
-    to keep of the answer.
+    to keep of the answer, or for a long one what finds that out.
     """
 
     status: int
     headers: Headers = ()
-    frames: tuple[Frame, ...] = ()
+    frames: Frames = ()
     delay: float = 0.0
     ending: Ending = Ending.COMPLETE
     started: bool = True
     wire: Wire | None = None
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[Kept, ...] | Callable[[], tuple[Kept, ...]] = ()
 
     @property
     def streaming(self) -> bool:
@@ -57,11 +77,14 @@ class Reply:
         """Every byte of the body that is going to be sent."""
         return b"".join(frame.data for frame in self.frames)
 
+    @property
+    def seconds(self) -> float:
+        """How long after the head the last frame is due."""
+        return max((frame.at for frame in self.frames), default=0.0)
+
     def error_frame(self, sent: int, error: ErrorAnswer) -> bytes:
-        """The provider's in-stream error, to end a stream with after `sent` of its frames."""
-        if self.wire is None:
-            return b""
-        return self.wire.stream_error(error, sent=_count(f.data for f in self.frames[:sent]))
+        """The provider's in-stream error, to end a stream with after `sent` of its events."""
+        return self.wire.stream_error(error, sent=sent) if self.wire is not None else b""
 
 
 def whole(
@@ -78,7 +101,7 @@ def whole(
         if not any(name == "content-type" for name, _ in kept):
             kept.append(("content-type", media_type))
         kept.append(("content-length", str(len(body))))
-    return Reply(status, tuple(kept), frames=(Frame(0.0, body),) if body else (), delay=delay)
+    return Reply(status, tuple(kept), frames=_frames_of(body), delay=delay)
 
 
 def streamed(
@@ -91,39 +114,70 @@ def streamed(
     delay: float = 0.0,
 ) -> Reply:
     """A stream: what is due at the same time is one frame, and a fault mark ends or breaks it."""
-    frames: list[Frame] = []
-    due, pieces = 0.0, [encoder.opening()]
+    timed = tuple(timed)
+    cut = isinstance(last := timed[-1].event, FaultMark) and last.fault.kind == "disconnect"
+    frames = tuple(_encoded(wire, encoder, timed))
+    return _stream(wire, frames, cut=cut, status=status, headers=headers, delay=delay)
+
+
+def streamed_long(
+    wire: Wire,
+    make: Callable[[], tuple[StreamEncoder, Iterable[Timed]]],
+    *,
+    cut: bool,
+    status: int = 200,
+    headers: Headers = (),
+    delay: float = 0.0,
+) -> Reply:
+    """The same of a long answer: its frames are made while they are sent. `make` gives what makes
+    them, the same each time; `cut` says that a fault closes the connection."""
+    frames = LongFrames(lambda: _encoded(wire, *make(), most=PIECE_BYTES))
+    return _stream(wire, frames, cut=cut, status=status, headers=headers, delay=delay)
+
+
+def _stream(
+    wire: Wire, frames: Frames, *, cut: bool, status: int, headers: Headers, delay: float
+) -> Reply:
+    return Reply(
+        status,
+        _stream_headers(wire, headers),
+        frames=frames,
+        delay=delay,
+        ending=Ending.CUT if cut else Ending.COMPLETE,
+        wire=wire,
+    )
+
+
+def _encoded(
+    wire: Wire, encoder: StreamEncoder, timed: Iterable[Timed], *, most: int | None = None
+) -> Iterator[Frame]:
+    """The frames of a stream, of hardly more than `most` bytes where that is given."""
+    due, pieces, size, sent = 0.0, [encoder.opening()], 0, 0
     encode = encoder.event
-    ending, last = Ending.COMPLETE, b""
+    last = b""
     for at, event in timed:
-        if at != due:
-            frames.append(Frame(due, b"".join(pieces)))
-            due, pieces = at, []
+        if at != due or (most is not None and size > most):
+            if data := b"".join(pieces):
+                sent += count_events(data)
+                yield Frame(due, data)
+            due, pieces, size = at, [], 0
         if not isinstance(event, FaultMark):
-            pieces.append(encode(event))
+            pieces.append(piece := encode(event))
+            size += len(piece)
             continue
         match event.fault.kind:
             case "stall":
                 continue
-            case "disconnect":
-                ending = Ending.CUT
             case "malformed_chunk":
                 last = wire.malformed_event
             case "error_event":
-                sent = _count([*(frame.data for frame in frames), *pieces])
+                sent += count_events(b"".join(pieces))
                 last = wire.stream_error(fault_error(event.fault), sent=sent)
         break
     else:
         last = encoder.closing()
-    frames.append(Frame(due, b"".join((*pieces, last))))
-    return Reply(
-        status,
-        _stream_headers(wire, headers),
-        frames=tuple(frame for frame in frames if frame.data),
-        delay=delay,
-        ending=ending,
-        wire=wire,
-    )
+    if data := b"".join((*pieces, last)):
+        yield Frame(due, data)
 
 
 def malformed(
@@ -168,6 +222,13 @@ def _stream_headers(wire: Wire, headers: Headers) -> Headers:
     )
 
 
-def _count(pieces: Iterable[bytes]) -> int:
+def count_events(data: bytes) -> int:
     """Number of server-sent events: a blank line ends each, and stands nowhere else in them."""
-    return sum(piece.count(b"\n\n") for piece in pieces)
+    return data.count(b"\n\n")
+
+
+def _frames_of(body: bytes) -> Frames:
+    if len(body) > LONG_BYTES:
+        starts = range(0, len(body), SLICE_BYTES)
+        return LongFrames(lambda: (Frame(0.0, body[at : at + SLICE_BYTES]) for at in starts))
+    return (Frame(0.0, body),) if body else ()

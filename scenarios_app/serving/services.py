@@ -6,18 +6,16 @@ import time
 from datetime import datetime
 from functools import cache
 
-from django.conf import settings
-
 from scenarios_app.catalog import catalog
+from scenarios_app.catalog.testcase import running_connection
+from scenarios_app.conf import setting
 from scenarios_app.engine.memory import MemoryState
-from scenarios_app.engine.state import StateStore
 from scenarios_app.journal import journal
-from scenarios_app.journal_entry import JournalEntry
+from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.health import play_built_in
+from scenarios_app.serving.metrics import Tally
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Pipeline
-from scenarios_app.serving.tally import Tally
-from scenarios_app.testcase import running_connection
 from scenarios_app.wire.body import Limits
 
 log = logging.getLogger(__name__)
@@ -27,7 +25,7 @@ class Services:
     """The pipeline, and what stands around it for as long as the process serves."""
 
     def __init__(self) -> None:
-        self.state: StateStore = MemoryState()
+        self.state = MemoryState(setting("MOCKLLM_MAX_SESSIONS"))
         self.tally = Tally()
         self.pipeline = Pipeline(
             catalog=catalog,
@@ -93,24 +91,24 @@ async def running_pipeline() -> Pipeline:
 def options() -> Options:
     """What the settings say."""
     return Options(
-        require_auth=settings.MOCKLLM_REQUIRE_AUTH,
-        inband=settings.MOCKLLM_INBAND,
-        words_per_second=settings.MOCKLLM_WORDS_PER_SECOND,
-        cancel_after_chunks=settings.MOCKLLM_CANCEL_AFTER_CHUNKS,
-        clock=_frozen(settings.MOCKLLM_CLOCK),
-        models=tuple(settings.MOCKLLM_MODELS),
-        origins=tuple(settings.MOCKLLM_CORS_ORIGINS),
+        require_auth=setting("MOCKLLM_REQUIRE_AUTH"),
+        inband=setting("MOCKLLM_INBAND"),
+        words_per_second=setting("MOCKLLM_WORDS_PER_SECOND"),
+        cancel_after_chunks=setting("MOCKLLM_CANCEL_AFTER_CHUNKS"),
+        clock=_frozen(setting("MOCKLLM_CLOCK")),
+        models=tuple(setting("MOCKLLM_MODELS")),
+        origins=tuple(setting("MOCKLLM_CORS_ORIGINS")),
         limits=Limits(
-            depth=settings.MOCKLLM_MAX_JSON_DEPTH,
-            nodes=settings.MOCKLLM_MAX_JSON_NODES,
-            messages=settings.MOCKLLM_MAX_MESSAGES,
+            depth=setting("MOCKLLM_MAX_JSON_DEPTH"),
+            nodes=setting("MOCKLLM_MAX_JSON_NODES"),
+            messages=setting("MOCKLLM_MAX_MESSAGES"),
         ),
-        max_body_bytes=settings.MOCKLLM_MAX_BODY_BYTES,
-        max_header_bytes=settings.MOCKLLM_MAX_HEADER_BYTES,
-        max_text_bytes=settings.MOCKLLM_MAX_TEXT_BYTES,
-        max_streams=settings.MOCKLLM_MAX_STREAMS,
-        max_stream_seconds=settings.MOCKLLM_MAX_STREAM_SECONDS,
-        journal_body_bytes=settings.MOCKLLM_JOURNAL_BODY_BYTES,
+        max_body_bytes=setting("MOCKLLM_MAX_BODY_BYTES"),
+        max_header_bytes=setting("MOCKLLM_MAX_HEADER_BYTES"),
+        max_text_bytes=setting("MOCKLLM_MAX_TEXT_BYTES"),
+        max_streams=setting("MOCKLLM_MAX_STREAMS"),
+        max_stream_seconds=setting("MOCKLLM_MAX_STREAM_SECONDS"),
+        journal_body_bytes=setting("MOCKLLM_JOURNAL_BODY_BYTES"),
     )
 
 

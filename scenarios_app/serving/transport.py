@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 import httpx2
 
-from scenarios_app.serving.answer import Answer
-from scenarios_app.serving.calls import make_call
+from scenarios_app.serving.doors.calls import make_call
 from scenarios_app.serving.pipeline import Pipeline
+from scenarios_app.serving.playback import Answer
 from scenarios_app.serving.services import running_pipeline
 from scenarios_app.wire.base import Call
 
@@ -50,7 +50,12 @@ def call_of(request: httpx2.Request, body: bytes) -> Call:
     path, _, query = request.url.raw_path.partition(b"?")
     headers = request.headers.raw
     return make_call(
-        request.method, path.decode("latin-1"), query=query, headers=headers, body=body
+        request.method,
+        path.decode("latin-1"),
+        query=query,
+        headers=headers,
+        body=body,
+        scheme=request.url.scheme,
     )
 
 

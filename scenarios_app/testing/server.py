@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,9 +20,11 @@ from urllib.parse import quote
 
 import httpx2
 
-from scenarios_app.engine.document import ScenarioDocument, dump
+from scenarios_app.engine.document import DocumentError, ScenarioDocument, dump
+from scenarios_app.engine.document.files import passed_over, read_files
 
 READY = "mockllm ready on "
+SAYS = "mockllm: "
 API_KEY = "mockllm-test"
 # Where steps are pushed when it does not go without saying.
 PUSHED = "pushed"
@@ -45,6 +48,9 @@ class Builds(Protocol):
 
 
 Document: TypeAlias = ScenarioDocument | Builds | Mapping[str, Any]
+# A file or a directory of documents.
+Source: TypeAlias = Document | str | Path
+SINGLE = (ScenarioDocument, Builds, Mapping, str, Path)
 
 
 class ServerFailed(Exception):
@@ -108,7 +114,7 @@ class RunningServer:
 
 @contextmanager
 def running_server(
-    scenarios: Iterable[Document] = (),
+    scenarios: Source | Iterable[Source] = (),
     *,
     settings: Mapping[str, str] | None = None,
     catch_all: bool = False,
@@ -116,9 +122,12 @@ def running_server(
 ) -> Iterator[RunningServer]:
     """A server in test mode on a free port, with these scenarios and nothing else.
 
-    `settings` are environment variables for it. Raises ServerFailed if it does not start.
+    A scenario is a document, a builder, or the path of a file or a directory of documents.
+    `settings` are environment variables for it. Raises ServerFailed if it does not start; what it
+    says of its settings while it does is a warning.
     """
-    documents = [document for given in scenarios for document in _documents(given)]
+    given = [scenarios] if isinstance(scenarios, SINGLE) else scenarios
+    documents = [document for one in given for document in _documents(one)]
     with TemporaryDirectory(prefix="mockllm-") as directory:
         process, base_url = _start(
             Path(directory), documents, settings or {}, catch_all=catch_all, timeout=timeout
@@ -169,6 +178,9 @@ def _start(
             _stop(process)
             log.seek(0)
             raise ServerFailed(_reason(log.read(), timeout))
+    for said in (directory / "stderr").read_text(encoding="utf-8").splitlines():
+        if said.startswith(SAYS):
+            warnings.warn(said.removeprefix(SAYS), stacklevel=2)
     return process, line.removeprefix(READY).strip()
 
 
@@ -205,20 +217,36 @@ def _stop(process: "subprocess.Popen[str]") -> None:
 
 def _reason(log: str, timeout: float) -> str:
     lines = [line for line in log.splitlines() if line.strip()]
-    return lines[-1] if lines else f"the server was not ready after {timeout:g} s"
+    return (
+        lines[-1].removeprefix(SAYS) if lines else f"the server was not ready after {timeout:g} s"
+    )
 
 
-def _documents(given: Document) -> Iterator[dict[str, Any]]:
+def _documents(given: Source) -> Iterator[dict[str, Any]]:
     """The scenario documents in whatever form they are given."""
     match given:
+        case str() | Path():
+            yield from map(dump, _read(given))
         case ScenarioDocument():
             yield dump(given)
         case {"scenarios": [*several]}:
             yield from several
         case Mapping():
             yield dict(given)
-        case _:
+        case Builds():
             yield from _documents(given.build())
+        case _:
+            raise ServerFailed(f"expected a scenario or a path, got {given!r:.80}")
+
+
+def _read(path: str | Path) -> list[ScenarioDocument]:
+    try:
+        documents = read_files([path])
+    except DocumentError as error:
+        raise ServerFailed(str(error)) from None
+    for problem in passed_over([path]):
+        warnings.warn(str(problem), stacklevel=2)
+    return documents
 
 
 def _steps(given: Document) -> Iterator[Any]:

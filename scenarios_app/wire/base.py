@@ -10,6 +10,7 @@ from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.parts import StreamEvent
 from scenarios_app.wire.body import Node
+from scenarios_app.wire.samples import Asked, Sdk, Sent
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -19,7 +20,8 @@ encode_json = msgspec.json.Encoder().encode
 @dataclass(frozen=True, slots=True)
 class Call:
     """One HTTP request. `path` is raw (percent-encoded, without query); header names are
-    lower-case and repeated headers joined by a comma. `raw_query` is `query` as it was sent."""
+    lower-case and repeated headers joined by a comma. `raw_query` is `query` as it was sent, and
+    `scheme` what its client was told to speak, as far as that is known."""
 
     method: str
     path: str
@@ -27,6 +29,7 @@ class Call:
     headers: Mapping[str, str]
     body: bytes
     raw_query: str = ""
+    scheme: str = "http"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,8 @@ class StreamEncoder(Protocol):
 class Wire(Protocol):
     """One provider's HTTP dialect. Stateless: a wire is one shared value.
 
+    `name` is the wire's own, `title` how people call it. `models` are those that its list names
+    without any script, `key_headers` the headers in which clients send their keys.
     `prefixes` are the path prefixes under which every answer, errors too, is a provider's; one
     without a slash at its end is that path alone, with or without a slash at its own end.
     `sequential` says that parts stream strictly one after another, `signs_reasoning` that thinking
@@ -78,7 +83,11 @@ class Wire(Protocol):
     `malformed_event` are what broken answers look like on it.
     """
 
+    name: str
+    title: str
     provider: str
+    models: tuple[str, ...]
+    key_headers: tuple[str, ...]
     prefixes: tuple[str, ...]
     routes: tuple[Route, ...]
     tool_call_prefix: str
@@ -87,6 +96,12 @@ class Wire(Protocol):
     stream_type: str
     malformed_body: bytes
     malformed_event: bytes
+
+    def sample(self, asked: Asked) -> Sent:
+        """What this provider's own client sends for a request."""
+
+    def clients(self, origin: str) -> tuple[Sdk, ...]:
+        """How SDKs are pointed at a server of this origin."""
 
     def claims(self, call: Call) -> bool:
         """Whether a call under a prefix that wires share is meant for this one."""
@@ -165,6 +180,12 @@ def sse(data: bytes) -> bytes:
 def named_sse(event: str, data: bytes) -> bytes:
     """One server-sent event with its name."""
     return b"event: " + event.encode() + b"\ndata: " + data + b"\n\n"
+
+
+def encoded(value: object) -> msgspec.Raw:
+    """A value that is JSON already when what it is part of is encoded. A long list is made of such:
+    as values it would take many times the memory, and as one piece let no other thread compute."""
+    return msgspec.Raw(encode_json(value))
 
 
 def encode_text(text: str) -> bytes:

@@ -7,6 +7,7 @@ import msgspec
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.values import more_values_than
 
 _decode = msgspec.json.Decoder().decode
 
@@ -102,6 +103,8 @@ class Node:
 
 def read_body(body: bytes, limits: Limits) -> Node:
     """Decode a request body that must be one JSON object within the limits."""
+    if more_values_than(limits.nodes, body):
+        raise _too_many(limits)
     try:
         value = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -132,10 +135,14 @@ def _measure(value: Json, limits: Limits) -> None:
         if depth > limits.depth:
             raise _too_deep(limits)
         if nodes > limits.nodes:
-            raise WireError(400, f"The JSON body holds more than {limits.nodes} values.")
+            raise _too_many(limits)
         level = [
             child for item in inner for child in (item.values() if isinstance(item, dict) else item)
         ]
+
+
+def _too_many(limits: Limits) -> WireError:
+    return WireError(400, f"The JSON body holds more than {limits.nodes} values.")
 
 
 def _too_deep(limits: Limits) -> WireError:

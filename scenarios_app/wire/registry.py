@@ -1,27 +1,71 @@
 """Every wire there is, and which of them, by which route, a call is for.
 
-Adding a provider is one line in `WIRES`; where wires share a prefix, the first that claims a call
+Adding a provider is one line in `SHIPPED`; where wires share a prefix, the first that claims a call
 and knows its path has it, so the one that claims everything stands last.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from urllib.parse import unquote
 
-from scenarios_app.wire import anthropic_messages, gemini, ollama_api, openai_chat, openai_responses
-from scenarios_app.wire.base import Call, Route, Wire
+from scenarios_app.engine.secrets import declare
+from scenarios_app.wire.anthropic import wire as anthropic_messages
+from scenarios_app.wire.base import Call, KeepingWire, Route, Wire
 from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.gemini import wire as gemini
+from scenarios_app.wire.ollama import wire as ollama_api
+from scenarios_app.wire.openai import chat as openai_chat
+from scenarios_app.wire.openai.responses import wire as openai_responses
+from scenarios_app.wire.paths import match_path
+from scenarios_app.wire.wrong_base import Endings, Meant, swallows, told
 
-WIRES: tuple[Wire, ...] = (
+SHIPPED: tuple[Wire, ...] = (
     ollama_api.WIRE,
     *gemini.WIRES,
     anthropic_messages.WIRE,
     openai_responses.WIRE,
     openai_chat.WIRE,
 )
-PREFIXES: tuple[str, ...] = tuple(sorted({p for wire in WIRES for p in wire.prefixes}))
+
+
+@dataclass(slots=True)
+class _Installed:
+    wires: tuple[Wire, ...]
+    endings: Endings
+    keeping: Mapping[int, KeepingWire]
+
+
+def install(*wires: Wire) -> None:
+    """Make these the wires of this process, in this order; the headers of their keys are secret."""
+    declare(name for wire in wires for name in wire.key_headers)
+    _installed.wires = wires
+    _installed.endings = Endings(route for wire in wires for route in wire.routes)
+    # Whether one keeps answers is asked for each request, and costs a look at all it has.
+    _installed.keeping = {id(wire): wire for wire in wires if isinstance(wire, KeepingWire)}
+    for known in (_wires_under, meant):
+        known.cache_clear()
+
+
+def wires() -> tuple[Wire, ...]:
+    """Every wire, in the order in which they are asked whose a call is."""
+    return _installed.wires
+
+
+def providers() -> tuple[str, ...]:
+    """The names of the providers, each once, as people list them."""
+    return tuple(dict.fromkeys(wire.provider for wire in reversed(wires())))
+
+
+def ways() -> Mapping[str, Wire]:
+    """One wire for each way to ask, by its name, as people list them."""
+    return {wire.name: wire for wire in reversed(wires())}
+
+
+def keeping(wire: Wire) -> KeepingWire | None:
+    """The wire, if it is one that keeps answers."""
+    return _installed.keeping.get(id(wire))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +86,56 @@ def owns(path: str) -> bool:
 def url_patterns() -> Iterator[str]:
     """Regular expressions for the paths that providers own, decoded and without their first
     slash."""
-    for prefix in PREFIXES:
+    for prefix in sorted({p for wire in wires() for p in wire.prefixes}):
         end = "(?:/|$)" if prefix.endswith("/") else "/?$"
         yield f"^{re.escape(prefix.strip('/'))}{end}"
 
 
 def find(call: Call) -> Target | None:
     """The target of a call, or None where no provider owns its path."""
-    owners = [wire for wire in _wires_under(call.path) if wire.claims(call)]
+    owners = _owners(call)
     if not owners:
         return None
+    found = _known(call, owners)
+    if found is None or swallows(found.params):
+        found = _meant(call, _installed.endings.whole(call.method, call.path)) or found
+    if found is not None:
+        return found
+    message = f"Unknown request URL: {call.method} {call.path}."
+    return Target(owners[0], None, error=WireError(404, message, code="unknown_url"))
+
+
+def misplaced(call: Call) -> Target | None:
+    """The provider that a call looks meant for, whose path would be one of its but for the
+    beginning, with the 404 that names the right one. None where it looks like nobody's."""
+    return _meant(call, _installed.endings.meant(call.method, call.path))
+
+
+@lru_cache(maxsize=256)
+def meant(method: str, path: str) -> Meant | None:
+    """What a path may have been meant to be, whoever's, None where it looks like nobody's."""
+    return next(_installed.endings.meant(method, path), None)
+
+
+def _meant(call: Call, found: Iterable[Meant]) -> Target | None:
+    possible = list(found)
+    for likely in possible:
+        there = replace(call, path=likely.path)
+        target = _known(there, _owners(there))
+        if target is not None and target.route is not None:
+            home = target.wire.prefixes[0].rstrip("/")
+            at_home = (one for one in possible if (one.base, one.lead) == (home, likely.lead))
+            message = told(call, next(at_home, likely))
+            return Target(target.wire, None, error=WireError(404, message, code="unknown_url"))
+    return None
+
+
+def _owners(call: Call) -> list[Wire]:
+    return [wire for wire in _wires_under(call.path) if wire.claims(call)]
+
+
+def _known(call: Call, owners: list[Wire]) -> Target | None:
+    """The first route that fits the path, or the 405 of the first wire that knows it."""
     for wire in owners:
         fits, allowed = "", set()
         for route in wire.routes:
@@ -70,13 +154,12 @@ def find(call: Call) -> Target | None:
                 headers=(("allow", ", ".join(sorted(allowed))),),
             )
             return Target(wire, None, error=error)
-    message = f"Unknown request URL: {call.method} {call.path}."
-    return Target(owners[0], None, error=WireError(404, message, code="unknown_url"))
+    return None
 
 
 @lru_cache(maxsize=256)
 def _wires_under(path: str) -> tuple[Wire, ...]:
-    return tuple(wire for wire in WIRES if _under(path, wire.prefixes))
+    return tuple(wire for wire in wires() if _under(path, wire.prefixes))
 
 
 def _under(path: str, prefixes: tuple[str, ...]) -> bool:
@@ -93,21 +176,5 @@ def _split(prefixes: tuple[str, ...]) -> tuple[tuple[str, ...], frozenset[str]]:
     return folders, frozenset(prefixes).difference(folders)
 
 
-def match_path(pattern: str, path: str) -> Mapping[str, str] | None:
-    """The decoded parameters of a raw path under a pattern, None where it does not fit."""
-    if "{" not in pattern:
-        return {} if pattern == path else None
-    found = _compiled(pattern).fullmatch(path)
-    return {k: unquote(v) for k, v in found.groupdict().items()} if found else None
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    pieces = re.split(r"\{(\w+)\}", pattern)
-    out = re.escape(pieces[0])
-    for i in range(1, len(pieces), 2):
-        value = "[^/]+" if pieces[i + 1].startswith("/") else ".*[^/]"
-        # Some clients encode the colon before a verb.
-        after = re.escape(pieces[i + 1]).replace(":", "(?::|%3[Aa])")
-        out += f"(?P<{pieces[i]}>{value}){after}"
-    return re.compile(out, re.DOTALL)
+_installed = _Installed((), Endings(()), {})
+install(*SHIPPED)

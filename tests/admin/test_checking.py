@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.utils.html import escape
 
+from scenarios_app.engine.matching.precedence import RULES
 from scenarios_app.models import Scenario
 from tests.admin.pages import ADD, LIST, a_scenario, fields_at, page_of
 from tests.admin.traffic import served
@@ -41,7 +42,7 @@ def pair(db: None) -> Scenario:
             {"steps-0-match_user": "s", "steps-0-consume": ""},
             [
                 ("steps-0", '"s" is in nearly every message'),
-                ("steps-1", "step 1 always answers first"),
+                ("steps-1", f"step 1 always answers first: {RULES['order']}"),
             ],
         ),
         (
@@ -57,6 +58,10 @@ def pair(db: None) -> Scenario:
             [("steps-1", "it has no condition and is never used up")],
         ),
         (
+            {"steps-1-match_user": r"Kö\w+", "steps-1-match_user_mode": "regex"},
+            [("steps-1", r"for those of every script: [\pL\pN_]")],
+        ),
+        (
             {"steps-1-match_tools": "get_wether"},
             [("steps-1", "no request has offered get_wether")],
         ),
@@ -67,7 +72,17 @@ def pair(db: None) -> Scenario:
         ({"steps-1-jitter": "7"}, [("id_steps-1-jitter", "less than or equal to 1")]),
         ({"name": ""}, [("id_name", "required")]),
     ],
-    ids=["shadowed", "unreachable", "looping", "broad", "unoffered", "template", "number", "name"],
+    ids=[
+        "shadowed",
+        "unreachable",
+        "looping",
+        "broad",
+        "narrow",
+        "unoffered",
+        "template",
+        "number",
+        "name",
+    ],
 )
 def test_each_note_leads_to_its_place(
     root: Client, pair: Scenario, changes: dict[str, str], told: list[tuple[str, str]]
@@ -96,7 +111,9 @@ def test_a_row_is_named_by_where_it_stands_and_found_by_what_it_is(
 ) -> None:
     moved = {"steps-0-order": "2", "steps-1-order": "1", "steps-1-consume": ""}
     moved |= {"steps-1-match_user": "ra"}
-    assert notes(root, pair, **moved) == [("steps-0", "Step 2: step 1 always answers first")]
+    assert notes(root, pair, **moved) == [
+        ("steps-0", f"Step 2: step 1 always answers first: {RULES['order']}")
+    ]
 
 
 def test_of_a_row_whose_fields_are_not_there_the_row_is_what_is_found(root: Client) -> None:
@@ -121,7 +138,8 @@ def test_names_in_the_notes_are_text(root: Client, pair: Scenario) -> None:
     (line,) = notes(root, pair, description="changed")
     assert line == (
         "steps-0",
-        "Step 1: step 1 of &lt;img src=x onerror=alert(1)&gt; always answers first",
+        "Step 1: step 1 of &lt;img src=x onerror=alert(1)&gt; always answers first: "
+        f"{RULES['priority']}",
     )
 
 

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from scenarios_app.drafts import draft_of, publication_of
 from scenarios_app.models import Draft, DraftStep, Scenario
-from scenarios_app.versions import versions_of
+from scenarios_app.store.drafts import draft_of, publication_of
+from scenarios_app.store.history import versions_of
 from tests.admin.drafting import (
     DRAFTS,
     draft_page,

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from scenarios_app.admin.step_inline import SENT_AT_ONCE
+from scenarios_app.admin.editor.step_inline import SENT_AT_ONCE
 from scenarios_app.models import Scenario, Step
-from scenarios_app.versions import NOBODY, versions_of
+from scenarios_app.store.history import NOBODY, versions_of
 from tests.admin.pages import a_scenario, fields, fields_at, page_of, save, texts, told
 
 pytestmark = pytest.mark.django_db

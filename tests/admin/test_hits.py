@@ -5,7 +5,7 @@ import json
 import pytest
 from django.test import Client
 
-from scenarios_app.admin.hits import scenario_hits, step_hits
+from scenarios_app.admin.journal.coverage import scenario_hits, step_hits
 from tests.admin.pages import LIST, a_scenario, page_of
 from tests.admin.traffic import NOON, served, unmatched
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scenarios_app.admin.problems import scenario_problem, step_problem
+from scenarios_app.admin.editor.problems import scenario_problem, step_problem
 from scenarios_app.models import Step
 
 

@@ -3,9 +3,9 @@
 import pytest
 from django.test import Client
 
-from scenarios_app.drafts import publication_of
 from scenarios_app.models import Draft, DraftStep, Scenario, Step
-from scenarios_app.versions import PUBLISHED, versions_of
+from scenarios_app.store.drafts import publication_of
+from scenarios_app.store.history import PUBLISHED, versions_of
 from tests.admin.drafting import (
     DRAFTS,
     edit_as_draft,

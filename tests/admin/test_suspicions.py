@@ -3,6 +3,7 @@
 import pytest
 from django.test import Client
 
+from scenarios_app.engine.matching.precedence import RULES
 from tests.admin.pages import a_scenario, page_of
 
 pytestmark = pytest.mark.django_db
@@ -16,8 +17,9 @@ def test_the_page_warns_of_a_step_that_never_answers(root: Client) -> None:
     )
     page = root.get(page_of(scenario))
     [suspicion] = page.context["suspicions"]
-    assert str(suspicion) == "weather: step 2: step 1 always answers first"
-    assert b'<a href="#steps-1"><b>Step 2:</b> step 1 always answers first</a>' in page.content
+    told = f"step 1 always answers first: {RULES['order']}"
+    assert str(suspicion) == f"weather: step 2: {told}"
+    assert f'<a href="#steps-1"><b>Step 2:</b> {told}</a>' in page.content.decode()
 
 
 def test_a_page_of_nothing_suspicious_says_nothing(root: Client) -> None:

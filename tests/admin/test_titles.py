@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios_app.admin.titles import title_of
+from scenarios_app.admin.editor.sentence import title_of
+from tests.examples import often
 
 
 def sentence(**step: object) -> str:
@@ -124,7 +125,7 @@ INNER += [
 ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=often(40), deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(KEYS),

@@ -3,11 +3,14 @@
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from scenarios_app.admin.try_requests import WAYS, Asked
+from scenarios_app.admin.try_it.requests import call_of
 from scenarios_app.control.explain import explained_now
 from scenarios_app.models import Scenario, ServedRequest
+from scenarios_app.wire.registry import ways
+from scenarios_app.wire.samples import Asked
 from tests.admin.pages import a_scenario
 from tests.admin.traffic import served
 
@@ -25,7 +28,7 @@ def states(page: Any) -> list[tuple[str, str]]:
     return [(card.step.step, card.state) for card in page.context["cards"]]
 
 
-@pytest.mark.parametrize("key", WAYS)
+@pytest.mark.parametrize("key", ways())
 def test_each_provider_reads_what_the_form_says(key: str) -> None:
     asked = Asked(
         user="What is the weather?",
@@ -36,7 +39,7 @@ def test_each_provider_reads_what_the_form_says(key: str) -> None:
         result="sunny",
         turn=3,
     )
-    request = explained_now(WAYS[key][1](asked).call("mine")).request
+    request = explained_now(call_of(ways()[key].sample(asked), session="mine")).request
     assert request is not None
     assert request.model == "some-model"
     assert request.system_text == "Be brief."
@@ -72,7 +75,7 @@ def test_nothing_is_consumed_and_nothing_journalled(root: Client) -> None:
 def test_every_provider_shows_its_bytes_streamed_and_whole(root: Client) -> None:
     a_scenario("talk", {"match_user": "hello", "answer_text": "Good day."})
     shown = {one.name: one for one in tried(root, user="hello").context["bytes"]}
-    assert set(shown) == {name for name, _ in WAYS.values()}
+    assert set(shown) == {wire.title for wire in ways().values()}
     for one in shown.values():
         assert one.status == 200
         assert "Good day." in one.whole
@@ -146,6 +149,17 @@ def test_readers_may_try_and_others_may_not(reader: Client, client: Client) -> N
     assert client.get(TRY).status_code == 302
 
 
+def test_the_journal_is_tried_by_those_who_may_see_it(client: Client) -> None:
+    row = served(request_body='{"model": "secret"}')
+    user = User.objects.create_user("scenarios only", is_staff=True)
+    user.user_permissions.add(Permission.objects.get(codename="view_scenario"))
+    client.force_login(user)
+    page = client.get(f"{TRY}?request={row.pk}")
+    assert page.status_code == 200 and "secret" not in page.content.decode()
+    user.user_permissions.add(Permission.objects.get(codename="view_servedrequest"))
+    assert "secret" in client.get(f"{TRY}?request={row.pk}").content.decode()
+
+
 def test_what_is_tried_is_text(root: Client) -> None:
     a_scenario("<b>bold</b>", {"match_user": "<i>", "answer_text": "<script>1</script>"})
     text = tried(root, user="<i>").content.decode()
@@ -211,6 +225,8 @@ def test_the_curl_command_quotes_what_it_sends_and_holds_no_mask(root: Client) -
     row = unanswered(query={"beta": "true"})
     page = root.get(f"/admin/scenarios_app/servedrequest/{row.pk}/change/")
     command = page.context["curl"]
-    assert command.startswith("curl -N -X POST 'http://testserver/v1/chat/completions?beta=true'")
+    assert command.startswith(
+        "curl -N -g --path-as-is -X POST 'http://testserver/v1/chat/completions?beta=true'"
+    )
     assert "'authorization: Bearer any'" in command
     assert "***" not in command

@@ -4,13 +4,12 @@
 """
 
 import json
+import socket
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import uvicorn
-
-from mockllm_site.server import bind
 
 Answers = list[tuple[list[tuple[bytes, bytes]], bytes]]
 
@@ -40,7 +39,7 @@ def main(file: str) -> None:
         server_header=False,
         proxy_headers=False,
     )
-    with bind("127.0.0.1", 0) as bound:
+    with socket.create_server(("127.0.0.1", 0)) as bound:
         print(f"bare ready on http://127.0.0.1:{bound.getsockname()[1]}", flush=True)
         uvicorn.Server(config).run(sockets=[bound])
 

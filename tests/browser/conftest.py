@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import Group, User
+from django.test import Client
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from scenarios_app.admin.roles import EDITOR
@@ -36,13 +38,14 @@ class Admin:
         self.page.wait_for_load_state()
 
 
-@pytest.fixture
-def browser(live: Live, monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
-    """For one test alone: Playwright keeps an event loop in this thread for as long as it runs."""
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """One for this folder: Playwright keeps an event loop in this thread for as long as it runs,
+    in which no other test could have its own. Each test has contexts of its own."""
     path = chromium()
-    # In a thread with a loop Django would refuse to query.
-    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-    with sync_playwright() as playwright:
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        # In a thread with a loop Django would refuse to query.
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser
         browser.close()
@@ -84,20 +87,19 @@ def open_page(browser: Browser, live: Live) -> Iterator[OpenPage]:
 
 @pytest.fixture
 def log_in(open_page: OpenPage, live: Live) -> Callable[..., Admin]:
-    """Logs in through the form, as an editor unless another role is asked for."""
+    """Opens the admin with a session's cookie, an editor's unless another role is asked for."""
 
     def enter(role: str = EDITOR, **screen: int | bool) -> Admin:
         user, made = User.objects.get_or_create(username=role, is_staff=True)
         if made:
-            user.set_password("secret")
-            user.save()
             user.groups.add(Group.objects.get(name=role))
+        client = Client()
+        client.force_login(user)
+        session = client.cookies[settings.SESSION_COOKIE_NAME].value
         page = open_page(**screen)
+        cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live.base_url}
+        page.context.add_cookies([cookie])
         page.goto(f"{live.base_url}/admin/")
-        page.fill("#id_username", role)
-        page.fill("#id_password", "secret")
-        page.get_by_role("button", name="Log in").click()
-        page.wait_for_url("**/admin/")
         return Admin(page, live)
 
     return enter

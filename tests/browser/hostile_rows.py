@@ -1,6 +1,5 @@
 """Rows that hold hostile texts in every field that a page shows, and the pages that show them."""
 
-import asyncio
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,16 +9,17 @@ from urllib.parse import quote
 
 from chat_app.conversations import append_message, create
 from chat_app.models import ABComparison, Conversation, Message, ModelProfile, Sender
-from mockllm_site.home import SHOWN
-from scenarios_app.drafts import draft_of
+from mockllm_site.pages.home import SHOWN
 from scenarios_app.engine.document import load_documents
 from scenarios_app.engine.state import AttemptRef, StepRef
-from scenarios_app.loading import load
 from scenarios_app.serving.services import services
+from scenarios_app.store.drafts import draft_of
+from scenarios_app.store.load import load
+from tests.admin.chat.talks import LISTS, talk
 from tests.admin.pages import JOURNAL, LIST, SESSION, SESSIONS, a_scenario, page_of
-from tests.admin.talks import LISTS, talk
 from tests.admin.traffic import served, unmatched
 from tests.browser.payloads import ALL, PAYLOADS
+from tests.live import run_apart
 from traces_app.models import ModelCall, Trace, TraceEvent
 
 # Whose conversations the playground lists.
@@ -107,7 +107,7 @@ def write_journal() -> list[Shown]:
     columns |= dict.fromkeys(("path", "model", "request_body", "response_body"), ALL)
     columns |= {"violations": [ALL], "request_headers": {ALL: ALL}, "session": NAME}
     one, asked = served(**columns), served(request_body=QUESTION)
-    asyncio.run(_write_session(NAME))
+    run_apart(_write_session(NAME))
     return [
         Shown("/admin/", ()),
         Shown(JOURNAL),

@@ -30,7 +30,7 @@ LOOK = """() => {
 
 @pytest.fixture
 def shown(live: Live) -> list[Shown]:
-    """Written before a browser is there: in its thread Django would not."""
+    """Pages with everything hostile in them."""
     return written()
 
 

@@ -5,7 +5,7 @@ import pytest
 from playwright.sync_api import expect
 
 from scenarios_app.admin.roles import READER
-from scenarios_app.live_journal import LOOK_SECONDS
+from scenarios_app.journal.live import LOOK_SECONDS
 from tests.browser.conftest import Admin, OpenPage
 from tests.chat.chatting import scenario
 from tests.live import Live

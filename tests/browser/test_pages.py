@@ -3,15 +3,18 @@
 from collections.abc import Callable
 
 import pytest
+from django.contrib.auth.models import Group, User
 from playwright.sync_api import expect
 
 from scenarios_app.admin.roles import READER
 from tests.admin.pages import a_scenario
 from tests.admin.traffic import served, unmatched
-from tests.browser.conftest import Admin
+from tests.browser.conftest import Admin, OpenPage
+from tests.live import Live
 
 pytestmark = pytest.mark.browser
 
+PASSWORD = "a-password-of-tests"
 SCREENS = [(1280, 900), (420, 800)]
 HOSTILE = [
     "<script>window.hit = 1</script>",
@@ -76,6 +79,17 @@ def test_pages_fit_and_run_nothing_they_were_given(
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, f"{path} is {wide} wide"
         assert page.evaluate("window.hit") is None, path
+
+
+def test_one_logs_in_through_the_form(open_page: OpenPage, live: Live) -> None:
+    user = User.objects.create_user("tester", password=PASSWORD, is_staff=True)
+    user.groups.add(Group.objects.get(name=READER))
+    page = open_page()
+    page.goto(f"{live.base_url}/admin/scenarios_app/scenario/")
+    page.fill("#id_username", "tester")
+    page.fill("#id_password", PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url("**/admin/scenarios_app/scenario/")
 
 
 def test_three_steps_fit_on_one_screen(admin: Admin) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from chat_app.models import ABComparison, ModelProfile
+from chat_app.models import ABComparison, Conversation, Message, ModelProfile
 from tests.browser.conftest import OpenPage
 from tests.chat.chatting import scenario
 from tests.chat.scripts import TOOL_CALL
@@ -131,9 +131,9 @@ def test_a_second_tab_follows_the_same_answer(playground: Playground) -> None:
     expect(playground.answer().locator(".text")).to_have_text("one " * 30 + "end")
 
 
-def test_conversations_are_listed_opened_renamed_and_deleted(playground: Playground) -> None:
+def test_conversations_are_listed_opened_renamed_and_deleted(refused: Playground) -> None:
+    playground, page = refused, refused.page
     playground.live.load(scenario({"text": "Hi."}, {"text": "Hi."}))
-    page = playground.page
     playground.go()
     playground.say("First talk")
     expect(playground.answer()).to_be_visible()
@@ -151,6 +151,8 @@ def test_conversations_are_listed_opened_renamed_and_deleted(playground: Playgro
     expect(page.locator("#conversations li")).to_have_count(1)
     expect(page.locator("#empty")).to_be_visible()
     page.go_back()
+    expect(playground.banner).to_have_attribute("data-code", "NOT_FOUND")
+    expect(page.locator("article")).to_have_count(0)
 
 
 def test_feedback_is_kept(playground: Playground) -> None:
@@ -181,6 +183,24 @@ def test_ch_nt2_an_unknown_conversation_leaves_the_chat_as_it_is(refused: Playgr
     expect(refused.banner).to_contain_text("Conversation not found")
     expect(refused.banner).to_have_attribute("data-code", "NOT_FOUND")
     expect(refused.page.locator("article")).to_have_count(0)
+
+
+def test_ch_nt2_a_message_to_a_conversation_that_is_gone_leaves_the_chat_as_it_was(
+    refused: Playground,
+) -> None:
+    refused.live.load(scenario({"text": "Here I am."}))
+    refused.go()
+    refused.say("Hello")
+    expect(refused.answer().locator(".text")).to_have_text("Here I am.")
+    articles = refused.page.locator("article")
+    before = articles.all_inner_texts()
+    Conversation.objects.all().delete()
+    refused.say("Are you there?")
+    expect(refused.banner).to_contain_text("Conversation not found")
+    expect(refused.banner).to_have_attribute("data-code", "NOT_FOUND")
+    expect(articles).to_have_count(len(before))
+    assert articles.all_inner_texts() == before
+    assert not Message.objects.exists()
 
 
 def test_ch_nt3_a_refused_key_is_told(refused: Playground) -> None:

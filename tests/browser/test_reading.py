@@ -6,10 +6,10 @@ import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 
-from chat_app.models import ABComparison
-from scenarios_app.drafts import draft_of
+from chat_app.models import ABComparison, Conversation
 from scenarios_app.models import Scenario
-from tests.admin.talks import talk
+from scenarios_app.store.drafts import draft_of
+from tests.admin.chat.talks import talk
 from tests.browser.conftest import Admin
 from tests.browser.measuring import contrasts, hold_still, too_faint
 from tests.chat.asking import Api
@@ -50,8 +50,10 @@ def paths(live: Live) -> list[str]:
         ),
     )
     stream = Api(live.base_url, CLIENT).send("What is 1 + 2?")
-    talk("words", preference="a")
-    ABComparison.objects.update(profile_a_name="one", profile_b_name="two")
+    talked = talk("words", preference="a")
+    comparison = talked.comparisons.get()
+    ABComparison.objects.update(profile_a_name="one", profile_b_name="two", excluded=True)
+    Conversation.objects.filter(pk=talked.pk).update(tags=["smoke"], archived=True)
     for text in ("rain", "nothing of that"):
         body = {"model": "gpt-4o", "messages": [{"role": "user", "content": text}]}
         httpx2.post(
@@ -81,6 +83,10 @@ def paths(live: Live) -> list[str]:
         f"{admin}/servedrequest/{unmatched.pk}/change/",
         f"{admin}/servedrequest/sessions/",
         f"{admin}/servedrequest/session/?name={live.session}",
+        "/admin/chat_app/conversation/",
+        f"/admin/chat_app/conversation/{talked.pk}/change/",
+        f"/admin/chat_app/abcomparison/{comparison.pk}/change/",
+        f"/admin/traces_app/trace/{comparison.trace_a_id}/change/",
     ]
 
 
@@ -93,7 +99,7 @@ def unfold(page: Page) -> None:
         expect(page.locator("#rows tr").first).to_be_visible()
     elif "/chat/?c=" in page.url:
         expect(page.locator("article.assistant").first).to_be_visible()
-    elif page.url.endswith("/change/"):
+    elif "/scenarios_app/" in page.url and page.url.endswith("/change/"):
         page.locator(".sc-page").wait_for()
     hold_still(page)
     page.evaluate(OPEN)

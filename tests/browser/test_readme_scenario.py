@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, expect
 
 from scenarios_app.engine.document import ScenarioDocument, dump, load_documents
 from scenarios_app.models import Scenario
-from scenarios_app.rows import document_of
+from scenarios_app.store.rows import document_of
 from tests.browser.conftest import Admin
 from tests.browser.editing import add_step
 from tests.live import Live
@@ -19,10 +19,10 @@ from tests.live import Live
 pytestmark = pytest.mark.browser
 
 README = Path(__file__).resolve().parents[2] / "README.md"
-QUESTION = "What is the weather in Paris?"
+QUESTION = "Do I need an umbrella in Oslo?"
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}}
-RESULT = "Paris: 18 degrees, sunny"
-ANSWER = "It is sunny in Paris."
+RESULT = "Oslo: 8 degrees, rain"
+ANSWER = "Yes, it rains in Oslo."
 
 
 def test_the_readmes_scenario_is_clicked_together_and_answers_both_sdks(admin: Admin) -> None:
@@ -30,29 +30,32 @@ def test_the_readmes_scenario_is_clicked_together_and_answers_both_sdks(admin: A
     assert not Scenario.objects.exists()
     page.get_by_role("link", name="theater_comedy Scenarios").click()
     page.get_by_role("link", name="Add Scenario").first.click()
-    page.get_by_label("Name", exact=True).fill("weather")
-    write_the_call(add_step(page))
+    page.get_by_label("Name", exact=True).fill("umbrella")
     write_the_answer(add_step(page))
+    write_the_call(add_step(page))
     admin.save()
     expect(page.get_by_text("was added successfully")).to_be_visible()
     assert dump(document_of(Scenario.objects.get())) == dump(in_the_readme())
-    # Each key is a session of its own: what the first client consumes, the second still has.
     for live, ask in ((admin.live, ask_openai), (Live(admin.live.server), ask_anthropic)):
+        # Twice in one session: nothing is used up.
         ask(live)
-        assert [one.step for one in live.requests()] == ["1", "2"]
+        ask(live)
+        assert [one.step for one in live.requests()] == ["2", "1", "2", "1"]
 
 
 def write_the_call(step: Locator) -> None:
-    step.get_by_label("Last user message").last.fill("weather")
+    step.get_by_label("Last user message").last.fill("umbrella")
+    step.get_by_label("Only once per session").uncheck()
     step.get_by_role("button", name="Add a tool call").click()
     step.get_by_label("Tool", exact=True).fill("get_weather")
     step.get_by_role("button", name="Add an argument").click()
     step.get_by_label("Argument name").fill("city")
-    step.get_by_label("Argument value").fill("Paris")
+    step.get_by_label("Argument value").fill("Oslo")
 
 
 def write_the_answer(step: Locator) -> None:
-    step.get_by_label("Last tool result").last.fill("sunny")
+    step.get_by_label("Last user message").last.fill("umbrella")
+    step.get_by_label("Last tool result").last.fill("rain")
     step.get_by_label("Only once per session").uncheck()
     step.get_by_label("Answer text").fill(ANSWER)
 
@@ -74,7 +77,7 @@ def ask_openai(live: Live) -> None:
         (call,) = choice.message.tool_calls or ()
         assert choice.finish_reason == "tool_calls" and call.type == "function"
         assert call.function.name == "get_weather"
-        assert json.loads(call.function.arguments) == {"city": "Paris"}
+        assert json.loads(call.function.arguments) == {"city": "Oslo"}
         messages += [choice.message, {"role": "tool", "tool_call_id": call.id, "content": RESULT}]
         pieces = [
             chunk.choices[0].delta.content or ""
@@ -96,7 +99,7 @@ def ask_anthropic(live: Live) -> None:
         first = client.messages.create(**asked)
         (use,) = first.content
         assert first.stop_reason == "tool_use" and use.type == "tool_use"
-        assert (use.name, use.input) == ("get_weather", {"city": "Paris"})
+        assert (use.name, use.input) == ("get_weather", {"city": "Oslo"})
         result = {"type": "tool_result", "tool_use_id": use.id, "content": RESULT}
         messages += [
             {"role": "assistant", "content": first.content},

@@ -9,14 +9,14 @@ import pytest
 
 from chat_app.clients.base import Finished, ProviderEvent, TextPiece
 from chat_app.conversations import create
-from chat_app.events import StreamEvent
 from chat_app.models import Conversation, Message, ModelProfile
-from chat_app.request import ModelRequest
 from chat_app.service import StreamHandle, send_message
+from chat_app.values.events import StreamEvent
+from chat_app.values.request import ModelRequest
+from mockllm_site.kit.database_thread import in_database
 from scenarios_app.engine.document import load_documents
-from scenarios_app.loading import load
-from traces_app.database import in_database
-from traces_app.following import follow
+from scenarios_app.store.load import load
+from traces_app.follow import follow
 from traces_app.log import LoggedEvent
 from traces_app.models import Trace
 
@@ -90,7 +90,7 @@ def scripted(
     def client(profile: ModelProfile, *, session: str) -> Scripted:
         return Scripted(told, asked or nothing)
 
-    monkeypatch.setattr("chat_app.answering.get_client", client)
+    monkeypatch.setattr("chat_app.runs.answer.get_client", client)
 
 
 def scenario(*answers: Mapping[str, Any], name: str = "talk", **values: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 from django.db import OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from traces_app import database
+from mockllm_site.kit import database_thread as database
 
 
 @dataclass

@@ -9,15 +9,16 @@ from uuid import UUID
 from django.core.management import call_command
 from django.utils import timezone
 
-from chat_app import loop, runs
+from chat_app import loop
 from chat_app.errors import ChatError
 from chat_app.models import Message
 from chat_app.profiles import default_profile
+from chat_app.runs import registry as runs
 from chat_app.service import cancel, send_message
+from mockllm_site.kit.database_thread import in_database
 from scenarios_app.engine.document import load_documents
-from scenarios_app.loading import load
-from traces_app.database import in_database
-from traces_app.following import follow
+from scenarios_app.store.load import load
+from traces_app.follow import follow
 from traces_app.leases import LEASE, end_dead_runs
 from traces_app.models import Trace, TraceEvent
 

@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 
-from chat_app.context import ContextPlan, Summary, plan_context
-from chat_app.events import ToolCall
-from chat_app.prompt import PromptMessage
-from chat_app.request import AssistantTurn, Result, Text, Tool, ToolResults, Turn, UserTurn
-from chat_app.tokens import Count, estimate
+from chat_app.prompt.context import ContextPlan, Summary, plan_context
+from chat_app.prompt.messages import PromptMessage
+from chat_app.prompt.tokens import Count, estimate
+from chat_app.values.events import ToolCall
+from chat_app.values.request import AssistantTurn, Result, Text, Tool, ToolResults, Turn, UserTurn
+
+# Of 120 tokens it is exceeded at 70 %, and 100 of them leave room for a summary.
+LIMIT = 170
 
 
 def user(number: int, text: str = "") -> PromptMessage:
@@ -41,7 +44,7 @@ def talk(count: int, *, first: int = 1, size: int = 40) -> list[PromptMessage]:
 def plan(
     messages: Sequence[PromptMessage],
     *,
-    limit: int = 100,
+    limit: int = LIMIT,
     state: Summary | None = None,
     strategy: str = "sandwich",
     system_prompt: str = "",

@@ -2,9 +2,9 @@
 
 from itertools import chain
 
-from chat_app.events import StreamEvent, TextDelta, ThinkingDelta
-from chat_app.pipeline import StreamPipeline
-from chat_app.provider_events import Finished, ProviderEvent, TextPiece
+from chat_app.stream.pipeline import StreamPipeline
+from chat_app.values.events import StreamEvent, TextDelta, ThinkingDelta
+from chat_app.values.provider_events import Finished, ProviderEvent, TextPiece
 
 END = Finished("stop")
 

@@ -11,11 +11,13 @@ HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close
 
 @dataclass
 class RawProvider:
-    """`heads` are the requests that came; `gone` is set when a client closed a held connection."""
+    """`heads` are the requests that came; `asked` is set with the first, and `gone` when a client
+    closed a held connection."""
 
     port: int = 0
     heads: list[str] = field(default_factory=list)
     connections: int = 0
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -39,6 +41,7 @@ async def raw_provider(
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").rstrip("\r\n")
         provider.heads.append(head)
         await reader.readexactly(int(provider.headers(-1).get("content-length", "0")))
+        provider.asked.set()
         for piece in pieces:
             writer.write(piece)
             await writer.drain()

@@ -20,16 +20,17 @@ from uuid import UUID
 import pytest
 from rich.console import Console
 
+from chat_app.dialogue import Talk, begin_talk
 from chat_app.errors import ChatError
 from chat_app.models import Message
-from chat_app.talking import Talk, begin_talk
 from chat_app.terminal import Screen
+from mockllm_site.kit.database_thread import in_database
+from tests import warmed
 from tests.chat.chatting import Chat, scenario
 from tests.chat.scripts import ENDLESS
-from traces_app.database import in_database
 from traces_app.models import Status, Trace
 
-COMMAND = [sys.executable, "-P", "-m", "mockllm_site", "chat"]
+CHAT = ["-P", "-m", "mockllm_site", "chat"]
 SECONDS = 90.0
 
 
@@ -44,7 +45,7 @@ def environment() -> dict[str, str]:
 
 def piped(folder: Path, text: bytes, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
     return subprocess.run(
-        [*COMMAND, *arguments],
+        [warmed.python(), *CHAT, *arguments],
         input=text,
         cwd=folder,
         env=environment(),
@@ -75,9 +76,9 @@ def test_what_cannot_be_sent_is_one_line_and_the_next_message_goes_on(tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nobody"], "CommandError: Profile not found"),
-        (["--conversation", str(UUID(int=7))], "CommandError: Conversation not found"),
-        (["--conversation", "x"], "CommandError: Conversation not found"),
+        (["nobody"], "mockllm: Profile not found"),
+        (["--conversation", str(UUID(int=7))], "mockllm: Conversation not found"),
+        (["--conversation", "x"], "mockllm: Conversation not found"),
     ],
 )
 def test_what_is_not_there_is_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
@@ -111,7 +112,7 @@ class Terminal:
 def terminal(folder: Path) -> Iterator[Terminal]:
     screen, keyboard = pty.openpty()
     process = subprocess.Popen(
-        COMMAND,
+        [sys.executable, *CHAT],
         cwd=folder,
         env=environment(),
         stdin=keyboard,

@@ -7,6 +7,14 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import connections
 
+from chat_app.conversation_queries import (
+    as_uuid,
+    conversation_of,
+    conversations_of,
+    message_of,
+    messages_of,
+    trace_ids_of,
+)
 from chat_app.conversations import (
     TITLE_LENGTH,
     append_message,
@@ -18,14 +26,6 @@ from chat_app.conversations import (
 )
 from chat_app.errors import NOT_FOUND, ChatError
 from chat_app.models import Conversation, Feedback, Message, Sender
-from chat_app.selectors import (
-    as_uuid,
-    conversation_of,
-    conversations_of,
-    message_of,
-    messages_of,
-    trace_ids_of,
-)
 from tests.chat.asking import NOBODYS
 from traces_app.models import Trace
 
@@ -153,3 +153,15 @@ def test_a_message_is_found_with_the_run_behind_it() -> None:
 def test_an_id_may_be_written_in_any_of_the_usual_ways() -> None:
     key = uuid4()
     assert as_uuid(str(key)) == as_uuid(str(key).upper()) == as_uuid(key.hex) == as_uuid(key) == key
+
+
+@pytest.mark.django_db
+def test_an_archived_conversation_is_in_no_list_until_its_client_goes_on_with_it() -> None:
+    kept, archived = create("c"), create("c")
+    Conversation.objects.filter(pk=archived.pk).update(archived=True)
+    assert list(conversations_of("c")) == [kept]
+    assert conversation_of("c", archived.pk) == archived
+    append_message(archived, Sender.ASSISTANT, content="an answer that was on its way")
+    assert list(conversations_of("c")) == [kept]
+    append_message(archived, Sender.USER, content="and on")
+    assert list(conversations_of("c")) == [archived, kept]

@@ -3,16 +3,16 @@
 import asyncio
 from collections.abc import Callable
 
-from chat_app.figures import FIGURES, run_ended, run_started
+from chat_app.runs.metrics import FIGURES, run_ended, run_started
 from chat_app.service import cancel
-from mockllm_site.metrics import registry
+from mockllm_site.pages.metrics import registry
 from tests.chat.asking import Api
 from tests.chat.chatting import Chat, events_of, scenario
 from tests.chat.open_streams import opened
 from tests.chat.scripts import ENDLESS, TOOL_CALL
-from tests.chat.tool_servers import eventually
+from tests.chat.tools.tool_servers import eventually
 from tests.live import Live
-from traces_app.following import follow
+from traces_app.follow import follow
 
 
 def figure(name: str, **labels: str) -> float:

@@ -67,6 +67,12 @@ def test_in_a_pipe_the_answer_stands_alone() -> None:
     assert asides == 'Let me see.\n→ add {"a": 1}\n← 3\n'
 
 
+@pytest.mark.parametrize("between", [(), (start("add", {}), output("3")), (thinking("Hm."),)])
+def test_rounds_are_paragraphs_with_one_blank_line(between: tuple[Any, ...]) -> None:
+    answers, _ = shown(chunk("I look."), *between, chunk("\n\nThree."), ("done", {}))
+    assert answers == "I look.\n\nThree.\n"
+
+
 def test_on_a_terminal_everything_is_in_order_and_thinking_is_dim() -> None:
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, color_system="standard")

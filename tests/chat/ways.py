@@ -22,7 +22,7 @@ from chat_app.clients.base import (
 )
 from chat_app.errors import ChatError
 from chat_app.models import ModelProfile
-from chat_app.request import ModelRequest, Text, Turn, UserTurn
+from chat_app.values.request import ModelRequest, Text, Turn, UserTurn
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving.services import services

@@ -5,7 +5,7 @@ import unicodedata
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from chat_app.events import (
+from chat_app.values.events import (
     StreamEvent,
     TextDelta,
     ThinkingDelta,
@@ -13,7 +13,7 @@ from chat_app.events import (
     ToolCallDelta,
     ToolCallStart,
 )
-from chat_app.provider_events import (
+from chat_app.values.provider_events import (
     CallArguments,
     CallBegun,
     Finished,
@@ -21,7 +21,7 @@ from chat_app.provider_events import (
     TextPiece,
     ThinkingPiece,
 )
-from chat_app.request import AssistantPart, Text, Thinking
+from chat_app.values.request import AssistantPart, Text, Thinking
 
 # Stands where thinking was cut out of a text. White space, and never in a cleaned text.
 CUT = "\x1f"
@@ -47,7 +47,8 @@ class Whole:
 
 @dataclass
 class Said:
-    """A stretch of one kind: text, tagged (thinking in tags), native, call or arguments."""
+    """A stretch of one kind: text, tagged (thinking in tags), native, call, arguments, or the end
+    of a round."""
 
     kind: str
     text: str
@@ -65,7 +66,7 @@ def whole(rounds: list[list[ProviderEvent]]) -> Whole:
         stretches, ended = said_in(events, ids)
         said.append(stretches)
         answer.ended.append(ended)
-    everything = [one for stretches in said for one in stretches]
+    everything = [one for stretches in said for one in (*stretches, Said("end", ""))]
     answer.events = joined(shown(everything))
     answer.rounds = [parts_of(stretches) for stretches in said]
     return answer
@@ -173,11 +174,27 @@ def edged(texts: list[str]) -> list[str]:
     return [everything[start:end] for start, end in pairwise(solid_ends)]
 
 
+def in_paragraphs(said: list[Said], *kinds: str) -> list[str]:
+    """The texts of these kinds. Between two calls or rounds they are one paragraph; there is a
+    blank line before each but the first of those that say something."""
+    paragraphs: list[list[str]] = [[]]
+    for one in said:
+        if one.kind in ("call", "end"):
+            paragraphs.append([])
+        elif one.kind in kinds:
+            paragraphs[-1].append(cleaned(one.text).replace("␄", ""))
+    found: list[str] = []
+    for paragraph in paragraphs:
+        texts = edged(paragraph)
+        if any(found) and (said_here := [text for text in texts if text]):
+            texts[texts.index(said_here[0])] = f"\n\n{said_here[0]}"
+        found += texts
+    return found
+
+
 def shown(said: list[Said]) -> list[StreamEvent]:
-    texts = edged([one.text for one in said if one.kind == "text"])
-    thoughts = edged(
-        [cleaned(one.text).replace("␄", "") for one in said if one.kind in ("tagged", "native")]
-    )
+    texts = in_paragraphs(said, "text")
+    thoughts = in_paragraphs(said, "tagged", "native")
     events: list[StreamEvent] = []
     for one in said:
         match one.kind:

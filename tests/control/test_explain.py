@@ -131,7 +131,7 @@ def test_a_sessions_own_scenarios_count(control: Control) -> None:
     ("document", "fields", "kind", "status"),
     [
         (scenario("x", says("x", match={"model": "gpt-5"})), {}, "unmatched", 404),
-        (scenario("x", says("x", expect={"temperature": 1})), {}, "error_turn", 200),
+        (scenario("x", says("x", expect={"temperature": 1})), {}, "violation", 400),
         (
             scenario("Hello", says("x", turn=2), select="first_user_message"),
             {},

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from scenarios_app.serving.listening import VARIABLE
+from mockllm_site.kit.api.locality import VARIABLE
 from tests.control.asking import error_of, says, scenario
 from tests.live import Live
 
@@ -105,7 +105,7 @@ def test_a_preflight_allows_nothing(http_client: httpx2.Client) -> None:
         "access-control-request-headers": "content-type",
     }
     response = http_client.request("OPTIONS", "/control/reset", headers=headers)
-    assert error_of(response) == (405, "VALIDATION_ERROR", None)
+    assert error_of(response) == (403, "FORBIDDEN", None)
     assert not any(name.startswith("access-control") for name in response.headers)
 
 

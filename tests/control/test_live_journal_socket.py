@@ -1,16 +1,18 @@
 """Who may listen to the journal over a WebSocket."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import AnonymousUser, Group, User
 
-from mockllm_site.sockets import live_journal
+from mockllm_site.kit.database_thread import in_database
+from mockllm_site.serve.sockets import live_journal
 from scenarios_app.admin.roles import READER
-from scenarios_app.live_journal import NOT_ALLOWED, LiveJournal, row_json
+from scenarios_app.journal import live as module
+from scenarios_app.journal.live import NOT_ALLOWED, LiveJournal, row_json
 from tests.admin.traffic import served, unmatched
-from traces_app.database import in_database
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,6 +36,94 @@ async def test_a_reader_hears_what_is_there_and_then_what_comes() -> None:
     await in_database(lambda: served(model="second"))
     assert [row["model"] for row in (await socket.receive_json_from(5))["rows"]] == ["second"]
     await socket.disconnect()
+
+
+def somebody() -> User:
+    return User.objects.create_superuser("root")
+
+
+async def heard(socket: WebsocketCommunicator, count: int) -> list[str]:
+    """The models of so many rows, as they come."""
+    models: list[str] = []
+    while len(models) < count:
+        models += [row["model"] for row in (await socket.receive_json_from(5))["rows"]]
+    return models
+
+
+async def test_however_many_listen_the_journal_is_looked_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks: list[int | None] = []
+    read = module._read
+
+    async def counted(after: int | None) -> Any:
+        looks.append(after)
+        return await read(after)
+
+    monkeypatch.setattr(module, "_read", counted)
+    user = await in_database(somebody)
+    sockets = [listener(user) for _ in range(20)]
+    for socket in sockets:
+        await socket.connect()
+        assert await heard(socket, 0) == []
+        assert (await socket.receive_json_from(5)) == {"rows": []}
+    looks.clear()
+    row = await in_database(lambda: served(model="one"))
+    assert [await heard(socket, 1) for socket in sockets] == [["one"]] * 20
+    # One look found it, and not one for each.
+    assert looks.count(None) == 0
+    assert len([after for after in looks if after is not None and after < row.pk]) < 20
+    for socket in sockets:
+        await socket.disconnect()
+    assert module.feed()._looking is None
+
+
+async def test_each_row_is_heard_once_whenever_one_joins() -> None:
+    user = await in_database(somebody)
+    first = listener(user)
+    await first.connect()
+    assert await first.receive_json_from(5) == {"rows": []}
+    joined = []
+    for number in range(10):
+        await in_database(lambda number=number: served(model=f"m{number}"))  # type: ignore[misc]
+        socket = listener(user)
+        await socket.connect()
+        joined.append(socket)
+    expected = [f"m{number}" for number in range(10)]
+    assert await heard(first, 10) == expected
+    for socket in joined:
+        assert await heard(socket, 10) == expected
+        assert await socket.receive_nothing(timeout=0.3, interval=0.05)
+    for socket in (first, *joined):
+        await socket.disconnect()
+
+
+async def test_a_page_that_takes_nothing_is_closed_and_the_others_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "SEND_SECONDS", 0.0)
+    feed = module.Feed()
+
+    class Page:
+        last, shown, closed = 0, 0, False
+
+        def __init__(self, *, dead: bool) -> None:
+            self.dead = dead
+
+        async def show(self, rows: object, text: str) -> None:
+            if self.dead:
+                await asyncio.Event().wait()
+            self.shown += 1
+
+        async def close(self) -> None:
+            self.closed = True
+
+    dead, alive = Page(dead=True), Page(dead=False)
+    pages: Any = {dead, alive}
+    feed._pages = pages
+    for page in list(pages):
+        await feed._show(page, [], "")
+    assert (dead.closed, alive.shown, feed._pages) == (True, 1, {alive})
 
 
 @pytest.mark.parametrize("known", [True, False])

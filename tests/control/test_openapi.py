@@ -93,6 +93,22 @@ def test_every_operation_is_described(document: dict[str, Any]) -> None:
             assert ("content" in answer) == (status != "204")
 
 
+def test_every_field_says_what_it_means(document: dict[str, Any]) -> None:
+    bare = [
+        f"{name}.{field}"
+        for name, shape in document["components"]["schemas"].items()
+        for field, value in shape.get("properties", {}).items()
+        if "description" not in value
+    ]
+    queries = [
+        parameter["name"]
+        for operation in operations(document).values()
+        for parameter in operation.get("parameters", ())
+        if parameter["in"] == "query" and not parameter.get("description")
+    ]
+    assert bare + queries == []
+
+
 def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
     components = document["components"]["schemas"]
     wanted = set(re.findall(r"'#/components/schemas/(\w+)'", str(document)))

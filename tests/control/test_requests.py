@@ -182,7 +182,8 @@ def test_a_page_that_is_just_full_is_the_last(control: Control) -> None:
 
 def test_what_comes_after_the_last_that_was_seen_can_be_asked_for(control: Control) -> None:
     last = chat().headers["x-mockllm-request"]
-    assert control.get("requests", after=last).json() == {"requests": [], "next": None}
+    told = control.get("requests", after=last).json()
+    assert (told["requests"], told["next"]) == ([], None)
     new = chat().headers["x-mockllm-request"]
     assert texts_of(control.get("requests", after=last).json()) == [new]
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from django.db import IntegrityError
 
-from scenarios_app.control.documents import with_step
+from scenarios_app.control.stores import with_step
 from scenarios_app.engine.document import DocumentError, load_documents
 from scenarios_app.models import Scenario, Step
 from tests.control.asking import Control, chat, error_of, said, says, scenario
@@ -74,8 +74,9 @@ def test_put_creates_then_replaces(control: Control) -> None:
     assert said(chat("the weather")) == "Rain."
 
 
-def test_put_wants_the_name_of_the_path(control: Control) -> None:
-    response = control.put("scenarios/other", WEATHER)
+@pytest.mark.parametrize("name", ["other", "%0Aweather", "weather%0A", "a/b"])
+def test_put_wants_the_name_of_the_path(control: Control, name: str) -> None:
+    response = control.put(f"scenarios/{name}", WEATHER)
     assert error_of(response) == (400, "VALIDATION_ERROR", "name")
     assert not Scenario.objects.exists()
 
@@ -188,7 +189,7 @@ def test_what_another_process_adds_at_the_same_moment_is_a_conflict(
     def added_meanwhile(_: object) -> None:
         raise IntegrityError
 
-    monkeypatch.setattr("scenarios_app.control.common.load", added_meanwhile)
+    monkeypatch.setattr("scenarios_app.control.stores.load", added_meanwhile)
     assert error_of(control.post("scenarios", WEATHER)) == (409, "CONFLICT", "name")
 
 

@@ -5,13 +5,17 @@ import pytest
 from scenarios_app.engine.state import key_session
 from tests.control.asking import KEY, Control, chat, error_of, said, says, scenario
 
-EMPTY = {"consumed": [], "attempts": [], "counters": {}, "violations": [], "passed": True}
+WHOLE = {"complete": True, "lost": 0}
+EMPTY = {
+    **{"consumed": [], "attempts": [], "counters": {}, "violations": [], "passed": True},
+    **WHOLE,
+}
 EVERYTHING = scenario(
     "all",
     says("one", side_effects={"counter": "calls"}, match={"messages": ["go"]}),
     says("two", name="named", side_effects={"counter": "calls"}),
-    says("three", failures={"times": 2, "fault": {"kind": "rate_limit"}}, consume=False),
     says("strict", expect={"temperature": 0.5}, match={"messages": ["strict"]}),
+    says("three", failures={"times": 2, "fault": {"kind": "rate_limit"}}, consume=False),
 )
 
 
@@ -24,10 +28,11 @@ def test_the_state_tells_all_that_a_session_remembers(control: Control) -> None:
     assert control.get("state", session=KEY).json() == {
         "session": key_session(KEY),
         "consumed": [{"scenario": "all", "step": "1"}, {"scenario": "all", "step": "named"}],
-        "attempts": [{"scenario": "all", "step": "3", "provider": "openai", "count": 2}],
+        "attempts": [{"scenario": "all", "step": "4", "provider": "openai", "count": 2}],
         "counters": {"calls": 2},
         "violations": ["Expected temperature 0.5 but received undefined"],
         "passed": False,
+        **WHOLE,
     }
 
 
@@ -102,7 +107,7 @@ def test_reset_of_no_session_is_of_all(control: Control, body: dict[str, object]
     assert control.post("reset", body).json() == {"session": None, "scenarios": False}
     for key in ("sk-one", "sk-two"):
         assert control.get("state", session=key).json() == {"session": key, **EMPTY}
-    assert control.get("requests").json() == {"requests": [], "next": None}
+    assert control.get("requests").json() == {"requests": [], "next": None, **WHOLE}
     assert control.get("scenarios").json()["scenarios"] == [EVERYTHING]
 
 

@@ -82,7 +82,8 @@ LITERALS = st.one_of(st.just(""), WORDS, st.lists(WORDS, max_size=3).map(" ".joi
 TEXTS = st.lists(WORDS, max_size=5).map(" ".join)
 PATTERNS = st.sampled_from(
     ["", "a", "^a", "a$", "ab+", "a|b", "[ab]+", ".", "^$", r"\bab\b", "straße", "(?i)k", "é",
-     "(?P<first>a+)b", "(?P<first>k)|(?P<second>ab)", r"\w+ \w+", "(?s)^a.*b$", "zz"]
+     "(?P<first>a+)b", "(?P<first>k)|(?P<second>ab)", r"\w+ \w+", r"\bé", r"\W\S", r"\d|\s",
+     "(?s)^a.*b$", "zz"]
 )  # fmt: skip
 CONDITIONS = st.builds(
     TextCondition,
@@ -172,9 +173,10 @@ def scenarios(draw: st.DrawFn) -> list[Scenario]:
             if select == "first_user_message"
             else draw(st.lists(st.none() | st.integers(1, 2), min_size=6, max_size=6))
         )
+        consumed = draw(st.lists(st.booleans(), min_size=6, max_size=6))
         steps = tuple(
-            step(match if select == "match" else None, f"{number}.{i}", turn=turn)
-            for i, (match, turn) in enumerate(zip(matches, turns, strict=False))
+            step(match if select == "match" else None, f"{number}.{i}", turn=turn, consume=consume)
+            for i, (match, turn, consume) in enumerate(zip(matches, turns, consumed, strict=False))
         )
         name, priority = f"s{number}", draw(st.integers(-1, 1))
         made.append(scenario(name, *steps, priority=priority, select=select))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios_app.engine.embedding import READ, unit_vector
+from scenarios_app.wire.embedding import READ, unit_vector
 
 CAT = "The cat sat on the mat."
 

@@ -9,10 +9,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.state import AttemptRef, StateStore, StepRef
+from tests.examples import often
 
 SESSIONS = st.sampled_from(["a", "b"])
 SCENARIOS = st.sampled_from(["x", "y"])
-STEPS = st.builds(StepRef, SCENARIOS, st.sampled_from(["k1", "k2"]), st.just("label"))
+EVERY_STEP = [StepRef(name, key, "label") for name in ("x", "y") for key in ("k1", "k2")]
+STEPS = st.sampled_from(EVERY_STEP)
 ATTEMPTS = st.builds(AttemptRef, STEPS, st.sampled_from(["openai", "anthropic"]))
 COUNTERS = st.sampled_from(["calls", "errors"])
 
@@ -104,6 +106,11 @@ class StoreMachine(RuleBasedStateMachine):
             assert state.session == session
             assert state.ordinal == len(self.happened(session, "ordinal"))
             assert list(state.consumed) == self.happened(session, "consume")
+            taken = self.runner.run(self.store.consumed(session))
+            assert all(
+                ((step.scenario, step.key) in taken) is (step in state.consumed)
+                for step in EVERY_STEP
+            )
             assert list(state.attempts) == [(a, failed.count(a)) for a in dict.fromkeys(failed)]
             assert dict(state.counters) == {c: counted.count(c) for c in counted}
             assert list(state.violations) == self.happened(session, "violate")
@@ -116,7 +123,9 @@ class StoreMachine(RuleBasedStateMachine):
         assert self.runner.run(self.store.sessions()) == tuple(sorted(expected))
 
 
-StoreMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+StoreMachine.TestCase.settings = settings(
+    max_examples=often(100), stateful_step_count=30, deadline=None
+)
 TestStore = StoreMachine.TestCase
 
 

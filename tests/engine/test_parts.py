@@ -3,8 +3,6 @@
 import pytest
 
 from scenarios_app.engine.canonical import Choice
-from scenarios_app.engine.filling import Filling, fill_choice
-from scenarios_app.engine.pacing import deltas_of
 from scenarios_app.engine.parts import (
     AnswerPart,
     Chunk,
@@ -18,8 +16,10 @@ from scenarios_app.engine.parts import (
     held_text,
     streamed_text,
 )
+from scenarios_app.engine.producing.plan import deltas_of
+from scenarios_app.engine.producing.templates import Filling, fill_choice
+from scenarios_app.engine.producing.usage import count_output
 from scenarios_app.engine.scenario import ScriptedChoice
-from scenarios_app.engine.usage import count_output
 
 USE = ServerToolUsePart("s1", "web_search", '{"query":"{{ city }}"}')
 RESULT = ServerToolResultPart("s1", "web_search", '[{"url":"{{ city }}"}]')

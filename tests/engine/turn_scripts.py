@@ -1,4 +1,4 @@
-"""Requirement 003's documents for tests: the real ones, small ones, and as many as one likes."""
+"""Requirement 003's documents for tests: written ones, small ones, and as many as one likes."""
 
 import json
 from pathlib import Path
@@ -9,17 +9,9 @@ from hypothesis import strategies as st
 
 from scenarios_app.engine.document import compile_scenario, dump, load_documents
 from scenarios_app.engine.scenario import Scenario, ScriptedAnswer, Step
+from tests.samples import TURN_SCRIPTS
 
-SAMPLES = Path(__file__).resolve().parents[2].parent / "shared/data/turn_scenarios_sample.json"
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples/scenarios/turns.json"
-
-
-def samples() -> list[dict[str, Any]]:
-    """The real documents that are handed around beside the checkout."""
-    if not SAMPLES.is_file():
-        pytest.skip(f"../shared/data/{SAMPLES.name} is not there")
-    found: list[dict[str, Any]] = json.loads(SAMPLES.read_text())
-    return found
 
 
 def examples() -> list[dict[str, Any]]:
@@ -28,11 +20,17 @@ def examples() -> list[dict[str, Any]]:
     return found
 
 
+COLLECTIONS = {**TURN_SCRIPTS, "shipped": examples()}
+"""Every list of documents that anyone wrote, by where it comes from."""
+
+each_collection = pytest.mark.parametrize("documents", COLLECTIONS.values(), ids=COLLECTIONS)
+
+
 def script(*turns: dict[str, Any], id: str = "script", **keys: Any) -> dict[str, Any]:
     return {"id": id, **keys, "turns": list(turns)}
 
 
-def turn(response: dict[str, Any] | None = None, number: int = 1, **keys: Any) -> dict[str, Any]:
+def turn(response: dict[str, Any] | None = None, number: float = 1, **keys: Any) -> dict[str, Any]:
     return {"turn": number, **keys, "response": response or says("fine")}
 
 

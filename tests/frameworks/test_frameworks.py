@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from scenarios_app.testing.server import RunningServer, running_server
+from tests.services import require
 
 HERE = Path(__file__).parent
 ENVIRONMENTS = HERE.parents[1] / ".frameworks"
@@ -41,8 +42,7 @@ class Framework:
         made = made or _uv(
             "pip", "install", "--quiet", "--python", str(self.python), *self.packages
         )
-        if made:
-            pytest.skip(f"{self.name} could not be installed: {made[-300:]}")
+        require(not made, f"{self.name} could not be installed: {made[-300:]}")
         stamp.write_text(wanted)
 
 
@@ -76,6 +76,7 @@ FRAMEWORKS = [
     script("pydantic_ai", "pydantic-ai-slim[openai,anthropic,google]>=2"),
     script("openai_agents", "openai-agents>=0.20"),
     script("litellm", "litellm>=1.100", "mcp>=2"),
+    script("mistral", "mistralai>=3"),
     script("instructor", "instructor[anthropic]>=1.17"),
     script(
         "llama_index",

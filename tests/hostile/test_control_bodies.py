@@ -9,9 +9,10 @@ from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scenarios_app.serving.listening import VARIABLE
+from mockllm_site.kit.api.locality import VARIABLE
 from tests.conftest import forget
 from tests.control.asking import Control, says, scenario
+from tests.examples import often
 
 METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "TRACE", "PROPFIND", "X")
 PATHS = (
@@ -51,7 +52,7 @@ QUERIES = st.dictionaries(
     max_size=3,
 )
 FUZZED = settings(
-    max_examples=80,
+    max_examples=often(80),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -7,16 +7,13 @@ from random import Random
 from typing import Any
 from urllib.parse import quote
 
-import httpx2
 import pytest
-from django.test import Client
 
-from scenarios_app.journal import journal
+from mockllm_site.kit.api.locality import VARIABLE
 from scenarios_app.models import ServedRequest
-from scenarios_app.serving.listening import VARIABLE
-from scenarios_app.serving.sync_transport import SyncMockTransport
 from tests.conftest import forget
 from tests.control.asking import Control, says, scenario
+from tests.hostile.shown import everything_kept, everything_shown, sent
 
 REQUESTS = 1_000
 TOKEN = "control-token-0123456789abcdef"
@@ -167,42 +164,6 @@ def control(db: None, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterato
     forget()
 
 
-def sent(place: Callable[[str], Any], key: str, *, through_django: bool) -> int:
-    """The status of the answer, through Django's door or through the one that is in process."""
-    path, body, headers = place(key)
-    data = body if isinstance(body, str) else json.dumps(body)
-    if through_django:
-        return Client().post(path, data, "application/json", headers=headers).status_code
-    with httpx2.Client(transport=SyncMockTransport(), base_url="http://mock") as client:
-        return client.post(path, content=data, headers=headers).status_code
-
-
-def everything_kept() -> str:
-    assert journal.flush()
-    return "\n".join(str(row) for row in ServedRequest.objects.values())
-
-
-def everything_shown(control: Control, some: list[str]) -> str:
-    shown = [control.get("scenarios").content.decode()]
-    sessions = set()
-    after = ""
-    while after is not None:
-        page = control.get("requests", after=after, limit=500).json()
-        shown.append(json.dumps(page))
-        sessions |= {line["session"] for line in page["requests"]}
-        for line in page["requests"][::20]:
-            shown.append(control.get(f"requests/{line['id']}").content.decode())
-        after = page["next"]
-    shown += [control.get("state", session=name).content.decode() for name in sorted(sessions)]
-    # By the keys themselves: what comes back is the name under which they are known.
-    for key in some:
-        shown.append(control.get("state", session=key).content.decode())
-        shown.append(control.post("reset", {"session": key}).content.decode())
-    for match in ({"model": "nobody"}, {"headers": {"authorization": "Bearer nobody"}}):
-        shown.append(control.post("verify", {"match": match}).content.decode())
-    return "\n".join(shown)
-
-
 def test_no_key_is_found_in_journal_answers_or_log(
     control: Control, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -213,7 +174,7 @@ def test_no_key_is_found_in_journal_answers_or_log(
     for number in range(REQUESTS):
         place, key = PLACES[number % len(PLACES)], next(drawn)
         used[key] = place.__name__
-        status = sent(place, key, through_django=number % 7 == 0)
+        status = sent(*place(key), through_django=number % 7 == 0)
         assert status in (200, 400, 401, 404)
     kept = everything_kept()
     # The keys that their sessions are called by.

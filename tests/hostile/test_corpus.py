@@ -1,7 +1,6 @@
 """Whatever is sent, the answer is the provider's own error, and the next request is answered."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -10,6 +9,7 @@ from tests.hostile.corpus import CHAT, GOOD, GROUPS, OPENAI, Row
 from tests.hostile.raw import Answer, exchange, message
 from tests.live import Live
 from tests.serving.pipelines import says, scenario
+from tests.wire.envelopes import envelope_complaint
 
 NEXT = message("POST", CHAT, GOOD, headers=OPENAI)
 
@@ -45,27 +45,6 @@ def complaint_of(row: Row, answer: Answer) -> str:
     if answer.status == 200:
         return "" if isinstance(answer.json(), dict) else "no object"
     return envelope_complaint(row.provider, answer.json())
-
-
-def envelope_complaint(provider: str, body: Any) -> str:
-    """What is wrong with an error's body, if anything."""
-    match provider, body:
-        case "openai", {"error": {"message": str(text), "type": str(), "param": _, "code": _}}:
-            return "" if text else "no message"
-        case (
-            "anthropic",
-            {"type": "error", "error": {"type": str(), "message": str(text)}, "request_id": str()},
-        ):
-            return "" if text else "no message"
-        case (
-            "gemini",
-            {"error": {"code": int(), "message": str(text), "status": str(), "details": list()}},
-        ):
-            return "" if text else "no message"
-        case "ollama", {"error": str(text)} if list(body) == ["error"]:
-            return "" if text else "no message"
-        case _:
-            return f"no envelope of {provider}: {body}"
 
 
 def test_the_corpus_is_as_large_as_it_is_meant_to_be() -> None:

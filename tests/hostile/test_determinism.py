@@ -1,4 +1,5 @@
-"""The same requests give the same bytes in every process, however it hashes its strings."""
+"""The same requests give the same bytes in every process: however it hashes its strings, in
+whatever time zone and locale."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -7,11 +8,31 @@ from typing import Any
 import httpx2
 
 from scenarios_app.testing.server import running_server
-from tests.hostile.corpus import ANTHROPIC, CHAT, COUNT, GEMINI, LOCAL, MESSAGES, OLLAMA, OPENAI
+from tests.hostile.corpus import (
+    ANTHROPIC,
+    CHAT,
+    COMPLETIONS,
+    COUNT,
+    GEMINI,
+    LOCAL,
+    MESSAGES,
+    OLLAMA,
+    OPENAI,
+    RESPONSES,
+)
+from tests.serving import openai_others
 from tests.serving.pipelines import scenario
 
 # Set by the server for every answer anew.
 CHANGING = {"date", "x-mockllm-request"}
+# What differs between the processes that are asked the same.
+SURROUNDINGS: dict[str, dict[str, str]] = {
+    "one hash seed": {"PYTHONHASHSEED": "0"},
+    "another hash seed": {"PYTHONHASHSEED": "4242"},
+    "another time zone": {"TZ": "Pacific/Kiritimati"},
+    # Text is ASCII in it: nothing may be left to it.
+    "another locale": {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+}
 TOOLS = [
     {"name": f"tool_{i}", "arguments": {"b": i, "a": [i], "c": {"z": 1, "y": 2}}} for i in (1, 2)
 ]
@@ -51,14 +72,14 @@ SCENARIOS: list[dict[str, Any]] = [
             "produce": {"text": "{{ match.b }}, {{ match.a }}, {{ request.model }}"},
         },
     ),
+    *openai_others.SCENARIOS,
 ]
 MODELS = ("text", "tools", "jitter", "once", "once", "limited", "templated", "nobody")
 
 
-def transcript(hash_seed: str) -> list[tuple[int, list[tuple[str, str]], bytes]]:
+def transcript(settings: dict[str, str]) -> list[tuple[int, list[tuple[str, str]], bytes]]:
     """Every answer of a server process to the same conversation."""
     answers = []
-    settings = {"PYTHONHASHSEED": hash_seed}
     with (
         running_server(scenarios=SCENARIOS, settings=settings) as server,
         httpx2.Client(base_url=server.base_url, trust_env=False, timeout=30) as client,
@@ -82,9 +103,17 @@ def conversation() -> list[tuple[str, str, dict[str, str], bytes]]:
                     "messages": [{"role": "user", "content": "you and me"}],
                 }
                 asked.append(("POST", path, headers, json.dumps(body).encode()))
+        for path, prompt in ((RESPONSES, "input"), (COMPLETIONS, "prompt")):
+            for stream in (False, True):
+                body = {"model": model, "stream": stream, prompt: "you and me"}
+                asked.append(("POST", path, OPENAI, json.dumps(body).encode()))
         said = json.dumps({"contents": [{"parts": [{"text": "you and me"}]}]}).encode()
         for verb in ("generateContent", "streamGenerateContent", "streamGenerateContent?alt=sse"):
             asked.append(("POST", f"/v1beta/models/{model}:{verb}", GEMINI, said))
+    asked += [
+        ("POST", call.path, dict(call.headers), call.body)
+        for call in openai_others.calls().values()
+    ]
     asked.append(("POST", COUNT, ANTHROPIC, asked[0][3]))
     asked.append(("POST", CHAT, OPENAI, b"{"))
     asked.append(("POST", CHAT, {}, b"{}"))
@@ -102,10 +131,11 @@ def conversation() -> list[tuple[str, str, dict[str, str], bytes]]:
     return asked
 
 
-def test_two_processes_give_the_same_bytes() -> None:
+def test_every_process_gives_the_same_bytes() -> None:
     with ThreadPoolExecutor(2) as pool:
-        one, other = pool.map(transcript, ["0", "4242"])
+        one, *others = pool.map(transcript, SURROUNDINGS.values())
     assert len(one) == len(conversation())
-    for question, first, second in zip(conversation(), one, other, strict=True):
-        assert first == second, question
+    for name, other in zip([*SURROUNDINGS][1:], others, strict=True):
+        for question, first, second in zip(conversation(), one, other, strict=True):
+            assert first == second, (name, question)
     assert {status for status, _, _ in one} == {200, 400, 401, 404, 429}

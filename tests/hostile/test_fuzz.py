@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios_app.serving import view
-from scenarios_app.serving.asgi import ProviderDoor
+from scenarios_app.serving.doors import django as view
+from scenarios_app.serving.doors.asgi import ProviderDoor
+from tests.examples import often
 from tests.hostile.corpus import (
     ANTHROPIC,
     CHAT,
@@ -23,10 +24,10 @@ from tests.hostile.corpus import (
 )
 from tests.hostile.inprocess import through
 from tests.hostile.raw import Answer
-from tests.hostile.test_corpus import envelope_complaint
 from tests.serving.pipelines import Playing, says, scenario
-from tests.wire.test_anthropic_sdk import BETA_ASKED
-from tests.wire.test_gemini_fuzz import RICH
+from tests.wire.anthropic.test_anthropic_sdk import BETA_ASKED
+from tests.wire.envelopes import envelope_complaint
+from tests.wire.gemini.test_gemini_fuzz import RICH
 
 ANYTHING = scenario("anything", says("You said {{ request.last_user_text }}."))
 # Nothing of this makes a request that has to be answered in any other way than at once.
@@ -214,7 +215,7 @@ def damaged(draw: st.DrawFn, asked: dict[str, Any]) -> bytes:
 
 @pytest.mark.parametrize("provider", REQUESTS)
 @given(data=st.data())
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=often(150))
 def test_damaged_bodies(provider: str, data: st.DataObject) -> None:
     path, headers, asked = REQUESTS[provider]
     body = data.draw(damaged(asked))

@@ -1,6 +1,6 @@
 """The JavaScript clients against a server: what each of them is asked stands in its own script.
 
-`make test-npm` installs them beside the scripts; without them there is nothing to run.
+`make test-npm` installs them beside the scripts; where they cannot be had its tests skip.
 """
 
 import json
@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from scenarios_app.testing.server import RunningServer, running_server
+from tests.services import require
 
 HERE = Path(__file__).parent
 SCRIPTS = sorted(HERE.glob("*.test.mjs"))
@@ -27,15 +28,13 @@ def server() -> Iterator[RunningServer]:
         yield running
 
 
-@pytest.mark.skipif(
-    NODE is None or not (HERE / "node_modules").is_dir(),
-    reason="the clients from npm are not installed: make test-npm does it",
-)
+@pytest.mark.skipif(not os.environ.get("MOCKLLM_NPM"), reason="make test-npm runs these")
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name.partition(".")[0])
 def test_a_client_gets_what_was_scripted(server: RunningServer, script: Path) -> None:
-    assert NODE is not None
+    installed = NODE is not None and (HERE / "node_modules").is_dir()
+    require(installed, "the clients from npm could not be installed beside their scripts")
     done = subprocess.run(
-        [NODE, "--test", "--test-reporter=spec", script.name],
+        [str(NODE), "--test", "--test-reporter=spec", script.name],
         cwd=HERE,
         env={**os.environ, "MOCKLLM_URL": server.base_url, "NO_COLOR": "1"},
         capture_output=True,

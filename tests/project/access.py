@@ -1,17 +1,40 @@
-"""The routes of the pages, each with an address at which there is something to see."""
+"""The routes of the pages, each with an address where there is something to see; and who asks."""
 
 import re
-from typing import Any
+from typing import Any, Final
 
+from django.contrib.auth.models import Group, Permission, User
+from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from scenarios_app.serving.view import provider
+from scenarios_app.admin.roles import EDITOR, READER
+from scenarios_app.serving.doors.django import provider
 
 # What has a matrix of its own, by the module of its routes: tests/control/test_access.py and
-# tests/chat/test_api_access.py with test_api_owners.py.
+# tests/chat/api/test_api_access.py with test_api_owners.py.
 APIS = {"scenarios_app.control.urls", "chat_app.api.urls"}
 # Single routes that are no pages: what is below them is not there, and figures for programs.
 NO_PAGES = {"control", "api", "metrics"}
+
+PASSWORD: Final = "the one before"
+# Users with all rights of one kind, on everything that there is.
+HALVES: Final = ("add", "change", "view", "delete")
+
+
+def somebody(who: str) -> Client:
+    """`anonymous`; `staff` without rights; one with the rights of a half; `reader`, `editor` or
+    `root`, who may do everything."""
+    client = Client()
+    if who != "anonymous":
+        user = User(username=who, is_staff=True, is_superuser=who == "root")
+        user.set_password(PASSWORD)
+        user.save()
+        user.groups.set(Group.objects.filter(name={"reader": READER, "editor": EDITOR}.get(who)))
+        if who in HALVES:
+            rights = Permission.objects.filter(codename__startswith=f"{who}_")
+            user.user_permissions.set(rights)
+        client.force_login(user)
+    return client
 
 
 def routes() -> list[str]:

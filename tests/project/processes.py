@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests import warmed
+
 COMMAND = Path(sys.executable).with_name("mockllm")
 SHOW = """
 import json, os, sys
@@ -44,7 +46,7 @@ def python(
 
 def look(*, cwd: Path, variables: dict[str, str] | None = None) -> dict[str, Any]:
     """The settings and the environment of a process started with these variables."""
-    done = python("-P", "-c", SHOW, cwd=cwd, variables=variables)
+    done = run(warmed.python(), "-P", "-c", SHOW, cwd=cwd, variables=variables)
     assert done.returncode == 0, done.stderr
     seen: dict[str, Any] = json.loads(done.stdout)
     return seen

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from mockllm_site.home import SHOWN, clients
-from scenarios_app.coverage import coverage
+from mockllm_site.pages.home import SHOWN, clients
+from scenarios_app.journal.coverage import coverage
 from scenarios_app.models import Step
 from tests.admin.pages import a_scenario
 from tests.admin.traffic import served, unmatched

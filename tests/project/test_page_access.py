@@ -3,16 +3,8 @@
 from typing import Any, TypeAlias
 
 import pytest
-from django.contrib.auth.models import Group, User
-from django.test import Client
 
-from chat_app.models import ModelProfile
-from scenarios_app.admin.roles import EDITOR, READER
-from scenarios_app.drafts import draft_of
-from tests.admin.pages import a_scenario
-from tests.admin.talks import talk
-from tests.admin.traffic import served
-from tests.project.access import address, routes
+from tests.project.access import address, routes, somebody
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +23,12 @@ POSTED: Row = (LOGIN, 403, 403, 405)
 NOT_THERE: Row = (LOGIN, 404, 404, 404)
 MOVED: Row = (LOGIN, 302, 302, 302)
 
-IN_PROD = {"chat/": STAFFS, "chat/leaderboard/": STAFFS, "traces/<str:trace_id>/": STAFFS}
+IN_PROD = {
+    "chat/": WRITTEN,
+    "chat/leaderboard/": STAFFS,
+    # Without rights one sees one's own alone.
+    "traces/<str:trace_id>/": (LOGIN, 404, 200, 200),
+}
 
 
 def of_model(
@@ -54,6 +51,7 @@ DRAFT = "admin/scenarios_app/draft"
 REQUEST = "admin/scenarios_app/servedrequest"
 MATRIX: dict[str, Row] = {
     "": OPEN,
+    "livez": OPEN,
     "healthz": OPEN,
     # Open, and not ready: no server was started here.
     "readyz": (503, 503, 503, 503),
@@ -99,45 +97,8 @@ MATRIX: dict[str, Row] = {
     **of_model("chat_app/message"),
     **of_model("chat_app/contextstate"),
     **of_model("chat_app/abcomparison"),
-    **of_model("traces_app/trace"),
+    **of_model("traces_app/trace", delete=WRITTEN),
 }
-
-
-@pytest.fixture
-def ids() -> dict[str, Any]:
-    """The key of a row of each model, and of what else stands in a route."""
-    scenario = a_scenario("one", {})
-    draft, _ = draft_of(a_scenario("two", {}))
-    talked = talk("words", preference="a")
-    comparison = talked.comparisons.get()
-    profile = ModelProfile.objects.create(name="one", provider_id="openai", model_id="m")
-    return {
-        "auth/user": User.objects.create_user("any").pk,
-        "auth/group": Group.objects.get(name=READER).pk,
-        "scenarios_app/scenario": scenario.pk,
-        "scenarios_app/scenario step": scenario.steps.get().pk,
-        "scenarios_app/draft": draft.pk,
-        "scenarios_app/draft step": draft.steps.get().pk,
-        "scenarios_app/servedrequest": served().pk,
-        "chat_app/modelprofile": profile.pk,
-        "chat_app/conversation": talked.pk,
-        "chat_app/message": talked.messages.earliest("number").pk,
-        "chat_app/contextstate": talked.context_state.pk,
-        "chat_app/abcomparison": comparison.pk,
-        "traces_app/trace": comparison.trace_a_id,
-        "trace_id": comparison.trace_a_id,
-        "app_label": "scenarios_app",
-        "url": "nothing",
-    }
-
-
-def somebody(who: str) -> Client:
-    client = Client()
-    if who != "anonymous":
-        user = User.objects.create_user(who, is_staff=True)
-        user.groups.set(Group.objects.filter(name={"reader": READER, "editor": EDITOR}.get(who)))
-        client.force_login(user)
-    return client
 
 
 def test_every_page_has_its_row() -> None:

@@ -4,8 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from mockllm_site import env
 from tests.project import processes
 
+pytestmark = pytest.mark.usefixtures("warm")
+
+# As random as prod asks for.
+SECRET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP"
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
@@ -52,7 +57,7 @@ def test_prod_is_closed(tmp_path: Path) -> None:
         cwd=tmp_path,
         variables={
             "MOCKLLM_ENV": "prod",
-            "SECRET_KEY": "s",
+            "SECRET_KEY": SECRET,
             "DEBUG": "true",
             "ALLOWED_HOSTS": "mock.example,.qa.example",
         },
@@ -90,7 +95,25 @@ def test_the_example_file_says_the_defaults(tmp_path: Path) -> None:
     ("variables", "line"),
     [
         ({"MOCKLLM_ENV": "qa"}, "mockllm: MOCKLLM_ENV: expected dev, test or prod, got 'qa'"),
-        ({"MOCKLLM_ENV": "prod"}, "mockllm: SECRET_KEY: required when MOCKLLM_ENV is prod"),
+        (
+            {"MOCKLLM_ENV": "prod"},
+            f"mockllm: SECRET_KEY: required when MOCKLLM_ENV is prod; {env.NEW_KEY}",
+        ),
+        *(
+            (
+                {"MOCKLLM_ENV": "prod", "SECRET_KEY": weak},
+                "mockllm: SECRET_KEY: too weak for prod, which asks for 50 random characters; "
+                f"{env.NEW_KEY}",
+            )
+            for weak in ("s", SECRET[:49], "x" * 60, f"django-insecure-{SECRET}")
+        ),
+        *(
+            (
+                {"MOCKLLM_ENV": "prod", "SECRET_KEY": SECRET, name: "x" * 15},
+                f"mockllm: {name}: shorter than 16 characters, which prod asks for",
+            )
+            for name in ("MOCKLLM_CONTROL_TOKEN", "MOCKLLM_METRICS_TOKEN", "CHAT_TOKEN")
+        ),
         ({"DEBUG": "maybe"}, "mockllm: DEBUG: expected true or false, got 'maybe'"),
         (
             {"MOCKLLM_MAX_STREAMS": "many"},
@@ -138,3 +161,17 @@ def test_logs_go_to_standard_error(tmp_path: Path) -> None:
     done = processes.python("-P", "-c", code, cwd=tmp_path)
     assert done.stdout == ""
     assert done.stderr.count("said by") == 4
+
+
+def test_django_finds_nothing_wrong_with_a_deployment(tmp_path: Path) -> None:
+    done = processes.python(
+        "-P",
+        "-m",
+        "mockllm_site",
+        "check",
+        "--deploy",
+        "--fail-level=DEBUG",
+        cwd=tmp_path,
+        variables={"MOCKLLM_ENV": "prod", "SECRET_KEY": SECRET},
+    )
+    assert done.returncode == 0, done.stderr

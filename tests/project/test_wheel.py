@@ -1,28 +1,12 @@
 """The package as a user installs it: what is inside, and that nothing shadows it."""
 
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from tests.project import processes
-
-CHECKOUT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, unpacked."""
-    target = tmp_path_factory.mktemp("wheel")
-    done = processes.run(
-        sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", target, cwd=CHECKOUT
-    )
-    assert done.returncode == 0, done.stderr
-    (file,) = target.glob("mockllm-*.whl")
-    with zipfile.ZipFile(file) as archive:
-        archive.extractall(target / "unpacked")
-    return target / "unpacked"
+from tests.project.conftest import CHECKOUT
 
 
 @pytest.fixture
@@ -36,8 +20,11 @@ def hostile(tmp_path: Path) -> Path:
 
 
 def test_it_holds_the_fixtures_and_example_scenarios(wheel: Path) -> None:
-    for shipped, source in (("fixtures", "fixtures"), ("scenarios", "examples/scenarios")):
-        inside = {file.name for file in (wheel / "mockllm_site" / "data" / shipped).iterdir()}
+    for shipped, source in (
+        ("scenarios_app/fixtures", "fixtures"),
+        ("mockllm_site/data/scenarios", "examples/scenarios"),
+    ):
+        inside = {file.name for file in (wheel / shipped).iterdir()}
         assert inside == {file.name for file in (CHECKOUT / source).iterdir()}
 
 
@@ -53,6 +40,11 @@ def test_its_modules_are_those_of_the_checkout(wheel: Path) -> None:
         assert inside == {str(file.relative_to(CHECKOUT)) for file in source}
 
 
+def test_its_packages_say_that_they_are_typed(wheel: Path) -> None:
+    for package in ("mockllm_site", "scenarios_app", "chat_app", "traces_app"):
+        assert (wheel / package / "py.typed").is_file()
+
+
 def test_it_runs_and_finds_its_data_inside_itself(wheel: Path, tmp_path: Path) -> None:
     variables = {"PYTHONPATH": str(wheel)}
     done = processes.python("-P", "-m", "mockllm_site", "check", cwd=tmp_path, variables=variables)
@@ -62,8 +54,10 @@ def test_it_runs_and_finds_its_data_inside_itself(wheel: Path, tmp_path: Path) -
     )
     code = "from mockllm_site import paths; print(paths.FIXTURES); print(paths.SCENARIOS)"
     done = processes.python("-P", "-c", code, cwd=tmp_path, variables=variables)
-    data = wheel / "mockllm_site" / "data"
-    assert done.stdout.split() == [str(data / "fixtures"), str(data / "scenarios")]
+    assert done.stdout.split() == [
+        str(wheel / "scenarios_app" / "fixtures"),
+        str(wheel / "mockllm_site" / "data" / "scenarios"),
+    ]
 
 
 @pytest.mark.parametrize(

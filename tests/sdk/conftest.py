@@ -5,12 +5,15 @@ from typing import Any
 import pytest
 
 from tests.live import Live
-from tests.sdk import anthropic_talk, gemini_talk, ollama_talk, openai_talk
-from tests.sdk.anthropic_talk import AnthropicTalk
-from tests.sdk.gemini_talk import GeminiTalk
-from tests.sdk.ollama_talk import OllamaTalk
-from tests.sdk.openai_client import AsyncClient, Client, SyncClient
-from tests.sdk.openai_talk import OpenAITalk
+from tests.sdk.anthropic import anthropic_talk
+from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
+from tests.sdk.gemini import gemini_talk
+from tests.sdk.gemini.gemini_talk import GeminiTalk
+from tests.sdk.ollama import ollama_talk
+from tests.sdk.ollama.ollama_talk import OllamaTalk
+from tests.sdk.openai import openai_talk
+from tests.sdk.openai.openai_client import AsyncClient, Client, SyncClient
+from tests.sdk.openai.openai_talk import OpenAITalk
 
 SYNC_OR_ASYNC = ["sync", "async"]
 

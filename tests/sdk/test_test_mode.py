@@ -8,8 +8,8 @@ import openai
 import pytest
 
 from tests.live import Live
-from tests.sdk.anthropic_talk import AnthropicTalk
-from tests.sdk.openai_talk import OpenAITalk
+from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
+from tests.sdk.openai.openai_talk import OpenAITalk
 from tests.serving.modes import CATCH_ALL, marked
 
 # Five words and its echo, so that the pace of test mode takes no time.

@@ -12,8 +12,8 @@ import pytest
 
 from scenarios_app.serving.transport import MockTransport
 from tests.live import Live
-from tests.sdk.anthropic_talk import AnthropicTalk
-from tests.sdk.openai_talk import OpenAITalk
+from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
+from tests.sdk.openai.openai_talk import OpenAITalk
 from tests.serving.modes import CATCH_ALL, in_test_mode
 
 SHORT = "Who are you?"

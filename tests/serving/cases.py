@@ -150,9 +150,27 @@ def _odd_cases() -> list[Case]:
         Case("Ollama's trailing slash", "/api/chat/", b'{"model":"m"}'),
         Case("Ollama's encoded path", "/api/ch%61t", b'{"model":"m"}'),
         Case("beta query", "/v1/messages?beta=true", b"{}", headers={"x-api-key": "k"}),
+        Case("no version", "/chat/completions", body, headers=key),
+        Case("no version for a page", "/responses", body, headers={**key, "origin": "https://a.b"}),
+        Case("a version twice", "/v1/v1/messages", body, headers={"x-api-key": "k"}),
+        Case("Gemini's no version", "/models/m:generateContent", b"{}"),
+        Case("Ollama's no folder", "/chat", b'{"model":"m"}'),
+        Case("Ollama's folder elsewhere", "/v1/api/tags", method="GET"),
+        Case("Azure's no folder", f"/deployments/d{path.removeprefix('/v1')}", body),
+        Case("no version for models", "/models", method="GET"),
+        Case(
+            "preflight of no version",
+            "/messages",
+            method="OPTIONS",
+            headers={"origin": "https://a.example", "access-control-request-method": "POST"},
+        ),
     ]
-    # No two of them in one session: its number of requests is part of every id.
-    return [replace(c, headers={**c.headers, "x-mockllm-session": c.name}) for c in odd]
+    # No two of them in one session: its number of requests is part of every id. A 404 may name
+    # the host, which is another for every door.
+    return [
+        replace(c, headers={"host": "localhost", **c.headers, "x-mockllm-session": c.name})
+        for c in odd
+    ]
 
 
 def _answers(model: str, produce: dict[str, Any], **keys: Any) -> dict[str, Any]:

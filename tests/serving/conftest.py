@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.serving.servers import serving
+from tests.serving.processes.servers import serving
 
 LIVE = [("uvicorn", "door"), ("daphne", "door"), ("uvicorn", "view"), ("daphne", "view")]
 
@@ -13,5 +13,5 @@ LIVE = [("uvicorn", "door"), ("daphne", "door"), ("uvicorn", "view"), ("daphne",
 def port(request: pytest.FixtureRequest) -> Iterator[int]:
     """Where a door is served, once for the whole run."""
     server, app = request.param
-    with serving(server, f"tests.serving.door_apps:{app}") as port:
+    with serving(server, f"tests.serving.doors.door_apps:{app}") as port:
         yield port

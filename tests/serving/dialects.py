@@ -51,7 +51,8 @@ class Dialect:
     `tokens` reads what went in and came out. `end` is what a stream that runs to its end ends with.
 
     `folds`: the texts and thoughts of a message are one each. `one_message`: all the messages of an
-    answer are one. Without `ids` calls have none.
+    answer are one. Without `ids` calls have none. `cached_apart`: tokens from a cache are not
+    among those that went in.
     """
 
     call: Callable[..., Call]
@@ -67,6 +68,7 @@ class Dialect:
     one_message: bool = False
     signs: bool = False
     ids: bool = True
+    cached_apart: bool = False
     usage_asked: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -212,6 +214,7 @@ DIALECTS: Mapping[str, Dialect] = {
         end=b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
         folds=False,
         signs=True,
+        cached_apart=True,
     ),
     "gemini": Dialect(
         call=gemini,

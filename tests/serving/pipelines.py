@@ -7,9 +7,9 @@ from urllib.parse import parse_qsl, quote
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import compile_scenario, load_documents
-from scenarios_app.engine.index import Index, build_index, overlay
+from scenarios_app.engine.matching.index import Index, build_index, overlay
 from scenarios_app.engine.memory import MemoryState
-from scenarios_app.journal_entry import JournalEntry
+from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.wire.base import Call

@@ -2,7 +2,9 @@
 
 import json
 
-from scenarios_app.serving.explaining import Explanation, explain
+import pytest
+
+from scenarios_app.serving.explain import Explanation, explain
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Playing, chat, says, scenario
 
@@ -81,6 +83,119 @@ async def test_a_step_chosen_by_id_tells_of_the_name() -> None:
     assert (turn.field, turn.ok) == ("turn", True)
     assert explanation.reply.status == 404
     assert told(await explained(playing, chat("by id", headers=SESSION))) == {"by id/1": True}
+
+
+def kept_from(explanation: Explanation) -> dict[str, list[tuple[str, str]]]:
+    """Of each step that does not answer, the conditions that do not hold, with what they got."""
+    return {
+        f"{step.scenario}/{step.step}": [(c.field, c.actual) for c in step.conditions if not c.ok]
+        for step in explanation.steps
+        if not step.wins
+    }
+
+
+RIVALS = [
+    scenario("urgent", says("used", consume=True), says("win"), says("third"), priority=5),
+    scenario("common", says("x", match={"messages": [{"contains": "Hello"}]})),
+    scenario("vague", says("x"), priority=5),
+    scenario("openai", says("x", match={"provider": "openai"}), priority=-5),
+]
+
+
+async def test_what_keeps_a_step_that_matches_from_answering_is_told() -> None:
+    playing = Playing(*RIVALS)
+    await playing.ask(chat(headers=SESSION))
+    explanation = await explained(playing, chat(headers=SESSION))
+    assert kept_from(explanation) == {
+        "urgent/1": [("consume", "served")],
+        "urgent/3": [("order", "step “2” is that step")],
+        "common/1": [("priority", "step “2” of “urgent” of priority 5")],
+        "vague/1": [("name", "step “2” of “urgent”: its name comes first")],
+        "openai/1": [("priority", "step “2” of “urgent” of priority 5")],
+    }
+
+
+async def test_a_more_particular_offer_is_told() -> None:
+    playing = Playing(
+        scenario("a", says("x"), says("y", match={"model": "gpt-4o"})),
+        scenario("b", says("x", match={"provider": "openai"})),
+    )
+    assert kept_from(await explained(playing, chat())) == {
+        "a/1": [("particularity", "step “1” of “b”, which holds nothing but provider or path")],
+        "a/2": [("order", "step “1” is that step")],
+    }
+
+
+BY_ID = scenario("by id", {"turn": 1, "produce": {"text": "x"}}, select="first_user_message")
+BLOCK = '<|instruction_start|>{"messages": [{"text": "x"}]}<|instruction_end|>'
+EMBEDDINGS = Call(
+    "POST",
+    "/v1/embeddings",
+    {},
+    {"authorization": "Bearer k"},
+    b'{"model": "text-embedding-3-small", "input": "x"}',
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "kept"),
+    [
+        (chat("by id"), {"match/1": [("select", "“by id”, asked for by id")]}),
+        (
+            chat(headers={"x-mockllm-scenario": "by%20id"}),
+            {"match/1": [("select", "“by id”, asked for by id")]},
+        ),
+        (
+            chat(model="test-llm"),
+            {
+                "by id/1": [("select", "Hello")],
+                "match/1": [("select", "“Hello”, asked for by id")],
+            },
+        ),
+        (chat(headers={"x-mockllm-scenario": "match"}), {"by id/1": [("select", "match")]}),
+        (
+            chat(headers={"x-mockllm-scenario": "none"}),
+            {"by id/1": [("select", "none")], "match/1": [("select", "none")]},
+        ),
+        (
+            chat(BLOCK),
+            {
+                name: [("select", "an instruction block, which answers before any scenario")]
+                for name in ("by id/1", "match/1")
+            },
+        ),
+        (
+            EMBEDDINGS,
+            {
+                name: [("match.path", "no path in this step's match")]
+                for name in ("by id/1", "match/1")
+            },
+        ),
+        (
+            Call("GET", "/v1/chat/completions", {}, {"authorization": "Bearer k"}, b""),
+            {
+                name: [("select", "one whose answer is always computed")]
+                for name in ("by id/1", "match/1")
+            },
+        ),
+    ],
+)
+async def test_the_way_that_a_request_takes_is_told(
+    call: Call, kept: dict[str, list[tuple[str, str]]]
+) -> None:
+    explanation = await explained(Playing(BY_ID, scenario("match", says("x"))), call)
+    assert kept_from(explanation) == kept
+    for step in explanation.steps:
+        assert step.wins is all(condition.ok for condition in step.conditions)
+
+
+async def test_a_step_that_names_a_helpers_path_answers_it() -> None:
+    named = says("x", match={"path": "/v1/embeddings"}, produce={"raw": {"body": "{}"}})
+    playing = Playing(scenario("a", says("x"), named, named), scenario("b", named))
+    explanation = await explained(playing, EMBEDDINGS)
+    assert told(explanation) == {"a/1": False, "a/2": True, "a/3": False, "b/1": False}
+    assert kept_from(explanation)["a/3"] == [("order", "step “2” is that step")]
+    assert [field for field, _ in kept_from(explanation)["b/1"]] == ["name"]
 
 
 async def test_a_refused_call_gets_its_refusal() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from scenarios_app.engine.memory import MemoryState
 from scenarios_app.journal import ENTRY_BYTES, Journal
-from scenarios_app.serving.figures import ServingFigures
-from scenarios_app.serving.streams import Streams
-from scenarios_app.serving.tally import BOUNDS, Durations, Tally
+from scenarios_app.serving.metrics import BOUNDS, Durations, ServingFigures, Tally
+from scenarios_app.serving.options import Streams
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Playing, chat, claude, says, scenario
 from tests.state.entries import entry
@@ -24,8 +24,11 @@ class Figures:
         self.tally = Tally()
         self.streams = Streams(5)
         self.journal = Journal(waiting_bytes=2 * ENTRY_BYTES)
+        self.state = MemoryState(2)
         self._registry = CollectorRegistry()
-        self._registry.register(ServingFigures(self.tally, self.streams, self.journal))
+        self._registry.register(
+            ServingFigures(self.tally, self.streams, self.journal, state=self.state)
+        )
 
     def value(self, name: str, **labels: str) -> float | None:
         return self._registry.get_sample_value(f"mockllm_{name}", labels)
@@ -128,3 +131,11 @@ def test_the_journals_losses_are_told(figures: Figures, monkeypatch: pytest.Monk
     assert figures.value("journal_waiting_bytes") == 2 * ENTRY_BYTES
     assert figures.value("journal_dropped_total") == 1
     assert figures.value("journal_failed_total") == 7
+
+
+async def test_sessions_are_counted_and_those_that_were_forgotten(figures: Figures) -> None:
+    assert (figures.value("sessions"), figures.value("sessions_max")) == (0, 2)
+    for session in ("a", "b", "a", "c", "d"):
+        await figures.state.next_ordinal(session)
+    assert (figures.value("sessions"), figures.value("sessions_max")) == (2, 2)
+    assert figures.value("sessions_forgotten_total") == 2

@@ -86,18 +86,28 @@ async def test_the_history_counts_as_messages(monkeypatch: pytest.MonkeyPatch) -
     assert status == 400 and b"more than 4 messages" in sent
 
 
-@pytest.mark.parametrize("kind", ["disconnect", "truncate", "malformed_chunk", "stall"])
-@pytest.mark.parametrize("stream", [True, False])
-async def test_an_answer_that_was_lost_on_its_way_can_be_had_again(kind: str, stream: bool) -> None:
-    fault = {"kind": kind, "after_chunks": 1}
-    if kind == "stall":
-        fault["hold_ms"] = 1
+# A whole answer that is malformed was never produced, so there is none that could be kept.
+LOST = [(kind, True) for kind in ("disconnect", "truncate", "malformed_chunk", "stall")]
+LOST += [(kind, False) for kind in ("disconnect", "truncate", "stall")]
+
+
+def lossy(kind: str) -> Playing:
+    """Who answers with a fault in the middle."""
+    fault = {"kind": kind, "after_chunks": 1, **({"hold_ms": 1} if kind == "stall" else {})}
     produce = {"text": "one two three", "pacing": {"words_per_chunk": 1}, "fault": fault}
-    here = Playing(scenario("one", {"produce": produce}))
+    return Playing(scenario("one", {"produce": produce}))
+
+
+async def test_a_whole_answer_that_is_malformed_is_not_kept() -> None:
+    here = lossy("malformed_chunk")
+    await here.ask(call(input="x"))
+    assert [state.responses for state in here.state._states.values()] == [{}]
+
+
+@pytest.mark.parametrize(("kind", "stream"), LOST)
+async def test_an_answer_that_was_lost_on_its_way_can_be_had_again(kind: str, stream: bool) -> None:
+    here = lossy(kind)
     await here.ask(call(input="x", stream=stream))
-    if not stream and kind == "malformed_chunk":
-        # Nothing was produced that could have been kept.
-        return
     (name,) = here.state._states[next(iter(here.state._states))].responses
     _, _, sent = await here.ask(call("GET", f"/{name}"))
     assert json.loads(sent)["output"][0]["content"][0]["text"] == "one two three"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.serving import answer
+from scenarios_app.serving import playback as answer
 from scenarios_app.serving.reply import Reply
 from scenarios_app.serving.session import key_session
 from scenarios_app.wire.base import Call
@@ -126,7 +126,7 @@ async def test_a_bug_of_ours_is_a_500_in_the_envelope_and_in_the_log(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("scenarios_app.serving.answering.produce", broken)
+    monkeypatch.setattr("scenarios_app.serving.respond.produce", broken)
     playing = Playing(GREETING)
     with caplog.at_level(logging.ERROR):
         status, headers, body = await playing.ask(claude())

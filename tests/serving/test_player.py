@@ -7,7 +7,7 @@ from itertools import accumulate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios_app.serving.player import LOOK_UP, never, play
+from scenarios_app.serving.playback import LOOK_UP, never, play
 from scenarios_app.serving.reply import Ending, Frame, Reply, whole
 from tests.serving.acting import WIRE, FakeClock
 

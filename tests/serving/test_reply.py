@@ -5,9 +5,9 @@ import pytest
 from scenarios_app.engine.canonical import CanonicalResponse, Choice, Usage
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.parts import TextPart
-from scenarios_app.engine.plan import plan
+from scenarios_app.engine.producing.plan import plan
+from scenarios_app.engine.producing.seed import Seed
 from scenarios_app.engine.scenario import Fault, FaultKind, Pacing
-from scenarios_app.engine.seed import Seed
 from scenarios_app.serving.reply import (
     Ending,
     Frame,
@@ -149,10 +149,10 @@ def test_times_without_bytes_are_no_frames() -> None:
     assert [frame.at for frame in streamed(WIRE, Quiet(), timed).frames] == [1]
 
 
-def test_an_early_end_counts_the_events_of_the_frames_sent() -> None:
+def test_an_early_end_says_how_many_events_went_before() -> None:
     reply = stream(Pacing(first_ms=1, chunk_ms=1000, words_per_chunk=2))
     error = ErrorAnswer(503, "bye")
-    assert [reply.error_frame(sent, error) for sent in (0, 1, 2, 4)] == [
+    assert [reply.error_frame(sent, error) for sent in (0, 1, 2, 5)] == [
         b"error 503 after 0: bye\n\n",
         b"error 503 after 1: bye\n\n",
         b"error 503 after 2: bye\n\n",

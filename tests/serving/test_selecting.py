@@ -3,13 +3,16 @@
 import asyncio
 import json
 import logging
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scenarios_app.engine.state import StepRef
 from scenarios_app.serving.session import key_session
-from tests.serving.pipelines import KEY, Playing, chat, claude, says, scenario
+from scenarios_app.wire.base import Call
+from tests.serving.pipelines import KEY, Playing, chat, claude, gemini, llama, says, scenario
 
 SESSION = key_session(KEY)
 
@@ -60,6 +63,51 @@ async def test_the_loser_of_a_race_goes_on_to_the_next_candidate() -> None:
     assert await texts(playing, 1) == ["second"]
 
 
+async def test_who_lost_a_race_is_offered_what_comes_next_in_that_scenario() -> None:
+    playing = Playing(
+        scenario("race", once("default"), says("next", match={"model": "gpt-4o"})),
+        scenario("serial", says("later")),
+    )
+    consume = playing.state.consume
+
+    async def losing(session: str, step: StepRef) -> bool:
+        await consume(session, step)
+        return await consume(session, step)
+
+    playing.state.consume = losing  # type: ignore[method-assign]
+    assert await texts(playing, 1) == ["next"]
+
+
+async def test_priority_goes_before_particularity() -> None:
+    playing = Playing(
+        scenario("plain", says("plain", match={"messages": [{"contains": "Hello"}]})),
+        scenario("everything", says("default", match={"provider": "openai"}), priority=1000),
+    )
+    assert await texts(playing, 1) == ["default"]
+
+
+async def test_a_default_in_the_middle_of_a_scenario_keeps_its_place() -> None:
+    hello = {"messages": [{"contains": "Hello"}]}
+    steps = once("first", match=hello), once("middle"), once("last", match=hello)
+    playing = Playing(scenario("talk", *steps), scenario("rest", says("none left"), priority=-1))
+    assert await texts(playing, 4) == ["first", "middle", "last", "none left"]
+
+
+async def test_the_example_in_the_docs_answers_as_it_says() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "choosing.md").read_text(encoding="utf-8")
+    document = json.loads(text.partition("```json\n")[2].partition("```")[0])
+    playing = Playing(document, scenario("below", says("below")))
+    said = ["the weather?", "the weather?", "thanks", "thanks"]
+    answers = [text_of((await playing.ask(chat(one)))[2]) for one in said]
+    assert answers == [
+        "It is sunny.",
+        "I said: it is sunny.",
+        "You are welcome.",
+        "I only know the weather.",
+    ]
+    assert text_of((await playing.ask(claude("the weather?")))[2]) == "below"
+
+
 async def test_200_clients_get_50_steps_exactly_once_each() -> None:
     steps = [once(f"answer {i}") for i in range(50)]
     playing = Playing(scenario("contended", *steps), scenario("rest", says("none left")))
@@ -98,23 +146,60 @@ async def test_failures_are_counted_by_provider_but_a_served_step_fails_no_more(
     assert [(await playing.ask(c()))[0] for c in (chat, chat, claude)] == [500, 200, 404]
 
 
-async def test_a_violated_expectation_is_an_error_turn_that_consumes_nothing(
-    caplog: pytest.LogCaptureFixture,
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_violated_expectation_is_a_400_that_consumes_nothing(
+    caplog: pytest.LogCaptureFixture, stream: bool
 ) -> None:
     step = once("fine", expect={"temperature": 0.2}, failures={"times": 1})
     playing = Playing(scenario("strict", step))
     with caplog.at_level(logging.WARNING):
-        status, _, body = await playing.ask(chat(temperature=0.9))
-    message = json.loads(body)["choices"][0]["message"]
-    assert status == 200 and message["content"] == "Scenario validation failed."
-    report = json.loads(message["tool_calls"][0]["function"]["arguments"])
+        status, headers, body = await playing.ask(chat(temperature=0.9, stream=stream))
     violation = "Expected temperature 0.2 but received 0.9"
-    assert report["report_content"] == f"# Test Harness Error\n\n{violation}"
+    assert (status, json.loads(body)["error"]) == (
+        400,
+        {
+            "message": "expectation_violated: step “1” of scenario “strict” answers this request, "
+            f"but it is not as that expects. {violation}",
+            "type": "invalid_request_error",
+            "param": None,
+            "code": "expectation_violated",
+        },
+    )
+    assert (headers["x-mockllm-scenario"], headers["x-mockllm-step"]) == ("strict", "1")
     assert violation in caplog.text
     state = await playing.state.read(SESSION)
     assert (state.violations, state.consumed, state.attempts) == ((violation,), (), ())
     assert playing.journal[0].violations == (violation,)
     assert playing.journal[0].matched
+
+
+@pytest.mark.parametrize("call", [claude, gemini, llama])
+async def test_a_violated_expectation_is_told_in_the_providers_envelope(
+    call: Callable[..., Call],
+) -> None:
+    playing = Playing(scenario("strict", once("fine", expect={"tools": ["get_weather"]})))
+    status, _, body = await playing.ask(call())
+    error = json.loads(body)["error"]
+    message = error if isinstance(error, str) else error["message"]
+    assert status == 400
+    assert message.endswith("Expected tools not available: get_weather (none is offered)")
+
+
+async def test_a_scenario_that_a_header_names_violates_as_any_other() -> None:
+    strict = scenario("strict", once("fine", expect={"temperature": 0.2}))
+    status, _, _ = await Playing(strict).ask(chat(headers={"x-mockllm-scenario": "strict"}))
+    assert status == 400
+
+
+async def test_an_expectation_by_id_keeps_its_error_turn() -> None:
+    step = {"turn": 1, "produce": {"text": "x"}, "expect": {"temperature": 0.2}}
+    playing = Playing(scenario("by id", step, select="first_user_message"))
+    status, _, body = await playing.ask(chat("by id", temperature=0.9))
+    message = json.loads(body)["choices"][0]["message"]
+    assert status == 200 and message["content"] == "Scenario validation failed."
+    report = json.loads(message["tool_calls"][0]["function"]["arguments"])
+    violation = "Expected temperature 0.2 but received 0.9"
+    assert report["report_content"] == f"# Test Harness Error\n\n{violation}"
 
 
 async def test_a_served_step_does_not_complain_again() -> None:

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 from channels.testing import WebsocketCommunicator
+from django.db import connections
 
-from mockllm_site import lifespan as lifespan_module
 from mockllm_site.asgi import application
-from mockllm_site.limits import with_body_limit
-from scenarios_app.serving.connection import Message, Receive, Scope, Send
+from mockllm_site.serve import lifespan as lifespan_module
+from mockllm_site.serve.limits import with_body_limit
+from scenarios_app.models import CatalogVersion
+from scenarios_app.serving.doors.connection import Message, Receive, Scope, Send
 from scenarios_app.serving.services import Services
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -90,7 +92,7 @@ async def test_health_fails_by_name_when_a_step_does_not_play(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("scenarios_app.serving.answering.produce", broken)
+    monkeypatch.setattr("scenarios_app.serving.respond.produce", broken)
     with_logging = logging.getLogger("scenarios_app.serving.pipeline")
     monkeypatch.setattr(with_logging, "disabled", True)
     status, _, body = await asked("GET", "/healthz")
@@ -103,18 +105,37 @@ async def test_health_fails_by_name_when_a_step_does_not_play(
 async def test_health_fails_by_name_when_the_database_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def broken() -> None:
-        raise OSError("no such disk")
+    def broken(*_: object) -> None:
+        raise OSError("no such disk at 10.0.0.5")
 
-    monkeypatch.setattr("mockllm_site.pages.catalog_number", broken)
+    monkeypatch.setattr("mockllm_site.pages.health.CatalogVersion.write", broken)
     status, _, body = await asked("GET", "/healthz")
     assert status == 503
-    assert json.loads(body)["checks"] == {"pipeline": "ok", "database": "OSError: no such disk"}
+    assert json.loads(body)["checks"] == {"pipeline": "ok", "database": "OSError"}
+    status, _, body = await asked("GET", "/livez")
+    assert (status, json.loads(body)) == (200, {"status": "ok", "checks": {"pipeline": "ok"}})
+
+
+async def test_health_is_more_than_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    write = CatalogVersion.write
+
+    def on_a_full_disk(using: str) -> None:
+        """As far as this goes: what is read is read, and nothing is written."""
+        with connections[using].cursor() as cursor:
+            cursor.execute("PRAGMA query_only = true")
+            try:
+                write(using)
+            finally:
+                cursor.execute("PRAGMA query_only = false")
+
+    monkeypatch.setattr(CatalogVersion, "write", staticmethod(on_a_full_disk))
+    status, _, body = await asked("GET", "/healthz")
+    assert (status, json.loads(body)["checks"]["database"]) == (503, "OperationalError")
 
 
 async def test_a_server_is_ready_until_it_drains(monkeypatch: pytest.MonkeyPatch) -> None:
     here = Services()
-    monkeypatch.setattr("mockllm_site.pages.services", lambda: here)
+    monkeypatch.setattr("mockllm_site.pages.health.services", lambda: here)
     assert (await asked("GET", "/readyz"))[0] == 503
     await here.start()
     assert (await asked("GET", "/readyz"))[0] == 200

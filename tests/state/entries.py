@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import uuid4
 
-from scenarios_app.journal_entry import JournalEntry
+from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.models import ServedRequest
 
 

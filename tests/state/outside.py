@@ -2,16 +2,16 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+from tests import warmed
+from tests.engines import POSTGRES
 from tests.services import require
 
 ROOT = Path(__file__).resolve().parents[2]
-POSTGRES = os.environ.get("TEST_POSTGRES_URL", "postgres://postgres@127.0.0.1:5432/test")
 SETUP = """
 import sys, time
 from mockllm_site import env
@@ -30,7 +30,7 @@ def command(database: str, script: str) -> tuple[list[str], dict[str, str]]:
     """What starts a process that runs `script` after Django is set up."""
     variables = environment(database)
     variables.pop("DJANGO_SETTINGS_MODULE", None)
-    return [sys.executable, "-P", "-c", SETUP + script], variables
+    return [warmed.python(), "-P", "-c", SETUP + script], variables
 
 
 def run(database: str, script: str, *, folder: Path) -> str:

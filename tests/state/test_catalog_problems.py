@@ -6,9 +6,9 @@ import pytest
 from django.db import OperationalError
 
 from scenarios_app import catalog as catalog_module
-from scenarios_app import snapshot as snapshot_module
 from scenarios_app.catalog import Catalog, catalog
-from scenarios_app.snapshot import RowProblem
+from scenarios_app.catalog import snapshot as snapshot_module
+from scenarios_app.store.problems import RowProblem
 from tests.state.catalogs import names, one
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -29,10 +29,10 @@ def test_an_invalid_row_is_left_out_and_reported(caplog: pytest.LogCaptureFixtur
 
 
 def test_a_problem_of_the_whole_scenario_names_no_step() -> None:
-    one(priority=3_000_000_000)
+    one(tags=["rain", 1])
     (problem,) = catalog.problems
-    assert (problem.scenario, problem.step, problem.place) == ("weather", None, "priority")
-    assert str(problem) == f"weather: priority: {problem.message}"
+    assert (problem.scenario, problem.step, problem.place) == ("weather", None, "tags[1]")
+    assert str(problem) == f"weather: tags[1]: {problem.message}"
 
 
 def test_a_problem_reads_as_one_line() -> None:

@@ -9,10 +9,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from scenarios_app.engine.document import dump
-from scenarios_app.engine.files import read_files
-from scenarios_app.loading import load
+from scenarios_app.engine.document.files import read_files
 from scenarios_app.models import Scenario, Step
-from scenarios_app.rows import document_of
+from scenarios_app.store.load import load
+from scenarios_app.store.rows import document_of
 
 pytestmark = pytest.mark.django_db
 
@@ -54,6 +54,15 @@ def test_files_and_directories_are_loaded(tmp_path: Path) -> None:
     assert said("load_scenarios", one, str(tmp_path / "more")) == "a: new\nb: new\n"
     assert said("load_scenarios", one) == "a: replaced\n"
     assert names() == ["a", "b"]
+
+
+def test_files_of_a_directory_in_another_form_are_told(tmp_path: Path) -> None:
+    written(tmp_path, "a.json", saying("a"))
+    (tmp_path / "b.yaml").write_text("name: b")
+    line = f"{tmp_path / 'b.yaml'}: passed over, scenario documents are JSON, in *.json files\n"
+    assert said("load_scenarios", str(tmp_path)) == f"{line}a: new\n"
+    assert line in said("check_scenarios", str(tmp_path))
+    assert failed("check_scenarios", "--strict", str(tmp_path)).startswith(line)
 
 
 def test_a_dry_run_loads_nothing(tmp_path: Path) -> None:

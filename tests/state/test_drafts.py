@@ -9,15 +9,15 @@ from django.core.management import call_command
 from django.test import Client
 
 from scenarios_app.catalog import catalog
-from scenarios_app.control.common import CommonScenarios
-from scenarios_app.coverage import coverage
-from scenarios_app.drafts import discard, draft_of, publication_of, publish
+from scenarios_app.catalog.lint import stored_suspicions
+from scenarios_app.control.stores import CommonScenarios
 from scenarios_app.engine.document import dump, load_documents
-from scenarios_app.linting import stored_suspicions
-from scenarios_app.loading import load
+from scenarios_app.journal.coverage import coverage
 from scenarios_app.models import CatalogVersion, Draft, DraftStep, Scenario, Step
-from scenarios_app.rows import document_of
-from scenarios_app.versions import NOBODY
+from scenarios_app.store.drafts import discard, draft_of, publication_of, publish
+from scenarios_app.store.history import NOBODY
+from scenarios_app.store.load import load
+from scenarios_app.store.rows import document_of
 
 pytestmark = pytest.mark.django_db
 

@@ -9,10 +9,10 @@ from django.core.management import call_command
 from mockllm_site.paths import FIXTURES, SCENARIOS
 from scenarios_app.catalog import catalog
 from scenarios_app.engine.document import dump
-from scenarios_app.engine.files import read_files
-from scenarios_app.exporting import fixture_json
+from scenarios_app.engine.document.files import read_files
 from scenarios_app.models import Scenario
-from scenarios_app.rows import document_of
+from scenarios_app.store.export import fixture_json
+from scenarios_app.store.rows import document_of
 from tests.state import cases
 
 # Those of scenarios; profiles are no documents.

@@ -154,7 +154,7 @@ def test_what_finds_no_room_is_counted_and_dropped(journal: Journal) -> None:
     for number in range(5):
         small.record(entry(path=f"/{number}"))
     del small.start
-    assert small.dropped == 2
+    assert small.dropped == small.losses.of(None) == 2
     small.stop()
     assert paths() == ["/0", "/1", "/2"]
     small.record(entry(path="/room again"))
@@ -189,17 +189,32 @@ def test_a_database_that_fails_for_a_while_loses_nothing(
     assert (len(paths()), journal.failed) == (1, 0)
 
 
-def test_a_database_that_keeps_failing_costs_its_rows_and_no_later_ones(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_a_database_that_stays_away_for_long_costs_nothing(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = OperationalError("gone")
-    failing(monkeypatch, journal, lambda call, rows: gone if call < 4 else None)
-    journal.record(entry(path="/lost"))
+    failing(monkeypatch, journal, lambda call, rows: gone if call < 500 else None)
+    for number in range(50):
+        journal.record(entry(path=f"/{number}"))
     assert journal.flush()
-    journal.record(entry(path="/kept"))
+    assert (paths(), journal.failed) == ([f"/{number}" for number in range(50)], 0)
+    assert journal.losses.of(None) == 0
+
+
+def test_a_process_that_ends_does_not_wait_for_a_database_that_is_gone(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    away = [True]
+    gone = OperationalError("gone")
+    failing(monkeypatch, journal, lambda call, rows: gone if away[0] else None)
+    journal.record(entry(path="/lost", session="theirs"))
+    assert journal.stop(10)
+    away[0] = False
+    journal.record(entry(path="/kept", session="ours"))
     assert journal.flush()
     assert (paths(), journal.failed) == (["/kept"], 1)
     assert "journal: 1 of its rows could not be written" in caplog.text
+    assert [journal.losses.of(name) for name in ("theirs", "ours", None)] == [1, 0, 1]
 
 
 def test_an_error_that_time_does_not_heal_is_not_tried_again(

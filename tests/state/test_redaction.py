@@ -6,14 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios_app.redaction import (
-    mask,
-    redact_body,
-    redact_headers,
-    redact_query,
-    redact_text,
-    secrets_of,
-)
+from scenarios_app.engine.secrets import mask, secrets_of
+from scenarios_app.journal.redaction import redact_body, redact_headers, redact_query, redact_text
 
 SECRET = "sk-ant-1234567890abcdef"
 
@@ -78,6 +72,20 @@ def test_the_key_of_a_query_is_masked() -> None:
         (json.dumps({"x": f'{{"api-key": "{SECRET}"}}'}), r'{"x": "{\"api-key\": \"***cdef\"}"}'),
         (json.dumps({"x": f'{{"cookie": ["{SECRET}"]}}'}), r'{"x": "{\"cookie\": \"***\"}"}'),
         (f'{{"notes": "{SECRET}"}}', f'{{"notes": "{SECRET}"}}'),
+        (f'{{"auth": ["{SECRET}", "b"], "c": 2}}', '{"auth": "***", "c": 2}'),
+        (f'{{"keys": [{{"a": "{SECRET}"}}]}}', f'{{"keys": [{{"a": "{SECRET}"}}]}}'),
+        (f'{{"İ": 1, "accessToken": "{SECRET}"}}', '{"İ": 1, "accessToken": "***cdef"}'),
+        (
+            '{"properties": {"api_token": {"type": "string"}}}',
+            '{"properties": {"api_token": {"type": "string"}}}',
+        ),
+        ('{"max_tokens": 5, "keyword": "weather"}', '{"max_tokens": 5, "keyword": "weather"}'),
+        (
+            f'{{"type": "thinking", "thinking": "x", "signature": "{SECRET}"}}',
+            f'{{"type": "thinking", "thinking": "x", "signature": "{SECRET}"}}',
+        ),
+        (f'{{"a": {{"signature": "{SECRET}"}}}}', '{"a": {"signature": "***cdef"}}'),
+        (f'{{"thoughtSignature": "{SECRET}"}}', f'{{"thoughtSignature": "{SECRET}"}}'),
         ("authorization: none of this is JSON", "authorization: none of this is JSON"),
     ],
 )

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from scenarios_app.columns import column_at, step_object
 from scenarios_app.engine.document import (
     DocumentError,
     ScenarioDocument,
@@ -15,7 +14,9 @@ from scenarios_app.engine.document import (
     load_documents,
 )
 from scenarios_app.models import Scenario, Step
-from scenarios_app.rows import document_of, rows_of, save_document
+from scenarios_app.store.rows import document_of, rows_of, save_document
+from scenarios_app.store.translate import column_at, step_object
+from tests.examples import often
 from tests.state import documents
 
 CONTRACT: dict[str, Any] = {
@@ -65,7 +66,7 @@ def filled(step: Step) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 @given(documents.documents)
 def test_unsaved_rows_give_back_the_document(drawn: ScenarioDocument) -> None:
     scenario, steps = rows_of(drawn)
@@ -76,7 +77,9 @@ def test_unsaved_rows_give_back_the_document(drawn: ScenarioDocument) -> None:
 
 @pytest.mark.django_db
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=often(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(documents.documents)
 def test_the_database_gives_back_the_document(drawn: ScenarioDocument) -> None:
@@ -84,7 +87,7 @@ def test_the_database_gives_back_the_document(drawn: ScenarioDocument) -> None:
     assert dump(document_of(Scenario.objects.get(pk=saved.pk))) == dump(drawn)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 @given(documents.documents)
 def test_a_form_that_changes_nothing_keeps_the_document(drawn: ScenarioDocument) -> None:
     """Every column's own form field gives back what it was shown."""

@@ -10,16 +10,15 @@ from django.core.management import CommandError, call_command
 from hypothesis import HealthCheck, given, settings
 
 from scenarios_app.catalog import catalog
-from scenarios_app.columns import step_object
 from scenarios_app.engine.document import compile_scenario, dump, load_documents
 from scenarios_app.models import Scenario
-from scenarios_app.rows import document_of, rows_of, save_documents
+from scenarios_app.store.rows import document_of, rows_of, save_documents
+from scenarios_app.store.translate import step_object
 from tests.engine.turn_scripts import (
     SCRIPTS,
     calls,
-    examples,
+    each_collection,
     reports,
-    samples,
     says,
     script,
     turn,
@@ -34,11 +33,10 @@ def loaded(path: Path) -> str:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("several", [samples, examples])
+@each_collection
 def test_load_scenarios_takes_a_list_of_them_and_answers_with_each(
-    tmp_path: Path, several: Any
+    tmp_path: Path, documents: list[dict[str, Any]]
 ) -> None:
-    documents = several()
     file = tmp_path / "turns.json"
     file.write_text(json.dumps(documents))
     assert loaded(file).splitlines() == [f"{document['id']}: new" for document in documents]

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from chat_app.conversations import append_message, create
 from chat_app.models import Sender
-from traces_app.database import in_database
+from mockllm_site.kit.database_thread import in_database
 from traces_app.leases import lease_from, owner
 from traces_app.log import LoggedEvent
 from traces_app.models import Trace

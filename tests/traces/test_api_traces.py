@@ -1,5 +1,6 @@
 """Traces over HTTP: the whole record, whose it is, what a comparison hides, and the scenario."""
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -114,6 +115,40 @@ def test_the_record_is_whole(question: Message) -> None:
     }
     (call,) = record["model_calls"]
     assert (call["parts"], call["finish_reason"]) == ([{"text": "4"}], "stop")
+
+
+REPORT = {
+    "status": "failure",
+    "report_format": "markdown",
+    "report_content": "# No",
+    "content_json": {"half": "\ud83d"},
+}
+
+
+def reported(trace: Trace, *, purpose: str = "answer") -> Any:
+    """The record of a run whose call handed in a report."""
+    call = {"id": "r", "name": "agent__final_report", "arguments": json.dumps(REPORT)}
+    trace.calls.update(parts=[{"tool_call": call}], purpose=purpose)
+    return get(str(trace.pk)).json()["report"]
+
+
+def test_a_run_that_ended_with_a_report_tells_what_it_says(question: Message) -> None:
+    assert reported(run(question)) == {**REPORT, "content_json": {"half": ""}, "messages": None}
+
+
+def test_a_report_counts_where_a_run_ended_with_it(question: Message) -> None:
+    assert get(str(run(question).pk)).json()["report"] is None
+    assert reported(run(question, status=Status.CANCELLED)) is None
+    assert reported(run(question), purpose="summary") is None
+
+
+def test_the_page_shows_a_reports_status(question: Message) -> None:
+    trace = run(question)
+    reported(trace)
+    page = Client().get(f"/traces/{trace.pk}/").content.decode()
+    assert '<dt>Final report</dt><dd><span class="tag bad">failure</span> markdown</dd>' in page
+    assert "report: failure" in page
+    assert "Final report" not in Client().get(f"/traces/{run(question).pk}/").content.decode()
 
 
 def test_a_run_that_goes_on_is_told_as_far_as_it_came(question: Message) -> None:

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Coroutine
 from typing import Any
 
-from traces_app.feed import Feed
+from traces_app.log import Feed
 
 
 async def all_of(feed: Feed[int], start: int = 0) -> list[int]:

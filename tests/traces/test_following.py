@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from tests.traces.rows import a_trace, event, rows
 from traces_app import log as logs
-from traces_app.following import ended_at, follow
+from traces_app.follow import ended_at, follow
 from traces_app.leases import LEASE
 from traces_app.log import LoggedEvent, RunLog
 from traces_app.models import Status, Trace

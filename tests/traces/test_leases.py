@@ -68,6 +68,14 @@ def test_a_run_lives_as_long_as_its_lease() -> None:
 
 
 @pytest.mark.django_db
+def test_a_run_without_a_lease_is_dead() -> None:
+    """The column may be empty: no process will ever renew it."""
+    trace = make_trace(now=NOW, lease_until=None)
+    assert end_dead_runs(now=NOW) == 1
+    assert fresh(trace).status == Status.FAILED
+
+
+@pytest.mark.django_db
 def test_a_run_whose_lease_is_over_was_interrupted() -> None:
     trace = make_trace(now=NOW)
     log(trace, ("started", {"trace_id": "t"}), ("chunk", {"content": "Half a"}))
@@ -176,7 +184,7 @@ def test_an_answer_that_cannot_be_kept_does_not_keep_its_run_alive(
     def refuse(*_: object, **__: object) -> None:
         Message.objects.create(pk=trace.user_message_id, number=None)
 
-    monkeypatch.setattr("chat_app.answers.store_answer", refuse)
+    monkeypatch.setattr("chat_app.runs.store.store_answer", refuse)
     assert end_dead_runs(now=LATER) == 1
     assert (fresh(trace).status, fresh(trace).message) == (Status.FAILED, None)
 

@@ -114,6 +114,17 @@ def test_what_failed_says_so() -> None:
     assert (tool.status.code, attributes(tool)["error.type"]) == (2, "timeout")
 
 
+def test_a_run_whose_report_says_failure_is_an_error() -> None:
+    run = read(a_run(report="failure"))[0]
+    assert (run.status.code, run.status.message) == (2, "reported_failure")
+    told = attributes(run)
+    assert (told["mockllm.report.status"], told["error.type"]) == ("failure", "reported_failure")
+    assert told["mockllm.run.status"] == "completed"
+
+    run = read(a_run(report="success"))[0]
+    assert (run.status.code, attributes(run)["mockllm.report.status"]) == (1, "success")
+
+
 def test_an_end_before_its_start_is_its_start() -> None:
     span = read(a_run(ended=START - timedelta(seconds=1)))[0]
     assert span.end_time_unix_nano == span.start_time_unix_nano
@@ -121,3 +132,14 @@ def test_an_end_before_its_start_is_its_start() -> None:
 
 def test_the_same_run_gives_the_same_spans() -> None:
     assert otlp([a_run()], version="1.2") == otlp([a_run()], version="1.2")
+
+
+def test_spans_of_two_runs_have_no_id_in_common() -> None:
+    one, other = a_run(), a_run(trace=UUID("0123456789abcdef0123456789abcdee"))
+    spans = read(one, other)
+    assert len({span.trace_id for span in spans}) == 2
+    assert len({span.span_id for span in spans}) == len(spans) == 8
+    for root in (spans[0], spans[4]):
+        children = [span for span in spans if span.parent_span_id == root.span_id]
+        assert {span.trace_id for span in children} == {root.trace_id}
+        assert len(children) == 3

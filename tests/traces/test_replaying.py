@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from scenarios_app.engine.document import dump
-from scenarios_app.engine.files import read_files
+from scenarios_app.engine.document.files import read_files
 from scenarios_app.models import Scenario
 from tests.chat.asking import Api, Stream
 from tests.chat.chatting import scenario
@@ -65,6 +65,19 @@ def only(live: Live, document: dict[str, Any]) -> None:
     """Have nothing but this to answer from."""
     Scenario.objects.all().delete()
     live.load(json.loads(json.dumps(document)))
+
+
+def test_a_final_report_is_handed_in_again(live: Live, api: Api) -> None:
+    report = {"status": "failure", "report_content": "# No", "content_json": {"why": [1]}}
+    live.load(scenario({"text": "Looking.", **TOOL_CALL, "final_report": report}))
+    first = api.send("Look")
+    record = api.get(f"trace/{first.trace_id}").json()
+    only(live, api.post(f"trace/{first.trace_id}/scenario").json())
+    again = api.send("Look")
+    assert normalised(again) == normalised(first)
+    assert again.text == "Looking.\n\n# No"
+    told = api.get(f"trace/{again.trace_id}").json()["report"]
+    assert told == record["report"] == {**report, "report_format": None, "messages": None}
 
 
 def test_every_scenario_of_the_demo_has_a_talk() -> None:

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios_app.engine.document import compile_scenario, load_documents
-from scenarios_app.engine.templating import render_template
+from scenarios_app.engine.producing.templates import render_template
+from tests.serving.pipelines import Playing, chat
+from tests.serving.reading import events_of
 from traces_app.to_scenario import CallRecord, CannotReplay, RunRecord, scenario_document
 
 HELLO = CallRecord([{"text": "Hi!"}], "stop", 9, 2)
@@ -155,3 +157,41 @@ def test_braces_in_an_answer_are_said_and_not_filled(text: str) -> None:
     document = document_of(run_of(CallRecord([{"text": text}])))
     written = document["steps"][0]["produce"]["parts"][0]["text"]
     assert render_template(written, document.get("variables", {})) == text
+
+
+BRACES = ["add", "{{ city }}", "{{ request.model }}{{braces}}", "a {{ b", "{{{{ c }}", "7}}"]
+
+
+@pytest.mark.parametrize("braces", BRACES)
+@pytest.mark.parametrize("written", ['{{"{0}":["{0}"]}}', "{0}", '{{"a": "{0}"}}'])
+async def test_braces_in_a_call_are_said_and_not_filled(braces: str, written: str) -> None:
+    arguments = written.format(braces)
+    call = {"id": f"call_{braces}", "name": f"tool {braces}", "arguments": arguments}
+    thought = {"thinking": f"Hm, {braces}."}
+    playing = Playing(document_of(run_of(CallRecord([thought, {"tool_call": call}]))))
+    status, _, body = await playing.ask(chat("hello"))
+    assert status == 200
+    message = json.loads(body)["choices"][0]["message"]
+    assert message["reasoning"] == f"Hm, {braces}."
+    (sent,) = message["tool_calls"]
+    assert sent["id"] == call["id"]
+    assert sent["function"] == {"name": call["name"], "arguments": arguments}
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("SERVICE_UNAVAILABLE", []),
+        ("SERVICE_UNAVAILABLE", [{"text": "It is"}]),
+        ("UNAUTHORIZED", []),
+    ],
+)
+@pytest.mark.parametrize("braces", BRACES)
+async def test_braces_in_an_error_are_said_as_they_were(
+    braces: str, code: str, said: list[Any]
+) -> None:
+    failing = {"code": code, "error": f"overloaded: {braces}"}
+    failed = run_of(CallRecord(said, **failing), status="failed", **failing)
+    _, _, body = await Playing(document_of(failed)).ask(chat("hello", stream=bool(said)))
+    told = events_of(body)[-1] if said else body
+    assert json.loads(told)["error"]["message"] == failing["error"]

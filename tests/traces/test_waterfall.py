@@ -53,6 +53,14 @@ def test_what_is_said_of_a_call_is_its_end_and_its_tokens() -> None:
     ]
 
 
+def test_what_is_said_of_a_run_is_its_report() -> None:
+    said = [
+        (bar.said, bar.failed)
+        for bar in (bars(a_run(report=report), {})[0] for report in ("", "success", "failure"))
+    ]
+    assert said == [("", False), ("report: success", False), ("report: failure", True)]
+
+
 def test_a_run_of_no_time_and_clocks_that_go_back_still_make_a_chart() -> None:
     found = bars(a_run(ended=START - timedelta(seconds=1), calls=(), tools=()), {})
     assert places(found) == [("completed", 0, 0)]

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.wire import body as bodies
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
 from tests.wire.typed import JSON
@@ -83,6 +84,14 @@ def test_every_value_counts_as_a_node() -> None:
     body = b'{"a":[1,2],"b":{"c":null}}'
     assert read_body(body, Limits(nodes=6)).given
     assert refusal(body, Limits(nodes=5)).message == "The JSON body holds more than 5 values."
+
+
+def test_what_surely_holds_too_many_values_is_not_even_decoded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bodies, "_decode", None)
+    for much in (b'{"a":[1,2,3,4,5,6,7]}', b'{"a":[[[[[[]]]]]]}'):
+        assert refusal(much, Limits(nodes=5)).message == "The JSON body holds more than 5 values."
 
 
 def test_too_many_messages_are_refused_and_as_many_as_allowed_are_not() -> None:

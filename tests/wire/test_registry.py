@@ -4,10 +4,12 @@ import re
 
 import pytest
 
-from scenarios_app.wire import anthropic_messages, openai_chat
+from scenarios_app.wire.anthropic import wire as anthropic_messages
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.registry import Target, find, match_path, owns, url_patterns
-from tests.wire.openai_cases import make_call
+from scenarios_app.wire.openai import chat as openai_chat
+from scenarios_app.wire.paths import match_path
+from scenarios_app.wire.registry import Target, find, owns, url_patterns
+from tests.wire.openai.openai_cases import make_call
 
 VERSION = {"anthropic-version": "2023-06-01"}
 
@@ -85,7 +87,7 @@ def test_an_unknown_path_is_404(path: str) -> None:
     error = error_of(found).answer
     assert found.wire is openai_chat.WIRE
     assert (error.status, error.code) == (404, "unknown_url")
-    assert error.message == f"Unknown request URL: GET {path}."
+    assert error.message.startswith(f"Unknown request URL: GET {path}.")
 
 
 def test_an_unknown_path_with_the_version_header_is_anthropics_404() -> None:

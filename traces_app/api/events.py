@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_field
 from rest_framework import serializers
 
-from mockllm_site.api.shapes import Flag, Shape, Text, Whole
+from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 
 CODES = (
     "VALIDATION_ERROR", "UNAUTHORIZED", "FORBIDDEN", "NOT_FOUND", "CONFLICT", "RATE_LIMITED",

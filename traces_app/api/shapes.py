@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from mockllm_site.api.shapes import Shape, Text, Whole
+from mockllm_site.kit.api.shapes import Shape, Text, Whole
 from traces_app.api.events import CODES, EventField
 from traces_app.models import Status
 
@@ -27,7 +27,9 @@ class TotalsBody(Shape):
     input_tokens = Whole()
     output_tokens = Whole()
     duration_ms = Whole(allow_null=True, help_text="null while it runs")
-    first_token_ms = Whole(allow_null=True, help_text="from the start to the first text")
+    first_token_ms = Whole(
+        allow_null=True, help_text="from the start to the first token, of text or anything else"
+    )
 
 
 class ModelCallBody(Shape):
@@ -49,6 +51,16 @@ class ModelCallBody(Shape):
     finished_at = serializers.DateTimeField(allow_null=True)
 
 
+class ReportBody(Shape):
+    """What an agent's final report says, by the names of its arguments."""
+
+    status = Text(help_text="success, failure, or what else the agent says")
+    report_format = Text(allow_null=True)
+    report_content = Text(allow_blank=True, help_text="as it was handed in")
+    content_json = serializers.JSONField(help_text="any JSON; null where there is none")
+    messages = serializers.JSONField(help_text="any JSON; null where there is none")
+
+
 class TraceBody(Shape):
     """A run. Answers of a comparison tell `profile`, `provider` and `model` after the vote."""
 
@@ -68,3 +80,4 @@ class TraceBody(Shape):
     totals = TotalsBody()
     events = serializers.ListField(child=EventField())
     model_calls = ModelCallBody(many=True)
+    report = ReportBody(allow_null=True, help_text="of a run that ended with one")

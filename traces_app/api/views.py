@@ -6,16 +6,14 @@ from functools import partial
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from mockllm_site.api import documented as described
-from mockllm_site.api.access import ChatAccess
-from mockllm_site.api.errors import ApiError
-from mockllm_site.api.view import JsonView
+from mockllm_site.kit.api import documented as described
+from mockllm_site.kit.api.clients import ClientView
+from mockllm_site.kit.api.errors import ApiError
 from traces_app.api.shapes import TraceBody, TraceQuery
 from traces_app.models import Trace
 from traces_app.records import record_of
-from traces_app.replaying import scenario_of_trace
 from traces_app.selectors import trace_of, trace_of_message
-from traces_app.to_scenario import CannotReplay
+from traces_app.to_scenario import CannotReplay, scenario_of_trace
 
 # Its own schema is the control API's matter.
 SCENARIO = {"type": "object", "additionalProperties": True}
@@ -35,10 +33,10 @@ MEANINGS: Mapping[int, str] = {
 documented = partial(described.documented, meanings=MEANINGS, tag="traces")
 
 
-class TraceView(JsonView):
+class TraceView(ClientView):
     """What the views of traces have in common."""
 
-    authentication_classes = (ChatAccess,)
+    reads = True
     http_method_names: Sequence[str] = ("get", "head")
 
     def found(self, trace_id: str, client_id: str | None) -> Trace:

@@ -7,13 +7,13 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from chat_app.pruning import prune
+from chat_app.prune import prune
 
 
 class Command(BaseCommand):
     help = (
-        "Deletes conversations whose last message is older than RETENTION_DAYS, and older traces "
-        "with their events."
+        "Deletes conversations and traces older than RETENTION_DAYS. "
+        "A conversation is as old as its last message; traces go with their events."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

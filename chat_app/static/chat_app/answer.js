@@ -70,8 +70,11 @@ export class AnswerView {
     if (!this.current) {
       this.current = make("div", { class: "text" });
       this.place(this.current);
+      // The blank line after what came before a tool is the space between the two on the page.
+      this.current.append(content.trimStart());
+    } else {
+      this.current.append(content);
     }
-    this.current.append(content);
     this.text += content;
     this.current.append(this.cursor);
   }
@@ -156,6 +159,7 @@ export class AnswerView {
       else if (part.type === "text") view.addText(part.content);
       else if (calls.has(part.id)) view.addCall(calls.get(part.id));
     }
+    view.text = message.content;
     view.end(message.status);
     return view;
   }

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import Error as DatabaseProblem
 from rich.console import Console
 
+from chat_app.dialogue import begin_talk
 from chat_app.errors import ChatError
-from chat_app.talking import begin_talk
 from chat_app.terminal import Screen
-from mockllm_site import database, lifespan, starting
 from mockllm_site.keyboard import interruptible, typed_lines
+from mockllm_site.serve import database, lifespan
+from mockllm_site.serve import first_start as starting
 
 
 class Command(BaseCommand):
@@ -46,8 +46,6 @@ class Command(BaseCommand):
                 talk.end()
         except ChatError as error:
             raise CommandError(error.message) from None
-        except DatabaseProblem as error:
-            raise CommandError(f"database: {error}") from None
         finally:
             lifespan.stop(0.0)
         if talk.failed and not sys.stdin.isatty():
@@ -58,7 +56,7 @@ def _prepare() -> None:
     """What a server would have done, where none has been started yet."""
     database.prepare()
     starting.load_test_mode()
-    starting.load_demo(catch_all=True)
+    starting.load_demo()
 
 
 def _lines() -> Iterator[str]:

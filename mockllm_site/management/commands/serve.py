@@ -1,17 +1,23 @@
 """`serve`: migrate, load what is configured, warm up and answer, until a signal ends it."""
 
+from argparse import ArgumentTypeError
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError
 
 from chat_app.profiles import ensure_default_profile
-from mockllm_site import database, server, starting
+from mockllm_site.serve import database, server
+from mockllm_site.serve import first_start as starting
+
+HIGHEST_PORT = 65_535
 
 
 class Command(BaseCommand):
-    help = "Migrates, loads what is configured, and serves until SIGTERM or SIGINT."
+    help = (
+        "Migrates, loads what is configured, and serves. SIGTERM or SIGINT ends it once the "
+        "answers that are running are through, MOCKLLM_DRAIN_SECONDS later at most."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
@@ -32,6 +38,9 @@ class Command(BaseCommand):
             help="fixture to load first; may be given again",
         )
         parser.add_argument(
+            "--no-demo", action="store_true", help="do not load the demo into a new database"
+        )
+        parser.add_argument(
             "--no-catch-all",
             action="store_true",
             help="do not load the scenario that answers everything",
@@ -47,7 +56,11 @@ class Command(BaseCommand):
         try:
             bound = server.bind(options["host"], options["port"])
             with bound:
-                _prepare(options["fixture"], catch_all=not options["no_catch_all"])
+                _prepare(
+                    options["fixture"],
+                    demo=not options["no_demo"],
+                    catch_all=not options["no_catch_all"],
+                )
                 server.run(
                     options["host"],
                     bound,
@@ -56,26 +69,23 @@ class Command(BaseCommand):
                     then=starting.warm_up,
                 )
         except (starting.CannotLoad, server.StartFailed) as error:
-            raise CommandError(str(error)) from None
-        except DatabaseError as error:
-            raise CommandError(f"database: {error}") from None
+            raise CommandError(str(error)) from error
 
 
-def _prepare(fixtures: list[str], *, catch_all: bool) -> None:
+def _prepare(fixtures: list[str], *, demo: bool = True, catch_all: bool = True) -> None:
     documents = starting.read_scenarios()
     starting.check_tools()
     database.prepare()
     if catch_all:
         starting.load_test_mode()
+    starting.load_demo(demo=demo, catch_all=catch_all)
     starting.load_fixtures(fixtures)
     starting.load_scenarios(documents)
-    starting.load_demo(catch_all=catch_all)
     starting.create_admin()
     ensure_default_profile()
 
 
 def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port <= 65535:
-        raise ValueError
-    return port
+    if not (text.isdecimal() and int(text) <= HIGHEST_PORT):
+        raise ArgumentTypeError(f"expected a number from 0 to {HIGHEST_PORT}, got {text!r}")
+    return int(text)

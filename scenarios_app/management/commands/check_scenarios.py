@@ -5,24 +5,26 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from scenarios_app.catalog.lint import offered_tools, suspicions_of
 from scenarios_app.engine.document import DocumentError, ScenarioDocument, compile_scenario
-from scenarios_app.engine.files import read_files
-from scenarios_app.linting import offered_tools, suspicions_of
+from scenarios_app.engine.document.files import passed_over, read_files
 from scenarios_app.models import Scenario
-from scenarios_app.rows import document_of, limits
-from scenarios_app.snapshot import problems_of
+from scenarios_app.store.problems import problems_of
+from scenarios_app.store.rows import document_of, limits
 
 
 class Command(BaseCommand):
     help = (
-        "Checks scenario documents in files and directories, or without a PATH every scenario of "
-        "the database. Each problem is one line that names its place; any makes the exit code 1. "
+        "Checks scenarios, in files or in the database. "
+        "Each problem is one line that names its place; any makes the exit code 1. "
         "What is only suspicious (a step that never answers, loops or answers too much) is a "
         "warning; with --strict, warnings are problems."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("paths", nargs="*", metavar="PATH", help="a file or a directory")
+        parser.add_argument(
+            "paths", nargs="*", metavar="PATH", help="a file or a directory (default: the database)"
+        )
         parser.add_argument("--strict", action="store_true", help="warnings are problems too")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -31,9 +33,10 @@ class Command(BaseCommand):
         for problem in problems:
             self.stderr.write(problem)
         # What other requests offered says nothing about files that they may never have met.
-        warnings = suspicions_of(documents, offered=() if paths else offered_tools())
+        found = suspicions_of(documents, offered=() if paths else offered_tools())
+        warnings = [*map(str, passed_over(paths)), *(f"{one} ({one.kind})" for one in found)]
         for warning in warnings:
-            self.stderr.write(f"{warning} ({warning.kind})")
+            self.stderr.write(warning)
         if problems:
             raise CommandError(f"problems found: {len(problems)}")
         if warnings and options["strict"]:

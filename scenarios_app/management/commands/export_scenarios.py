@@ -8,10 +8,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from scenarios_app.engine.document import DocumentError, Problem, ScenarioDocument
-from scenarios_app.engine.files import read_files
-from scenarios_app.exporting import documents_json, fixture_json
+from scenarios_app.engine.document.files import read_files
 from scenarios_app.models import Scenario
-from scenarios_app.rows import document_of, limits
+from scenarios_app.store.export import documents_json, fixture_json
+from scenarios_app.store.rows import document_of, limits
 
 
 class Command(BaseCommand):

@@ -5,9 +5,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from scenarios_app.engine.document import DocumentError
-from scenarios_app.engine.files import read_files
-from scenarios_app.loading import load
-from scenarios_app.rows import limits
+from scenarios_app.engine.document.files import passed_over, read_files
+from scenarios_app.store.load import load
+from scenarios_app.store.rows import limits
 
 
 class Command(BaseCommand):
@@ -23,6 +23,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             documents = read_files(options["paths"], limits=limits())
+            for problem in passed_over(options["paths"]):
+                self.stderr.write(str(problem))
             if options["dry_run"]:
                 for document in documents:
                     self.stdout.write(f"{document.name}: {len(document.steps)} steps, not loaded")

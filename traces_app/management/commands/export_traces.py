@@ -7,13 +7,12 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from mockllm_site import __version__
-from traces_app.exporting import CannotExport, push, run_span
 from traces_app.models import Status, Trace
-from traces_app.otlp import otlp
+from traces_app.otlp import CannotExport, otlp, push, run_span
 
 
 class Command(BaseCommand):
-    help = "Prints traces as OTLP/JSON, or sends them to an OpenTelemetry collector."
+    help = "Prints traces as OTLP/JSON, or sends them to a collector."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("trace", nargs="*", type=UUID, help="trace ids (default: all ended)")

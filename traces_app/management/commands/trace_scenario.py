@@ -7,12 +7,11 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from traces_app.models import Trace
-from traces_app.replaying import scenario_of_conversation, scenario_of_trace
-from traces_app.to_scenario import CannotReplay
+from traces_app.to_scenario import CannotReplay, scenario_of_conversation, scenario_of_trace
 
 
 class Command(BaseCommand):
-    help = "Prints the scenario document that replays a trace, or all runs of a conversation."
+    help = "Prints the scenario that replays a trace or a conversation."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("id", type=UUID, help="id of a trace or of a conversation")

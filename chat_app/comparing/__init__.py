@@ -1,0 +1,1 @@
+"""Comparisons of two answers, and the ranking."""

@@ -1,0 +1,180 @@
+"""Comparisons: two answers to one message under blind labels, and one vote on them."""
+
+import random
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from chat_app.comparing.ranking import Rank, Vote, rank
+from chat_app.conversation_queries import as_uuid
+from chat_app.errors import CONFLICT, NOT_FOUND, ChatError
+from chat_app.models import ABComparison, ModelProfile, Preference
+from chat_app.runs.begin import Begun, Sending, begin
+from traces_app.models import Status, Trace
+
+BRANCHES = ("a", "b")
+_SEEDS = 2**53
+_TRACES = ("trace_a", "trace_b")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A comparison that has begun: its runs are stored, to be started by the caller."""
+
+    comparison_id: Any
+    begun: Begun
+
+
+def draw(
+    first: ModelProfile | None, second: ModelProfile | None, seed: int
+) -> dict[str, ModelProfile | None]:
+    """Which of two profiles is called `a`: the seed decides, and nothing else."""
+    drawn = [first, second]
+    random.Random(seed).shuffle(drawn)
+    return dict(zip(BRANCHES, drawn, strict=True))
+
+
+def open_pair(
+    sending: Sending,
+    *,
+    profiles: tuple[ModelProfile | None, ModelProfile | None],
+    seed: int | None = None,
+) -> Pair:
+    """Store a message, two runs that are to answer it, and their comparison, all or nothing.
+
+    Raises ChatError. A message that was sent before gives the comparison that it got then.
+    """
+    seed = secrets.randbelow(_SEEDS) if seed is None else seed
+    drawn = draw(*profiles, seed)
+    found = begin(
+        Sending(
+            sending.conversation_id,
+            sending.text,
+            drawn,
+            client_id=sending.client_id,
+            client_message_id=sending.client_message_id,
+        ),
+        also=lambda begun: _store(begun, seed),
+    )
+    comparison = ABComparison.objects.only("pk").get(user_message=found.user_message_id)
+    return Pair(comparison.pk, found)
+
+
+def vote(client_id: str, comparison_id: Any, preference: str) -> ABComparison:
+    """Keep a client's preference. The same one again changes nothing; another one, or a vote on
+    an answer that failed or is still coming, is a CONFLICT."""
+    with transaction.atomic():
+        comparison = comparison_of(client_id, comparison_id, lock=True)
+        if comparison.preference == preference:
+            return comparison
+        if comparison.preference:
+            raise ChatError(CONFLICT, "This comparison has been voted on", field="preference")
+        chosen = BRANCHES if preference == Preference.TIE else (preference,)
+        for branch in BRANCHES:
+            status = _status(comparison, branch)
+            if status == Status.RUNNING:
+                raise ChatError(CONFLICT, "Its answers are not complete yet", field="comparison_id")
+            if branch in chosen and status != Status.COMPLETED:
+                raise ChatError(
+                    CONFLICT,
+                    f"Answer {branch} did not succeed: it cannot be preferred",
+                    field="preference",
+                )
+        comparison.preference = preference
+        comparison.preference_at = timezone.now()
+        comparison.save(update_fields=["preference", "preference_at"])
+        return comparison
+
+
+def comparison_of(client_id: str | None, comparison_id: Any, *, lock: bool = False) -> ABComparison:
+    """A client's comparison, or anyone's for None; raises NOT_FOUND for whatever is none."""
+    key = as_uuid(comparison_id)
+    rows = ABComparison.objects.select_related(*_TRACES)
+    if lock:
+        rows = rows.select_for_update(of=("self",), no_key=True)
+    if client_id is not None:
+        rows = rows.filter(conversation__client_id=client_id)
+    found = key and rows.filter(pk=key).first()
+    if not found:
+        raise ChatError(NOT_FOUND, "Comparison not found", field="comparison_id")
+    return found
+
+
+def pending_of(client_id: str) -> QuerySet[ABComparison]:
+    """A client's comparisons that can still be voted on, the latest first."""
+    return ABComparison.objects.filter(
+        conversation__client_id=client_id,
+        preference="",
+        trace_a__status=Status.COMPLETED,
+        trace_b__status=Status.COMPLETED,
+    ).select_related(*_TRACES)
+
+
+def leaderboard() -> list[Rank]:
+    """Every profile that was voted on, the best first. What staff exclude does not count."""
+    counted = ABComparison.objects.filter(excluded=False).exclude(preference="")
+    votes = counted.values_list("preference", "profile_a_name", "profile_b_name")
+    return rank(_vote(*row) for row in votes)
+
+
+def record(comparison: ABComparison) -> dict[str, Any]:
+    """A comparison as the API tells it: who answered is told after the vote."""
+    voted = bool(comparison.preference)
+    return {
+        "comparison_id": comparison.pk,
+        "conversation_id": comparison.conversation_id,
+        "user_message_id": comparison.user_message_id,
+        "preference": comparison.preference or None,
+        "created_at": comparison.created_at,
+        "preference_at": comparison.preference_at,
+        **{f"trace_id_{branch}": getattr(comparison, f"trace_{branch}_id") for branch in BRANCHES},
+        **{f"message_id_{branch}": _message_id(comparison, branch) for branch in BRANCHES},
+        **{f"status_{branch}": _status(comparison, branch) for branch in BRANCHES},
+        "profiles": profiles(comparison) if voted else None,
+    }
+
+
+def profiles(comparison: ABComparison) -> Mapping[str, str]:
+    """Who was who."""
+    return {branch: getattr(comparison, f"profile_{branch}_name") for branch in BRANCHES}
+
+
+def _store(begun: Begun, seed: int) -> None:
+    a, b = begun.runs
+    ABComparison.objects.create(
+        conversation_id=begun.conversation_id,
+        user_message_id=begun.user_message_id,
+        seed=seed,
+        profile_a_id=a.profile.pk,
+        profile_b_id=b.profile.pk,
+        profile_a_name=a.profile.name,
+        profile_b_name=b.profile.name,
+        trace_a_id=a.trace_id,
+        trace_b_id=b.trace_id,
+    )
+
+
+def _trace(comparison: ABComparison, branch: str) -> Trace | None:
+    trace: Trace | None = getattr(comparison, f"trace_{branch}")
+    return trace
+
+
+def _status(comparison: ABComparison, branch: str) -> str | None:
+    trace = _trace(comparison, branch)
+    return None if trace is None else trace.status
+
+
+def _message_id(comparison: ABComparison, branch: str) -> Any:
+    trace = _trace(comparison, branch)
+    return None if trace is None else trace.message_id
+
+
+def _vote(preference: str, a: str, b: str) -> Vote:
+    if preference == Preference.B:
+        return Vote(b, a)
+    return Vote(a, b, tie=preference == Preference.TIE)

@@ -1,0 +1,29 @@
+"""What comes when it is first wanted: SDKs take a second each, in which others may go on."""
+
+import asyncio
+import threading
+from contextlib import suppress
+from importlib import import_module
+from types import ModuleType
+
+# Google's SDK brings httpx along. OpenAI's never imports it but looks at each call whether somebody
+# has, and takes what it finds: a half of it, while another thread imports it. So it is there before
+# the first call.
+with suppress(ImportError):
+    import httpx  # noqa: F401
+
+_one_at_a_time = threading.Lock()
+_imported: dict[str, ModuleType] = {}
+
+
+async def imported(name: str) -> ModuleType:
+    """A module, the first time in a thread. One after the other: threads that import what imports
+    the same others in another order are given halves of them. Raises ImportError."""
+    if name not in _imported:
+        _imported[name] = await asyncio.to_thread(_import, name)
+    return _imported[name]
+
+
+def _import(name: str) -> ModuleType:
+    with _one_at_a_time:
+        return import_module(name)

@@ -1,0 +1,1 @@
+"""From a conversation to what a model is sent: pure."""

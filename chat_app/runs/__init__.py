@@ -1,0 +1,1 @@
+"""Runs: begun, answered, cancelled, ended, stored."""

@@ -1,0 +1,1 @@
+"""From a provider's events to those of a run: pure."""

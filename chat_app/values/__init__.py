@@ -1,0 +1,1 @@
+"""What the chat's parts hand each other: pure values."""

@@ -1,0 +1,123 @@
+"""The command line: Django's, with our commands first, and one line for each error of its user."""
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from functools import partial
+from textwrap import fill
+from typing import Any, NoReturn
+
+from django.core.management import (
+    BaseCommand,
+    CommandError,
+    ManagementUtility,
+    get_commands,
+    load_command_class,
+)
+from django.core.management.base import SystemCheckError
+from django.core.serializers.base import DeserializationError
+from django.db import Error as DatabaseProblem
+
+from mockllm_site import __version__
+from mockllm_site.serve import database_problems
+
+PACKAGES = ("mockllm_site", "scenarios_app", "chat_app", "traces_app")
+FIRST = "serve"
+WIDTH = 79
+
+
+class CommandLine(ManagementUtility):
+    """Runs the command that its arguments name; the first of them is the program's own name."""
+
+    def main_help_text(self, commands_only: bool = False) -> str:
+        return super().main_help_text(commands_only=True) if commands_only else overview()
+
+    def fetch_command(self, subcommand: str) -> BaseCommand:
+        known = get_commands()
+        if subcommand not in known:
+            near = get_close_matches(subcommand, known, n=1)
+            meant = f", did you mean {near[0]}?" if near else ";"
+            sys.exit(f"mockllm: no command {subcommand!r}{meant} `mockllm help` lists them")
+        command = super().fetch_command(subcommand)
+        vars(command).update(
+            # From 6.1 on Django's checks open every database unless told otherwise, and would leave
+            # an empty file where a command then stops; `migrate` names those that it wants.
+            check=partial(command.check, databases=()),
+            create_parser=partial(_create_parser, command.create_parser),
+            execute=partial(_execute, command, command.execute),
+            get_version=lambda: f"mockllm {__version__}",
+        )
+        return command
+
+
+def overview() -> str:
+    """Every command: ours with a line of its own, and the names of Django's."""
+    apps = get_commands()
+    ours = sorted((name for name in apps if _is_ours(apps[name])), key=lambda n: (n != FIRST, n))
+    others = sorted(set(apps) - set(ours))
+    lines = [f"  {name:<17} {summary(load_command_class(apps[name], name))}" for name in ours]
+    return "\n".join(
+        [
+            f"mockllm {__version__}: a deterministic LLM server.",
+            "",
+            "  mockllm COMMAND …          `mockllm help COMMAND` says more of one",
+            "",
+            "Commands:",
+            *lines,
+            "",
+            "Django's:",
+            fill(", ".join(others), WIDTH, initial_indent="  ", subsequent_indent="  "),
+        ]
+    )
+
+
+def summary(command: BaseCommand) -> str:
+    """The first sentence of a command's help."""
+    return command.help.partition(". ")[0].rstrip(".") + "."
+
+
+def _is_ours(app: str | BaseCommand) -> bool:
+    return isinstance(app, str) and app.startswith(PACKAGES)
+
+
+def _create_parser(create: Callable[..., ArgumentParser], *args: Any, **options: Any) -> Any:
+    parser = create(*args, **options)
+    vars(parser).update(error=partial(_misused, parser))
+    return parser
+
+
+def _misused(parser: ArgumentParser, message: str) -> NoReturn:
+    parser.exit(2, f"{parser.prog}: {message}; `{parser.prog} --help` says more\n")
+
+
+def _execute(
+    command: BaseCommand, execute: Callable[..., str | None], *args: Any, **options: Any
+) -> str | None:
+    """Run a command; what its user can mend is one line on standard error."""
+    try:
+        return execute(*args, **options)
+    except SystemCheckError:
+        # A list that Django has laid out.
+        raise
+    except (CommandError, DeserializationError, DatabaseProblem) as error:
+        if options["traceback"]:
+            raise
+        command.stderr.write(f"mockllm: {_line(error)}")
+        sys.exit(error.returncode if isinstance(error, CommandError) else 1)
+
+
+def _line(error: Exception) -> str:
+    """What is wrong with the database, where that is behind it, or else what the error says."""
+    if any(isinstance(behind, DatabaseProblem) for behind in _chain(error)):
+        if found := database_problems.found():
+            return found
+        if isinstance(error, DatabaseProblem):
+            return f"database: {database_problems.one_line(error)}"
+    return str(error)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

@@ -1,0 +1,1 @@
+"""What the apps share: it imports none of them."""

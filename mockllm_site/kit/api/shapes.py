@@ -1,0 +1,92 @@
+"""Serializers that take what they ask for and nothing else: no unknown key, nothing coerced."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+
+_MISSING = {"required": "missing", "null": "cannot be null"}
+
+
+class Shape(serializers.Serializer[Any]):
+    """An object with known keys, in requests and in the OpenAPI document."""
+
+    # Those of JSON Schema for what `validate` wants of the whole.
+    keywords: ClassVar[Mapping[str, Any]] = {}
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            raise ValidationError({"non_field_errors": ["expected an object"]})
+        unknown = [key for key in data if key not in self.fields]
+        if unknown:
+            known = ", ".join(self.fields)
+            raise ValidationError(dict.fromkeys(unknown, f"unknown; known are {known}"))
+        return super().to_internal_value(data)
+
+
+class Text(serializers.CharField):
+    """A string, as it stands. `keywords` are those of JSON Schema for what else is wanted of it."""
+
+    default_error_messages = {  # noqa: RUF012  (as the library declares it)
+        **_MISSING,
+        "invalid": "expected a string",
+        "blank": "expected a string of at least one character",
+        "max_length": "expected at most {max_length} characters",
+    }
+
+    def __init__(self, *, keywords: Mapping[str, Any] | None = None, **options: Any) -> None:
+        super().__init__(trim_whitespace=False, **options)
+        self.keywords: Mapping[str, Any] = keywords or {}
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class Flag(serializers.BooleanField):
+    """True or false. `words` takes the two words as well, for queries."""
+
+    default_error_messages = {**_MISSING, "invalid": "expected true or false"}  # noqa: RUF012
+
+    def __init__(self, *, words: bool = False, **options: Any) -> None:
+        super().__init__(**options)
+        self._words = {"true": True, "false": False} if words else {}
+
+    def to_internal_value(self, data: Any) -> bool:
+        if isinstance(data, bool):
+            return data
+        if not isinstance(data, str) or data not in self._words:
+            self.fail("invalid")
+        return self._words[data]
+
+
+class Whole(serializers.IntegerField):
+    """A whole number. `digits` takes its digits as well, for queries."""
+
+    default_error_messages = {  # noqa: RUF012
+        **_MISSING,
+        "invalid": "expected a whole number",
+        "min_value": "expected a whole number from {min_value} up",
+        "max_value": "expected a whole number up to {max_value}",
+    }
+
+    def __init__(self, *, digits: bool = False, **options: Any) -> None:
+        super().__init__(**options)
+        self._digits = digits
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, str) and self._digits and data.isascii() and data.isdigit():
+            return super().to_internal_value(data)
+        if isinstance(data, bool) or not isinstance(data, int):
+            self.fail("invalid")
+        return data
+
+
+class ErrorBody(Shape):
+    """What went wrong; `field` is the place of it in what was sent, where it has one."""
+
+    code = Text(help_text="Which kind of error it is.")
+    message = Text(help_text="What is wrong, for people.")
+    field = Text(allow_null=True, help_text="Where; null: nowhere in particular.")

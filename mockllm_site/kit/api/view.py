@@ -1,0 +1,124 @@
+"""What all views of our own APIs have in common: what is read, what is refused, how it is said."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.db import connections
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from rest_framework.exceptions import UnsupportedMediaType
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import JSONParser
+from rest_framework.permissions import AllowAny, BasePermission
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from mockllm_site.kit.api import bodies
+from mockllm_site.kit.api.errors import ApiError, answer_error
+from mockllm_site.kit.api.shapes import Shape
+
+
+class JsonAlways(BaseContentNegotiation):
+    """Answers are JSON, whatever the client would rather have."""
+
+    def select_renderer(
+        self, request: Request, renderers: Any, format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        return renderers[0], renderers[0].media_type
+
+
+class JsonView(APIView):
+    """One path. `given` and `query` read the request: unknown keys and wrong types are errors."""
+
+    # Whoever authentication let in.
+    permission_classes: Sequence[type[BasePermission]] = (AllowAny,)
+    content_negotiation_class = JsonAlways
+    renderer_classes = (JSONRenderer,)
+    # For the OpenAPI document; bodies are read by `given`.
+    parser_classes = (JSONParser,)
+    http_method_names: Sequence[str] = ("get", "head", "post", "put", "delete")
+
+    def get_exception_handler(self) -> Any:
+        return answer_error
+
+    def decode(self, body: bytes) -> Any:
+        return bodies.decode(body)
+
+    def has_body(self) -> bool:
+        """Whether the request has a body at all."""
+        meta = self.request._request.META
+        return meta.get("CONTENT_LENGTH") not in (None, "", "0") or "HTTP_TRANSFER_ENCODING" in meta
+
+    def given(self) -> Any:
+        """The JSON of the request's body.
+
+        Its media type has to say so: that is what no page of another origin can send unasked. It
+        is read to its end, since a body that comes in chunks has no length beforehand.
+        """
+        request = self.request._request
+        if request.content_type != "application/json":
+            raise UnsupportedMediaType(
+                request.content_type or "", "Send JSON, with Content-Type: application/json."
+            )
+        most = settings.MOCKLLM_MAX_BODY_BYTES
+        body = request.read(most + 1)
+        if len(body) > most:
+            raise ApiError(413, f"The body is larger than {most} bytes.")
+        return self.decode(body)
+
+    def given_as(self, shape: type[Shape]) -> dict[str, Any]:
+        """The body, checked to be of a shape."""
+        return _checked(shape(data=self.given()))
+
+    def query(self, shape: type[Shape]) -> dict[str, Any]:
+        """The query's parameters, checked to be of a shape; an empty one is as if not given."""
+        found = self.request.query_params
+        for name, values in found.lists():
+            if len(values) > 1:
+                raise ApiError(400, f"{name}: given {len(values)} times", field=name)
+        return _checked(shape(data={name: value for name, value in found.items() if value}))
+
+
+class AsyncJsonView(JsonView):
+    """A path whose methods are coroutines: streams, which no thread may wait for."""
+
+    async def dispatch(  # type: ignore[override]
+        self, request: HttpRequest, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        """What the sync one does, step by step; who gets in is asked in a thread."""
+        self.args, self.kwargs = args, kwargs
+        self.request = asked = self.initialize_request(request, *args, **kwargs)
+        self.headers = self.default_response_headers
+        try:
+            await sync_to_async(self._let_in)(asked)
+            method = (asked.method or "").lower()
+            known = method in self.http_method_names
+            handler = getattr(self, method, None) if known else None
+            answer = await (handler or self._not_allowed)(asked, *args, **kwargs)
+        except Exception as error:
+            answer = self.handle_exception(error)
+        self.response = self.finalize_response(asked, answer, *args, **kwargs)
+        return self.response
+
+    def _let_in(self, request: Request) -> None:
+        try:
+            self.initial(request, *self.args, **self.kwargs)
+        finally:
+            # A stream may go on for long, and would keep the connection of a thread of its own,
+            # where a server has no threads for all. In that of a test case it is the case's own,
+            # in its transaction.
+            for connection in connections.all(initialized_only=True):
+                if not connection.in_atomic_block:
+                    connection.close_if_unusable_or_obsolete()
+
+    async def _not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> Any:
+        self.http_method_not_allowed(request, *args, **kwargs)
+
+
+def _checked(shape: Shape) -> dict[str, Any]:
+    shape.is_valid(raise_exception=True)
+    checked: dict[str, Any] = shape.validated_data
+    return checked

@@ -1,0 +1,65 @@
+"""Model fields that every app may have: JSON kept as text, and lists of names."""
+
+import json
+from typing import Any
+
+from django import forms
+from django.core.exceptions import EmptyResultSet
+from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.lookups import IContains
+
+# What stands between the names of a stored list.
+_BETWEEN = "[], "
+
+
+class JsonField(models.JSONField):
+    """JSON in a text column. PostgreSQL's `jsonb` would sort keys and refuse `\\u0000`."""
+
+    def get_internal_type(self) -> str:
+        return "TextField"
+
+    def get_db_prep_value(
+        self, value: Any, connection: BaseDatabaseWrapper, prepared: bool = False
+    ) -> Any:
+        return None if value is None else json.dumps(value, allow_nan=False)
+
+
+class NamesField(JsonField):
+    """A list of names, typed in a form with commas between them."""
+
+    def formfield(self, **kwargs: Any) -> Any:
+        return models.Field.formfield(self, **{"form_class": NamesFormField, **kwargs})
+
+
+@NamesField.register_lookup
+class NameContains(IContains):
+    """`icontains` of lists: some name holds the text. It looks at what is stored, which is JSON."""
+
+    def get_prep_lookup(self) -> str:
+        return json.dumps(str(self.rhs))[1:-1]
+
+    def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper) -> Any:
+        if not self.rhs.strip(_BETWEEN):
+            raise EmptyResultSet
+        return super().as_sql(compiler, connection)
+
+
+class NamesFormField(forms.CharField):
+    separator = ","
+    joined = ", "
+
+    def prepare_value(self, value: Any) -> Any:
+        return self.joined.join(map(str, value)) if isinstance(value, list) else value
+
+    def to_python(self, value: Any) -> Any:
+        if not isinstance(value, list):
+            value = str(value or "").split(self.separator)
+        return [name for item in value if (name := str(item).strip())]
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return bool(self.to_python(initial) != self.to_python(data))
+
+    def run_validators(self, value: Any) -> None:
+        for item in value:
+            super().run_validators(item)

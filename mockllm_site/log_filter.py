@@ -1,0 +1,27 @@
+"""Keeps secrets out of the log: the values of secret parameters in addresses, and bearer tokens."""
+
+import logging
+import re
+
+from scenarios_app.engine.secrets import STEMS
+
+MASK = "***"
+_NAMES = "|".join((*STEMS, "sig"))
+_PARAMETER = re.compile(rf"(?i)([?&][^=&\s]*?(?:{_NAMES})[^=&\s]*=)[^&\s\"']+")
+_BEARER = re.compile(r"(?i)(bearer\s+)[^\s\"',]+")
+
+
+class WithoutSecrets(logging.Filter):
+    """Lets every record through, with its message made safe; arguments are formatted here."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        safe = masked(message)
+        if safe != message:
+            record.msg, record.args = safe, None
+        return True
+
+
+def masked(text: str) -> str:
+    """A line of the log without the values of secret parameters."""
+    return _BEARER.sub(rf"\1{MASK}", _PARAMETER.sub(rf"\1{MASK}", text))

@@ -1,0 +1,56 @@
+"""`loaddata`: Django's, with one line for what is wrong with a fixture, and the names there are."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from django.core.management.base import CommandError
+from django.core.management.commands import loaddata
+from django.core.serializers.base import DeserializationError
+
+from mockllm_site import paths
+from scenarios_app.engine.document import DocumentError
+from scenarios_app.engine.document.json_text import decode
+
+OF_SCENARIOS = {"scenarios", "steps", "turns"}
+IS_SCENARIOS = (
+    "holds scenario documents and is no fixture: name it in MOCKLLM_SCENARIOS, or load it with "
+    "load_scenarios"
+)
+IS_NEITHER = "is no fixture: expected a list of rows, each with its model and fields"
+
+
+class Command(loaddata.Command):
+    help = "Loads fixtures: shipped ones by name, or files."
+
+    def loaddata(self, fixture_labels: Sequence[str]) -> None:
+        try:
+            super().loaddata(fixture_labels)
+        except CommandError as error:
+            if not str(error).startswith("No fixture named"):
+                raise
+            raise CommandError(f"{error} There are {', '.join(paths.fixtures())}.") from None
+
+    def load_label(self, fixture_label: str) -> None:
+        try:
+            super().load_label(fixture_label)
+        except DeserializationError as error:
+            found = (wrong_with(Path(file)) for file, _, _ in self.find_fixtures(fixture_label))
+            wrong = next(filter(None, found), " ".join(str(error).split()))
+            raise CommandError(wrong) from error
+
+
+def wrong_with(file: Path) -> str:
+    """Why a JSON file can be no fixture; empty where it might be one."""
+    if file.suffix != ".json":
+        return ""
+    try:
+        value = decode(file.read_bytes(), source=str(file))
+    except DocumentError as error:
+        return str(error)
+    rows = value if isinstance(value, list) else [value]
+    keys = [set(row) if isinstance(row, dict) else set() for row in rows]
+    if any("model" not in of_row and of_row & OF_SCENARIOS for of_row in keys):
+        return f"{file} {IS_SCENARIOS}"
+    if not isinstance(value, list) or not all("model" in of_row for of_row in keys):
+        return f"{file} {IS_NEITHER}"
+    return ""

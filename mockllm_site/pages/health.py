@@ -1,0 +1,104 @@
+"""Whether it works: the health, the readiness and the figures of the process."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from prometheus_client.exposition import choose_encoder
+
+from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
+from mockllm_site.kit.api.tokens import bearer_of, is_token
+from mockllm_site.pages.metrics import registry
+from scenarios_app.models import CatalogVersion
+from scenarios_app.serving.health import play_built_in
+from scenarios_app.serving.services import services
+
+log = logging.getLogger(__name__)
+
+DATABASE_SECONDS = 5.0
+PLAIN = "text/plain; charset=utf-8"
+
+
+@require_safe
+@never_cache
+async def livez(request: HttpRequest) -> JsonResponse:
+    """Plays one built-in step from end to end: whether this process works. No database is asked,
+    since a new process would have no other."""
+    return _told({"pipeline": await play_built_in(services().pipeline.options)})
+
+
+@require_safe
+@never_cache
+async def healthz(request: HttpRequest) -> JsonResponse:
+    """The same, and writes to the database; 503 names what fails."""
+    return _told(
+        {
+            "pipeline": await play_built_in(services().pipeline.options),
+            "database": await _write(),
+        }
+    )
+
+
+def _told(checks: Mapping[str, str | None]) -> JsonResponse:
+    works = not any(checks.values())
+    shown = {name: problem or "ok" for name, problem in checks.items()}
+    status = "ok" if works else "failing"
+    return JsonResponse({"status": status, "checks": shown}, status=200 if works else 503)
+
+
+@require_safe
+@never_cache
+async def readyz(request: HttpRequest) -> JsonResponse:
+    """Whether the scenarios are loaded, and the server not about to stop."""
+    ready = services().ready
+    return JsonResponse({"ready": ready}, status=200 if ready else 503)
+
+
+@require_safe
+@never_cache
+async def metrics(request: HttpRequest) -> HttpResponse:
+    """The figures, in the form that is asked for: for this machine in dev and test, elsewhere for
+    those who have the token."""
+    if refused := _refusal(request):
+        return refused
+    encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+    return HttpResponse(encode(registry()), content_type=content_type)
+
+
+def _refusal(request: HttpRequest) -> HttpResponse | None:
+    if is_foreign(request):
+        return HttpResponse(f"{FOREIGN}\n", status=403, content_type=PLAIN)
+    if is_open(request):
+        return None
+    token = settings.MOCKLLM_METRICS_TOKEN
+    if not token:
+        message = (
+            "/metrics is closed: but on loopback in dev and test it needs MOCKLLM_METRICS_TOKEN, "
+            "which is not set.\n"
+        )
+        return HttpResponse(message, status=403, content_type=PLAIN)
+    if is_token(bearer_of(request) or "", token):
+        return None
+    message = "Send the metrics token (MOCKLLM_METRICS_TOKEN) as Authorization: Bearer …\n"
+    headers = {"WWW-Authenticate": "Bearer"}
+    return HttpResponse(message, status=401, content_type=PLAIN, headers=headers)
+
+
+async def _write() -> str | None:
+    """What is wrong with the database, if anything; what it says itself, which may name its
+    address, is in the log."""
+    try:
+        async with asyncio.timeout(DATABASE_SECONDS):
+            await sync_to_async(CatalogVersion.write)(DEFAULT_DB_ALIAS)
+    except TimeoutError:
+        return f"no answer within {DATABASE_SECONDS:g} s"
+    except Exception as error:
+        log.warning("health: the database does not take a row (%s)", error)
+        return type(error).__name__
+    return None

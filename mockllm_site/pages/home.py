@@ -1,0 +1,65 @@
+"""The first page: what is here, how to point an SDK at it, and what was asked today."""
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import is_valid_path
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from mockllm_site import __version__
+from mockllm_site.kit.api.locality import is_open
+from scenarios_app.journal.coverage import coverage, traffic_since
+from scenarios_app.models import Scenario
+from scenarios_app.wire.registry import ways
+from scenarios_app.wire.samples import Sdk
+
+# What may be here, and what it is for; a page that this installation lacks is not shown.
+PLACES = (
+    ("/admin/", "Scenarios, sessions and the journal: everything QA edits"),
+    ("/chat/", "A playground to talk to models, scripted or real"),
+    ("/chat/leaderboard/", "Who wins when answers are compared"),
+    ("/journal/", "The requests as they come in"),
+    ("/control/docs/", "The control API, documented"),
+    ("/api/docs/", "The chat API, documented"),
+    ("/control/schema/scenario.json", "The JSON Schema of scenario documents"),
+    ("/healthz", "Whether a scripted answer and the database work"),
+    ("/livez", "Whether a scripted answer works"),
+    ("/readyz", "Whether new requests are welcome"),
+    ("/metrics", "Figures for Prometheus"),
+)
+# As many scenarios with unserved steps are named.
+SHOWN = 8
+
+
+@require_safe
+@never_cache
+def home(request: HttpRequest) -> HttpResponse:
+    """Open to everybody; what was asked here is told to this machine in dev and test,
+    and to those who are logged in."""
+    origin = request.build_absolute_uri("/").removesuffix("/")
+    context: dict[str, Any] = {
+        "version": __version__,
+        "mode": settings.MOCKLLM_ENV,
+        "clients": clients(origin),
+        "places": [(path, meaning) for path, meaning in PLACES if is_valid_path(path)],
+    }
+    if is_open(request) or request.user.is_authenticated:
+        today = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
+        found = coverage()
+        context |= {
+            "scenarios": Scenario.objects.filter(enabled=True).count(),
+            "traffic": traffic_since(today),
+            "coverage": found,
+            "unserved": found.unserved[:SHOWN],
+            "more": max(len(found.unserved) - SHOWN, 0),
+        }
+    return render(request, "mockllm_site/home.html", context)
+
+
+def clients(origin: str) -> list[Sdk]:
+    """Each provider's own SDK, with the address that it wants."""
+    return [sdk for wire in ways().values() for sdk in wire.clients(origin)]

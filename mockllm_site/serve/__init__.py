@@ -1,0 +1,1 @@
+"""The process that `serve` starts: sockets, limits, database, start and end."""

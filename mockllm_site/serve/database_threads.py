@@ -1,0 +1,111 @@
+"""The threads in which requests use the database: a few for all of them, whose connections stay
+open, where Django would begin a thread and open a connection for each request."""
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
+from functools import cache
+from typing import Final, ParamSpec, TypeVar
+
+from asgiref.sync import ThreadSensitiveContext
+from django.conf import settings
+from django.core.signals import request_started
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
+
+from mockllm_site.kit.database_thread import give_up_transactions
+from scenarios_app.serving.doors.connection import App, Receive, Scope, Send
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+# These have to answer while every one of the threads waits for a database that says nothing.
+PROBES: Final = frozenset({"/livez", "/healthz", "/readyz", "/metrics"})
+CLOSED_SECONDS: Final = 5.0
+
+_here = threading.local()
+
+
+class DatabaseThread:
+    """One thread that does one thing after another; `waiting` counts what it has not done."""
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        self._lock = threading.Lock()
+        self._executor = ThreadPoolExecutor(1, "mockllm-database", initializer=_mark)
+
+    def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
+        with self._lock:
+            self.waiting += 1
+        future = self._executor.submit(work, *args, **kwargs)
+        future.add_done_callback(self._done)
+        return future
+
+    def _done(self, _: "Future[T]") -> None:
+        with self._lock:
+            self.waiting -= 1
+
+
+class OneThread(Executor):
+    """What one request does in threads: all of it in the one that was idlest when it began, as
+    what is sensitive to threads wants it. One that does nothing keeps no thread."""
+
+    def __init__(self, threads: tuple[DatabaseThread, ...]) -> None:
+        self._threads = threads
+        self._chosen: DatabaseThread | None = None
+
+    def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
+        if self._chosen is None:
+            # The first of those that are equally idle, so that few requests keep few connections.
+            self._chosen = min(self._threads, key=lambda thread: thread.waiting)
+        return self._chosen.submit(work, *args, **kwargs)
+
+
+def with_database_threads(app: App) -> App:
+    """The application, whose requests use the database in these threads alone."""
+
+    async def threaded(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] in PROBES:
+            await app(scope, receive, send)
+            return
+        async with ThreadSensitiveContext(executor=OneThread(_threads())):
+            await app(scope, receive, send)
+
+    return threaded
+
+
+def close_connections() -> None:
+    """Close the threads' connections; whatever comes later opens another. A thread that waits for
+    a database that says nothing is not waited for."""
+    wait([thread.submit(connections.close_all) for thread in _threads()], CLOSED_SECONDS)
+
+
+@cache
+def _threads() -> tuple[DatabaseThread, ...]:
+    return tuple(DatabaseThread() for _ in range(settings.MOCKLLM_DATABASE_THREADS))
+
+
+def _mark() -> None:
+    _here.connections_stay = True
+
+
+def _keep(*, connection: BaseDatabaseWrapper, **_: object) -> None:
+    """Let a connection of these threads outlive its request. Before it is used by another one it
+    is looked at, and opened anew if the database has closed it meanwhile."""
+    if getattr(_here, "connections_stay", False):
+        connection.close_at = None
+        connection.health_check_enabled = True  # type: ignore[attr-defined]
+
+
+def _begin(**_: object) -> None:
+    """A request finds nothing that another one has left open."""
+    if getattr(_here, "connections_stay", False):
+        give_up_transactions()
+
+
+connection_created.connect(_keep)
+request_started.connect(_begin)
+# A forked child has its parent's executors, but not the threads in them.
+os.register_at_fork(after_in_child=_threads.cache_clear)

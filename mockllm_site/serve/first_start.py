@@ -1,0 +1,110 @@
+"""What a server finds when it starts: what is configured loaded, and what a newcomer needs."""
+
+import secrets
+import sys
+from collections.abc import Sequence
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management import CommandError, call_command
+from django.db import transaction
+
+from chat_app.models import ModelProfile
+from chat_app.runs.startup import warm_up as warm_up_chat
+from chat_app.tools.servers import ServersError, check_servers_file
+from mockllm_site import paths
+from scenarios_app.engine.document import DocumentError, ScenarioDocument
+from scenarios_app.engine.document.files import passed_over, read_files
+from scenarios_app.models import CatalogVersion
+from scenarios_app.store.load import load
+
+ADMIN = "admin"
+DEMO = "demo"
+PROFILES = "profiles"
+TEST_MODE = "test_mode"
+
+
+class CannotLoad(Exception):
+    """Something that was asked for cannot be loaded; the message names it and the place in it."""
+
+
+def read_scenarios() -> list[ScenarioDocument]:
+    """The documents that MOCKLLM_SCENARIOS names, checked before anything else is done."""
+    try:
+        documents = read_files(settings.MOCKLLM_SCENARIOS)
+    except DocumentError as error:
+        raise CannotLoad(f"MOCKLLM_SCENARIOS: {error}") from None
+    for problem in passed_over(settings.MOCKLLM_SCENARIOS):
+        print(f"mockllm: MOCKLLM_SCENARIOS: {problem}", file=sys.stderr, flush=True)
+    return documents
+
+
+def check_tools() -> None:
+    """Look at the file that names the MCP servers; they themselves are opened later."""
+    try:
+        check_servers_file()
+    except ServersError as error:
+        raise CannotLoad(f"MCP_SERVERS: {error}") from None
+
+
+def load_scenarios(documents: Sequence[ScenarioDocument]) -> None:
+    """Let the files' scenarios take the place of those of their names."""
+    try:
+        load(documents)
+    except DocumentError as error:
+        raise CannotLoad(f"MOCKLLM_SCENARIOS: {error}") from None
+
+
+def load_fixtures(names: Sequence[str]) -> None:
+    """Load fixtures, all of one or nothing: ours by name, whatever files lie about, or a file."""
+    ours = paths.fixtures()
+    for name in names:
+        try:
+            given = str(paths.FIXTURES / f"{name}.json") if name in ours else name
+            call_command("loaddata", given, verbosity=0)
+        except CommandError as error:
+            raise CannotLoad(f"--fixture {name}: {error}") from error
+
+
+def load_test_mode() -> None:
+    """Give test mode the scenario that answers everything."""
+    if settings.MOCKLLM_ENV == "test":
+        load_fixtures([TEST_MODE])
+
+
+def load_demo(*, demo: bool = True, catch_all: bool = True) -> None:
+    """Give a new database of dev what a newcomer looks at, before anything else is loaded into it.
+
+    What the demo consists of is its user's from then on: what is deleted does not come again.
+    """
+    # The first scenario that is ever stored makes this row, and nothing deletes it.
+    if settings.MOCKLLM_ENV != "dev" or CatalogVersion.objects.exists():
+        return
+    # A start that is cut short here begins anew.
+    with transaction.atomic():
+        if demo:
+            load_fixtures([DEMO] if ModelProfile.objects.exists() else [DEMO, PROFILES])
+        if catch_all:
+            load_fixtures([TEST_MODE])
+
+
+def create_admin() -> None:
+    """Create the first user. In dev there is always one; elsewhere one whose password is set."""
+    users = get_user_model().objects
+    password = settings.MOCKLLM_ADMIN_PASSWORD
+    if not password and settings.MOCKLLM_ENV != "dev":
+        return
+    if users.filter(username=ADMIN).exists():
+        return
+    chosen = password or secrets.token_urlsafe(12)
+    users.create_superuser(ADMIN, password=chosen)
+    if not password:
+        # The only time that it is to be seen.
+        print(f"created the user {ADMIN}, password {chosen}", file=sys.stderr, flush=True)
+
+
+def warm_up() -> None:
+    """Let the first message of the chat wait for nothing. Test mode has thousands of servers, and
+    few of them ever chat."""
+    if settings.MOCKLLM_ENV != "test":
+        warm_up_chat()

@@ -1,0 +1,105 @@
+"""The start and the end of a process that serves."""
+
+import logging
+import signal
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import TypeAlias
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+
+from chat_app import loop
+from chat_app.runs.registry import end_within
+from chat_app.runs.startup import repair
+from mockllm_site.kit.database_thread import close_connection
+from mockllm_site.serve import database, database_threads
+from mockllm_site.serve import first_start as starting
+from scenarios_app.serving.doors.connection import Receive, Scope, Send
+from scenarios_app.serving.services import services
+
+log = logging.getLogger(__name__)
+
+Handler: TypeAlias = Callable[[int, FrameType | None], object]
+
+# When a signal's time for draining is over, as the monotonic clock has it.
+_drained_at: float | None = None
+
+
+async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
+    """Start before the first request and end after the last, as the ASGI server says."""
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            try:
+                await start()
+            except Exception as error:
+                failed = f"{type(error).__name__}: {error}"
+                await send({"type": "lifespan.startup.failed", "message": failed})
+                return
+            _drain_on_signals()
+            await send({"type": "lifespan.startup.complete"})
+        elif message["type"] == "lifespan.shutdown":
+            # Answers may take what is left of the time for draining; their provider may be us.
+            left = _drained_at - time.monotonic() if _drained_at else settings.MOCKLLM_DRAIN_SECONDS
+            await sync_to_async(stop)(max(left, 0.0))
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+
+
+async def ensure_started() -> None:
+    """Start with the first request, under a server that knows no lifespan."""
+    if not services().started:
+        try:
+            await start()
+        except Exception:
+            # Whoever asks gets an error in the shape that belongs to the path.
+            log.exception("the services could not be started")
+
+
+async def start() -> None:
+    """Start the services, on a database that is ready for them."""
+    await sync_to_async(_prepare)()
+    await services().start()
+    await repair()
+
+
+def stop(seconds: float) -> None:
+    """Stop the services; answers that are being given have so long to finish."""
+    loop.stop(seconds)
+    close_connection()
+    database_threads.close_connections()
+    services().stop()
+
+
+def _prepare() -> None:
+    """What `serve` has done already, and other servers do not know of."""
+    if database.prepare_in_memory():
+        starting.load_test_mode()
+
+
+def _drain_on_signals() -> None:
+    """Let running answers know by when they must end, before the server hears of the signal: it
+    has set its own handlers by now, and cuts what is not through at the end of its grace."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        theirs = signal.getsignal(number)
+        if callable(theirs):
+            try:
+                signal.signal(number, _draining_before(theirs))
+            except ValueError:
+                # A server in a thread of its own gets no signals.
+                return
+
+
+def _draining_before(theirs: Handler) -> Handler:
+    def handle(number: int, frame: FrameType | None) -> None:
+        global _drained_at
+        # Who says it again has waited long enough.
+        seconds = settings.MOCKLLM_DRAIN_SECONDS if _drained_at is None else 0.0
+        _drained_at = time.monotonic() + seconds
+        services().drain(seconds)
+        end_within(seconds)
+        theirs(number, frame)
+
+    return handle

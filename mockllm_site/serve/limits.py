@@ -1,0 +1,83 @@
+"""The guard in front of Django: counts a body while it comes in, since Django would first spool
+all of it to disk, and lets large ones wait for their turn."""
+
+import json
+from contextlib import AsyncExitStack
+
+from django.conf import settings
+
+from mockllm_site.kit.api.errors import CODES, PREFIXES
+from scenarios_app.serving.doors.bodies import NoRoom, announced_length, room
+from scenarios_app.serving.doors.connection import App, Message, Receive, Scope, Send
+
+BUSY = "The server is reading other large requests; try again."
+
+
+def with_body_limit(app: App) -> App:
+    """The application, with 413 for requests whose body is too large, and 503 for those whose turn
+    does not come."""
+
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        most: int = settings.MOCKLLM_MAX_BODY_BYTES
+        announced = announced_length(scope, unknown=most)
+        if announced > most:
+            await _refuse(scope, send, 413, message=_too_large(most))
+            return
+        async with AsyncExitStack() as reading:
+            try:
+                await reading.enter_async_context(room.taken(announced))
+            except NoRoom:
+                await _refuse(scope, send, 503, message=BUSY)
+                return
+            body = _Counted(receive, send, most, reading)
+            await app(scope, body.receive, body.send)
+            if body.size > most and not body.answered:
+                await _refuse(scope, send, 413, message=_too_large(most))
+
+    return guarded
+
+
+class _Counted:
+    """A request's two ways. Its room is given back as soon as the body is read: the answer may be
+    a stream that goes on for long."""
+
+    def __init__(self, receive: Receive, send: Send, most: int, reading: AsyncExitStack) -> None:
+        self._receive, self._send = receive, send
+        self._most, self._reading = most, reading
+        self.size = 0
+        self.answered = False
+
+    async def receive(self) -> Message:
+        if self.size > self._most:
+            return {"type": "http.disconnect"}
+        message = await self._receive()
+        self.size += len(message.get("body", b""))
+        if self.size > self._most:
+            # For the application the client is gone; the answer it gets is ours.
+            return {"type": "http.disconnect"}
+        if not message.get("more_body", False):
+            await self._reading.aclose()
+        return message
+
+    async def send(self, message: Message) -> None:
+        self.answered = True
+        await self._send(message)
+
+
+def _too_large(most: int) -> str:
+    return f"The body is larger than {most} bytes."
+
+
+async def _refuse(scope: Scope, send: Send, status: int, *, message: str) -> None:
+    # Without `connection: close`: it would reach a client that is still sending as a reset.
+    if scope["path"].startswith(PREFIXES):
+        code = CODES.get(status, "VALIDATION_ERROR")
+        body = json.dumps({"code": code, "message": message, "field": None}).encode()
+        kind = b"application/json"
+    else:
+        body, kind = message.encode(), b"text/plain; charset=utf-8"
+    headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode())]
+    if status == 503:
+        headers.append((b"retry-after", b"1"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

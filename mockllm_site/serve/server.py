@@ -1,0 +1,189 @@
+"""The ASGI server of `serve`: its own socket, its ready line, its way to end."""
+
+import asyncio
+import gc
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+import uvicorn
+from django.conf import settings
+
+from mockllm_site.kit.api.locality import is_loopback, listening_on
+from mockllm_site.serve.acceptor import Acceptor
+from mockllm_site.serve.busy import busy
+from mockllm_site.serve.descriptors import RESERVE, connection_cap
+from mockllm_site.serve.protocol import GuardedProtocol, Limits, look_at_all
+
+# The server looks up ten times a second.
+TICKS_PER_LOOK = 5
+# A head that is whole is measured without its first line and separators; this is for those.
+REQUEST_LINE = 16_384
+# What uvicorn waits beyond our own deadline, at which the last streams are ended properly.
+BEYOND_SECONDS = 2.0
+# What answers get, after a second signal, to end properly: they look up in this time.
+HURRY_SECONDS = 0.5
+
+
+OPEN = (
+    "listening on %s: whoever reaches it may use the providers' routes; the control API, the chat, "
+    "traces and /metrics ask for a token or a login"
+)
+
+log = logging.getLogger(__name__)
+
+
+class StartFailed(Exception):
+    """The server could not be started; the message says why in one line."""
+
+
+class Stop:
+    """SIGTERM and SIGINT from the first moment on. Before the server runs they end the process;
+    once it is about to run they are remembered for it, since it raises them again when it is
+    through, which must not end the process before its own end."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._running = False
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._handle)
+
+    def leave_to_server(self) -> None:
+        self._running = True
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.asked = True
+        if not self._running:
+            sys.exit(0)
+
+
+class Server(uvicorn.Server):
+    """One process that answers on a socket and says when it is ready; `then` is called after that.
+    The first signal lets answers finish, a second one ends what they still are at. Where few
+    descriptors are left, `most_connections` are taken at once."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        *,
+        ready: str,
+        stop: Stop,
+        then: Callable[[], None] = lambda: None,
+        most_connections: int | None = None,
+    ) -> None:
+        super().__init__(config)
+        self._most_connections = most_connections
+        self._acceptors: list[Acceptor] = []
+        self._ready = ready
+        self._stop = stop
+        self._then = then
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        most = self._most_connections
+        await super().startup(sockets=sockets if most is None else [])
+        if most is not None:
+            self._acceptors = [self._acceptor(bound, most) for bound in sockets or []]
+        if self._stop.asked:
+            self.should_exit = True
+        else:
+            # What is there now stays: looking through it again and again for garbage would take
+            # a tenth of a second each time, for whoever waits just then.
+            gc.collect()
+            gc.freeze()
+            print(self._ready, flush=True)
+            self._then()
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % TICKS_PER_LOOK == 0:
+            look_at_all(self.server_state.connections)
+        return await super().on_tick(counter)
+
+    def _acceptor(self, bound: socket.socket, most: int) -> Acceptor:
+        def protocol() -> asyncio.Protocol:
+            state = self.lifespan.state
+            return GuardedProtocol(self.config, self.server_state, state)
+
+        acceptor = Acceptor(bound, protocol, open=self.server_state.connections, most=most)
+        acceptor.start()
+        return acceptor
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for acceptor in self._acceptors:
+            acceptor.stop()
+        await super().shutdown(sockets=sockets)
+        if self.force_exit:
+            # In a hurry or not: runs have ends to be stored, and the journal rows.
+            await self.lifespan.shutdown()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.should_exit:
+            asyncio.get_running_loop().call_soon_threadsafe(self._hurry)
+        else:
+            super().handle_exit(sig, frame)
+
+    def _hurry(self) -> None:
+        asyncio.get_running_loop().call_later(HURRY_SECONDS, self._cut)
+
+    def _cut(self) -> None:
+        # Where nothing is left to be waited for, the end has begun already.
+        self.force_exit = bool(self.server_state.connections or self.server_state.tasks)
+        for connection in tuple(self.server_state.connections):
+            if connection.transport is not None:
+                connection.transport.abort()
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket of our own: its port is known before the server runs, and there is just one."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        # `localhost` may be both: the older address is the one that clients try first.
+        family, kind, protocol, _, address = min(found, key=lambda a: a[0] != socket.AF_INET)
+        bound = socket.socket(family, kind, protocol)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        bound.listen()
+    except OSError as error:
+        raise StartFailed(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+    return bound
+
+
+def run(
+    host: str,
+    bound: socket.socket,
+    *,
+    stop: Stop,
+    drain_seconds: float,
+    then: Callable[[], None],
+) -> None:
+    """Answer until a signal ends it, and call `then` once it does; raises StartFailed if it could
+    not begin."""
+    name = f"[{host}]" if ":" in host else host
+    wanted: int = settings.MOCKLLM_MAX_CONNECTIONS
+    cap = connection_cap(wanted)
+    GuardedProtocol.limits = Limits(settings.MOCKLLM_MAX_HEADER_BYTES + REQUEST_LINE, cap, busy)
+    config = uvicorn.Config(
+        "mockllm_site.asgi:application",
+        http=GuardedProtocol,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        server_header=False,
+        proxy_headers=False,
+        # A whole number says its type; the server itself takes any.
+        timeout_graceful_shutdown=drain_seconds + BEYOND_SECONDS,  # type: ignore[arg-type]
+    )
+    ready = f"mockllm ready on http://{name}:{bound.getsockname()[1]}"
+    most = None if cap == wanted else cap + RESERVE // 2
+    server = Server(config, ready=ready, stop=stop, then=then, most_connections=most)
+    address: str = bound.getsockname()[0]
+    listening_on(address)
+    if not is_loopback(address):
+        log.warning(OPEN, address)
+    stop.leave_to_server()
+    try:
+        server.run(sockets=[bound])
+    except SystemExit:
+        raise StartFailed("the server did not start; the lines above say why") from None

@@ -1,0 +1,116 @@
+"""The forms of a scenario and of a step; what they refuse is what the document refuses."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django import forms
+from django.core.exceptions import NON_FIELD_ERRORS
+
+from scenarios_app.admin.editor.inputs import AnyOfField
+from scenarios_app.admin.editor.layout import SCENARIO, STEP, fields_of
+from scenarios_app.admin.editor.problems import scenario_problem
+from scenarios_app.engine.document import DocumentError, load_documents
+from scenarios_app.models import AnyScenario, Scenario, Step
+from scenarios_app.store.history import Meanwhile, changed_since, moment_of
+from scenarios_app.store.translate import scenario_object
+from scenarios_app.wire.registry import providers
+
+
+def provider_choices() -> list[tuple[str, str]]:
+    return [("", "any provider"), *((name, name) for name in providers())]
+
+
+# When the page was opened, and whether what others did since then is to be written over.
+SEEN, OVERWRITE = "seen_at", "overwrite"
+
+_PLACES = {name: number for number, name in enumerate(fields_of(STEP))}
+
+
+class ScenarioForm(forms.ModelForm):
+    class Meta:
+        model = Scenario
+        fields = fields_of(SCENARIO)
+
+    def clean(self) -> dict[str, Any] | None:
+        """What somebody else has changed meanwhile is not written over unasked."""
+        cleaned = super().clean()
+        others = meanwhile(self.instance, self.data)
+        for name in self.changed_data:
+            if name in others.columns:
+                self.add_error(name, f"{others.who} has changed this since you opened the page.")
+        return cleaned
+
+    def _post_clean(self) -> None:
+        super()._post_clean()  # type: ignore[misc]
+        if self.errors:
+            return
+        try:
+            load_documents(scenario_object(self.instance, []))
+        except DocumentError as error:
+            for problem in error.problems:
+                self.add_error(*scenario_problem(problem.place, problem.message))
+
+
+def meanwhile(scenario: AnyScenario, data: Mapping[str, Any]) -> Meanwhile:
+    """What others have changed since the page was opened, unless that is to be written over."""
+    if scenario.pk is None or data.get(OVERWRITE):
+        return Meanwhile()
+    try:
+        seen = moment_of(data.get(SEEN, ""))
+    except ValueError:
+        return Meanwhile()
+    return changed_since(scenario, seen)
+
+
+class ClosedStepForm(forms.ModelForm):
+    """A step whose row was not opened: it has a place, and stays as it is otherwise."""
+
+    order = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput)
+
+    class Meta:
+        model = Step
+        fields: tuple[str, ...] = ("order",)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # Errors of fields that this form does not have.
+        self.elsewhere: defaultdict[str, list[str]] = defaultdict(list)
+
+    def clean_order(self) -> int | None:
+        order: int | None = self.cleaned_data.get("order")
+        return self.instance.order if order is None and self.instance.pk else order
+
+    def complain(self, column: str, message: str) -> None:
+        """Put an error at its field, even where this form does not show it."""
+        if column in self.fields:
+            self.add_error(column, message)
+        else:
+            self.elsewhere[column].append(message)
+            self.add_error(None, message)
+
+    def told(self) -> Iterator[tuple[str, str]]:
+        """Every error with the field that it is shown at, in the order of the page."""
+        told: dict[str, list[str]] = {
+            column: list(map(str, messages))
+            for column, messages in self.errors.items()
+            if column != NON_FIELD_ERRORS
+        }
+        told |= self.elsewhere
+        for column in sorted(told, key=lambda name: _PLACES.get(name, -1)):
+            yield from ((column if column in _PLACES else "", m) for m in told[column])
+        shown = {message for messages in self.elsewhere.values() for message in messages}
+        yield from (("", str(m)) for m in self.non_field_errors() if m not in shown)
+
+
+class StepForm(ClosedStepForm):
+    """One step, all of it."""
+
+    class Meta:
+        model = Step
+        fields = ("order", *fields_of(STEP))
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if isinstance(provider := self.fields.get("match_provider"), AnyOfField):
+            provider.offer(provider_choices(), self.instance.match_provider)

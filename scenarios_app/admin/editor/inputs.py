@@ -1,0 +1,137 @@
+"""Form fields and widgets of the editor: JSON read as documents are, areas that grow, switches."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.db import models
+
+from scenarios_app.admin.editor.layout import Cell
+from scenarios_app.engine.document.base import DocumentError
+from scenarios_app.engine.document.json_text import decode
+from scenarios_app.models.fields import JsonField, LinesField, NamesField, ScriptField
+
+# What an empty choice means.
+_BLANK = {
+    "expect_reasoning": "does not matter",
+    "failures_kind": "model error (500)",
+    "answer_finish_reason": "what fits the answer",
+    "fault_kind": "no fault",
+}
+# Short enough to stand before its text.
+_MODES = [("contains", "contains"), ("equals", "is exactly"), ("startswith", "starts with")]
+_MODES += [("regex", "matches regex")]
+_STREAMING = [("", "streamed or not"), ("true", "streamed"), ("false", "not streamed")]
+_SELECT = {"class": "sc-input sc-select"}
+_AREA = {"class": "sc-input sc-area", "rows": 1}
+_CODE = {"class": "sc-input sc-area sc-code", "rows": 1, "spellcheck": "false"}
+
+
+class JsonFormField(forms.JSONField):
+    """A JSON object. Left empty it is an empty one, and its errors are those of documents."""
+
+    kind: type[list[Any] | dict[str, Any]] = dict
+    expected = 'expected a JSON object: {"key": "value"}'
+
+    def to_python(self, value: Any) -> Any:
+        if isinstance(value, str):
+            try:
+                value = decode(value.encode()) if value.strip() else None
+            except DocumentError as error:
+                raise ValidationError(str(error), code="invalid") from None
+            except UnicodeEncodeError:
+                raise ValidationError("expected text", code="invalid") from None
+        if value is None:
+            return self.kind()
+        if not isinstance(value, self.kind):
+            raise ValidationError(self.expected, code="invalid")
+        return value
+
+    def prepare_value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return value
+        return json.dumps(value, ensure_ascii=False, indent=2) if value else ""
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        return data
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        try:
+            # As text: another order of keys is a change, and 1 is not true.
+            return json.dumps(self.to_python(initial)) != json.dumps(self.to_python(data))
+        except ValidationError:
+            return True
+
+
+class JsonListFormField(JsonFormField):
+    kind = list
+    expected = "expected a JSON list: [...]"
+
+
+class AnyOfField(forms.ChoiceField):
+    """A choice that also keeps what it does not offer, when that is what is stored."""
+
+    def offer(self, choices: Iterable[tuple[str, str]], stored: str) -> None:
+        offered = list(choices)
+        if stored and stored not in dict(offered):
+            offered.append((stored, stored))
+        self.choices = offered
+
+
+class StreamingField(forms.TypedChoiceField):
+    """Yes, no or either."""
+
+    def prepare_value(self, value: Any) -> Any:
+        return {True: "true", False: "false", None: ""}.get(value, value)
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return bool(self.prepare_value(initial) != (data or ""))
+
+
+def form_field(db_field: "models.Field[Any, Any]", cell: Cell) -> forms.Field:
+    """The field that edits a column."""
+    shown: dict[str, Any] = {"label": cell.label, "help_text": cell.help}
+    if db_field.name == cell.how:
+        shown = {"label": f"{cell.label}: how", "help_text": ""}
+    # What changed is seen by the stored value, not by one that the page sends along.
+    shown["show_hidden_initial"] = False
+    if db_field.name == "match_provider":
+        return AnyOfField(required=False, widget=forms.Select(_SELECT), **shown)
+    if db_field.name == "match_stream":
+        return StreamingField(
+            required=False,
+            choices=_STREAMING,
+            coerce=lambda value: value == "true",
+            empty_value=None,
+            widget=forms.Select(_SELECT),
+            **shown,
+        )
+    if db_field.choices:
+        blank = [("", _BLANK[db_field.name])] if db_field.blank else []
+        choices = _MODES if db_field.name == cell.how else [*blank, *db_field.choices]
+        field = db_field.formfield(choices=choices, widget=forms.Select(_SELECT), **shown)
+    elif isinstance(db_field, JsonField) and not isinstance(db_field, NamesField | LinesField):
+        kind = JsonListFormField if db_field.get_default() == [] else JsonFormField
+        field = db_field.formfield(form_class=kind, widget=forms.Textarea(_CODE), **shown)
+    else:
+        field = db_field.formfield(widget=_widget(db_field), **shown)
+    assert field is not None
+    if cell.example:
+        field.widget.attrs["placeholder"] = cell.example
+    return field
+
+
+def _widget(db_field: "models.Field[Any, Any]") -> forms.Widget:
+    match db_field:
+        case ScriptField() | LinesField():
+            return forms.Textarea(_AREA)
+        case models.BooleanField():
+            return forms.CheckboxInput({"class": "sc-switch", "role": "switch"})
+        case models.IntegerField():
+            return forms.NumberInput({"class": "sc-input"})
+        case models.FloatField():
+            return forms.NumberInput({"class": "sc-input", "step": "any"})
+        case _:
+            return forms.TextInput({"class": "sc-input"})

@@ -1,0 +1,204 @@
+"""The page on which a scenario is written, published or a draft: fields, steps, its past."""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db import models
+from django.forms import Field, ModelForm, Script
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from unfold.admin import ModelAdmin
+
+from scenarios_app.admin.editor.check import check_page
+from scenarios_app.admin.editor.forms import SEEN, ScenarioForm, meanwhile
+from scenarios_app.admin.editor.inputs import form_field
+from scenarios_app.admin.editor.layout import SCENARIO, SCENARIO_CELLS
+from scenarios_app.admin.editor.rows import empty_row, scenario_groups, step_groups, step_rows, told
+from scenarios_app.engine.document import DocumentError
+from scenarios_app.journal import journal
+from scenarios_app.models import AnyScenario, Draft
+from scenarios_app.store.history import moment_of, versions_of
+
+_PREFIX = re.compile(r"steps-\d{1,6}")
+
+
+class ScenarioPage(ModelAdmin):
+    form = ScenarioForm
+    fieldsets = [(group.title or None, {"fields": group.fields}) for group in SCENARIO]  # noqa: RUF012
+
+    class Media:
+        js = (
+            Script("scenarios_app/tool_calls.js", type="module"),
+            Script("scenarios_app/editor.js", defer=True),
+            Script("scenarios_app/checking.js", defer=True),
+        )
+
+    def served_name(self, obj: Any) -> str:
+        """The name of the published scenario that this one is or would take the place of."""
+        raise NotImplementedError
+
+    def shown_besides(self, request: HttpRequest, obj: Any) -> dict[str, Any]:
+        """What its page tells of it beside its fields: `hits`, `problems`, `suspicions` …"""
+        raise NotImplementedError
+
+    def bring_back(self, obj: Any, moment: datetime) -> None:
+        """Make it what it was; raises DocumentError."""
+        raise NotImplementedError
+
+    def get_urls(self) -> list[URLPattern]:
+        return [
+            self.page("add/check/", self.check_new, "check_new"),
+            self.page("<path:object_id>/check/", self.check_one, "check"),
+            self.page("<path:object_id>/steps/<int:step_id>/", self.step_fields, "step"),
+            *super().get_urls(),
+        ]
+
+    def page(self, route: str, view: Callable[..., HttpResponseBase], name: str) -> URLPattern:
+        return path(route, self.admin_site.admin_view(view), name=self._route(name))
+
+    def formfield_for_dbfield(
+        self, db_field: "models.Field[Any, Any]", request: HttpRequest | None, **kwargs: Any
+    ) -> Field | None:
+        if cell := SCENARIO_CELLS.get(db_field.name):
+            return form_field(db_field, cell)
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> "type[ModelForm[Any]]":
+        # For a change, fields that the user may not edit would be missing instead of disabled.
+        return super().get_form(request, obj, change=False, **kwargs)
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        # Now: a post runs in a transaction, which the journal would have to wait for.
+        journal.flush()
+        return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def save_model(
+        self, request: HttpRequest, obj: Any, form: "ModelForm[Any]", change: bool
+    ) -> None:
+        # Only its steps may have changed; then the history needs no entry of the scenario's own.
+        if not change or form.has_changed():
+            super().save_model(request, obj, form, change)
+
+    def render_change_form(
+        self,
+        request: HttpRequest,
+        context: dict[str, Any],
+        add: bool = False,
+        change: bool = False,
+        form_url: str = "",
+        obj: Any = None,
+    ) -> TemplateResponse:
+        form = context["adminform"].form
+        (inline,) = context["inline_admin_formsets"] or (None,)
+        context |= self.shown_besides(request, obj)
+        hits: Mapping[str, int] = context.get("step_hits", {})
+        rows = step_rows(inline.formset, hits) if inline else []
+        may_edit = (
+            self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
+        )
+        context |= {
+            "groups": scenario_groups(form),
+            "rows": rows,
+            # Not `blank`: by that name the theme opens the links above in a new tab.
+            "new_row": empty_row(inline.formset) if inline else None,
+            "others": bool(obj and form.is_bound and meanwhile(obj, form.data)),
+            "told": told(form, inline.formset if inline else None, rows) if form.is_bound else (),
+            # What was seen stays seen until the page is opened anew.
+            "seen_at": request.POST.get(SEEN) or timezone.now().isoformat(),
+            "may_edit": may_edit,
+            "may_edit_steps": may_edit and bool(inline and inline.has_change_permission),
+            "show_save_and_add_another": False,
+        }
+        return super().render_change_form(request, context, add, change, form_url, obj)
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Who changed what and when; a version can be brought back."""
+        scenario = self.row_of(request, object_id, self.has_view_or_change_permission)
+        may_edit = self.has_change_permission(request, scenario)
+        if request.method == "POST":
+            return self._restore(request, scenario, may_edit=may_edit)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"History of {scenario}",
+            "original": scenario,
+            "page": self.page_of(scenario),
+            "is_draft": isinstance(scenario, Draft),
+            "versions": versions_of(scenario),
+            "may_edit": may_edit,
+        }
+        return TemplateResponse(request, "scenarios_app/admin/history.html", context)
+
+    def _restore(
+        self, request: HttpRequest, scenario: AnyScenario, *, may_edit: bool
+    ) -> HttpResponse:
+        if not may_edit:
+            raise PermissionDenied
+        try:
+            moment = moment_of(request.POST.get("at", ""))
+            self.bring_back(scenario, moment)
+        except (ValueError, DocumentError) as error:
+            messages.error(request, f"“{scenario}” cannot be brought back to that: {error}")
+            return redirect(f"admin:{self._route('history')}", scenario.pk)
+        self.log_change(request, scenario, f"Brought back to {moment:%Y-%m-%d %H:%M:%S}.")
+        messages.success(request, f"“{scenario}” is what it was at {moment:%Y-%m-%d %H:%M:%S} UTC.")
+        return redirect(self.page_of(scenario))
+
+    def step_fields(self, request: HttpRequest, object_id: str, step_id: int) -> HttpResponse:
+        """The fields of a row that is being opened, as a piece of the page."""
+        scenario = self.row_of(request, object_id, self.has_view_or_change_permission)
+        step = get_object_or_404(scenario.steps, pk=step_id)
+        prefix = request.GET.get("prefix", "")
+        if not _PREFIX.fullmatch(prefix):
+            raise Http404
+        (inline,) = self.get_inline_instances(request, scenario)
+        form_class = inline.get_formset(request, scenario).form
+        form = form_class(instance=step, prefix=prefix, use_required_attribute=False)
+        context = {
+            "groups": step_groups(form),
+            "may_edit_steps": inline.has_change_permission(request, scenario)
+            and self.has_change_permission(request, scenario),
+        }
+        return TemplateResponse(request, "scenarios_app/admin/step_fields.html", context)
+
+    def check_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        scenario = self.row_of(request, object_id, self.has_change_permission)
+        return check_page(request, self, scenario)
+
+    def check_new(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        return check_page(request, self, None)
+
+    def row_of(self, request: HttpRequest, object_id: str, allowed: Callable[..., bool]) -> Any:
+        """The row that an address names, for whom it is allowed."""
+        scenario = self.get_object(request, unquote(object_id))
+        if not allowed(request, scenario):
+            raise PermissionDenied
+        if scenario is None:
+            raise Http404
+        return scenario
+
+    def page_of(self, scenario: AnyScenario) -> str:
+        return reverse(f"admin:{self._route('change')}", args=(scenario.pk,))
+
+    def _route(self, name: str) -> str:
+        return f"scenarios_app_{self.opts.model_name}_{name}"

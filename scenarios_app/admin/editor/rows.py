@@ -1,0 +1,199 @@
+"""What the scenario page's templates are given: groups of fields, and the steps as rows."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from django import forms
+from django.forms.boundfield import BoundField
+
+from scenarios_app.admin.editor.forms import ClosedStepForm, ScenarioForm, StepForm
+from scenarios_app.admin.editor.layout import (
+    SCENARIO,
+    SCENARIO_CELLS,
+    STEP,
+    STEP_CELLS,
+    Cell,
+    Group,
+)
+from scenarios_app.admin.editor.sentence import Title, title_of
+from scenarios_app.admin.editor.step_inline import SENT_AT_ONCE, StepFormSet
+from scenarios_app.engine.document import DocumentError
+from scenarios_app.models import Step
+from scenarios_app.store.translate import step_object
+
+_UNSET: tuple[object, ...] = ("", None, False, [], {})
+
+
+@dataclass(frozen=True, slots=True)
+class CellView:
+    cell: Cell
+    field: BoundField
+    how: BoundField | None
+    errors: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        return "switch" if isinstance(self.field.field, forms.BooleanField) else "text"
+
+    @property
+    def filled(self) -> bool:
+        """Whether it holds anything; JSON of nothing is nothing."""
+        value = self.field.value()
+        return value not in _UNSET and value not in ("{}", "[]")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    group: Group
+    cells: tuple[CellView, ...]
+
+    @property
+    def wrong(self) -> bool:
+        return any(cell.errors for cell in self.cells)
+
+    @property
+    def filled(self) -> int:
+        """How many of its fields hold anything."""
+        return sum(cell.filled for cell in self.cells)
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """`groups` are empty where the row's fields come when it is opened."""
+
+    form: ClosedStepForm
+    title: Title
+    groups: tuple[GroupView, ...]
+    hits: int = 0
+    errors: int = 0
+    deleted: bool = False
+
+    @property
+    def step(self) -> Step:
+        return self.form.instance
+
+    @property
+    def order(self) -> object:
+        """The place to send: the one that was sent, or the step's own."""
+        return self.form["order"].value() if self.form.is_bound else self.step.order
+
+    @property
+    def open(self) -> bool:
+        return bool(self.errors or not self.step.pk)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One line of what is wrong, and the field or row that a click on it leads to."""
+
+    where: str
+    message: str
+    target: str
+
+
+def scenario_groups(form: ScenarioForm) -> tuple[GroupView, ...]:
+    return _groups(form, SCENARIO, {})
+
+
+def step_groups(form: ClosedStepForm) -> tuple[GroupView, ...]:
+    return _groups(form, STEP, form.elsewhere)
+
+
+def step_rows(formset: StepFormSet, hits: Mapping[str, int]) -> list[StepRow]:
+    """The steps in order, those to be deleted too, which have no number."""
+    kept = set(map(id, formset.kept))
+    rows: list[StepRow] = []
+    number = 0
+    for form in formset.in_order:
+        deleted = id(form) not in kept
+        number += not deleted
+        told = [] if deleted else list(form.told())
+        rows.append(
+            StepRow(
+                form=form,
+                title=_title(0 if deleted else number, form.instance),
+                groups=_shown(form, formset, wrong=bool(told)),
+                hits=hits.get(form.instance.key, 0) if form.instance.pk else 0,
+                errors=len(told),
+                deleted=deleted,
+            )
+        )
+    return rows
+
+
+def empty_row(formset: StepFormSet) -> StepRow:
+    """What a new step is made from."""
+    form = formset.empty_form
+    return StepRow(form=form, title=Title(0, "", "", ""), groups=step_groups(form))
+
+
+def told(form: ScenarioForm, formset: StepFormSet | None, rows: list[StepRow]) -> list[Told]:
+    """Everything that is wrong with the page, the scenario's own first."""
+    of_all = formset.non_form_errors() if formset else ()
+    return [
+        *_of_scenario(form),
+        *(Told("Steps", str(message), "steps") for message in of_all),
+        *(line for row in rows if not row.deleted for line in _of_row(row)),
+    ]
+
+
+def _of_scenario(form: ScenarioForm) -> Iterator[Told]:
+    for column, messages in form.errors.items():
+        where = SCENARIO_CELLS[column].label if column in form.fields else ""
+        target = form[column].id_for_label if column in form.fields else ""
+        yield from (Told(where, str(message), target) for message in messages)
+
+
+def _of_row(row: StepRow) -> Iterator[Told]:
+    for column, message in row.form.told():
+        where = f"Step {row.title.number}"
+        target = row.form.prefix or ""
+        if column:
+            where += f", {STEP_CELLS[column].label}"
+        if column in row.form.fields:
+            target = row.form[column].id_for_label
+        yield Told(where, message, target)
+
+
+def _groups(
+    form: forms.ModelForm, groups: tuple[Group, ...], elsewhere: Mapping[str, list[str]]
+) -> tuple[GroupView, ...]:
+    def errors(*names: str) -> tuple[str, ...]:
+        own = [str(m) for name in names if name for m in form.errors.get(name, ())]
+        return (*own, *(m for name in names for m in elsewhere.get(name, ())))
+
+    return tuple(
+        GroupView(
+            group,
+            tuple(
+                CellView(
+                    cell,
+                    form[cell.field],
+                    form[cell.how] if cell.how else None,
+                    errors(cell.field, cell.how),
+                )
+                for cell in group.cells
+            ),
+        )
+        for group in groups
+    )
+
+
+def _shown(form: ClosedStepForm, formset: StepFormSet, *, wrong: bool) -> tuple[GroupView, ...]:
+    """The fields that a row is sent with: none where it is closed and nothing is wrong in it."""
+    if not isinstance(form, StepForm):
+        if not wrong and len(formset.forms) > SENT_AT_ONCE:
+            return ()
+        whole = formset.form(
+            instance=form.instance, prefix=form.prefix, use_required_attribute=False
+        )
+        whole.elsewhere = form.elsewhere
+        return step_groups(whole)
+    return step_groups(form)
+
+
+def _title(number: int, step: Step) -> Title:
+    try:
+        return title_of(number, step_object(step))
+    except DocumentError:
+        return Title(number, step.name, "", "")

@@ -1,0 +1,1 @@
+"""The journal and sessions in the admin."""

@@ -1,0 +1,221 @@
+"""The journal in the admin: a list to filter, and a page for each request with all about it."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.forms import Script
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from unfold.admin import ModelAdmin
+from unfold.paginator import InfinitePaginator
+
+from scenarios_app.admin.filters import AnsweredByFilter, ProviderFilter, SessionFilter
+from scenarios_app.admin.journal.from_request import CannotRead, curl_of, scenario_from
+from scenarios_app.admin.journal.sessions import (
+    reset,
+    session_page,
+    session_url,
+    sessions_page,
+    tell_losses,
+)
+from scenarios_app.engine.document import DocumentError
+from scenarios_app.journal import journal
+from scenarios_app.models import Scenario, ServedRequest
+from scenarios_app.templatetags.scenarios_admin import ago
+
+# What the list shows; the rest of a row may be large.
+_LISTED = (
+    "at",
+    "session",
+    "provider",
+    "method",
+    "path",
+    "model",
+    "streamed",
+    "scenario",
+    "step",
+    "fallback",
+    "outcome",
+    "status",
+    "duration_ms",
+)
+
+_TIMINGS = {"chosen_ms": "Chosen after", "head_ms": "First byte after"}
+
+
+@admin.register(ServedRequest)
+class JournalAdmin(ModelAdmin):
+    class Media:
+        js = (Script("mockllm_site/copy.js", defer=True),)
+
+    list_display = (
+        "when",
+        "request_line",
+        "model",
+        "answered_by",
+        "result",
+        "took",
+        "session",
+    )
+    list_filter = (SessionFilter, ProviderFilter, AnsweredByFilter, "outcome", "matched")
+    search_fields = ("path", "model", "scenario", "step", "session")
+    ordering = ("-pk",)
+    list_per_page = 50
+    paginator = InfinitePaginator
+    show_full_result_count = False
+    actions = None
+
+    def get_urls(self) -> list[URLPattern]:
+        def page(route: str, view: Callable[..., HttpResponseBase], name: str) -> URLPattern:
+            return path(route, self.admin_site.admin_view(view), name=f"scenarios_app_{name}")
+
+        return [
+            page("sessions/", lambda request: sessions_page(request, self), "sessions"),
+            page("session/", lambda request: session_page(request, self), "session"),
+            page("session/reset/", reset, "session_reset"),
+            page("<int:pk>/make-step/", self.make_step, "make_step"),
+            *super().get_urls(),
+        ]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ServedRequest]:
+        return super().get_queryset(request).only(*_LISTED)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[ServedRequest], search_term: str
+    ) -> tuple[QuerySet[ServedRequest], bool]:
+        try:
+            return queryset.filter(uid=UUID(search_term.strip())), False
+        except ValueError:
+            return super().get_search_results(request, queryset, search_term)
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        journal.flush()
+        tell_losses(request, request.GET.get("session"))
+        return super().changelist_view(request, {"title": "Journal", **(extra_context or {})})
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """There is nothing to change: the request, what was decided, and the answer."""
+        journal.flush()
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        found = ServedRequest.objects.filter(pk=_whole(unquote(object_id))).first()
+        if found is None:
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+        names = {found.scenario, *(str(miss.get("scenario")) for miss in found.near_misses)}
+        rows = Scenario.objects.filter(name__in=names).values_list("name", "pk")
+        context = {
+            **self.admin_site.each_context(request),
+            "media": self.media,
+            "title": f"{found.method} {found.path}",
+            "served": found,
+            "session_url": session_url(found.session),
+            "pages": {
+                name: reverse("admin:scenarios_app_scenario_change", args=(pk,))
+                for name, pk in rows
+            },
+            "curl": curl_of(found, request.build_absolute_uri("/").removesuffix("/")),
+            "try_url": f"{reverse('admin:scenarios_app_scenario_try')}?request={found.pk}",
+            "may_make": _may_make(request),
+            "timings": [(_TIMINGS.get(k, k), v) for k, v in found.timings.items()],
+            "request_body": pretty(found.request_body),
+            "response_body": pretty(found.response_body),
+        }
+        return TemplateResponse(request, "scenarios_app/admin/served_request.html", context)
+
+    def make_step(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """A scenario that would answer this request, to be completed on its page."""
+        may = self.has_view_permission(request) and _may_make(request)
+        if request.method != "POST" or not may:
+            raise PermissionDenied
+        served = get_object_or_404(ServedRequest, pk=pk)
+        try:
+            scenario = scenario_from(served)
+        except (CannotRead, DocumentError) as error:
+            messages.error(request, f"No step can be made of it: {error}")
+            return redirect("admin:scenarios_app_servedrequest_change", pk)
+        messages.success(request, "Say what to answer, then enable it.")
+        return redirect("admin:scenarios_app_scenario_change", scenario.pk)
+
+    @admin.display(description="When", ordering="pk")
+    def when(self, served: ServedRequest) -> str:
+        return format_html(
+            '{}<span class="sc-under">{}</span>', f"{served.at:%H:%M:%S}", ago(served.at)
+        )
+
+    @admin.display(description="Request", ordering="path")
+    def request_line(self, served: ServedRequest) -> str:
+        return format_html(
+            '{} {}<span class="sc-under">{}{}</span>',
+            served.method,
+            served.path,
+            served.provider,
+            ", streamed" if served.streamed else "",
+        )
+
+    @admin.display(description="Answered by", ordering="scenario")
+    def answered_by(self, served: ServedRequest) -> str:
+        if not served.scenario:
+            return "–"
+        fallback = " · catch-all" if served.fallback else ""
+        return format_html(
+            '{}<span class="sc-under">step {}{}</span>', served.scenario, served.step, fallback
+        )
+
+    @admin.display(description="Result", ordering="outcome")
+    def result(self, served: ServedRequest) -> str:
+        return format_html(
+            '<span class="sc-outcome sc-{}">{} {}</span>',
+            served.outcome,
+            served.status,
+            served.get_outcome_display(),
+        )
+
+    @admin.display(description="Took", ordering="duration_ms")
+    def took(self, served: ServedRequest) -> str:
+        return f"{served.duration_ms:,.0f} ms"
+
+
+def pretty(body: str) -> str:
+    """JSON with line breaks; anything else, a stream or a body that was cut, as it is."""
+    try:
+        text = json.dumps(json.loads(body), ensure_ascii=False, indent=2)
+    except (ValueError, RecursionError):
+        return body
+    # JSON can hold half of a surrogate pair, which no page can.
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _whole(text: str) -> int:
+    """A primary key, or one that no row has."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else -1
+
+
+def _may_make(request: HttpRequest) -> bool:
+    return request.user.has_perm("scenarios_app.add_scenario")

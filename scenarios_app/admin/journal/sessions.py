@@ -1,0 +1,149 @@
+"""The pages of sessions: what each has consumed, tried, counted and violated, and its reset."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from asgiref.sync import async_to_sync
+from django.contrib import messages
+from django.contrib.admin import ModelAdmin
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Max, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_POST
+
+from scenarios_app.engine.state import SessionState
+from scenarios_app.journal import journal
+from scenarios_app.models import Outcome, Scenario, ServedRequest
+from scenarios_app.serving.services import services
+
+_MOST = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the journal holds of a session."""
+
+    requests: int = 0
+    unmatched: int = 0
+    last: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    name: str
+    seen: Seen
+    state: SessionState
+
+    @property
+    def url(self) -> str:
+        return session_url(self.name)
+
+
+def session_url(name: str) -> str:
+    """The page of one session; a name may be any text, so it is no part of the path."""
+    return f"{reverse('admin:scenarios_app_session')}?{urlencode({'name': name})}"
+
+
+def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> HttpResponse:
+    """Every session with state or with requests in the journal, the last one used first."""
+    journal.flush()
+    seen = _seen()
+    names = {*async_to_sync(services().state.sessions)(), *seen}
+    newest = sorted(names, key=lambda name: (_time(seen.get(name)), name), reverse=True)
+    lines = [Line(name, seen.get(name, Seen()), _state(name)) for name in newest[:_MOST]]
+    context = {"lines": lines, "left_out": max(len(names) - _MOST, 0), "title": "Sessions"}
+    tell_losses(request, None)
+    return _page(request, owner, "sessions.html", context)
+
+
+def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> HttpResponse:
+    journal.flush()
+    name = request.GET.get("name", "")
+    state = _state(name)
+    _, own = async_to_sync(services().state.scenarios_of)(name)
+    names = {ref.scenario for ref in state.consumed} | {a.step.scenario for a, _ in state.attempts}
+    context = {
+        "title": f"Session {name}",
+        "line": Line(name, _seen(name).get(name, Seen()), state),
+        "own": sorted(own),
+        "pages": _pages(names),
+        "journal": f"{reverse('admin:scenarios_app_servedrequest_changelist')}?"
+        + urlencode({"session": name}),
+    }
+    tell_losses(request, name)
+    return _page(request, owner, "session.html", context)
+
+
+@require_POST
+def reset(request: HttpRequest) -> HttpResponse:
+    """Forget one session, or all when no name is given; its own scenarios only if asked."""
+    if not request.user.has_perm("scenarios_app.change_scenario"):
+        raise PermissionDenied
+    name = request.POST.get("name")
+    reset_session(name, scenarios="scenarios" in request.POST)
+    told = "Every session is as new." if name is None else f"Session “{name}” is as new."
+    messages.success(request, told)
+    return redirect("admin:scenarios_app_sessions")
+
+
+def reset_session(name: str | None, *, scenarios: bool) -> None:
+    journal.flush()
+    async_to_sync(services().state.reset)(name, scenarios=scenarios)
+    rows = (
+        ServedRequest.objects.all() if name is None else ServedRequest.objects.filter(session=name)
+    )
+    rows.delete()
+    journal.losses.forget(name)
+
+
+def tell_losses(request: HttpRequest, session: str | None) -> None:
+    """Warn on the page of a session, or of all, where the journal is not whole."""
+    if told := journal.losses.told(session):
+        messages.warning(request, told)
+
+
+def _page(
+    request: HttpRequest,
+    owner: "ModelAdmin[ServedRequest]",
+    template: str,
+    context: Mapping[str, object],
+) -> HttpResponse:
+    if not owner.has_view_permission(request):
+        raise PermissionDenied
+    return TemplateResponse(
+        request,
+        f"scenarios_app/admin/{template}",
+        {
+            **owner.admin_site.each_context(request),
+            **context,
+            "may_reset": request.user.has_perm("scenarios_app.change_scenario"),
+        },
+    )
+
+
+def _state(name: str) -> SessionState:
+    return async_to_sync(services().state.read)(name)
+
+
+def _seen(name: str | None = None) -> dict[str, Seen]:
+    rows = ServedRequest.objects.order_by()
+    if name is not None:
+        rows = rows.filter(session=name)
+    unmatched = Count("pk", filter=Q(outcome=Outcome.UNMATCHED))
+    counted = rows.values_list("session").annotate(Count("pk"), unmatched=unmatched, last=Max("at"))
+    return {session: Seen(*figures) for session, *figures in counted}
+
+
+def _time(seen: Seen | None) -> float:
+    return seen.last.timestamp() if seen and seen.last else 0.0
+
+
+def _pages(names: set[str]) -> dict[str, str]:
+    """Where scenarios are edited, by name."""
+    found = Scenario.objects.filter(name__in=names).values_list("name", "pk")
+    return {name: reverse("admin:scenarios_app_scenario_change", args=(pk,)) for name, pk in found}

@@ -1,0 +1,1 @@
+"""Lists of scenarios and drafts, and what is done to many."""

@@ -1,0 +1,139 @@
+"""The import page: documents come in by file or paste, are shown as what they would change, and
+are then loaded, all or none."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.admin import ModelAdmin
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.defaultfilters import filesizeformat
+from django.template.response import TemplateResponse
+
+from scenarios_app.admin.scenarios.actions import forget
+from scenarios_app.engine.document import (
+    DocumentError,
+    Problem,
+    ScenarioDocument,
+    dump,
+    load_text,
+)
+from scenarios_app.models import Scenario
+from scenarios_app.store.load import load
+from scenarios_app.store.rows import document_of, limits
+
+ADD, REPLACE = "add", "replace"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What loading one document would do. `was` counts the steps before, if there were any."""
+
+    name: str
+    steps: int
+    was: int | None = None
+    same: bool = False
+
+
+class ImportForm(forms.Form):
+    """Documents as a file or as text; a file wins. `cleaned_data["data"]` is their bytes."""
+
+    file = forms.FileField(required=False, label="A JSON file")
+    text = forms.CharField(
+        required=False,
+        strip=False,
+        label="or pasted",
+        widget=forms.Textarea(
+            {"class": "sc-input sc-area sc-code", "rows": 8, "spellcheck": "false"}
+        ),
+    )
+    existing = forms.ChoiceField(
+        label="A scenario whose name is taken",
+        choices=[
+            (REPLACE, "takes the place of the one there, and sessions forget its steps"),
+            (ADD, "is an error, and nothing is loaded"),
+        ],
+        initial=REPLACE,
+        widget=forms.RadioSelect,
+    )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        file, text = cleaned.get("file"), cleaned.get("text", "")
+        most: int = settings.MOCKLLM_MAX_UPLOAD_BYTES
+        try:
+            size = file.size if file else len(text.encode())
+        except UnicodeEncodeError:
+            self.add_error("text", "This is not text.")
+            return cleaned
+        if size > most:
+            message = f"{filesizeformat(size)} is more than the {filesizeformat(most)} allowed."
+            self.add_error("file" if file else "text", message)
+        elif not size and not self.errors:
+            self.add_error("file", "Choose a file, or paste a document below.")
+        else:
+            cleaned["data"] = file.read() if file else text.encode()
+        return cleaned
+
+
+def import_page(request: HttpRequest, owner: "ModelAdmin[Scenario]") -> HttpResponse:
+    """The page itself, whoever asks may use it. Loading takes a second, explicit post."""
+    form = ImportForm(request.POST or None, request.FILES or None)
+    context: dict[str, Any] = {"form": form, "problems": (), "changes": ()}
+    if request.method == "POST" and form.is_valid():
+        data: bytes = form.cleaned_data["data"]
+        replace = form.cleaned_data["existing"] == REPLACE
+        try:
+            documents = load_text(data, limits=limits())
+            context["changes"] = changes = changes_of(documents, replace=replace)
+            if "load" in request.POST:
+                _load(documents, replace=replace)
+                messages.success(request, _told(changes))
+                return redirect("admin:scenarios_app_scenario_changelist")
+            context["text"] = data.decode()
+        except DocumentError as error:
+            context |= {"problems": error.problems, "changes": ()}
+    context |= owner.admin_site.each_context(request) | {
+        "title": "Import scenarios",
+        "existing": request.POST.get("existing", REPLACE),
+        "most": settings.MOCKLLM_MAX_UPLOAD_BYTES,
+    }
+    return TemplateResponse(request, "scenarios_app/admin/import.html", context)
+
+
+def changes_of(documents: Sequence[ScenarioDocument], *, replace: bool) -> list[Change]:
+    """What loading would change. Raises DocumentError where it would not load."""
+    names = [document.name for document in documents]
+    rows = Scenario.objects.filter(name__in=names).prefetch_related("steps")
+    stored = {row.name: row for row in rows}
+    if stored and not replace:
+        raise DocumentError.of(
+            Problem(name, "a scenario of this name exists") for name in names if name in stored
+        )
+    return [_change(document, stored.get(document.name)) for document in documents]
+
+
+def _change(document: ScenarioDocument, stored: Scenario | None) -> Change:
+    if stored is None:
+        return Change(document.name, len(document.steps))
+    try:
+        same = dump(document_of(stored)) == dump(document)
+    except DocumentError:
+        same = False
+    return Change(document.name, len(document.steps), was=len(stored.steps.all()), same=same)
+
+
+def _load(documents: Sequence[ScenarioDocument], *, replace: bool) -> None:
+    loaded = load(documents, replace=replace)
+    forget(loaded.replaced)
+
+
+def _told(changes: Sequence[Change]) -> str:
+    new = sum(change.was is None for change in changes)
+    replaced = len(changes) - new
+    told = [f"{new} added" if new else "", f"{replaced} replaced" if replaced else ""]
+    return f"Scenarios imported: {', '.join(part for part in told if part) or 'none'}."

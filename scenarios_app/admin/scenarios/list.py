@@ -1,0 +1,165 @@
+"""The list of scenarios: what each holds, how often it answered, and what is wrong with it."""
+
+from collections import defaultdict
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
+from unfold.admin import ModelAdmin
+
+from mockllm_site.kit.tags import TagFilter, chips
+from scenarios_app.admin.filters import DraftFilter, ProblemFilter
+from scenarios_app.admin.journal.coverage import NONE, Hits, scenario_hits
+from scenarios_app.admin.scenarios import actions
+from scenarios_app.admin.scenarios.bulk import bulk_page
+from scenarios_app.catalog import catalog
+from scenarios_app.engine.document import DocumentError
+from scenarios_app.journal import journal
+from scenarios_app.models import Draft, Scenario
+from scenarios_app.store.problems import RowProblem
+from scenarios_app.templatetags.scenarios_admin import ago
+
+
+class ScenarioList(ModelAdmin):
+    list_display = (
+        "title",
+        "enabled",
+        "priority",
+        "step_count",
+        "answers",
+        "last_used",
+        "tag_list",
+        "problem_count",
+    )
+    list_editable = ("enabled",)
+    list_filter = ("enabled", DraftFilter, ProblemFilter, "select", TagFilter)
+    search_fields = (
+        "name",
+        "description",
+        "steps__name",
+        "steps__match_user",
+        "steps__answer_text",
+    )
+    ordering = ("-priority", "name")
+    list_per_page = 50
+    actions = ("enable", "disable", "set_on_steps", "duplicate", "export")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Scenario]:
+        return super().get_queryset(request).annotate(steps_in_it=Count("steps"))
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        # Now: saving the list runs in a transaction, which the journal would have to wait for.
+        journal.flush()
+        return super().changelist_view(request, extra_context)
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        changelist = super().get_changelist_instance(request)
+        hits = scenario_hits([row.name for row in changelist.result_list])
+        problems: defaultdict[str, list[RowProblem]] = defaultdict(list)
+        for problem in catalog.problems:
+            problems[problem.scenario].append(problem)
+        drafted = set(Draft.objects.values_list("published", flat=True))
+        for row in changelist.result_list:
+            row.drafted = row.pk in drafted
+            row.hits = hits.get(row.name, NONE)
+            row.problems = problems[row.name]
+        return changelist
+
+    @admin.display(description="Name", ordering="name")
+    def title(self, scenario: Any) -> str:
+        description = scenario.description.strip().partition("\n")[0]
+        return format_html(
+            '{} <span class="sc-tag">{}</span><span class="sc-under">{}</span>',
+            scenario.name,
+            "draft" if getattr(scenario, "drafted", False) else "",
+            description,
+        )
+
+    @admin.display(description="Steps", ordering="steps_in_it")
+    def step_count(self, scenario: Any) -> int:
+        return int(scenario.steps_in_it)
+
+    @admin.display(description="Answers")
+    def answers(self, scenario: Any) -> int:
+        return self._hits(scenario).count
+
+    @admin.display(description="Last used")
+    def last_used(self, scenario: Any) -> str:
+        last = self._hits(scenario).last
+        return ago(last) if last else "never"
+
+    @admin.display(description="Tags")
+    def tag_list(self, scenario: Any) -> str:
+        return chips(scenario.tags)
+
+    @admin.display(description="Problems")
+    def problem_count(self, scenario: Any) -> str:
+        found: list[RowProblem] = getattr(scenario, "problems", [])
+        if not found:
+            return ""
+        return format_html(
+            '<span class="sc-bad" title="{}">{}</span>',
+            "\n".join(map(str, found)),
+            f"{len(found)} problem" + ("s" if len(found) > 1 else ""),
+        )
+
+    @admin.action(description="Enable", permissions=["change"])
+    def enable(self, request: HttpRequest, scenarios: QuerySet[Scenario]) -> None:
+        self._switch(request, scenarios, enabled=True)
+
+    @admin.action(description="Disable", permissions=["change"])
+    def disable(self, request: HttpRequest, scenarios: QuerySet[Scenario]) -> None:
+        self._switch(request, scenarios, enabled=False)
+
+    @admin.action(description="Set latency or failures", permissions=["change"])
+    def set_on_steps(
+        self, request: HttpRequest, scenarios: QuerySet[Scenario]
+    ) -> HttpResponse | None:
+        return bulk_page(self, request, list(scenarios))
+
+    @admin.action(description="Duplicate", permissions=["add"])
+    def duplicate(self, request: HttpRequest, scenarios: QuerySet[Scenario]) -> None:
+        try:
+            copies = actions.duplicate(scenarios)
+        except DocumentError as error:
+            return actions.tell(request, error, "Nothing was duplicated")
+        for copy in copies:
+            self.log_addition(request, copy, "Duplicated.")
+        names = ", ".join(f"“{copy}”" for copy in copies)
+        messages.success(request, f"Made {names}, switched off until you enable them.")
+        return None
+
+    @admin.action(description="Export as documents (JSON)", permissions=["view"])
+    def export(self, request: HttpRequest, scenarios: QuerySet[Scenario]) -> HttpResponse | None:
+        try:
+            return actions.export(scenarios.prefetch_related("steps"))
+        except DocumentError as error:
+            actions.tell(request, error, "Nothing was exported")
+            return None
+
+    def delete_model(self, request: HttpRequest, obj: Scenario) -> None:
+        actions.forget([obj.name])
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Scenario]) -> None:
+        actions.forget(list(queryset.values_list("name", flat=True)))
+        super().delete_queryset(request, queryset)
+
+    def _switch(
+        self, request: HttpRequest, scenarios: QuerySet[Scenario], *, enabled: bool
+    ) -> None:
+        changed = actions.switch(scenarios, enabled=enabled)
+        word = "Enabled" if enabled else "Disabled"
+        for scenario in changed:
+            self.log_change(request, scenario, f"{word}.")
+        messages.success(request, f"{word} {len(changed)} of {len(scenarios)}.")
+
+    @staticmethod
+    def _hits(scenario: Any) -> Hits:
+        hits: Hits = getattr(scenario, "hits", NONE)
+        return hits

@@ -1,0 +1,110 @@
+"""Published scenarios in the admin: their page, and what one does from there."""
+
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern, reverse
+
+from scenarios_app.admin.editor.buttons import Button
+from scenarios_app.admin.editor.page import ScenarioPage
+from scenarios_app.admin.editor.step_inline import StepInline
+from scenarios_app.admin.journal.coverage import NONE, scenario_hits, step_hits
+from scenarios_app.admin.scenarios import actions
+from scenarios_app.admin.scenarios.import_page import import_page
+from scenarios_app.admin.scenarios.list import ScenarioList
+from scenarios_app.admin.try_it.page import try_page
+from scenarios_app.catalog import catalog
+from scenarios_app.catalog.lint import stored_suspicions
+from scenarios_app.engine.document import DocumentError
+from scenarios_app.models import Draft, Scenario
+from scenarios_app.store.drafts import draft_of
+from scenarios_app.store.history import authors_of, restore
+
+
+@admin.register(Scenario)
+class ScenarioAdmin(ScenarioPage, ScenarioList):
+    inlines = (StepInline,)
+
+    def get_urls(self) -> list[URLPattern]:
+        return [
+            self.page("import/", self.import_documents, "import"),
+            self.page("try/", self.try_request, "try"),
+            self.page("<path:object_id>/export/", self.export_one, "export"),
+            self.page("<path:object_id>/duplicate/", self.duplicate_one, "duplicate"),
+            self.page("<path:object_id>/draft/", self.edit_as_draft, "draft"),
+            *super().get_urls(),
+        ]
+
+    def served_name(self, obj: Scenario | None) -> str:
+        # As it is stored: the row may hold what was posted.
+        return Scenario.objects.values_list("name", flat=True).get(pk=obj.pk) if obj else ""
+
+    def shown_besides(self, request: HttpRequest, obj: Scenario | None) -> dict[str, Any]:
+        if obj is None:
+            url = reverse("admin:scenarios_app_draft_add")
+            return {"actions_submit_line": [Button("_draft", "Save as a draft", to=url)]}
+        name = self.served_name(obj)
+        draft = Draft.objects.filter(published=obj.pk).first()
+        return {
+            "step_hits": step_hits(name),
+            "hits": scenario_hits([name]).get(name, NONE),
+            "problems": [problem for problem in catalog.problems if problem.scenario == name],
+            "suspicions": [one for one in stored_suspicions() if one.scenario == name],
+            "try_query": f"scenario={quote(name)}",
+            "draft": draft,
+            "draft_by": authors_of([draft])[draft.pk] if draft else "",
+        }
+
+    def bring_back(self, obj: Scenario, moment: datetime) -> None:
+        restore(obj, moment)
+        actions.forget([obj.name])
+
+    def edit_as_draft(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """To its draft, which is made if there is none."""
+        scenario = self.row_of(request, object_id, self.has_change_permission)
+        if request.method != "POST":
+            raise PermissionDenied
+        try:
+            draft, made = draft_of(scenario)
+        except DocumentError as error:
+            actions.tell(request, error, f"“{scenario}” cannot be copied")
+            return redirect(self.page_of(scenario))
+        if made:
+            self.log_change(request, scenario, "Copied to a draft.")
+        return redirect("admin:scenarios_app_draft_change", draft.pk)
+
+    def export_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        scenario = self.row_of(request, object_id, self.has_view_or_change_permission)
+        try:
+            return actions.export([scenario])
+        except DocumentError as error:
+            actions.tell(request, error, f"“{scenario}” cannot be exported")
+            return redirect(self.page_of(scenario))
+
+    def duplicate_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        scenario = self.row_of(request, object_id, self.has_view_permission)
+        if request.method != "POST" or not self.has_add_permission(request):
+            raise PermissionDenied
+        try:
+            (copy,) = actions.duplicate([scenario])
+        except DocumentError as error:
+            actions.tell(request, error, f"“{scenario}” cannot be duplicated")
+            return redirect(self.page_of(scenario))
+        self.log_addition(request, copy, f"Duplicated “{scenario}”.")
+        messages.success(request, f"This is “{copy}”, switched off until you enable it.")
+        return redirect(self.page_of(copy))
+
+    def import_documents(self, request: HttpRequest) -> HttpResponse:
+        if not (self.has_add_permission(request) and self.has_change_permission(request)):
+            raise PermissionDenied
+        return import_page(request, self)
+
+    def try_request(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return try_page(request, self)

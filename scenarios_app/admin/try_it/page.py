@@ -1,0 +1,275 @@
+"""The page on which a request is tried: which step would answer, why not the others, and every
+byte that would be sent. Nothing is consumed, counted or journalled by it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from scenarios_app.admin.site import may_see_journal
+from scenarios_app.admin.try_it.draft import TriedDraft, number_in, tried_draft
+from scenarios_app.admin.try_it.requests import call_of, raw
+from scenarios_app.catalog import catalog
+from scenarios_app.control.explain import explained_now
+from scenarios_app.engine.scenario import Scenario as Compiled
+from scenarios_app.journal import journal
+from scenarios_app.models import Scenario, ServedRequest
+from scenarios_app.serving.explain import ExplainedStep, Explanation
+from scenarios_app.serving.reply import Frame, Reply
+from scenarios_app.wire.base import Call
+from scenarios_app.wire.registry import owns, ways
+from scenarios_app.wire.samples import Asked
+
+# So many steps are shown: the one that answers, then those that come closest.
+SHOWN = 30
+_LONGEST = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One step; `state` is wins, matches or misses."""
+
+    step: ExplainedStep
+    state: str
+    url: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What leaves in one piece, so many milliseconds after the request."""
+
+    ms: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """What one provider's client would get, streamed and whole."""
+
+    name: str
+    status: int | None
+    streamed: tuple[Line, ...]
+    whole: str
+    cut: bool
+
+
+class TryForm(forms.Form):
+    """A request in a few fields, or as it stands: then `path` and `body` are sent."""
+
+    user = forms.CharField(
+        label="User message", required=False, strip=False, widget=forms.Textarea({"rows": 3})
+    )
+    provider = forms.ChoiceField(
+        label="Provider",
+        choices=lambda: [(name, wire.title) for name, wire in ways().items()],
+    )
+    model = forms.CharField(label="Model", required=False, initial="gpt-4o")
+    system = forms.CharField(
+        label="System prompt", required=False, strip=False, widget=forms.Textarea({"rows": 2})
+    )
+    tools = forms.CharField(label="Tools offered", required=False)
+    called = forms.CharField(label="Tool that was called", required=False)
+    result = forms.CharField(
+        label="Its result", required=False, strip=False, widget=forms.Textarea({"rows": 2})
+    )
+    turn = forms.IntegerField(label="Turn", min_value=1, max_value=1_000, initial=1)
+    stream = forms.BooleanField(label="Streamed", required=False, initial=True)
+    session = forms.CharField(label="Session", required=False, max_length=200)
+    path = forms.CharField(label="Path", required=False)
+    body = forms.CharField(
+        label="Body", required=False, strip=False, widget=forms.Textarea({"rows": 8})
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            widget = field.widget
+            if not isinstance(widget, forms.CheckboxInput):
+                area = " sc-area" if isinstance(widget, forms.Textarea) else ""
+                widget.attrs["class"] = f"sc-input{area}"
+
+    def clean_path(self) -> str:
+        path: str = self.cleaned_data["path"].strip()
+        if path and not owns(path.partition("?")[0]):
+            raise forms.ValidationError("No provider answers there.")
+        return path
+
+    def asked(self) -> Asked:
+        given = self.cleaned_data
+        names = (name.strip() for name in given["tools"].split(","))
+        return Asked(
+            user=given["user"],
+            model=given["model"] or "gpt-4o",
+            system=given["system"],
+            tools=tuple(name for name in names if name),
+            called=given["called"].strip(),
+            result=given["result"],
+            turn=given["turn"],
+            stream=given["stream"],
+        )
+
+
+def try_page(request: HttpRequest, admin: Any) -> HttpResponse:
+    """The form, and below or beside it what would happen."""
+    served = _served(request.GET.get("request", "")) if may_see_journal(request) else None
+    posted = request.method == "POST"
+    given = request.POST if posted else request.GET
+    draft = tried_draft(given.get("draft", ""))
+    only = draft.name if draft else given.get("scenario", "")
+    initial = {} if posted else _initial(only, served, draft)
+    form = TryForm(request.POST) if posted else TryForm(initial=initial)
+    context = {
+        **admin.admin_site.each_context(request),
+        "title": "Try it",
+        "form": form,
+        "served": served,
+        "raw": bool(form["path"].value()),
+    }
+    if posted and form.is_valid():
+        context |= _tried(form, served, only=only, draft=draft)
+    context |= {"scenario": only, "draft": draft}
+    return TemplateResponse(request, "scenarios_app/admin/try.html", context)
+
+
+def _tried(
+    form: TryForm, served: ServedRequest | None, *, only: str, draft: TriedDraft | None
+) -> dict[str, Any]:
+    given = form.cleaned_data
+    session = given["session"].strip()
+    if given["path"]:
+        headers = served.request_headers if served else {}
+        calls = {"": raw(given["path"], given["body"], headers=headers, session=session)}
+        chosen = ""
+    else:
+        asked = form.asked()
+        calls = {
+            name: call_of(wire.sample(asked), session=session) for name, wire in ways().items()
+        }
+        chosen = given["provider"]
+    instead = draft.scenarios if draft else ()
+    found = {key: explained_now(call, instead=instead) for key, call in calls.items()}
+    explanation = found[chosen]
+    cards = list(_cards(explanation, only, draft))
+    return {
+        "explanation": explanation,
+        "cards": cards[:SHOWN],
+        "left": max(len(cards) - SHOWN, 0),
+        "answer": _decision(explanation),
+        "violations": _violations(explanation),
+        "bytes": [_bytes(key, found[key], calls[key]) for key in _first(chosen, found)],
+        "chosen": chosen,
+    }
+
+
+def _first(chosen: str, found: dict[str, Explanation]) -> list[str]:
+    return sorted(found, key=lambda key: key != chosen)
+
+
+def _cards(explanation: Explanation, only: str, draft: TriedDraft | None) -> Iterator[Card]:
+    page = "admin:scenarios_app_scenario_change"
+    rows = Scenario.objects.values_list("name", "pk")
+    urls = {name: reverse(page, args=(pk,)) for name, pk in rows}
+    if draft:
+        urls[draft.name] = draft.url
+    steps = [step for step in explanation.steps if not only or step.scenario == only]
+    order = {step.key: number for number, step in enumerate(steps)}
+
+    def closeness(step: ExplainedStep) -> tuple[bool, bool, int, int]:
+        failed = sum(not condition.ok for condition in step.conditions)
+        return (not step.wins, not step.matches, failed, order[step.key])
+
+    for step in sorted(steps, key=closeness):
+        state = "wins" if step.wins else "matches" if step.matches else "misses"
+        yield Card(step, state, urls.get(step.scenario))
+
+
+def _decision(explanation: Explanation) -> str:
+    chosen = explanation.chosen
+    if chosen is None:
+        return "computed" if explanation.reply.status < 400 else "refused"
+    decision = chosen.decision
+    if decision is None or decision.scenario is None:
+        return "none" if chosen.kind != "in_band" else "in_band"
+    return "step"
+
+
+def _violations(explanation: Explanation) -> Sequence[str]:
+    decision = explanation.chosen.decision if explanation.chosen else None
+    return decision.violations if decision else ()
+
+
+def _bytes(key: str, explanation: Explanation, call: Call) -> Bytes:
+    streamed = explanation.streamed
+    if explanation.reply.streaming or streamed is None:
+        streamed = explanation.reply
+    whole = explanation.whole or explanation.reply
+    return Bytes(
+        name=ways()[key].title if key else call.path,
+        status=explanation.reply.status if explanation.reply.started else None,
+        streamed=tuple(_lines(streamed)) if streamed.streaming else (),
+        whole=_text(whole.body),
+        cut=explanation.reply.ending.value == "cut",
+    )
+
+
+def _lines(reply: Reply) -> Iterator[Line]:
+    for frame in reply.frames:
+        for text in _events(frame):
+            yield Line(round((reply.delay + frame.at) * 1_000), text)
+
+
+def _events(frame: Frame) -> Iterator[str]:
+    text = _text(frame.data).replace("\r\n", "\n")
+    for event in text.split("\n\n"):
+        if event.strip():
+            yield event.strip("\n")
+
+
+def _text(data: bytes) -> str:
+    text = data.decode("utf-8", "backslashreplace")
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _served(key: str) -> ServedRequest | None:
+    number = number_in(key)
+    if number is None:
+        return None
+    journal.flush()
+    return ServedRequest.objects.filter(pk=number).first()
+
+
+def _initial(name: str, served: ServedRequest | None, draft: TriedDraft | None) -> dict[str, Any]:
+    initial: dict[str, Any] = {"turn": 1, "stream": True, "model": "gpt-4o"}
+    if served is not None:
+        query = "&".join(f"{name}={value}" for name, value in served.query.items())
+        path = f"{served.path}?{query}" if query else served.path
+        initial |= {"path": path, "body": served.request_body, "session": served.session}
+    else:
+        stored = catalog.snapshot().index.by_name.get(name)
+        initial |= _first_step(draft.scenarios[-1] if draft else stored)
+    return initial
+
+
+def _first_step(scenario: Compiled | None) -> dict[str, Any]:
+    """What a scenario's first step asks for, so that the page begins with something that fits."""
+    if scenario is None or not scenario.steps:
+        return {}
+    if scenario.select == "first_user_message":
+        return {"user": scenario.name}
+    match = scenario.steps[0].match
+    found: dict[str, Any] = {"tools": ", ".join(match.tools)}
+    for message in match.messages:
+        literal = message.text.equals or message.text.startswith or message.text.contains
+        if literal and message.role in ("user", None):
+            found["user"] = literal
+        elif literal and message.role == "system":
+            found["system"] = literal
+    for condition in match.model:
+        if condition.equals:
+            found["model"] = condition.equals
+            break
+    return found

@@ -1,0 +1,175 @@
+"""The catalog: the compiled scenarios of this process, always those of the last commit."""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from threading import Lock
+
+from django.apps import AppConfig
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.signals import post_migrate
+from django.dispatch import receiver
+
+from scenarios_app.catalog.poll import Poller, can_be_shared
+from scenarios_app.catalog.snapshot import Rows, Snapshot, take_snapshot
+from scenarios_app.catalog.testcase import Position, position, running_connection, scope_of, through
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.document import compile_scenario, load_documents
+from scenarios_app.engine.matching.index import Index, overlay
+from scenarios_app.engine.scenario import Scenario as Compiled
+from scenarios_app.models import catalog_changed
+from scenarios_app.store.problems import RowProblem
+from scenarios_app.store.rows import limits
+
+log = logging.getLogger(__name__)
+
+_SESSIONS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _InTest:
+    """What a test case's connection saw at one position of its transaction."""
+
+    position: Position
+    snapshot: Snapshot
+
+
+class Catalog:
+    """One per process. A request reads one attribute; whoever commits a change swaps it.
+
+    While a Django test case has changed rows in its transaction, which no other connection sees,
+    there is nothing in that attribute: `index` then looks through the test's own connection, and
+    goes back to what is committed when the transaction is gone.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._current: Snapshot | None = None
+        self._committed: Snapshot | None = None
+        self._in_test: _InTest | None = None
+        self._rows: Rows = {}
+        self._sessions: OrderedDict[int, tuple[Snapshot, Index]] = OrderedDict()
+        self._poller: Poller | None = None
+
+    def index(self) -> Index:
+        """The index of the enabled scenarios."""
+        current = self._current
+        return current.index if current is not None else self.snapshot().index
+
+    def index_for(self, documents: Mapping[str, Json], version: int) -> Index:
+        """The index with a session's own scenarios, which hide the common ones of their names.
+
+        `version` names these documents: what differs has another. It is made once for a snapshot.
+        """
+        if not documents:
+            return self.index()
+        snapshot = self.snapshot()
+        known = self._sessions.get(version)
+        if known is not None and known[0] is snapshot:
+            return known[1]
+        index = overlay(snapshot.index, map(_compiled, documents.values()))
+        with self._lock:
+            self._sessions[version] = (snapshot, index)
+            self._sessions.move_to_end(version)
+            while len(self._sessions) > _SESSIONS:
+                self._sessions.popitem(last=False)
+        return index
+
+    @property
+    def problems(self) -> tuple[RowProblem, ...]:
+        """What is wrong with the enabled scenarios that are left out."""
+        return self.snapshot().problems
+
+    def snapshot(self) -> Snapshot:
+        """All that requests see at this moment."""
+        return self._current or self._look()
+
+    def start(self) -> None:
+        """Compile what is committed, then look out for what other processes commit.
+
+        May be called again, and from an event loop, which it blocks as long as it compiles.
+        """
+        through(None, self.reload)
+        if self._poller is None and can_be_shared():
+            self._poller = Poller(lambda: self.snapshot().number, self.reload)
+            self._poller.start()
+
+    def stop(self) -> None:
+        """Look out no more."""
+        poller, self._poller = self._poller, None
+        if poller is not None:
+            poller.stop()
+
+    def reload(self) -> None:
+        """Compile what is committed and swap it in, through this thread's connection."""
+        with self._lock:
+            if running_connection():
+                # Its transaction may have the database to itself, and is looked through anyhow.
+                return
+            try:
+                snapshot = take_snapshot(self._rows)
+            except DatabaseError:
+                # The poller tries again; what was good until now still answers.
+                log.exception("catalog: could not be read")
+                if self._committed is None:
+                    raise
+                return
+            self._rows = snapshot.rows
+            self._committed = self._current = snapshot
+
+    def changed(self, using: str = DEFAULT_DB_ALIAS) -> None:
+        """Rows have changed on this thread's connection: reload when they are committed."""
+        connection = connections[using]
+        if using != DEFAULT_DB_ALIAS:
+            return
+        if scope_of(connection):
+            self._current = self._in_test = None
+        elif all(self.reload not in waiting for waiting in connection.run_on_commit):
+            transaction.on_commit(self.reload, using=using)
+
+    def forget(self) -> None:
+        """The tables were made or emptied: read them when they are asked for."""
+        self._current = self._committed = None
+
+    def _look(self) -> Snapshot:
+        with self._lock:
+            connection = running_connection()
+            if connection is not None:
+                return self._look_in_test(connection)
+            self._in_test = None
+            if self._committed is None:
+                self._committed = through(None, lambda: take_snapshot(self._rows))
+                self._rows = self._committed.rows
+            self._current = self._committed
+            return self._committed
+
+    def _look_in_test(self, connection: BaseDatabaseWrapper) -> Snapshot:
+        seen = self._in_test
+        here = position(connection)
+        if seen is None or seen.position != here:
+            snapshot = through(connection, lambda: take_snapshot(self._rows))
+            seen = self._in_test = _InTest(here, snapshot)
+            self._rows = snapshot.rows
+        return seen.snapshot
+
+
+def _compiled(document: Json) -> Compiled:
+    (scenario,) = load_documents(document, limits=limits())
+    # A disabled one hides the common one of its name and answers nothing.
+    return compile_scenario(scenario) if scenario.enabled else Compiled(scenario.name)
+
+
+catalog = Catalog()
+
+
+@receiver(catalog_changed)
+def _changed(*, using: str, **_: object) -> None:
+    catalog.changed(using)
+
+
+@receiver(post_migrate)
+def _forget(*, sender: AppConfig, **_: object) -> None:
+    if sender.name == "scenarios_app":
+        catalog.forget()

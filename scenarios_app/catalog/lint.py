@@ -1,0 +1,70 @@
+"""Lint of scenario documents, and what the journal knows of the tools that requests offer."""
+
+import json
+from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
+
+from scenarios_app.catalog import catalog
+from scenarios_app.catalog.snapshot import Snapshot
+from scenarios_app.engine.document import ScenarioDocument, compile_scenario
+from scenarios_app.engine.matching.lint import Suspicion, lint
+from scenarios_app.engine.scenario import Scenario
+from scenarios_app.models import ServedRequest
+from scenarios_app.wire.registry import providers
+
+# So many of the newest requests with tools tell which ones there are.
+LATEST = 100
+
+
+def suspicions_of(
+    documents: Iterable[ScenarioDocument], *, offered: Collection[str] = ()
+) -> list[Suspicion]:
+    """What is suspicious in scenarios that compile; disabled ones are passed over."""
+    scenarios = [compile_scenario(document) for document in documents if document.enabled]
+    return lint(scenarios, providers=set(providers()), offered=offered)
+
+
+def stored_suspicions() -> tuple[Suspicion, ...]:
+    """What is suspicious in the enabled scenarios as requests see them."""
+    return _of_snapshot(catalog.snapshot(), frozenset(offered_tools()))
+
+
+def suspicions_in_place(scenario: Scenario, *, of: str) -> list[Suspicion]:
+    """What would be suspicious in a scenario if it were stored in place of the one of a name."""
+    others = (one for name, one in catalog.snapshot().index.by_name.items() if name != of)
+    known = set(providers())
+    found = lint([*others, scenario], providers=known, offered=offered_tools())
+    return [one for one in found if one.scenario == scenario.name]
+
+
+@lru_cache(maxsize=2)
+def _of_snapshot(snapshot: Snapshot, offered: frozenset[str]) -> tuple[Suspicion, ...]:
+    scenarios = tuple(snapshot.index.by_name.values())
+    return tuple(lint(scenarios, providers=set(providers()), offered=offered))
+
+
+def offered_tools() -> set[str]:
+    """The names of the tools that the newest requests of the journal offered, as far as their
+    bodies are kept whole."""
+    rows = ServedRequest.objects.filter(request_cut=False, request_body__contains='"tools"')
+    bodies = rows.order_by("-pk").values_list("request_body", flat=True)[:LATEST]
+    return {name for body in bodies for name in _names(body)}
+
+
+def _names(body: str) -> Iterator[str]:
+    """Whatever the wire calls its fields, a tool is an object with a name in the list `tools`."""
+    try:
+        tools = json.loads(body)["tools"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return
+    waiting = list(tools) if isinstance(tools, list) else []
+    while waiting:
+        tool = waiting.pop()
+        if not isinstance(tool, dict):
+            continue
+        if isinstance(name := tool.get("name"), str):
+            yield name
+            continue
+        for key in ("function", "functionDeclarations", "function_declarations"):
+            inner = tool.get(key)
+            waiting += inner if isinstance(inner, list) else [inner]

@@ -1,0 +1,103 @@
+"""What all views of the control API have in common: who gets in, how JSON is
+read, what they share of shapes, errors and descriptions."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from mockllm_site.kit.api import documented as described
+from mockllm_site.kit.api import errors
+from mockllm_site.kit.api.documented import Form
+from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
+from mockllm_site.kit.api.view import JsonView
+from scenarios_app.control.access import Access
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.document import DocumentError
+from scenarios_app.engine.document.json_text import decode
+
+
+class SessionQuery(Shape):
+    """Whose, where it is one session's."""
+
+    session = Text(
+        required=False, help_text="The session's name, or the API key that it is the session of."
+    )
+
+
+class NeededSession(Shape):
+    """Whose."""
+
+    session = Text(help_text="The session's name, or the API key that it is the session of.")
+
+
+class JournalledBody(Shape):
+    """What is read from the journal."""
+
+    complete = Flag(help_text="The journal has all requests that this is about.")
+    lost = Whole(help_text="Requests that it had no room for, or could not write.")
+
+
+class MismatchBody(Shape):
+    """A condition that does not hold."""
+
+    field = Text(help_text="Its place in the step.")
+    expected = Text(allow_blank=True, help_text="What it wants.")
+    actual = Text(allow_blank=True, help_text="What it got.")
+
+
+class ControlError(errors.ApiError):
+    """A request to the control API that cannot be done."""
+
+
+def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
+    """The answer to whatever a view, or what stands before it, raised."""
+    if isinstance(error, DocumentError):
+        return errors.error_response(400, str(error), field=error.place or None)
+    return errors.answer_error(error, context)
+
+
+class ControlView(JsonView):
+    """One path of the control API."""
+
+    authentication_classes = (Access,)
+
+    def get_exception_handler(self) -> Any:
+        return answer_error
+
+    def decode(self, body: bytes) -> Json:
+        """As documents are read: an error names the place."""
+        return decode(body)
+
+
+SCENARIO: Form = {"$ref": "#/components/schemas/ScenarioDocument"}
+DOCUMENT: Form = {"$ref": "#/components/schemas/Document"}
+STEP: Form = {"$ref": "#/components/schemas/StepDocument"}
+MATCH: Form = {"$ref": "#/components/schemas/MatchDocument"}
+
+MEANINGS: Mapping[int, str] = {
+    400: "Something is wrong with the request; `field` says where.",
+    401: "The control token is missing or wrong.",
+    403: "The control API is closed here.",
+    404: "There is nothing of this name or id.",
+    409: "Something of this name exists, or does not allow this.",
+    413: "The body is too large.",
+    415: "The body is not JSON.",
+    500: "The server failed; its log says why.",
+    503: "The database does not answer.",
+}
+
+documented = partial(described.documented, meanings=MEANINGS)
+
+
+@extend_schema_field(SCENARIO)
+class ScenarioField(serializers.JSONField):
+    """A scenario document."""
+
+
+@extend_schema_field(MATCH)
+class MatchField(serializers.JSONField):
+    """Conditions on a request, as a step has them."""

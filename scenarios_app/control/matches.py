@@ -1,0 +1,191 @@
+"""Matches the requests that the journal has kept: read again from what it has of them, and left
+unjudged where that is too little to be sure."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+from uuid import UUID
+
+from asgiref.sync import async_to_sync
+from django.db.models import QuerySet
+
+from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.matching.match import CompiledMatch, Mismatch, compile_match
+from scenarios_app.engine.matching.request_view import Reading
+from scenarios_app.engine.scenario import Match
+from scenarios_app.engine.secrets import MASK, is_secret
+from scenarios_app.models import ServedRequest
+from scenarios_app.serving.archive import named
+from scenarios_app.serving.options import Options
+from scenarios_app.serving.read import admit
+from scenarios_app.serving.services import services
+from scenarios_app.wire.base import Call
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.registry import find, keeping
+
+NEAREST = 3
+# Near ones are sought among so many of the last.
+AMONG = 1_000
+COLUMNS = (
+    "uid",
+    "session",
+    "provider",
+    "method",
+    "path",
+    "query",
+    "model",
+    "way",
+    "matched",
+    "request_headers",
+    "request_body",
+    "request_cut",
+)
+_BATCH = 100
+# A masked string behind its key, also in JSON within JSON; and where conditions look at such.
+_MASKED = re.compile(r'\\*"\s*:\s*\\*"' + re.escape(MASK))
+_CALLS, _METADATA = "match.tool_calls[", "match.metadata."
+
+Found: TypeAlias = tuple[float, ServedRequest, Reading]
+
+
+@dataclass(frozen=True, slots=True)
+class NearRequest:
+    """A request that does not match, and what keeps it from it."""
+
+    row: ServedRequest
+    mismatches: tuple[Mismatch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many requests match for sure, which came nearest of those that do not, nearest first,
+    and for which there is a reason why nobody can tell, oldest first."""
+
+    count: int
+    nearest: tuple[NearRequest, ...]
+    unjudged: tuple[tuple[UUID, str], ...]
+
+
+def tally(match: Match, rows: QuerySet[ServedRequest]) -> Tally:
+    """Judge requests of the journal.
+
+    A request that was refused (a 400, a 401, a path that is not there) never was one that a step
+    could have answered: it counts for nothing.
+    """
+    judge = _Judge.of(match, services().pipeline.options)
+    count, missed = 0, 0
+    nearest: list[Found] = []
+    unjudged: list[tuple[UUID, str]] = []
+    for row in _newest_first(rows):
+        match judge.judge(row):
+            case True:
+                count += 1
+            case Reading() as reading if missed < AMONG:
+                missed += 1
+                nearest.append((judge.sure.distance(reading), row, reading))
+                nearest = sorted(nearest, key=lambda found: found[0])[:NEAREST]
+            case str(reason):
+                unjudged.append((row.uid, reason))
+    return Tally(
+        count=count,
+        nearest=tuple(
+            NearRequest(row, judge.sure.mismatches(reading)) for _, row, reading in nearest
+        ),
+        unjudged=tuple(reversed(unjudged)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """`sure` are the conditions on what the journal keeps of every request it has whole, `outside`
+    those of them that need no body, and `masked` the headers of which it keeps four characters."""
+
+    sure: CompiledMatch
+    outside: CompiledMatch
+    masked: tuple[str, ...]
+    options: Options
+
+    @classmethod
+    def of(cls, match: Match, options: Options) -> "_Judge":
+        shown = tuple((name, c) for name, c in match.headers if not is_secret(name))
+        sure = replace(match, headers=shown)
+        outside = Match(provider=match.provider, path=match.path, model=match.model, headers=shown)
+        masked = tuple(name for name, _ in match.headers if is_secret(name))
+        return cls(compile_match(sure), compile_match(outside), masked, options)
+
+    def judge(self, row: ServedRequest) -> "bool | Reading | str":
+        """True for a match, the reading for none, a reason where nobody can tell, and False for
+        what is not asked about."""
+        if not row.way and not row.matched:
+            return False
+        request = None if row.request_cut else _read_again(row, self.options)
+        if request is not None:
+            conditions, reading = self.sure, Reading(request)
+        else:
+            conditions, reading = self.outside, Reading(_from_outside(row))
+        if not conditions.holds(reading):
+            if request is not None and self._may_be_masked(row, reading):
+                return "the journal masks values in its body"
+            return reading
+        if any(name not in row.request_headers for name in self.masked):
+            return reading
+        if request is None and len(self.sure.checks) > len(self.outside.checks):
+            return "the journal has not all of its body"
+        if self.masked:
+            return f"the journal masks {', '.join(self.masked)}"
+        return True
+
+    def _may_be_masked(self, row: ServedRequest, reading: Reading) -> bool:
+        """Whether all that keeps a request from matching may have been masked in its body."""
+        return bool(_MASKED.search(row.request_body)) and all(
+            mismatch.field.startswith(_CALLS)
+            or (
+                mismatch.field.startswith(_METADATA) and is_secret(mismatch.field[len(_METADATA) :])
+            )
+            for mismatch in self.sure.mismatches(reading)
+        )
+
+
+def _newest_first(rows: QuerySet[ServedRequest]) -> Iterator[ServedRequest]:
+    """In batches: a cursor that stays open would keep everybody from writing."""
+    newest = rows.order_by("-pk").only(*COLUMNS)
+    batch = list(newest[:_BATCH])
+    while batch:
+        yield from batch
+        batch = list(newest.filter(pk__lt=batch[-1].pk)[:_BATCH])
+
+
+def _call(row: ServedRequest) -> Call:
+    body = row.request_body.encode()
+    return Call(row.method, row.path, row.query, row.request_headers, body)
+
+
+def _read_again(row: ServedRequest, options: Options) -> CanonicalRequest | None:
+    call = _call(row)
+    target = find(call)
+    if target is None:
+        return None
+    try:
+        request = admit(call, target, options)
+        wire = keeping(target.wire)
+        if wire is None or not wire.wanted(request, {}):
+            return request
+        archive = services().state
+        return wire.told(request, async_to_sync(named)(request, wire, row.session, archive=archive))
+    except WireError:
+        # What was masked in it may have been of another type, what it named is kept no longer.
+        return None
+
+
+def _from_outside(row: ServedRequest) -> CanonicalRequest:
+    """What is known of a request without its body."""
+    target = find(_call(row))
+    route = target.route.canonical if target and target.route else row.path
+    return CanonicalRequest(
+        provider=row.provider,
+        path=row.path,
+        route=route,
+        model=row.model,
+        headers=row.request_headers,
+    )

@@ -1,0 +1,183 @@
+"""Documents as they come in and go out of the control API, wherever they are kept."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from asgiref.sync import async_to_sync
+from django.db import DEFAULT_DB_ALIAS, IntegrityError, transaction
+
+from scenarios_app.control.kit import ControlError
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.document import (
+    DocumentError,
+    Problem,
+    ScenarioDocument,
+    compile_scenario,
+    dump,
+    load_documents,
+)
+from scenarios_app.engine.document.forms import in_turns
+from scenarios_app.models import CatalogVersion, Scenario
+from scenarios_app.serving.services import services
+from scenarios_app.store.load import load
+from scenarios_app.store.problems import RowProblem, problems_of
+from scenarios_app.store.rows import document_of, limits, rows_of
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """All scenarios of one place by name, and what is wrong with those that cannot be shown."""
+
+    documents: tuple[ScenarioDocument, ...]
+    problems: tuple[RowProblem, ...] = ()
+
+
+class Scenarios(Protocol):
+    """Where scenarios are kept. What is read is checked already; ControlError refuses the rest."""
+
+    def listed(self) -> Listed: ...
+
+    def get(self, name: str) -> ScenarioDocument:
+        """Raises a 404."""
+
+    def add(self, documents: list[ScenarioDocument]) -> None:
+        """All or none; raises a 409 where a name is taken."""
+
+    def put(self, document: ScenarioDocument) -> bool:
+        """Keep a scenario in place of the one of its name; whether there was none."""
+
+    def remove(self, name: str) -> None:
+        """Raises a 404."""
+
+    def push(self, name: str, step: Json) -> ScenarioDocument:
+        """Add a step at the end, and give the whole; raises a 404."""
+
+
+def read_documents(data: Json) -> list[ScenarioDocument]:
+    """The scenarios of a document; raises DocumentError with all that is wrong with them."""
+    documents = load_documents(data, limits=limits())
+    for document in documents:
+        compile_scenario(document)
+    return documents
+
+
+def read_document(data: Json, *, name: str) -> ScenarioDocument:
+    """The one scenario of a document, which has to be of this name."""
+    documents = read_documents(data)
+    if len(documents) != 1:
+        raise DocumentError("scenarios", f"expected one scenario, got {len(documents)}")
+    if documents[0].name != name:
+        place = "id" if in_turns(data) else "name"
+        raise DocumentError(place, f"expected {name!r}, as in the path")
+    return documents[0]
+
+
+def check_step(step: Json) -> None:
+    """Raises DocumentError with all that is wrong with a step, whichever scenario it is for."""
+    try:
+        read_documents({"name": "any", "steps": [step]})
+    except DocumentError as error:
+        raise DocumentError.of(_in_step(problem, 0) for problem in error.problems) from None
+
+
+def with_step(document: ScenarioDocument, step: Json) -> ScenarioDocument:
+    """A scenario with one more step; a DocumentError's places are those in the step."""
+    number = len(document.steps)
+    try:
+        (longer,) = read_documents({**dump(document), "steps": [*_steps(document), step]})
+    except DocumentError as error:
+        raise DocumentError.of(_in_step(problem, number) for problem in error.problems) from None
+    return longer
+
+
+def unknown(name: str) -> ControlError:
+    return ControlError(404, f"There is no scenario “{name}”.")
+
+
+def taken(names: list[str]) -> ControlError:
+    listed = ", ".join(f"“{name}”" for name in names)
+    return ControlError(409, f"There is a scenario of this name already: {listed}.", field="name")
+
+
+def _steps(document: ScenarioDocument) -> list[Json]:
+    steps = dump(document).get("steps", [])
+    return steps if isinstance(steps, list) else []
+
+
+def _in_step(problem: Problem, number: int) -> Problem:
+    prefix = f"steps[{number}]"
+    if not problem.place.startswith(prefix):
+        return problem
+    return Problem(problem.place.removeprefix(prefix).removeprefix("."), problem.message)
+
+
+class CommonScenarios:
+    """Once a change is committed the next request sees it."""
+
+    def listed(self) -> Listed:
+        documents: list[ScenarioDocument] = []
+        problems: list[RowProblem] = []
+        for row in Scenario.objects.order_by("name").prefetch_related("steps"):
+            try:
+                documents.append(document_of(row))
+            except DocumentError as error:
+                problems += problems_of(error, row.name)
+        return Listed(tuple(documents), tuple(problems))
+
+    def get(self, name: str) -> ScenarioDocument:
+        return _document(_row(name))
+
+    def add(self, documents: list[ScenarioDocument]) -> None:
+        names = [document.name for document in documents]
+        try:
+            with transaction.atomic():
+                CatalogVersion.bump(DEFAULT_DB_ALIAS)
+                there = Scenario.objects.filter(name__in=names).order_by("name")
+                if found := list(there.values_list("name", flat=True)):
+                    raise taken(found)
+                load(documents)
+        except IntegrityError:
+            raise taken(names) from None
+
+    def put(self, document: ScenarioDocument) -> bool:
+        loaded = load([document])
+        for name in loaded.replaced:
+            _forget(name)
+        return not loaded.replaced
+
+    def remove(self, name: str) -> None:
+        _row(name).delete()
+        _forget(name)
+
+    def push(self, name: str, step: Json) -> ScenarioDocument:
+        with transaction.atomic():
+            # Steps that come in at the same time come one after the other.
+            CatalogVersion.bump(DEFAULT_DB_ALIAS)
+            row = _row(name)
+            before = list(row.steps.all())
+            document = with_step(_document(row), step)
+            pushed = rows_of(document)[1][-1]
+            pushed.scenario = row
+            pushed.order = 1 + max((one.order for one in before), default=0)
+            pushed.save()
+        return document
+
+
+def _row(name: str) -> Scenario:
+    # A name is never longer, nor holds what no database takes.
+    row = None if "\0" in name else Scenario.objects.filter(name=name).first()
+    if row is None:
+        raise unknown(name)
+    return row
+
+
+def _document(row: Scenario) -> ScenarioDocument:
+    try:
+        return document_of(row)
+    except DocumentError as error:
+        problems = "; ".join(str(problem) for problem in problems_of(error, row.name))
+        raise ControlError(409, f"What is stored is no valid document: {problems}") from None
+
+
+def _forget(name: str) -> None:
+    async_to_sync(services().state.clear_scenario)(name)

@@ -1,0 +1,223 @@
+"""The part of a scenario document that says what a step answers with."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated
+
+from pydantic import Field, JsonValue
+
+from scenarios_app.engine.document.base import Document, Finding
+from scenarios_app.engine.document.fault import NO_BODY, FaultDocument
+from scenarios_app.engine.document.fields import (
+    FinishReason,
+    GeneratedKind,
+    Headers,
+    Pace,
+    Positive,
+    Share,
+    SomeText,
+    Status,
+    Text,
+    Whole,
+)
+from scenarios_app.engine.document.parts import (
+    Chunk,
+    PartDocument,
+    Reasoning,
+    ToolCallDocument,
+    findings_of_chunks,
+)
+
+_LISTED = ("reasoning", "text", "tool_calls", "final_report", "refusal")
+_FORMS = ("parts", "chunks", "choices", "raw", "generate")
+_MODES = ("streaming", "non_streaming")
+_ENDS = ("finish_reason", "stop_sequence")
+_EXTRAS = ("usage", "provider_metadata")
+# What a form of answer says itself, or cannot have.
+_NOT_BESIDE: Mapping[str, tuple[str, ...]] = {
+    "choices": _ENDS,
+    "raw": _ENDS + _EXTRAS,
+    "generate": _ENDS,
+    "streaming": _ENDS + _EXTRAS,
+    "non_streaming": _ENDS + _EXTRAS,
+}
+_NOTHING = 'says nothing: give it an answer (text "" for an empty one)'
+
+
+class FinalReportDocument(Document):
+    """What an agent's last answer reports. It is sent as a call of the tool agent__final_report,
+    with these keys as its arguments, in this order; what is not given is left out."""
+
+    status: Text = "success"
+    """How the run ended: success, failure or a word of your own."""
+    report_format: Text | None = None
+    """What the report is written in, such as markdown."""
+    report_content: Text
+    """The report itself."""
+    content_json: JsonValue = None
+    """The report as data, for formats that have such a thing."""
+    messages: JsonValue = None
+    """The report as a chat's messages, for formats that have such a thing."""
+
+
+class ChoiceDocument(Document):
+    """The content of an answer: reasoning, text, tool calls, final report and refusal, sent in that
+    order, or parts in an order of their own."""
+
+    reasoning: Reasoning | None = None
+    """Thinking; a string is one block without a signature."""
+    text: Text | None = None
+    """What is said."""
+    tool_calls: list[ToolCallDocument] = Field(default_factory=list)
+    """Tools that are called, in parallel."""
+    final_report: FinalReportDocument | None = None
+    """The report that ends an agent's run."""
+    refusal: Text | None = None
+    """What is said in declining, in the provider's own way of declining."""
+    parts: Annotated[list[PartDocument], Field(min_length=1)] | None = None
+    """The parts in the order in which they are sent."""
+    finish_reason: FinishReason | None = None
+    """Why the answer ends; without it, what fits the content."""
+    stop_sequence: SomeText | None = None
+    """The sequence that ended the answer, with finish_reason stop_sequence."""
+
+    def gives(self, key: str) -> bool:
+        """Whether a key is there and says something."""
+        return getattr(self, key, None) not in (None, [], {})
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """The keys that hold an answer, of which there can be one: the listed ones and the two
+        modes count as one each."""
+        listed = [key for key in _LISTED if self.gives(key)]
+        modes = [key for key in _MODES if self.gives(key)]
+        return (*listed[:1], *(key for key in _FORMS if self.gives(key)), *modes[:1])
+
+    def findings(self) -> Iterator[Finding]:
+        forms = self.forms
+        if not forms:
+            yield (), _NOTHING
+        for key in forms[1:]:
+            yield (key,), f"cannot stand beside {forms[0]}"
+        for key in _NOT_BESIDE.get(forms[0], ()) if forms else ():
+            if self.gives(key):
+                yield (key,), f"cannot stand beside {forms[0]}"
+        if self.stop_sequence is not None and self.finish_reason != "stop_sequence":
+            yield ("stop_sequence",), "expected beside finish_reason stop_sequence alone"
+
+
+class UsageDocument(Document):
+    """Token counts; what is not given is counted from the text."""
+
+    input_tokens: Whole | None = None
+    """Tokens of the request."""
+    output_tokens: Whole | None = None
+    """Tokens of the answer."""
+    reasoning_tokens: Whole | None = None
+    """Those of the output tokens that were thinking."""
+    cached_tokens: Whole | None = None
+    """Those of the input tokens that came from a cache."""
+    cache_read_tokens: Whole | None = None
+    """Read from a cache beside the input tokens, as Anthropic counts them."""
+    cache_write_tokens: Whole | None = None
+    """Written to a cache beside the input tokens, as Anthropic counts them."""
+    total_tokens: Whole | None = None
+    """Where a provider gives a total, this one instead of input and output tokens together."""
+
+
+_COUNTED = UsageDocument()
+
+
+class RawDocument(Document):
+    """An HTTP answer sent as it stands, on every wire."""
+
+    status: Status = 200
+    """The HTTP status; 204 and 304 have no body."""
+    headers: Headers = Field(default_factory=dict)
+    """The headers; without a Content-Type among them it is application/json."""
+    body: JsonValue = None
+    """Text as it stands, other JSON encoded."""
+
+    def findings(self) -> Iterator[Finding]:
+        if self.status in NO_BODY and self.body not in (None, ""):
+            yield ("body",), f"an answer of status {self.status} has no body"
+
+
+class GenerateDocument(Document):
+    """An answer made from the request."""
+
+    kind: GeneratedKind
+    """`lorem`: 5 to 500 words by the hash of the last user message, then that message; what
+    follows "\\nReason:" in it is thought first."""
+
+
+class AnswerDocument(ChoiceDocument):
+    """One answer: the content of one choice, or choices, chunks, a raw HTTP answer, or one that
+    is made from the request."""
+
+    choices: Annotated[list[ChoiceDocument], Field(min_length=1)] | None = None
+    """One answer for each of the provider's choices."""
+    chunks: Annotated[list[Chunk], Field(min_length=1)] | None = None
+    """The stream's deltas as they are sent; the whole answer is their join."""
+    raw: RawDocument | None = None
+    """An HTTP answer as it stands, on every wire."""
+    generate: GenerateDocument | None = None
+    """An answer that is made from the request."""
+    usage: UsageDocument = Field(default_factory=UsageDocument)
+    """What the answer says of tokens."""
+    provider_metadata: dict[str, dict[str, JsonValue]] = Field(default_factory=dict)
+    """More top-level fields of the answer, by provider; `any` are those of every provider."""
+
+    def gives(self, key: str) -> bool:
+        return super().gives(key) and getattr(self, key) != _COUNTED
+
+    def findings(self) -> Iterator[Finding]:
+        yield from super().findings()
+        yield from ((("chunks", *loc), text) for loc, text in findings_of_chunks(self.chunks or ()))
+
+
+class PacingDocument(Document):
+    """When chunks leave. All zero: as fast as the client reads."""
+
+    first_ms: Whole = 0
+    """Milliseconds before the first chunk."""
+    words_per_second: Pace = 0.0
+    """The pace of the stream; 0 is as fast as the client reads."""
+    chunk_ms: Whole = 0
+    """Milliseconds from chunk to chunk, instead of words_per_second."""
+    words_per_chunk: Positive = 5
+    """How many words a chunk of the stream holds."""
+    jitter: Share = 0.0
+    """How much of each gap is left to chance, the same for the same requests."""
+
+    def findings(self) -> Iterator[Finding]:
+        if self.words_per_second and self.chunk_ms:
+            yield ("chunk_ms",), "cannot stand beside words_per_second"
+
+
+class ProduceDocument(AnswerDocument):
+    """What a step answers with: one answer, one for each mode, a fault alone, or an answer with
+    a fault inside it."""
+
+    streaming: AnswerDocument | None = None
+    """The answer for streams; whole answers get it too where non_streaming is missing."""
+    non_streaming: AnswerDocument | None = None
+    """The answer that is not streamed; streams get it too where streaming is missing."""
+    fault: FaultDocument | None = None
+    """A failure, alone or inside the answer."""
+    latency_ms: Whole = 0
+    """Milliseconds before anything is sent, whole or streamed."""
+    pacing: PacingDocument = Field(default_factory=PacingDocument)
+    """When the chunks of a stream leave."""
+
+    def findings(self) -> Iterator[Finding]:
+        if self.fault is not None and not self.fault.inside:
+            for key in (*self.forms, *_ENDS, *_EXTRAS):
+                if self.gives(key):
+                    yield (key,), f"a fault of kind {self.fault.kind} stands alone, without answer"
+        elif self.fault is not None and not self.forms:
+            yield (
+                ("fault",),
+                f"a fault of kind {self.fault.kind} needs an answer that it strikes in",
+            )
+        else:
+            yield from super().findings()

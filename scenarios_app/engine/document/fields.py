@@ -1,0 +1,158 @@
+"""The leaf fields of scenario documents: what each may hold, and how it is asked for."""
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args
+
+from pydantic import AfterValidator, BeforeValidator, Field, WrapValidator
+
+from scenarios_app.engine import parts, scenario
+from scenarios_app.engine.canonical import Role as AnyRole
+from scenarios_app.engine.document.base import Finding, expected, refuse
+from scenarios_app.engine.matching.conditions import check_regex
+
+V = TypeVar("V")
+
+FAULT_KINDS = (*get_args(scenario.StandaloneFault), *get_args(scenario.InsideFault))
+_LARGEST = 2_147_483_647
+_LONGEST_NAME = 200
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_PRINTABLE_LATIN = r"^[ -~\xa0-\xff]*$"
+# A scripted one of these would break the answer on its way out.
+_CONNECTION_HEADERS = frozenset(
+    ("connection", "content-length", "keep-alive", "trailer", "transfer-encoding", "upgrade")
+)
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError
+    return text
+
+
+def _bare(text: str) -> str:
+    if text != text.strip():
+        raise ValueError
+    return text
+
+
+def _pattern(text: str) -> str:
+    if problem := check_regex(text):
+        refuse([((), problem)])
+    return text
+
+
+def _echoed(name: str) -> str:
+    if not _HEADER_NAME.fullmatch(name) or name.lower() in _CONNECTION_HEADERS:
+        raise ValueError
+    return name
+
+
+def _named_headers(headers: dict[str, V]) -> dict[str, V]:
+    if found := list(_misnamed(headers)):
+        refuse(found)
+    return headers
+
+
+def _sent_headers(headers: dict[str, V]) -> dict[str, V]:
+    own = [name for name in headers if name.lower() in _CONNECTION_HEADERS]
+    if own:
+        refuse(((name,), "this header is the connection's own") for name in own)
+    return headers
+
+
+def _misnamed(headers: dict[str, V]) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for name in headers:
+        if not _HEADER_NAME.fullmatch(name):
+            yield (name,), "this is not the name of a header"
+        elif name.lower() in seen:
+            yield (name,), "this header is given twice"
+        seen.add(name.lower())
+
+
+def _whole(value: Any) -> Any:
+    """JSON knows one kind of number: some senders write 3 as 3.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _one_of(literal: Any) -> WrapValidator:
+    *others, last = get_args(literal)
+    return expected(f"{', '.join(others)} or {last}" if others else last)
+
+
+Text: TypeAlias = Annotated[str, expected("a string")]
+SomeText: TypeAlias = Annotated[
+    str, Field(min_length=1), expected("a string of at least one character")
+]
+Name: TypeAlias = Annotated[
+    str,
+    Field(min_length=1, max_length=_LONGEST_NAME),
+    AfterValidator(_printable),
+    AfterValidator(_bare),
+    expected(f"1 to {_LONGEST_NAME} printable characters without spaces around them"),
+]
+Pattern: TypeAlias = Annotated[
+    str, Field(min_length=1), expected("an RE2 pattern"), AfterValidator(_pattern)
+]
+
+Flag: TypeAlias = Annotated[bool, expected("true or false")]
+Number: TypeAlias = Annotated[float, expected("a number")]
+Pace: TypeAlias = Annotated[float, Field(ge=0), expected("a number from 0 up")]
+Share: TypeAlias = Annotated[float, Field(ge=0, le=1), expected("a number from 0 to 1")]
+Whole: TypeAlias = Annotated[
+    int,
+    Field(ge=0, le=_LARGEST),
+    BeforeValidator(_whole),
+    expected(f"a whole number from 0 to {_LARGEST}"),
+]
+Positive: TypeAlias = Annotated[
+    int,
+    Field(ge=1, le=_LARGEST),
+    BeforeValidator(_whole),
+    expected(f"a whole number from 1 to {_LARGEST}"),
+]
+Priority: TypeAlias = Annotated[
+    int,
+    Field(ge=-_LARGEST, le=_LARGEST),
+    BeforeValidator(_whole),
+    expected(f"a whole number from -{_LARGEST} to {_LARGEST}"),
+]
+Status: TypeAlias = Annotated[
+    int,
+    Field(ge=200, le=599),
+    BeforeValidator(_whole),
+    expected("an HTTP status from 200 to 599"),
+]
+
+Role: TypeAlias = Annotated[AnyRole, _one_of(AnyRole)]
+Which: TypeAlias = Annotated[
+    Literal["last", "first", "any"] | Annotated[int, Field(ge=0, le=_LARGEST)],
+    BeforeValidator(_whole),
+    expected("last, first, any or an index from 0"),
+]
+Select: TypeAlias = Annotated[scenario.Select, _one_of(scenario.Select)]
+Thinking: TypeAlias = Annotated[scenario.Reasoning, _one_of(scenario.Reasoning)]
+FinishReason: TypeAlias = Annotated[parts.FinishReason, _one_of(parts.FinishReason)]
+GeneratedKind: TypeAlias = Annotated[scenario.GeneratedKind, _one_of(scenario.GeneratedKind)]
+_ResponseKind: TypeAlias = Literal["tool-call", "final-report", "text"]
+ResponseKind: TypeAlias = Annotated[_ResponseKind, _one_of(_ResponseKind)]
+FaultKind: TypeAlias = Annotated[
+    scenario.StandaloneFault | scenario.InsideFault,
+    expected(f"one of {', '.join(FAULT_KINDS)}"),
+]
+
+HeaderValue: TypeAlias = Annotated[
+    str,
+    Field(pattern=_PRINTABLE_LATIN),
+    AfterValidator(_bare),
+    expected("printable latin-1 without spaces around it"),
+]
+Headers: TypeAlias = Annotated[
+    dict[str, HeaderValue], AfterValidator(_named_headers), AfterValidator(_sent_headers)
+]
+EchoedHeader: TypeAlias = Annotated[
+    str, AfterValidator(_echoed), expected("the name of a header, not one of the connection's own")
+]
+header_names = AfterValidator(_named_headers)
+"""For other objects by header name."""

@@ -1,0 +1,106 @@
+"""Scenario documents from files and directories, as MOCKLLM_SCENARIOS names them."""
+
+import os
+from collections.abc import Iterable, Iterator
+from errno import EINVAL, ENOENT
+from pathlib import Path
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.document.base import DocumentError, Problem
+from scenarios_app.engine.document.checks import LIMITS, DocumentLimits
+from scenarios_app.engine.document.json_text import decode
+from scenarios_app.engine.document.load import Read, merged, read_documents
+from scenarios_app.engine.document.scenario import ScenarioDocument
+
+SUFFIX = ".json"
+# What people keep scripts and recordings in; a file like that beside documents is meant to be read.
+OTHER_FORMS = {".har", ".json5", ".jsonc", ".jsonl", ".ndjson", ".toml", ".yaml", ".yml"}
+TAKEN = f"scenario documents are JSON, in *{SUFFIX} files"
+A_FIXTURE = "a fixture, no scenario document: load it with loaddata or serve --fixture"
+
+
+def read_files(
+    paths: str | Iterable[str | Path], *, limits: DocumentLimits = LIMITS
+) -> list[ScenarioDocument]:
+    """The scenarios of all files, merged by name in the order of the paths.
+
+    `paths` are files and directories, in a string separated by `os.pathsep`. A directory stands
+    for the `*.json` files in and below it, sorted by path; hidden ones are passed over, and a
+    file that is reached twice is read once. Raises `DocumentError`, whose problems name their
+    files; nothing is loaded then.
+    """
+    reads: list[Read] = []
+    problems: list[Problem] = []
+    files: dict[Path, Path] = {}
+    for path in _split(paths):
+        try:
+            files |= {file.resolve(): file for file in _files(path) if file.resolve() not in files}
+        except OSError as error:
+            problems.append(_unread(path, error))
+    for file in files.values():
+        try:
+            reads += read_documents(_decoded(file), source=str(file))
+        except DocumentError as error:
+            problems += error.problems
+        except OSError as error:
+            problems.append(_unread(file, error))
+    if problems:
+        raise DocumentError.of(problems)
+    return merged(reads, limits)
+
+
+def passed_over(paths: str | Iterable[str | Path]) -> list[Problem]:
+    """What `read_files` leaves unread in directories though it looks like a document or a
+    recording, file by file. It is no error: a directory may hold other things too."""
+    folders = (Path(path).expanduser() for path in _split(paths))
+    return [
+        Problem("", f"passed over, {TAKEN}", str(file))
+        for folder in folders
+        if folder.is_dir()
+        for file in sorted(_below(folder))
+        if file.suffix != SUFFIX and file.suffix.lower() in {SUFFIX, *OTHER_FORMS}
+    ]
+
+
+def _split(paths: str | Iterable[str | Path]) -> Iterable[str | Path]:
+    return filter(None, paths.split(os.pathsep)) if isinstance(paths, str) else paths
+
+
+def _decoded(file: Path) -> Json:
+    try:
+        value = decode(file.read_bytes(), source=str(file))
+    except DocumentError:
+        if file.suffix.lower() not in OTHER_FORMS:
+            raise
+        raise DocumentError.of([Problem("", TAKEN, str(file))]) from None
+    match value:
+        case [{"model": str(), "fields": {}}, *_]:
+            raise DocumentError.of([Problem("", A_FIXTURE, str(file))])
+    return value
+
+
+def _files(given: str | Path) -> list[Path]:
+    path = Path(given).expanduser()
+    if path.is_dir():
+        return sorted(file for file in _below(path) if file.name.endswith(SUFFIX))
+    if not path.exists():
+        raise FileNotFoundError(ENOENT, os.strerror(ENOENT))
+    if not path.is_file():
+        raise OSError(EINVAL, "neither a file nor a directory")
+    return [path]
+
+
+def _below(directory: Path) -> Iterator[Path]:
+    for folder, folders, names in os.walk(directory, onerror=_raise):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            if not name.startswith("."):
+                yield Path(folder, name)
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _unread(path: str | Path, error: OSError) -> Problem:
+    return Problem("", f"cannot be read: {error.strerror}", str(path))

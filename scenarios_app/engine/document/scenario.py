@@ -1,0 +1,113 @@
+"""Scenario documents as strict models: each key of the contract, with what it means."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, JsonValue, model_validator
+
+from scenarios_app.engine.document.answer import ProduceDocument
+from scenarios_app.engine.document.base import Document, Finding, expected, quoted, refuse
+from scenarios_app.engine.document.fault import NO_BODY, FailuresDocument
+from scenarios_app.engine.document.fields import (
+    EchoedHeader,
+    Flag,
+    Headers,
+    Name,
+    Positive,
+    Priority,
+    Select,
+    SomeText,
+    Status,
+    Text,
+)
+from scenarios_app.engine.document.match import ExpectDocument, MatchDocument
+
+VERSION: Literal[1] = 1
+
+
+class SideEffectsDocument(Document):
+    """What an answer does beside answering."""
+
+    counter: Name | None = None
+    """A counter of the session that goes up by one with each answer."""
+    status: Status | None = None
+    """The HTTP status of the answer, instead of 200."""
+    headers: Headers = Field(default_factory=dict)
+    """More headers of the answer."""
+    echo_headers: list[EchoedHeader] = Field(default_factory=list)
+    """Headers of the request that the answer repeats."""
+    asserts: list[MatchDocument] = Field(default_factory=list, alias="assert")
+    """What the request should also be: the answer stays, but what does not hold is a violation."""
+
+    def findings(self) -> Iterator[Finding]:
+        if self.status in NO_BODY:
+            yield ("status",), f"an answer of status {self.status} has no body: script it as raw"
+
+
+class StepDocument(Document):
+    """One step: when this arrives, answer with that."""
+
+    name: Name | None = None
+    """Names the step in the journal and in headers; without it, its number from 1 does."""
+    turn: Positive | None = None
+    """Which answer of the conversation this is: assistant messages so far, plus one."""
+    consume: Flag = True
+    """Whether the step answers only once in each session and is then used up; false: it answers
+    every time."""
+    match: MatchDocument = Field(default_factory=MatchDocument)
+    """When this arrives: what a request must be for the step to answer it."""
+    expect: ExpectDocument = Field(default_factory=ExpectDocument)
+    """What a request that is answered should also be."""
+    failures: FailuresDocument | None = None
+    """The first attempts fail instead."""
+    produce: ProduceDocument
+    """Answer with this."""
+    side_effects: SideEffectsDocument = Field(default_factory=SideEffectsDocument)
+    """What else an answer does."""
+
+    def findings(self) -> Iterator[Finding]:
+        failing = self.failures.fault if self.failures else None
+        if failing is not None and failing.inside and not self.produce.forms:
+            yield (
+                ("failures", "fault", "kind"),
+                f"{failing.kind} strikes inside an answer, and this step has none",
+            )
+
+
+class VersionedDocument(Document):
+    """A document that says which version of the form it is written in."""
+
+    version: Annotated[Literal[1], expected(str(VERSION))] = VERSION
+    """The version of the form that this document is written in."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_here(cls, data: Any) -> Any:
+        version = data.get("version", VERSION) if isinstance(data, dict) else VERSION
+        if version is True or version != VERSION:
+            refuse([(("version",), f"{quoted(version)} is not read here, {VERSION} is")])
+        return data
+
+
+class ScenarioDocument(VersionedDocument):
+    """A named list of steps and how requests get to them."""
+
+    name: Name
+    """Names the scenario in the journal, in headers, and to clients that choose it by its name."""
+    description: Text = ""
+    """What it is for, for people."""
+    priority: Priority = 0
+    """Scenarios with a higher one go first, which nothing overrides."""
+    enabled: Flag = True
+    """Whether it answers anything."""
+    select: Select = "match"
+    """`match`: by the steps' conditions. `first_user_message`: by a first user message that is
+    the scenario's name; the step is the one of the turn."""
+    tags: list[Name] = Field(default_factory=list)
+    """Labels to find it by in the admin."""
+    variables: dict[str, JsonValue] = Field(default_factory=dict)
+    """Values for `{{ name }}` in answers; the keys of an object are `{{ name.key }}`."""
+    system_prompt_must_include: list[SomeText] = Field(default_factory=list)
+    """Texts that the system prompt should hold; a missing one is a violation."""
+    steps: list[StepDocument] = Field(default_factory=list)
+    """What it answers, one step after another."""

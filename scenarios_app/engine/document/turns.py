@@ -1,0 +1,226 @@
+"""Requirement 003's own form of a scenario: its turns, in camel case, as strict models.
+
+Where that requirement's types are open, so are these; an optional key may also be null.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WrapValidator
+from pydantic.alias_generators import to_camel
+
+from scenarios_app.engine.document.base import Document, Finding, in_a_list, reads_string
+from scenarios_app.engine.document.fault import NO_BODY
+from scenarios_app.engine.document.fields import (
+    Flag,
+    Headers,
+    Name,
+    Number,
+    Positive,
+    ResponseKind,
+    SomeText,
+    Status,
+    Text,
+    Thinking,
+    Whole,
+)
+
+Open: TypeAlias = dict[str, JsonValue]
+
+# Keys that one kind of response has and the others have not; the first of them it must have.
+_OF_KIND: Mapping[str, tuple[str, ...]] = {
+    "tool-call": ("tool_calls",),
+    "final-report": (
+        "report_content",
+        "report_format",
+        "status",
+        "report_content_json",
+        "report_messages",
+    ),
+    "text": (),
+}
+
+
+class CamelDocument(Document):
+    """Keys as requirement 003 writes them."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+
+
+class SegmentDocument(CamelDocument):
+    """A block of thinking. A plain string means `text`."""
+
+    type: Text | None = None
+    """Read and ignored."""
+    text: Text
+    """What is thought."""
+    provider_metadata: Open | None = None
+    """`anthropic.signature` or `anthropic.redactedData` is given to the client, to send back."""
+
+
+Segment: TypeAlias = Annotated[SegmentDocument, reads_string(SegmentDocument, "text")]
+Segments: TypeAlias = Annotated[
+    list[Segment], WrapValidator(in_a_list, json_schema_input_type=Segment | list[Segment])
+]
+
+
+class CallDocument(CamelDocument):
+    """A call of a tool, and what is said before it."""
+
+    tool_name: SomeText
+    """The tool's name."""
+    call_id: SomeText | None = None
+    """Without it `call-1`, `call-2` and so on."""
+    assistant_text: Text | None = None
+    """What is said before the call."""
+    arguments: JsonValue = Field(default_factory=dict)
+    """Any JSON; a string too is sent JSON-encoded."""
+
+
+class TokenUsageDocument(CamelDocument):
+    """Token counts; 64 of input and 32 of output where they are not given."""
+
+    input_tokens: Whole | None = None
+    """Tokens of the request; without it 64."""
+    output_tokens: Whole | None = None
+    """Tokens of the answer; without it 32."""
+    total_tokens: Whole | None = None
+    """The total, where it is not the sum of the two."""
+    reasoning_tokens: Whole | None = None
+    """Those of the output tokens that were thinking."""
+    cached_tokens: Whole | None = None
+    """Those of the input tokens that came from a cache."""
+    cached_input_tokens: Whole | None = None
+    """The same under another name."""
+    cache_read_input_tokens: Whole | None = None
+    """Read from a cache beside the input tokens, as Anthropic counts them."""
+    cache_write_input_tokens: Whole | None = None
+    """Written to a cache beside the input tokens, as Anthropic counts them."""
+
+
+class ResponseDocument(CamelDocument):
+    """What a turn answers: tool calls, a final report or a text, thinking before each of them."""
+
+    kind: ResponseKind
+    """What is answered: tool-call, final-report or text."""
+    assistant_text: Text | None = None
+    """What is said, before any calls."""
+    tool_calls: list[CallDocument] | None = None
+    """The tools that kind tool-call calls."""
+    report_content: Text | None = None
+    """The report of kind final-report."""
+    report_format: Text | None = None
+    """What the report is written in, such as markdown."""
+    status: Text | None = None
+    """How the run ended, in the report: success, failure or another word."""
+    report_content_json: JsonValue = None
+    """The report as data, for formats that have such a thing."""
+    report_messages: JsonValue = None
+    """The report as a chat's messages, for formats that have such a thing."""
+    reasoning: list[SegmentDocument] | None = None
+    """What is thought first."""
+    reasoning_content: Segments | None = None
+    """More thinking, in any form that it comes in."""
+    finish_reason: Text | None = None
+    """tool-calls, content-filter, max_tokens, length or stop; anything else means whatever fits
+    the content."""
+    token_usage: TokenUsageDocument | None = None
+    """Token counts."""
+    provider_metadata: Open | None = None
+    """More top-level fields of the answer; an object is for the provider that it is named for."""
+
+    def findings(self) -> Iterator[Finding]:
+        for kind, keys in _OF_KIND.items():
+            if kind == self.kind:
+                needed = keys[:1] or ("assistant_text",)
+                missing = (key for key in needed if getattr(self, key) is None)
+                yield from (((to_camel(key),), "missing") for key in missing)
+            else:
+                strange = (key for key in keys if getattr(self, key) is not None)
+                text = f"does not belong to a response of kind {self.kind}"
+                yield from (((to_camel(key),), text) for key in strange)
+
+
+def _numbers_as_text(headers: Any) -> Any:
+    if not isinstance(headers, dict):
+        return headers
+    return {k: str(v) if type(v) in (int, float) else v for k, v in headers.items()}
+
+
+ThrownHeaders: TypeAlias = Annotated[
+    Headers,
+    BeforeValidator(_numbers_as_text, json_schema_input_type=dict[str, str | int | float]),
+]
+
+
+class ThrownDocument(CamelDocument):
+    """The error that a failing attempt throws. What it holds besides is let through unread."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: JsonValue = None
+    """With `Timeout` in it: HTTP 504; with `Network`: the connection closes."""
+    code: JsonValue = None
+    """With `Network` or `ECONN` in it: the connection closes. Else the error's code."""
+    message: JsonValue = None
+    """The error's message, where failureMessage gives none."""
+    type: JsonValue = None
+    """The error's type in the provider's envelope."""
+    param: JsonValue = None
+    """The parameter that the error is about, in the provider's envelope."""
+    status: Status | None = None
+    """An HTTP error of this status, whatever the name or the code."""
+    headers: ThrownHeaders | None = None
+    """The headers of that error."""
+    response_body: JsonValue = None
+    """The body of that error: text as it stands, other JSON encoded."""
+
+    def findings(self) -> Iterator[Finding]:
+        if self.status in NO_BODY:
+            yield ("status",), "an error has a body, and 204 and 304 have none"
+
+
+class TurnDocument(CamelDocument):
+    """One turn: what is expected of the request, how often it fails first, what it answers."""
+
+    turn: Positive
+    """Which answer of the conversation this is: assistant messages so far, plus one."""
+    response: ResponseDocument
+    """What is answered."""
+    expected_tools: list[SomeText] | None = None
+    """Names of tools that should all be offered."""
+    allow_missing_tools: Flag | None = None
+    """Whether tools may be missing after all."""
+    expected_temperature: Number | None = None
+    """The temperature that the request should ask for, within 0.000001."""
+    expected_top_p: Number | None = None
+    """The top_p that the request should ask for, within 0.000001."""
+    expected_reasoning: Thinking | None = None
+    """Whether the request should switch thinking on."""
+    failures_before_success: Whole | None = None
+    """How many attempts fail, per session and provider."""
+    failure_throws: Flag | None = None
+    """Whether a failing attempt throws `failureError` instead of giving `failureStatus`."""
+    failure_status: Text | None = None
+    """timeout, invalid_response, network_error or rate_limit; anything else is model_error."""
+    failure_message: Text | None = None
+    """The message of the failure."""
+    failure_retryable: Flag | None = None
+    """False: the client is told not to try again."""
+    failure_retry_after_ms: Whole | None = None
+    """When the client may come again, in milliseconds."""
+    failure_error: ThrownDocument | None = None
+    """What a failing attempt throws."""
+
+
+class TurnsDocument(CamelDocument):
+    """A scenario in turns, chosen by a first user message that is its id."""
+
+    id: Name
+    """The scenario's name."""
+    description: Text = ""
+    """What it is for, for people."""
+    system_prompt_must_include: list[Text] | None = None
+    """Texts that the system prompt should hold; a missing one is a violation."""
+    turns: list[TurnDocument]
+    """What is answered, one turn after another."""

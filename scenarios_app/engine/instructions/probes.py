@@ -1,0 +1,65 @@
+"""What a probe in an instruction block is told: the request, as the server read it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from scenarios_app.engine.canonical import CanonicalRequest, Json
+from scenarios_app.engine.instructions.json_reader import compact
+from scenarios_app.engine.instructions.kinds import Probe
+
+NO_SYSTEM_PROMPT = "The request has no system prompt."
+NO_TOOLS = "The request offers no tools."
+NO_HEADERS = "The request has no headers."
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A request before any wire has read it: its path with the query, its headers with their
+    secrets masked, and its decoded body."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: Mapping[str, Json]
+
+
+def probe_text(probe: Probe, request: CanonicalRequest, received: Callable[[], Received]) -> str:
+    """The answer to a probe; of what the request does not have it says so."""
+    match probe.kind:
+        case "system_prompt_echo":
+            return request.system_text or NO_SYSTEM_PROMPT
+        case "tools_list":
+            return "\n".join(tool.name for tool in request.tools) or NO_TOOLS
+        case "tools_echo":
+            body = received().body
+            # The second name is that of OpenAI's older clients.
+            tools = body.get("tools") or body.get("functions")
+            return compact(tools) if tools else NO_TOOLS
+        case "tool_schema":
+            return _schema(request, probe.tool)
+        case "request_url_echo":
+            return received().url
+        case "request_headers_echo":
+            headers = dict(received().headers)
+            return compact(headers) if headers else NO_HEADERS
+        case _:
+            body = received().body
+            # In some APIs it is the path that names the model.
+            return _params({"model": request.model, **body} if probe.fields else body, probe.fields)
+
+
+def _schema(request: CanonicalRequest, name: str) -> str:
+    for tool in request.tools:
+        if tool.name == name:
+            return f"Tool without a schema: {name}" if tool.schema is None else compact(tool.schema)
+    return f"Tool not found: {name}"
+
+
+def _params(body: Mapping[str, Json], fields: Sequence[str]) -> str:
+    if not fields:
+        return compact(dict(body))
+    found = {name: body[name] for name in fields if name in body}
+    absent = [name for name in fields if name not in body]
+    lines = [compact(found)] if found else []
+    if absent:
+        lines.append(f"Not in the request: {', '.join(absent)}")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""From a request to the steps that match it."""

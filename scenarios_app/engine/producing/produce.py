@@ -1,0 +1,181 @@
+"""From a step and a request to the answer: templates filled, ids given, tokens counted."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count
+
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, Json
+from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.parts import (
+    AnswerPart,
+    ServerToolResultPart,
+    ServerToolUsePart,
+    ToolCallPart,
+    held_text,
+)
+from scenarios_app.engine.producing.lorem import lorem_answer
+from scenarios_app.engine.producing.seed import Seed
+from scenarios_app.engine.producing.templates import Filling, TooLong, fill_choice, template_values
+from scenarios_app.engine.producing.usage import usage_of
+from scenarios_app.engine.scenario import (
+    ANY_PROVIDER,
+    Answer,
+    GeneratedAnswer,
+    Produce,
+    RawAnswer,
+    Scenario,
+    ScriptedAnswer,
+    ScriptedChoice,
+    ScriptedUsage,
+    Step,
+)
+
+# Anthropic has most of such tools, so its prefix stands for every wire.
+SERVER_TOOL_PREFIX = "srvtoolu_"
+
+
+def identified(
+    choices: Iterable[Choice], seed: Seed, *, tool_call_prefix: str
+) -> tuple[Choice, ...]:
+    """The choices with an id on every call. A result without one belongs to the last use of its
+    tool."""
+    ids = _Ids((seed.tool_call_id(number) for number in count(1)), tool_call_prefix)
+    return tuple(ids.choice(choice) for choice in choices)
+
+
+@dataclass(slots=True)
+class _Ids:
+    """What is given so far, in the order of the answer."""
+
+    fresh: Iterator[str]
+    prefix: str
+    used: dict[str, str] = field(default_factory=dict)
+
+    def choice(self, choice: Choice) -> Choice:
+        parts = tuple(map(self.part, choice.parts))
+        return choice if parts == choice.parts else replace(choice, parts=parts)
+
+    def part(self, part: AnswerPart) -> AnswerPart:
+        match part:
+            case ToolCallPart(id=""):
+                return replace(part, id=self.prefix + next(self.fresh))
+            case ServerToolUsePart():
+                called = self.used[part.name] = part.id or self.server_id()
+                return replace(part, id=called)
+            case ServerToolResultPart(tool_use_id=""):
+                return replace(part, tool_use_id=self.used.get(part.name) or self.server_id())
+            case _:
+                return part
+
+    def server_id(self) -> str:
+        return SERVER_TOOL_PREFIX + next(self.fresh)
+
+
+MAX_CHOICES = 128
+MAX_TEXT_BYTES = 2_097_152
+UNSCRIPTED = ScriptedUsage()
+
+
+def produce(
+    scenario: Scenario,
+    step: Step,
+    request: CanonicalRequest,
+    *,
+    seed: Seed,
+    created: int,
+    tool_call_prefix: str,
+    groups: Mapping[str, str],
+    max_text_bytes: int = MAX_TEXT_BYTES,
+) -> CanonicalResponse | RawAnswer | ErrorAnswer:
+    """The answer of a step to a request; an error where the two ask for too much of it."""
+    scripted = scripted_answer(step.produce, stream=request.stream)
+    values: Callable[[], Mapping[str, str]] | None = None
+    match scripted:
+        case RawAnswer():
+            return scripted
+        case GeneratedAnswer():
+            message = request.last_user_text
+            if _bytes(message) > max_text_bytes:
+                return _too_long(max_text_bytes)
+            scripted = _generated(scripted, message)
+        case _:
+            values = partial(template_values, scenario, request, groups)
+    return answer(
+        scripted,
+        request,
+        seed=seed,
+        created=created,
+        tool_call_prefix=tool_call_prefix,
+        default_usage=scenario.default_usage,
+        values=values,
+        max_text_bytes=max_text_bytes,
+    )
+
+
+def scripted_answer(produce: Produce, *, stream: bool) -> Answer:
+    """The answer scripted for streams or for whole answers; with just one of them, that one."""
+    wanted, other = produce.streaming, produce.non_streaming
+    if not stream:
+        wanted, other = other, wanted
+    return wanted or other or ScriptedAnswer(choices=(ScriptedChoice(),))
+
+
+def answer(
+    scripted: ScriptedAnswer,
+    request: CanonicalRequest,
+    *,
+    seed: Seed,
+    created: int,
+    tool_call_prefix: str,
+    default_usage: ScriptedUsage = UNSCRIPTED,
+    values: Callable[[], Mapping[str, str]] | None = None,
+    max_text_bytes: int = MAX_TEXT_BYTES,
+) -> CanonicalResponse | ErrorAnswer:
+    """A scripted answer made the answer to a request. Without `values` its text is no template."""
+    copies = 1 if scripted.per_choice else request.n
+    if not 1 <= copies <= MAX_CHOICES:
+        message = f"Invalid 'n': expected a number from 1 to {MAX_CHOICES}, but got {copies}."
+        return ErrorAnswer(400, message, param="n")
+    filling = Filling(values, max_text_bytes)
+    try:
+        filled = [fill_choice(choice, filling) for choice in scripted.choices]
+    except TooLong:
+        return _too_long(max_text_bytes)
+    if sum(map(_size, filled)) * copies > max_text_bytes:
+        return _too_long(max_text_bytes)
+    choices = identified(filled * copies, seed, tool_call_prefix=tool_call_prefix)
+    return CanonicalResponse(
+        id=seed.response_id,
+        created=created,
+        model=request.model,
+        choices=choices,
+        usage=usage_of(request, choices, scripted=scripted.usage, default=default_usage),
+        metadata=_metadata(scripted, request.provider),
+        consecutive=scripted.consecutive,
+    )
+
+
+def _generated(scripted: GeneratedAnswer, message: str) -> ScriptedAnswer:
+    """The answer that a user message makes. Its text is no template, whatever stands in it."""
+    made = lorem_answer(message)
+    return replace(made, usage=scripted.usage, provider_metadata=scripted.provider_metadata)
+
+
+def _metadata(scripted: ScriptedAnswer, provider: str) -> Mapping[str, Json]:
+    """A provider's own fields go before those of every provider."""
+    given = scripted.provider_metadata
+    return {**given.get(ANY_PROVIDER, {}), **given.get(provider, {})}
+
+
+def _size(choice: Choice) -> int:
+    return sum(map(_bytes, map(held_text, choice.parts)))
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _too_long(limit: int) -> ErrorAnswer:
+    # A script that is too long by itself is not loaded: it is the request that asks for too much.
+    return ErrorAnswer(400, f"The answer would hold more text than the limit of {limit} bytes.")

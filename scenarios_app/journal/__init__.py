@@ -1,0 +1,254 @@
+"""The journal's way into the database: recording costs the event loop a queue's `put`, one thread
+writes in batches, and whoever reads flushes first."""
+
+import atexit
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, repeat
+from queue import Empty, SimpleQueue
+from threading import Event, Lock, Thread
+from typing import NamedTuple
+
+from django.db import (
+    DataError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    transaction,
+)
+
+from scenarios_app.catalog.testcase import Scope, running_connection, running_scope, through
+from scenarios_app.conf import setting
+from scenarios_app.journal.entry import JournalEntry, row_of, size_of
+from scenarios_app.journal.losses import Losses
+from scenarios_app.models import ServedRequest
+
+log = logging.getLogger(__name__)
+
+BATCH_ROWS = 200
+BATCH_SECONDS = 0.05
+IDLE_SECONDS = 0.25
+FLUSH_SECONDS = 30.0
+RETRY_SECONDS = (0.1, 0.5, 2.0)
+WAITING_BYTES = 64_000_000
+ENTRY_BYTES = 4_000
+
+
+class _Waiting(NamedTuple):
+    entry: JournalEntry
+    size: int
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class _Barrier:
+    """Set when all that was recorded before it is written; the thread ends after the `last`."""
+
+    passed: Event = field(default_factory=Event)
+    last: bool = False
+
+
+class Journal:
+    """One per process. Whatever the database does, `record` neither waits nor raises.
+
+    Entries wait for a database that does not answer, as long as there is room for them. `dropped`
+    counts those for which there was none and `failed` those that the database refused, or did not
+    take before the process ended; `losses` says of which sessions they were.
+    """
+
+    def __init__(self, *, waiting_bytes: int = WAITING_BYTES) -> None:
+        self.dropped = 0
+        self.failed = 0
+        self.losses = Losses()
+        self._most_bytes = waiting_bytes
+        self._waiting_bytes = 0
+        self._in_test: dict[Scope, list[ServedRequest]] = {}
+        self._queue: SimpleQueue[_Waiting | _Barrier] = SimpleQueue()
+        self._lock = Lock()
+        self._thread: Thread | None = None
+        self._stopping = Event()
+        self._hurry = Event()
+        self._at_exit = False
+
+    @property
+    def waiting_bytes(self) -> int:
+        """About how much memory entries take that are not written yet."""
+        return self._waiting_bytes
+
+    def record(self, entry: JournalEntry) -> None:
+        """Take an entry over; it is in the database a moment later."""
+        size = len(entry.request_body) + sum(map(len, entry.response_body))
+        if size > setting("MOCKLLM_JOURNAL_BODY_BYTES"):
+            entry, size = _cut(entry, setting("MOCKLLM_JOURNAL_BODY_BYTES"))
+        size += ENTRY_BYTES
+        with self._lock:
+            if self._waiting_bytes + size > self._most_bytes:
+                self.dropped += 1
+                self.losses.add(entry.session)
+                return
+            self._waiting_bytes += size
+        self._queue.put(_Waiting(entry, size, running_scope()))
+        if self._thread is None:
+            self.start()
+
+    def start(self) -> None:
+        """Start the writing thread, unless it runs; recording does so too."""
+        with self._lock:
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="mockllm-journal", daemon=True)
+                self._thread.start()
+        if not self._at_exit:
+            self._at_exit = True
+            atexit.register(self.stop)
+
+    def flush(self, timeout: float = FLUSH_SECONDS) -> bool:
+        """Wait until all that was recorded can be read; false if that takes too long."""
+        done = self._pass(_Barrier(), timeout)
+        if not done:
+            log.error("journal: not written after %s seconds", timeout)
+        scope = running_scope()
+        rows = self._in_test.pop(scope, [])
+        self._in_test.clear()
+        if rows:
+            through(running_connection(), lambda: self._insert(rows))
+        return done
+
+    def stop(self, timeout: float = FLUSH_SECONDS) -> bool:
+        """Write what is left and end the thread; false if that takes too long."""
+        self._stopping.set()
+        thread = self._thread
+        done = self._pass(_Barrier(last=True), timeout)
+        if done and thread is not None:
+            thread.join(timeout)
+        self._stopping.clear()
+        return done
+
+    def _pass(self, barrier: _Barrier, timeout: float) -> bool:
+        if self._thread is None:
+            if self._queue.empty():
+                return True
+            self.start()
+        self._hurry.set()
+        self._queue.put(barrier)
+        return barrier.passed.wait(timeout)
+
+    def _run(self) -> None:
+        barrier = None
+        while barrier is None or not barrier.last:
+            waiting, barrier = self._gather()
+            self._store(waiting)
+            with self._lock:
+                self._waiting_bytes -= sum(item.size for item in waiting)
+                if barrier is not None and barrier.last:
+                    self._thread = None
+            if barrier is not None:
+                barrier.passed.set()
+        connection.close()
+
+    def _gather(self) -> tuple[list[_Waiting], _Barrier | None]:
+        """What came within a moment, up to the first barrier."""
+        try:
+            item = self._queue.get(timeout=IDLE_SECONDS)
+        except Empty:
+            # An idle journal keeps no connection: nobody could drop the database under it.
+            connection.close()
+            item = self._queue.get()
+        if isinstance(item, _Waiting) and self._queue.qsize() < BATCH_ROWS:
+            # Asleep, and not in `get`: woken by each entry, this thread would take the
+            # interpreter from the event loop with every answer.
+            self._hurry.wait(BATCH_SECONDS)
+        waiting: list[_Waiting] = []
+        while isinstance(item, _Waiting):
+            waiting.append(item)
+            if len(waiting) >= BATCH_ROWS:
+                return waiting, None
+            try:
+                item = self._queue.get_nowait()
+            except Empty:
+                return waiting, None
+        self._hurry.clear()
+        return waiting, item
+
+    def _store(self, waiting: Sequence[_Waiting]) -> None:
+        rows: list[ServedRequest] = []
+        for item in waiting:
+            try:
+                row = row_of(item.entry, body_bytes=setting("MOCKLLM_JOURNAL_BODY_BYTES"))
+            except Exception:
+                self._give_up([item.entry.session])
+                continue
+            if item.scope:
+                self._keep_for_test(row, item.scope)
+            else:
+                rows.append(row)
+        if rows:
+            self._write(rows)
+
+    def _keep_for_test(self, row: ServedRequest, scope: Scope) -> None:
+        """A test's transaction has the database to itself: its rows wait for its own flush."""
+        if scope not in self._in_test:
+            self._in_test.clear()
+        self._in_test.setdefault(scope, []).append(row)
+
+    def _write(self, rows: Sequence[ServedRequest]) -> None:
+        """Write rows, however long the database is away; a process that ends waits no longer than
+        the pauses take."""
+        pauses = chain(RETRY_SECONDS, repeat(RETRY_SECONDS[-1]))
+        tries = 0
+        while True:
+            try:
+                return self._insert(rows)
+            except (OperationalError, InterfaceError) as error:
+                connection.close()
+                tries = tries + 1 if self._stopping.is_set() else 0
+                if tries > len(RETRY_SECONDS):
+                    return self._give_up([row.session for row in rows])
+                self._pause(next(pauses), error)
+            except (DataError, IntegrityError, ValueError) as error:
+                if len(rows) == 1:
+                    return self._give_up([rows[0].session])
+                log.warning("journal: a row was refused (%s)", error)
+                for row in rows:
+                    self._write([row])
+                return None
+            except Exception:
+                return self._give_up([row.session for row in rows])
+
+    def _pause(self, seconds: float, error: Exception) -> None:
+        log.warning("journal: the database takes nothing, rows wait for it (%s)", error)
+        if self._stopping.is_set():
+            time.sleep(seconds)
+        else:
+            self._stopping.wait(seconds)
+
+    def _insert(self, rows: Sequence[ServedRequest]) -> None:
+        with transaction.atomic():
+            last = ServedRequest.objects.bulk_create(rows)[-1].pk
+            oldest = last - setting("MOCKLLM_JOURNAL_ROWS")
+            ServedRequest.objects.filter(pk__lte=oldest).delete()
+
+    def _give_up(self, sessions: Sequence[str]) -> None:
+        self.failed += len(sessions)
+        for session in sessions:
+            self.losses.add(session)
+        log.exception("journal: %d of its rows could not be written", len(sessions))
+
+
+def _cut(entry: JournalEntry, most: int) -> tuple[JournalEntry, int]:
+    """An entry whose bodies hold no more than the journal keeps, and their size."""
+    request = entry.request_body[:most]
+    response = b"".join(entry.response_body)
+    cut = replace(
+        entry,
+        request_body=request,
+        request_bytes=size_of(entry.request_bytes, entry.request_body),
+        response_body=(response[:most],),
+        response_bytes=len(response),
+    )
+    return cut, len(request) + len(cut.response_body[0])
+
+
+journal = Journal()

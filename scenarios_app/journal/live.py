@@ -1,0 +1,169 @@
+"""The journal as it grows, over a WebSocket: the newest rows first, then each new one."""
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncJsonWebsocketConsumer
+from django.db import DatabaseError
+from django.urls import reverse
+
+from scenarios_app.models import ServedRequest
+
+log = logging.getLogger(__name__)
+
+PERMISSION = "scenarios_app.view_servedrequest"
+NOT_ALLOWED = 4403
+FIRST = 100
+# Rows may be written by any process, so the table is what is looked at.
+LOOK_SECONDS = 0.25
+# A page that takes no row for so long is closed.
+SEND_SECONDS = 5.0
+_COLUMNS = (
+    "at", "session", "provider", "method", "path", "model", "streamed", "scenario", "step",
+    "fallback", "matched", "outcome", "fault", "status", "violations", "near_misses", "duration_ms",
+)  # fmt: skip
+
+
+class LiveJournal(AsyncJsonWebsocketConsumer):
+    """Sends `{"rows": […]}`, the oldest of them first, whenever there are new ones."""
+
+    # The last row that this page has been sent.
+    last = 0
+
+    async def connect(self) -> None:
+        await self.accept()
+        user = self.scope["user"]
+        if not await database_sync_to_async(user.has_perm)(PERMISSION):
+            await self.close(code=NOT_ALLOWED)
+            return
+        await feed().join(self)
+
+    async def disconnect(self, code: int) -> None:
+        await feed().leave(self)
+
+    async def show(self, rows: Sequence[ServedRequest], text: str) -> None:
+        """Send rows, `text` being all of them as a message."""
+        new = [row for row in rows if row.pk > self.last]
+        if len(new) < len(rows):
+            text = message(new)
+        if new:
+            self.last = new[-1].pk
+            await self.send(text_data=text)
+
+
+class Feed:
+    """One look at the journal for all pages of this process."""
+
+    def __init__(self) -> None:
+        self._pages: set[LiveJournal] = set()
+        self._last = 0
+        self._looking: asyncio.Task[None] | None = None
+
+    async def join(self, page: LiveJournal) -> None:
+        """Send a page the newest rows, and from then on each that is new."""
+        rows = await _read(None)
+        await page.send(text_data=message(rows))
+        page.last = rows[-1].pk if rows else 0
+        # What was seen and told the others meanwhile.
+        while self._looking is not None and page.last < self._last:
+            rows = await _read(page.last)
+            await page.show(rows, message(rows))
+        self._pages.add(page)
+        if self._looking is None:
+            self._last = page.last
+            self._looking = asyncio.create_task(self._look())
+
+    async def leave(self, page: LiveJournal) -> None:
+        self._pages.discard(page)
+        looking = self._looking
+        if looking is not None and not self._pages:
+            self._looking = None
+            looking.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await looking
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            try:
+                rows = await _read(self._last)
+            except DatabaseError:
+                log.exception("the journal could not be read; looking again")
+                continue
+            if rows:
+                self._last = rows[-1].pk
+                text = message(rows)
+                await asyncio.gather(*(self._show(page, rows, text) for page in self._pages))
+
+    async def _show(self, page: LiveJournal, rows: Sequence[ServedRequest], text: str) -> None:
+        try:
+            async with asyncio.timeout(SEND_SECONDS):
+                await page.show(rows, text)
+        except Exception:
+            # It reads nothing, or is gone: the others go on.
+            self._pages.discard(page)
+            with contextlib.suppress(Exception):
+                await page.close()
+
+
+_feeds: WeakKeyDictionary[asyncio.AbstractEventLoop, Feed] = WeakKeyDictionary()
+
+
+def feed() -> Feed:
+    """The feed of the running event loop."""
+    return _feeds.setdefault(asyncio.get_running_loop(), Feed())
+
+
+def message(rows: Sequence[ServedRequest]) -> str:
+    """Rows as pages are sent them."""
+    return json.dumps({"rows": [row_json(row) for row in rows]})
+
+
+def row_json(row: ServedRequest) -> dict[str, Any]:
+    """A row as the page shows it; `near` says what kept the nearest step from answering."""
+    return {
+        "id": row.pk,
+        "url": reverse("admin:scenarios_app_servedrequest_change", args=(row.pk,)),
+        "at": row.at.isoformat(),
+        "session": row.session,
+        "provider": row.provider,
+        "request": f"{row.method} {row.path}",
+        "model": row.model,
+        "streamed": row.streamed,
+        "scenario": row.scenario,
+        "step": row.step,
+        "fallback": row.fallback,
+        "matched": row.matched,
+        "outcome": row.outcome,
+        "fault": row.fault,
+        "status": row.status,
+        "violations": row.violations,
+        "near": _nearest(row.near_misses),
+        "duration_ms": round(row.duration_ms, 1),
+    }
+
+
+@database_sync_to_async
+def _read(after: int | None) -> list[ServedRequest]:
+    """Rows after one, or the newest ones; the oldest of them first."""
+    rows = ServedRequest.objects.only(*_COLUMNS)
+    if after is None:
+        return list(rows.order_by("-pk")[:FIRST])[::-1]
+    return list(rows.filter(pk__gt=after).order_by("pk")[:FIRST])
+
+
+def _nearest(near_misses: Any) -> str:
+    for miss in near_misses or ():
+        for mismatch in miss.get("mismatches", ()):
+            place = f"{miss.get('scenario')}, step {miss.get('step')}"
+            return (
+                f"{place}: {mismatch.get('field')} wanted {mismatch.get('expected')}, "
+                f"got {mismatch.get('actual')}"
+            )
+    return ""

@@ -1,0 +1,130 @@
+"""Secrets taken out of what the journal keeps, by the names under which they stand and wherever
+else the same request holds them."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from scenarios_app.engine.secrets import MASK, STEMS, is_secret, key_names, mask
+
+# A key of JSON, also inside JSON that is text within JSON, where each quote stands behind a
+# backslash.
+_KEY = re.compile(r'(\\{0,7})"([^"\\]{1,200})\1"\s*+:\s*+')
+# How far a key reaches back from one of its words, and backslashes from its quote.
+_LONGEST_KEY, _MOST_BACKSLASHES = 200, 7
+_CAPITALS = re.compile("[A-Z]+")
+_STRING = re.compile(r'(?s)(?:[^"\\]|\\.)*')
+_ESCAPED_STRING = re.compile(r'[^"\\]*')
+_ESCAPED_TOKEN = re.compile(r'(?<!\\)"|[\[\]{}]')
+_TOKEN = re.compile(r'(?s)"(?:[^"\\]|\\.)*"?|[\[\]{}]')
+# Under which names providers sign thinking, and what stands beside the plainest of them then.
+_SEALS = frozenset({"signature", "thoughtSignature", "thought_signature"})
+_THINKING = ("thinking", "signature_delta")
+# A value that is masked whole, whatever it holds; below other names objects are looked into, since
+# a schema describes a parameter under its name.
+_WHOLE = frozenset({"apikey", "cookie", "proxyauthorization", "setcookie"})
+
+
+def redact_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Headers with the secret ones masked; a repeated header keeps all its values."""
+    redacted: dict[str, str] = {}
+    for name, value in headers:
+        shown = mask(value) if is_secret(name) else value
+        redacted[name] = f"{redacted[name]}, {shown}" if name in redacted else shown
+    return redacted
+
+
+def redact_query(query: Mapping[str, str]) -> dict[str, str]:
+    """Query parameters with the secret ones masked."""
+    return {name: mask(value) if is_secret(name) else value for name, value in query.items()}
+
+
+def redact_body(body: str) -> str:
+    """JSON text, whole or cut, with strings under secret names masked and the rest untouched."""
+    kept: list[str] = []
+    end = 0
+    for key in _keys(body):
+        if key.start() < end:
+            continue
+        kept.append(body[end : key.end()])
+        shown, end = _masked(body, key)
+        kept.append(shown)
+    return "".join((*kept, body[end:]))
+
+
+def redact_text(text: str, secrets: Iterable[str]) -> str:
+    """Text in which none of these secrets stands any more."""
+    for secret in secrets:
+        if secret in text:
+            text = text.replace(secret, mask(secret))
+    return text
+
+
+def _keys(body: str) -> Iterator[re.Match[str]]:
+    """The secret names in a body, found by what makes them so: most keys are never looked at."""
+    lower = body.lower()
+    if len(lower) != len(body):
+        # Some capital letters have small ones of two characters.
+        lower = _CAPITALS.sub(lambda match: match[0].lower(), body)
+    quotes = {
+        lower.rfind('"', max(at - _LONGEST_KEY, 0), at)
+        for stem in (*STEMS, "sig")
+        for at in _places(lower, stem)
+    }
+    for quote in sorted(quotes - {-1}):
+        start = quote
+        while start and quote - start < _MOST_BACKSLASHES and body[start - 1] == "\\":
+            start -= 1
+        key = _KEY.match(body, start)
+        if key is not None and is_secret(key[2]) and not _seals_thinking(body, key):
+            yield key
+
+
+def _seals_thinking(body: str, key: re.Match[str]) -> bool:
+    """Whether it is the signature of a model's thinking: no secret, and what one looks for in the
+    journal when a conversation loses it."""
+    if key[2] not in _SEALS:
+        return False
+    start, end = body.rfind("{", 0, key.start()), body.find("}", key.end())
+    around = body[max(start, 0) : end if end >= 0 else len(body)]
+    return key[2] != "signature" or any(word in around for word in _THINKING)
+
+
+def _places(text: str, word: str) -> Iterator[int]:
+    """Where a word begins in a text, every time."""
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + len(word))
+
+
+def _masked(body: str, key: re.Match[str]) -> tuple[str, int]:
+    """The value of a key as it may be shown, and where it ends; the body may be cut in it."""
+    start, quote = key.end(), key[1] + '"'
+    if body.startswith(quote, start):
+        first = start + len(quote)
+        string = (_STRING if quote == '"' else _ESCAPED_STRING).match(body, first)
+        end = string.end() if string else first
+        return quote + mask(body[first:end]), end
+    whole = re.sub(r"[-_]", "", key[2]).lower() in _WHOLE | key_names()
+    opening = body[start : start + 1]
+    if opening == "[" or (opening == "{" and whole):
+        if not whole and not body[start + 1 :].lstrip().startswith(quote):
+            # A list of anything but strings.
+            return "", start
+        return quote + MASK + quote, _end_of(body, start, escaped=quote != '"')
+    return "", start
+
+
+def _end_of(body: str, start: int, *, escaped: bool) -> int:
+    """Where the list or object at `start` ends, at the latest with the text that holds it."""
+    depth = 0
+    for token in (_ESCAPED_TOKEN if escaped else _TOKEN).finditer(body, start):
+        if token[0] in ("[", "{"):
+            depth += 1
+        elif token[0] in ("]", "}"):
+            depth -= 1
+            if not depth:
+                return token.end()
+        elif escaped:
+            return token.start()
+    return len(body)

@@ -1,0 +1,36 @@
+"""Model fields of scripts: lists of lines and texts that stay as they are. Lists of names, and JSON
+whose key order survives in every database, are the whole site's."""
+
+from typing import Any
+
+from django import forms
+from django.db import models
+
+from mockllm_site.kit.fields import JsonField, NamesField, NamesFormField
+
+__all__ = ["JsonField", "LinesField", "NamesField", "ScriptField"]
+
+
+class LinesField(JsonField):
+    """A list of texts, typed in a form one on each line."""
+
+    def formfield(self, **kwargs: Any) -> Any:
+        defaults = {"form_class": LinesFormField, "widget": forms.Textarea}
+        return models.Field.formfield(self, **{**defaults, **kwargs})
+
+
+class LinesFormField(NamesFormField):
+    separator = "\n"
+    joined = "\n"
+
+
+class ScriptField(models.TextField):
+    """Text sent or compared as it stands: a form neither strips it nor keeps its CRLF ends."""
+
+    def formfield(self, **kwargs: Any) -> Any:
+        return super().formfield(**{"form_class": ScriptFormField, "strip": False, **kwargs})
+
+
+class ScriptFormField(forms.CharField):
+    def to_python(self, value: Any) -> Any:
+        return str(super().to_python(value) or "").replace("\r\n", "\n")

@@ -1,0 +1,1 @@
+"""The ways into the pipeline: ASGI, Django, and transports of clients."""

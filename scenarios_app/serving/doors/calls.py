@@ -1,0 +1,74 @@
+"""From what a server was sent to a `Call`: path and headers raw, as the client wrote them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import parse_qsl, quote
+
+from scenarios_app.wire.base import Call
+
+# What may stand in a path as it is; a server that gives only the decoded path gets it encoded.
+SAFE_IN_PATH = "/:@!$&'()*+,;=~-._"
+
+
+def call_of_scope(scope: Mapping[str, Any], body: bytes) -> Call:
+    """The call of an ASGI scope."""
+    query: bytes | str = scope.get("query_string", b"")
+    return make_call(
+        scope["method"],
+        path_of(scope),
+        # Django's own test client gives text.
+        query=query.encode() if isinstance(query, str) else query,
+        headers=scope["headers"],
+        body=body,
+        scheme=scope.get("scheme", "http"),
+    )
+
+
+def path_of(scope: Mapping[str, Any]) -> str:
+    """The raw path of an ASGI scope."""
+    raw: bytes | None = scope.get("raw_path")
+    if raw:
+        return raw.partition(b"?")[0].decode("latin-1")
+    return quote(scope["path"], safe=SAFE_IN_PATH)
+
+
+def declared_length(scope: Mapping[str, Any]) -> int:
+    """The length that a request says its body has, 0 where it does not say."""
+    given = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+    # So many digits are too many already, and Python refuses to read thousands of them.
+    return int(given[:18]) if given.isdigit() else 0
+
+
+def make_call(
+    method: str,
+    path: str,
+    *,
+    query: bytes,
+    headers: Iterable[tuple[bytes, bytes]],
+    body: bytes,
+    scheme: str = "http",
+) -> Call:
+    """A call with its headers decoded and repeated ones joined."""
+    joined: dict[str, str] = {}
+    for raw_name, raw_value in headers:
+        name = raw_name.decode("latin-1").lower()
+        value = _text(raw_value)
+        joined[name] = f"{joined[name]}, {value}" if name in joined else value
+    raw_query = _text(query)
+    return Call(
+        method=method.upper(),
+        path=path,
+        query=dict(parse_qsl(raw_query, keep_blank_values=True)) if query else {},
+        headers=joined,
+        body=body,
+        raw_query=raw_query,
+        scheme=scheme,
+    )
+
+
+def _text(value: bytes) -> str:
+    # Clients write UTF-8 into headers although HTTP says Latin-1; every byte string is Latin-1.
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")

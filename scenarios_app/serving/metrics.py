@@ -1,0 +1,237 @@
+"""What this process has answered, counted for /metrics by labels of which there are few."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+from threading import RLock
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from scenarios_app.journal import Journal
+from scenarios_app.journal.entry import JournalEntry
+from scenarios_app.serving.options import Streams
+
+Match: TypeAlias = Literal["matched", "fallback", "unmatched", "refused"]
+
+# Seconds: of an answer that is not held back, and of streams that are.
+BOUNDS = (
+    *(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),
+    *(1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0),
+)
+
+
+class Served(NamedTuple):
+    """What requests that are counted together have in common; `hundreds` are those of the status,
+    `fault` is the kind of the one that was acted out, or empty."""
+
+    provider: str
+    outcome: str
+    hundreds: int
+    match: Match
+    streamed: bool
+    fault: str
+
+
+class Durations:
+    """How many took up to each of the bounds, and how long all took together, in seconds."""
+
+    def __init__(self) -> None:
+        self.total = 0.0
+        self._counts = [0] * (len(BOUNDS) + 1)
+
+    def add(self, seconds: float) -> None:
+        self._counts[bisect_left(BOUNDS, seconds)] += 1
+        self.total += seconds
+
+    def buckets(self) -> Iterator[tuple[str, int]]:
+        """Each bound with the number of those up to it, as Prometheus has it."""
+        return zip((*map(str, BOUNDS), "+Inf"), accumulate(self._counts), strict=True)
+
+
+class Tally:
+    """One per process. Counting costs the event loop about two microseconds."""
+
+    def __init__(self) -> None:
+        # An answer that nobody played ends when it is collected as garbage, which may be in the
+        # middle of counting another: the lock lets its own thread in again.
+        self._lock = RLock()
+        self._served: dict[Served, int] = {}
+        self._answers: dict[tuple[str, bool], Durations] = {}
+        self._heads: dict[str, Durations] = {}
+
+    def count(self, entry: JournalEntry) -> None:
+        """Count an answer that has ended."""
+        provider, streamed = entry.provider, entry.streamed
+        match = match_of(entry)
+        served = Served(provider, entry.outcome, entry.status // 100, match, streamed, entry.fault)
+        head_ms = entry.timings.get("head_ms")
+        with self._lock:
+            self._served[served] = self._served.get(served, 0) + 1
+            if (answers := self._answers.get((provider, streamed))) is None:
+                answers = self._answers[provider, streamed] = Durations()
+            answers.add(entry.duration_ms / 1000)
+            if head_ms is not None:
+                if (heads := self._heads.get(provider)) is None:
+                    heads = self._heads[provider] = Durations()
+                heads.add(head_ms / 1000)
+
+    def served(self) -> dict[Served, int]:
+        with self._lock:
+            return dict(self._served)
+
+    def answers(self) -> dict[tuple[str, bool], Durations]:
+        """From a request's arrival to its answer's end, by provider and whether it streamed."""
+        with self._lock:
+            return dict(self._answers)
+
+    def heads(self) -> dict[str, Durations]:
+        """From a request's arrival to the first byte of its answer, by provider."""
+        with self._lock:
+            return dict(self._heads)
+
+
+def match_of(entry: JournalEntry) -> Match:
+    """What the request found; `refused` is one for which no step was looked for."""
+    if entry.fallback:
+        return "fallback"
+    if entry.matched:
+        return "matched"
+    return "unmatched" if entry.way else "refused"
+
+
+Labels: TypeAlias = tuple[str, ...]
+
+
+class Sessions(Protocol):
+    """Whose state is remembered: how many are, how many may be, and how many had to leave."""
+
+    most: int
+    left: int
+
+    @property
+    def kept(self) -> int: ...
+
+
+class ServingFigures(Collector):
+    """Asks no database, and keeps the event loop waiting for nothing."""
+
+    def __init__(
+        self, tally: Tally, streams: Streams, journal: Journal, *, state: Sessions
+    ) -> None:
+        self._tally = tally
+        self._state = state
+        self._streams = streams
+        self._journal = journal
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._requests(self._tally.served())
+        yield from self._durations()
+        yield GaugeMetricFamily(
+            "mockllm_streams_open", "Provider streams that are open.", self._streams.open
+        )
+        yield GaugeMetricFamily(
+            "mockllm_streams_max", "The most of them that may be open.", self._streams.most
+        )
+        yield from self._sessions()
+        yield from self._journal_figures()
+
+    def _sessions(self) -> Iterator[Metric]:
+        yield GaugeMetricFamily(
+            "mockllm_sessions", "Sessions that are remembered.", self._state.kept
+        )
+        yield GaugeMetricFamily(
+            "mockllm_sessions_max", "The most of them that can be.", self._state.most
+        )
+        yield CounterMetricFamily(
+            "mockllm_sessions_forgotten",
+            "Sessions that were forgotten because there were too many.",
+            self._state.left,
+        )
+
+    def _requests(self, served: dict[Served, int]) -> Iterator[Metric]:
+        yield _counted(
+            "mockllm_requests",
+            "Requests to the providers' routes that were answered.",
+            ("provider", "outcome", "status", "match"),
+            served,
+            lambda s: (s.provider, s.outcome, f"{s.hundreds}xx", s.match),
+        )
+        yield _counted(
+            "mockllm_streams_left",
+            "Streams whose client left before the end.",
+            ("provider",),
+            served,
+            lambda s: (s.provider,) if s.streamed and s.outcome == "client_gone" else None,
+        )
+        yield _counted(
+            "mockllm_faults",
+            "Scripted faults that were acted out.",
+            ("provider", "kind"),
+            served,
+            lambda s: (s.provider, s.fault) if s.fault else None,
+        )
+
+    def _durations(self) -> Iterator[Metric]:
+        answers = HistogramMetricFamily(
+            "mockllm_answer_seconds",
+            "From a request's arrival to the end of its answer, scripted waits among it.",
+            labels=("provider", "stream"),
+        )
+        for (provider, streamed), found in self._tally.answers().items():
+            _add(answers, (provider, "true" if streamed else "false"), found)
+        yield answers
+        heads = HistogramMetricFamily(
+            "mockllm_first_byte_seconds",
+            "From a request's arrival to the first byte of its answer.",
+            labels=("provider",),
+        )
+        for provider, found in self._tally.heads().items():
+            _add(heads, (provider,), found)
+        yield heads
+
+    def _journal_figures(self) -> Iterator[Metric]:
+        yield GaugeMetricFamily(
+            "mockllm_journal_waiting_bytes",
+            "What waits to be written into the journal.",
+            self._journal.waiting_bytes,
+        )
+        yield CounterMetricFamily(
+            "mockllm_journal_dropped",
+            "Requests that the journal had no room for.",
+            self._journal.dropped,
+        )
+        yield CounterMetricFamily(
+            "mockllm_journal_failed",
+            "Requests that the database refused.",
+            self._journal.failed,
+        )
+
+
+def _counted(
+    name: str,
+    meaning: str,
+    labels: Sequence[str],
+    served: dict[Served, int],
+    labelled: Callable[[Served], Labels | None],
+) -> Metric:
+    """A counter of what has labels at all, summed over everything that they do not tell apart."""
+    sums: Counter[Labels] = Counter()
+    for what, count in served.items():
+        if (values := labelled(what)) is not None:
+            sums[values] += count
+    family = CounterMetricFamily(name, meaning, labels=labels)
+    for values, count in sums.items():
+        family.add_metric(values, count)
+    return family
+
+
+def _add(family: HistogramMetricFamily, labels: Labels, found: Durations) -> None:
+    family.add_metric(labels, list(found.buckets()), found.total)

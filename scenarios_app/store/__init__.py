@@ -1,0 +1,1 @@
+"""Scenario documents as rows: read, written, exported, drafted."""

@@ -1,0 +1,258 @@
+"""Drafts: copies of published scenarios to work on, and how they take the place of these."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS, models, transaction
+from django.utils import timezone
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.document import DocumentError, compile_scenario, load_documents
+from scenarios_app.engine.scenario import Scenario as Compiled
+from scenarios_app.models import (
+    AnyScenario,
+    CatalogVersion,
+    Draft,
+    DraftStep,
+    Scenario,
+    StepColumns,
+    new_key,
+)
+from scenarios_app.store.columns import SCENARIO_KEYS
+from scenarios_app.store.history import (
+    PUBLISHED,
+    State,
+    StepId,
+    authors_since,
+    changes_between,
+    remover_of,
+    state_at,
+)
+from scenarios_app.store.problems import RowProblem, problems_of
+from scenarios_app.store.rows import document_of, limits, remember, rows_of
+from scenarios_app.store.translate import scenario_object, step_object
+
+DELETED = "the published scenario was deleted"
+NAME_TAKEN = "another scenario has this name"
+
+_SCENARIO = (*SCENARIO_KEYS, "extra")
+_STEP = tuple(column.name for column in StepColumns._meta.local_concrete_fields)
+_NOTHING = State(None, {})
+
+
+class NotPublished(Exception):
+    """A draft stays one; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What publishing a draft would do now. `changes` are those of the published scenario, if
+    there is one; `meanwhile` is what `who` changed of it since the draft was made. `token` names
+    all that was looked at: when it differs, something has changed."""
+
+    changes: tuple[str, ...]
+    meanwhile: tuple[str, ...]
+    who: str
+    problems: tuple[RowProblem, ...]
+    token: str
+
+
+def draft_of(scenario: Scenario) -> tuple[Draft, bool]:
+    """The draft of a published scenario, and whether it was made just now, as a copy. Raises
+    DocumentError where the scenario cannot be read."""
+    with transaction.atomic():
+        # Who else asks for it waits, and then finds this one.
+        published = Scenario.objects.select_for_update().get(pk=scenario.pk)
+        if found := Draft.objects.filter(published=published).first():
+            return found, False
+        state = _state_of(published)
+        base = {"scenario": state.scenario, "steps": state.steps}
+        draft = Draft(published=published, base=base, **_values(published, _SCENARIO))
+        draft.save()
+        _fill(draft, [(step.key, step) for step in published.steps.all()])
+    return draft, True
+
+
+def publication_of(draft: Draft) -> Publication:
+    """What publishing it would do, and what stands against it."""
+    # Whatever the draft's row remembers of it may be old.
+    published = Scenario.objects.filter(pk=draft.published_id or 0).first()
+    problems = _problems_of(draft)
+    base, now, mine = _base_of(draft), _NOTHING, _NOTHING
+    try:
+        now = _state_of(published) if published else _NOTHING
+        mine = _state_of(draft)
+    except DocumentError as error:
+        problems = problems or problems_of(error, draft.name)
+    known = _present_keys(base, now)
+    meanwhile: tuple[str, ...] = ()
+    if published:
+        meanwhile = tuple(changes_between(_with_keys(base, known), now))
+    elif base.scenario:
+        meanwhile = (DELETED,)
+    return Publication(
+        changes=tuple(changes_between(now, _with_keys(mine, known))) if published else (),
+        meanwhile=meanwhile,
+        who=_who(published, draft, base) if meanwhile else "",
+        problems=problems,
+        token=sha256(f"{_text(now)}\n{_text(mine)}\n{meanwhile}".encode()).hexdigest(),
+    )
+
+
+def compiled_draft(draft: Draft) -> list[Compiled]:
+    """What requests would see of it and of the scenario that it replaces, which gives up its name
+    to it. Raises DocumentError."""
+    steps = list(draft.steps.all())
+    document, keys = document_of(draft, steps), [step.key for step in steps]
+    own = compile_scenario(document, step_keys=keys) if draft.enabled else Compiled(draft.name)
+    gone = draft.published.name if draft.published else draft.name
+    return [own] if gone == draft.name else [Compiled(gone), own]
+
+
+def publish(draft: Draft, *, seen: str, over: bool = False) -> Scenario:
+    """Make the published scenario what its draft says, and the draft gone; or a new scenario of
+    a draft that is of none. Raises NotPublished, and changes nothing then.
+
+    `seen` is the token of the publication that was looked at; `over` publishes over what others
+    have changed meanwhile. Steps that come from published ones keep their keys.
+    """
+    with transaction.atomic():
+        # Whoever writes scenarios waits from here on.
+        CatalogVersion.bump(DEFAULT_DB_ALIAS)
+        latest = Draft.objects.select_related("published").filter(pk=draft.pk).first()
+        if latest is None:
+            raise NotPublished("It has been published or discarded in the meantime.")
+        found = publication_of(latest)
+        if found.token != seen:
+            raise NotPublished("It has changed since you looked. Look at it again.")
+        if found.problems:
+            raise NotPublished("It has errors.")
+        if found.meanwhile and not over:
+            raise NotPublished(f"{found.who} changed the published scenario since it was made.")
+        scenario = _write(latest)
+        discard(latest)
+    return scenario
+
+
+@transaction.atomic
+def discard(draft: Draft) -> None:
+    """Delete a draft and its past, and nothing else."""
+    pk = draft.pk
+    draft.delete()
+    for model, column in ((Draft, "id"), (DraftStep, "scenario_id")):
+        model.history.filter(**{column: pk}).delete()
+
+
+def restore(draft: Draft, moment: datetime) -> None:
+    """Make a draft what it was at a moment, under the name that it has now. Raises DocumentError
+    where this server would not take it any more, and changes nothing then."""
+    state = state_at(draft, moment)
+    (document,) = load_documents(state.document(draft.name), limits=limits())
+    scenario, steps = rows_of(document)
+    keys = dict(DraftStep.history.filter(scenario_id=draft.pk).values_list("id", "key"))
+    with transaction.atomic():
+        _set(draft, scenario, _SCENARIO)
+        draft.updated_at = timezone.now()
+        draft.save()
+        _fill(draft, [(keys[pk], step) for pk, step in zip(state.steps, steps, strict=True)])
+
+
+def _write(draft: Draft) -> Scenario:
+    scenario = draft.published or Scenario()
+    known = _present_keys(_base_of(draft), _state_of(scenario)) if scenario.pk else {}
+    rows = [(known.get(row.key) or new_key(), row) for row in draft.steps.all()]
+    _set(scenario, draft, _SCENARIO)
+    _say(scenario, PUBLISHED)
+    scenario.save()
+    _fill(scenario, rows, why=PUBLISHED)
+    return scenario
+
+
+def _fill(scenario: AnyScenario, rows: Iterable[tuple[str, StepColumns]], why: str = "") -> None:
+    """Give a scenario these steps by their keys; those that it has and that differ are changed."""
+    model: Any = scenario.steps.model
+    there = {step.key: step for step in scenario.steps.all()}
+    new: list[Any] = []
+    for key, row in rows:
+        step: Any = there.pop(key, None)
+        if step is None:
+            new.append(model(scenario=scenario, key=key, **_values(row, _STEP)))
+        elif _differ(step, row):
+            _set(step, row, _STEP)
+            _say(step, why)
+            step.save()
+    for gone in there.values():
+        _say(gone, why)
+        gone.delete()
+    model.objects.bulk_create(new)
+    remember("+", new, why)
+
+
+def _problems_of(draft: Draft) -> tuple[RowProblem, ...]:
+    """What a save would refuse, or the name that somebody else has."""
+    others = Scenario.objects.filter(name=draft.name).exclude(pk=draft.published_id or 0)
+    if others.exists():
+        return (RowProblem(draft.name, None, "name", NAME_TAKEN),)
+    try:
+        compile_scenario(document_of(draft))
+    except DocumentError as error:
+        return problems_of(error, draft.name)
+    return ()
+
+
+def _who(published: Scenario | None, draft: Draft, base: State) -> str:
+    if published is None:
+        return remover_of(str((base.scenario or {}).get("name")))
+    return " and ".join(authors_since(published, draft.created_at))
+
+
+def _state_of(scenario: AnyScenario) -> State:
+    steps: dict[StepId, dict[str, Json]] = {
+        step.key: step_object(step) for step in scenario.steps.all()
+    }
+    return State(scenario_object(scenario, []), steps)
+
+
+def _base_of(draft: Draft) -> State:
+    match draft.base:
+        case {"scenario": dict(scenario), "steps": dict(steps)}:
+            return State(scenario, {k: step for k, step in steps.items() if isinstance(step, dict)})
+    return _NOTHING
+
+
+def _present_keys(base: State, now: State) -> dict[Any, Any]:
+    """The keys that steps of then have now. A load of the same document has renewed them all."""
+    if _text(base) == _text(now):
+        return dict(zip(base.steps, now.steps, strict=True))
+    return {key: key for key in base.steps if key in now.steps}
+
+
+def _with_keys(state: State, keys: Mapping[Any, Any]) -> State:
+    return State(state.scenario, {keys.get(key, key): step for key, step in state.steps.items()})
+
+
+def _text(state: State) -> str:
+    return json.dumps([state.scenario, list(state.steps.values())])
+
+
+def _values(row: models.Model, columns: Iterable[str]) -> dict[str, Any]:
+    return {column: getattr(row, column) for column in columns}
+
+
+def _differ(one: models.Model, other: models.Model) -> bool:
+    # As text: 1 is not true.
+    return json.dumps(_values(one, _STEP)) != json.dumps(_values(other, _STEP))
+
+
+def _set(row: models.Model, other: models.Model, columns: Iterable[str]) -> None:
+    for column, value in _values(other, columns).items():
+        setattr(row, column, value)
+
+
+def _say(row: Any, why: str) -> None:
+    """What the history of the row gives as the reason of the next change."""
+    row._change_reason = why or None

@@ -1,0 +1,115 @@
+"""An Anthropic answer as server-sent events: one block after another, each event named."""
+
+from scenarios_app.engine.canonical import CanonicalResponse
+from scenarios_app.engine.parts import (
+    AnswerPart,
+    Finish,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    ReasoningPart,
+    ServerToolResultPart,
+    ServerToolUsePart,
+    StreamEvent,
+    TextPart,
+    ToolCallPart,
+)
+from scenarios_app.wire.anthropic.answer import (
+    ending,
+    has_block,
+    opening_block,
+    opening_message,
+    output_usage,
+)
+from scenarios_app.wire.anthropic.server_tools import citation_of
+from scenarios_app.wire.base import encode_json, encode_line, encode_text, named_sse
+
+_PING = named_sse("ping", b'{"type":"ping"}')
+_STOP = named_sse("message_stop", b'{"type":"message_stop"}')
+_AFTER_TEXT = b"}}\n\n"
+
+
+class AnthropicEncoder:
+    """Encodes one stream whose parts arrive strictly one after another."""
+
+    __slots__ = ("_before_text", "_index", "_response")
+
+    def __init__(self, response: CanonicalResponse) -> None:
+        self._response = response
+        self._index = -1
+        # What stands before the text of each delta of the open block; empty while a part that
+        # has no block goes by.
+        self._before_text = b""
+
+    def opening(self) -> bytes:
+        start = {"type": "message_start", "message": opening_message(self._response)}
+        return named_sse("message_start", encode_json(start))
+
+    def event(self, event: StreamEvent) -> bytes:
+        if type(event) is PartDelta:
+            before = self._before_text
+            return before + encode_text(event.text) + _AFTER_TEXT if before else b""
+        match event:
+            case PartStart(part=part):
+                return self._start(part) if has_block(part) else b""
+            case PartEnd(part=part):
+                return self._end(part) if has_block(part) else b""
+            case Finish(choice=choice) if choice == len(self._response.choices) - 1:
+                return self._finish()
+            case _:
+                return b""
+
+    def closing(self) -> bytes:
+        return _STOP
+
+    def _start(self, part: AnswerPart) -> bytes:
+        self._index += 1
+        start = {
+            "type": "content_block_start",
+            "index": self._index,
+            "content_block": opening_block(part),
+        }
+        sent = named_sse("content_block_start", encode_line(start))
+        if self._index == 0:
+            sent += _PING
+        match part:
+            case ReasoningPart(redacted=None):
+                self._before_text = self._before("thinking_delta", "thinking")
+            case ReasoningPart() | ServerToolResultPart():
+                self._before_text = b""
+            case ToolCallPart() | ServerToolUsePart():
+                self._before_text = self._before("input_json_delta", "partial_json")
+                sent += self._before_text + b'""' + _AFTER_TEXT
+            case _:
+                self._before_text = self._before("text_delta", "text")
+        return sent
+
+    def _end(self, part: AnswerPart) -> bytes:
+        last = b""
+        match part:
+            case ReasoningPart(redacted=None):
+                # Always one, empty where nothing is scripted: every thinking block ends with it.
+                before = self._before("signature_delta", "signature")
+                last = before + encode_text(part.signature or "") + _AFTER_TEXT
+            case TextPart(citations=citations):
+                before = self._before("citations_delta", "citation")
+                cited = (encode_line(citation_of(citation)) for citation in citations)
+                last = b"".join(before + citation + _AFTER_TEXT for citation in cited)
+        self._before_text = b""
+        stop = {"type": "content_block_stop", "index": self._index}
+        return last + named_sse("content_block_stop", encode_json(stop))
+
+    def _finish(self) -> bytes:
+        delta = {
+            "type": "message_delta",
+            "delta": ending(self._response),
+            "usage": output_usage(self._response.usage),
+        }
+        return named_sse("message_delta", encode_json(delta))
+
+    def _before(self, kind: str, key: str) -> bytes:
+        return (
+            "event: content_block_delta\n"
+            f'data: {{"type":"content_block_delta","index":{self._index},'
+            f'"delta":{{"type":"{kind}","{key}":'
+        ).encode()

@@ -1,0 +1,226 @@
+"""Reads the `contents` of a Gemini request into messages.
+
+A streamed answer comes back from the official clients as one content for each of its chunks, the
+last of which is an empty text: up to there, contents of the model are one message.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import TypeAlias
+
+from scenarios_app.engine.canonical import Json, Message
+from scenarios_app.engine.parts import (
+    MessagePart,
+    OpaquePart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from scenarios_app.wire.base import encode_json
+from scenarios_app.wire.body import Node
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.gemini.fields import (
+    flag_of,
+    listed,
+    maybe,
+    need,
+    object_of,
+    snake,
+    text_of,
+)
+from scenarios_app.wire.gemini.signatures import decode_signature
+
+_ROLES = ("user", "model", "function")
+# What a part may have beside the one thing that it is.
+_BESIDE = frozenset(
+    {"thought", "thought_signature", "video_metadata", "part_metadata", "media_resolution"}
+)
+# By which key a function says what it returned: Google's own, then the official client's.
+_RETURNED = ("output", "result")
+
+# Each part of a content with its signature; a part may be nothing but that.
+SignedPart: TypeAlias = tuple[MessagePart | None, str | None]
+Signed: TypeAlias = list[SignedPart]
+
+
+def read_contents(contents: Iterator[Node]) -> Iterator[Message]:
+    """The messages of a conversation; calls and results without ids get the same ones."""
+    calls = _Calls()
+    for of_model, run in groupby(contents, _is_model):
+        if of_model:
+            yield from _answers(run, calls)
+        else:
+            for content in run:
+                yield from _user_messages(content, calls)
+
+
+def read_system(content: Node) -> Message:
+    """The instruction, whose role nobody looks at."""
+    return Message("system", tuple(_parts(content, _Calls())))
+
+
+def read_text(content: Node) -> str:
+    """What a content says, as it is embedded."""
+    return Message("user", tuple(_parts(content, _Calls()))).text
+
+
+@dataclass(slots=True)
+class _Calls:
+    """The calls of a conversation: the ids that wait for a result, by name, and those that have
+    one."""
+
+    made: int = 0
+    waiting: defaultdict[str, deque[str]] = field(default_factory=lambda: defaultdict(deque))
+    answered: set[str] = field(default_factory=set)
+
+    def call(self, given: str | None, name: str) -> str:
+        """The id of a call: the one given, else its number in the conversation."""
+        self.made += 1
+        call_id = given or f"call-{self.made}"
+        self.waiting[name].append(call_id)
+        return call_id
+
+    def result(self, given: str | None, name: str) -> str:
+        """The id of the call that a result belongs to: without one, the first of that name."""
+        if given:
+            self.answered.add(given)
+            return given
+        waiting = self.waiting[name]
+        while waiting:
+            if (call_id := waiting.popleft()) not in self.answered:
+                return call_id
+        return name
+
+
+def _is_model(content: Node) -> bool:
+    role = text_of(content, "role") or "user"
+    if role in _ROLES:
+        return role == "model"
+    place = content.get("role").place
+    raise WireError(400, f"{place}: Please use a valid role: user, model.", param=place)
+
+
+def _answers(contents: Iterable[Node], calls: _Calls) -> Iterator[Message]:
+    """One message for each content, but for those that streamed."""
+    streamed: list[Signed] = []
+    for content in contents:
+        nodes = listed(content, "parts")
+        said = [(_part(node, calls), _signature(node)) for node in nodes]
+        streamed.append(said)
+        if [part for part, _ in said] == [TextPart("")]:
+            yield Message("assistant", _answer(streamed))
+            streamed = []
+    yield from (Message("assistant", _answer([said])) for said in streamed)
+
+
+def _answer(contents: Iterable[Signed]) -> tuple[MessagePart, ...]:
+    """The parts that were said, each signature with the thinking that it is of: it stands on what
+    came of that, a call or a text. Thinking that was not shown has nothing but its signature."""
+    parts: list[MessagePart] = []
+    latest: ReasoningPart | None = None
+    place = 0
+    for part, signature in map(_joined, _pieces(contents)):
+        if isinstance(part, ReasoningPart):
+            latest, place = part, len(parts)
+        elif signature and latest and latest.signature is None:
+            latest = parts[place] = replace(latest, signature=signature)
+        elif signature and not (latest and latest.signature == signature):
+            latest, place = ReasoningPart("", signature=signature), len(parts)
+            parts.append(latest)
+        if part is not None and part != TextPart(""):
+            parts.append(part)
+    return tuple(parts)
+
+
+def _pieces(contents: Iterable[Signed]) -> Iterator[Signed]:
+    """Each part, or the pieces of one that streamed: they meet where one content ends and the next
+    begins."""
+    pieces: Signed = []
+    for said in contents:
+        for number, piece in enumerate(said):
+            if pieces and not (number == 0 and _goes_on(pieces[-1], piece)):
+                yield pieces
+                pieces = []
+            pieces.append(piece)
+    if pieces:
+        yield pieces
+
+
+def _goes_on(before: SignedPart, piece: SignedPart) -> bool:
+    """Whether a piece is more of the same: a signature would have been the end of it."""
+    (last, signature), (part, _) = before, piece
+    streams = isinstance(part, TextPart | ReasoningPart)
+    return streams and type(last) is type(part) and signature is None
+
+
+def _joined(pieces: Signed) -> SignedPart:
+    part, signature = pieces[-1]
+    if isinstance(part, TextPart | ReasoningPart):
+        texts = (p.text for p, _ in pieces if isinstance(p, TextPart | ReasoningPart))
+        part = replace(part, text="".join(texts))
+    return part, signature
+
+
+def _user_messages(content: Node, calls: _Calls) -> Iterator[Message]:
+    """One message, or several where results stand beside other parts."""
+    parts = tuple(_parts(content, calls))
+    if not parts:
+        yield Message("user", ())
+    for results, run in groupby(parts, lambda part: isinstance(part, ToolResultPart)):
+        if results:
+            yield from (Message("tool", (part,)) for part in run)
+        else:
+            yield Message("user", tuple(run))
+
+
+def _parts(content: Node, calls: _Calls) -> Iterator[MessagePart]:
+    for node in listed(content, "parts"):
+        if (part := _part(node, calls)) is not None:
+            yield part
+
+
+def _part(node: Node, calls: _Calls) -> MessagePart | None:
+    """One part; None for a signature alone."""
+    if text := maybe(node, "text"):
+        if flag_of(node, "thought"):
+            return ReasoningPart(text.text(), signature=_signature(node))
+        return TextPart(text.text())
+    if call := maybe(node, "functionCall"):
+        name = need(call, "name").text()
+        arguments = encode_json(object_of(call, "args") or {}).decode()
+        return ToolCallPart(calls.call(text_of(call, "id"), name), name, arguments)
+    if response := maybe(node, "functionResponse"):
+        return _result(response, calls)
+    data = [key for key in node.object() if snake(key) not in _BESIDE and node.maybe(key)]
+    if data:
+        return OpaquePart(data[0])
+    if _signature(node):
+        return None
+    raise WireError(
+        400,
+        f"{node.place}.data: required oneof field 'data' must have one initialized field",
+        param=node.place,
+    )
+
+
+def _signature(node: Node) -> str | None:
+    sent = text_of(node, "thoughtSignature")
+    return decode_signature(sent) if sent else None
+
+
+def _result(node: Node, calls: _Calls) -> ToolResultPart:
+    name = need(node, "name").text()
+    call_id = calls.result(text_of(node, "id"), name)
+    fields = object_of(node, "response") or {}
+    if error := fields.get("error"):
+        return ToolResultPart(call_id, name, _said(error), is_error=True)
+    returned = [fields[key] for key in _RETURNED if fields.get(key) is not None]
+    content = returned[0] if returned else fields
+    return ToolResultPart(call_id, name, _said(content))
+
+
+def _said(value: Json) -> str:
+    return value if isinstance(value, str) else encode_json(value).decode()

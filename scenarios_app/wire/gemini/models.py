@@ -1,0 +1,167 @@
+"""What Gemini computes without a model: token counts, embeddings, and the models themselves."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error
+from collections.abc import Mapping
+from typing import Any
+
+from scenarios_app.engine.canonical import CanonicalRequest, Json, Message
+from scenarios_app.engine.parts import TextPart
+from scenarios_app.engine.producing.usage import CHARACTERS_PER_TOKEN, count_input
+from scenarios_app.wire.base import Call, Facts, Route, encode_json
+from scenarios_app.wire.body import Node
+from scenarios_app.wire.embedding import unit_vector
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.gemini.contents import read_text
+from scenarios_app.wire.gemini.fields import integer_of, listed, need
+from scenarios_app.wire.gemini.request import PROVIDER, model_of
+
+_DEFAULT_SIZE = 50
+_MAX_SIZE = 1000
+_DIMENSIONS: Mapping[str, int] = {"text-embedding-004": 768, "embedding-001": 768}
+_MOST_DIMENSIONS = 3072
+_GENERATE = ("generateContent", "countTokens")
+_EMBED = ("embedContent", "countTokens")
+
+
+def dimensions_of(model: str) -> int:
+    """How long a model's vectors are where nobody asks for shorter ones."""
+    return _DIMENSIONS.get(model, _MOST_DIMENSIONS)
+
+
+def model_info(model: str) -> dict[str, Any]:
+    """A model that can do everything of its kind."""
+    embeds = "embedding" in model
+    info: dict[str, Any] = {
+        "name": model if "/" in model else f"models/{model}",
+        "version": "001",
+        "displayName": model,
+        "description": "A model of the mock server.",
+        "inputTokenLimit": 2048 if embeds else 1_048_576,
+        "outputTokenLimit": 1 if embeds else 65_536,
+        "supportedGenerationMethods": list(_EMBED if embeds else _GENERATE),
+    }
+    if not embeds:
+        info |= {"temperature": 1, "topP": 0.95, "topK": 64, "maxTemperature": 2, "thinking": True}
+    return info
+
+
+def read_page(call: Call) -> Mapping[str, Json]:
+    """The part of a models list that a call asks for."""
+    given = _query(call, "pageSize") or "0"
+    if not (given.isascii() and given.isdigit()):
+        raise WireError(
+            400, f"pageSize: expected a whole number, but got {given}", param="pageSize"
+        )
+    size = min(int(given[:9]) or _DEFAULT_SIZE, _MAX_SIZE)
+    return {"size": size, "token": _query(call, "pageToken")}
+
+
+def models_page(models: list[str], wanted: Mapping[str, Json]) -> dict[str, Any]:
+    """One page, and the token of the next if there is one."""
+    size, token = wanted["size"], wanted["token"]
+    assert isinstance(size, int)
+    start = _start(token) if isinstance(token, str) and token else 0
+    page: dict[str, Any] = {"models": [model_info(m) for m in models[start : start + size]]}
+    if start + size < len(models):
+        page["nextPageToken"] = urlsafe_b64encode(str(start + size).encode()).decode()
+    return page
+
+
+def _start(token: str) -> int:
+    try:
+        start = urlsafe_b64decode(token.encode())
+    except (Error, ValueError):
+        start = b""
+    if not start.isdigit():
+        raise WireError(400, "Page token is invalid.", param="pageToken")
+    return int(start[:9])
+
+
+def _query(call: Call, name: str) -> str:
+    snake = name.replace("S", "_s").replace("T", "_t")
+    return call.query.get(name) or call.query.get(snake) or ""
+
+
+_MOST_EMBEDDED = 100
+# The models read 2,048 tokens of a text and leave the rest.
+_READ_CHARACTERS = 2_048 * CHARACTERS_PER_TOKEN
+
+
+def read_plain(call: Call, route: Route, params: Mapping[str, str], body: Node) -> CanonicalRequest:
+    """A request about models, or for embeddings: each text is a message."""
+    model = model_of(route, params)
+    texts: tuple[str, ...] = ()
+    extra: Mapping[str, Json] = {}
+    match route.operation:
+        case "list_models":
+            extra = read_page(call)
+        case "embed":
+            texts, extra = _embedded((body,), model)
+        case "batch_embed":
+            texts, extra = _embedded(tuple(listed(body, "requests")), model)
+    return CanonicalRequest(
+        provider=PROVIDER,
+        path=call.path,
+        route=route.canonical,
+        model=model,
+        messages=tuple(Message("user", (TextPart(text),)) for text in texts),
+        headers=call.headers,
+        extra=extra,
+    )
+
+
+def compute(route: Route, request: CanonicalRequest, facts: Facts) -> bytes:
+    """The answer of a computed route."""
+    match route.operation:
+        case "count_tokens":
+            return encode_json({"totalTokens": count_input(request)})
+        case "embed":
+            return encode_json({"embedding": _embeddings(request)[0]})
+        case "batch_embed":
+            return encode_json({"embeddings": _embeddings(request)})
+        case "list_models":
+            return encode_json(models_page(list(facts.models), request.extra))
+        case _:
+            return encode_json(_model(request, facts))
+
+
+def _embedded(requests: tuple[Node, ...], model: str) -> tuple[tuple[str, ...], Mapping[str, Json]]:
+    """The texts to embed, and into how many dimensions each."""
+    if not 1 <= len(requests) <= _MOST_EMBEDDED:
+        message = f"requests: expected 1 to {_MOST_EMBEDDED} of them, but got {len(requests)}."
+        raise WireError(400, message, param="requests")
+    texts = tuple(read_text(need(request, "content")) for request in requests)
+    dimensions: list[Json] = [_dimensions(request, model) for request in requests]
+    return texts, {"dimensions": dimensions}
+
+
+def _dimensions(request: Node, model: str) -> int:
+    most = dimensions_of(model)
+    wanted = integer_of(request, "outputDimensionality")
+    if wanted is None:
+        return most
+    if 1 <= wanted <= most:
+        return wanted
+    place = request.get("outputDimensionality").place
+    message = f"{place}: {model} has 1 to {most} dimensions, but {wanted} were asked for."
+    raise WireError(400, message, param=place)
+
+
+def _embeddings(request: CanonicalRequest) -> list[dict[str, Any]]:
+    asked = Node(dict(request.extra)).get("dimensions").items()
+    return [
+        {"values": unit_vector(message.text[:_READ_CHARACTERS], dimensions.integer())}
+        for message, dimensions in zip(request.messages, asked, strict=True)
+    ]
+
+
+def _model(request: CanonicalRequest, facts: Facts) -> dict[str, Any]:
+    if request.model in facts.models:
+        return model_info(request.model)
+    version = request.path.split("/")[1]
+    raise WireError(
+        404,
+        f"Model is not found: models/{request.model} for api version {version}. "
+        "Call ModelService.ListModels to see the list of available models.",
+    )

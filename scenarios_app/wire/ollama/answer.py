@@ -1,0 +1,184 @@
+"""What Ollama's answers say: the same in a whole answer and, in pieces, in a stream."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+import msgspec
+
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Json, Message, Usage
+from scenarios_app.engine.parts import (
+    FinishReason,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    ReasoningPart,
+    RefusalPart,
+    StreamEvent,
+    TextPart,
+    ToolCallPart,
+)
+from scenarios_app.wire.base import encode_line, encode_text
+from scenarios_app.wire.ollama.context import remember
+
+CHAT, GENERATE = "/api/chat", "/api/generate"
+_DONE_REASONS: Mapping[FinishReason, str] = {"length": "length"}
+# What a script's own fields can't replace: the answer itself, and that it is over.
+_STRUCTURE = frozenset({"message", "response", "thinking", "tool_calls", "done"})
+_HEAD = frozenset({"model", "created_at"})
+# Nanoseconds, as on a machine that says fifty tokens a second. Nothing in them is measured.
+LOAD_NS, PROMPT_NS, EVAL_NS = 5_000_000, 1_000_000, 20_000_000
+
+_decode = msgspec.json.Decoder().decode
+
+
+def whole(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
+    """The answer in one piece. Its choices, of which this wire knows one, follow each other."""
+    parts = [part for choice in response.choices for part in choice.parts]
+    thinking = "".join(part.text for part in parts if isinstance(part, ReasoningPart))
+    calls: list[Json] = [call_of(part) for part in parts if isinstance(part, ToolCallPart)]
+    said = content(request, content_of(response), thinking=thinking, calls=calls)
+    return {**head(response), **said, **ending(request, response)}
+
+
+def head(response: CanonicalResponse) -> dict[str, Json]:
+    """What the whole answer and each line of a stream begin with."""
+    given = {key: value for key, value in response.metadata.items() if key in _HEAD}
+    return {"model": response.model, "created_at": timestamp(response.created), **given}
+
+
+def content(
+    request: CanonicalRequest, text: str, *, thinking: str = "", calls: Iterable[Json] = ()
+) -> dict[str, Json]:
+    """What is said, in the form of its route: a chat's message, or the fields in its place."""
+    more: dict[str, Json] = {}
+    if thinking:
+        more["thinking"] = thinking
+    if listed := list(calls):
+        more["tool_calls"] = listed
+    if request.route == GENERATE:
+        return {"response": text, **more}
+    return {"message": {"role": "assistant", "content": text, **more}}
+
+
+def call_of(call: ToolCallPart) -> Json:
+    """A call, which has no id on this wire. Arguments that are no object arrive as `{}`."""
+    try:
+        arguments: Json = _decode(call.arguments)
+    except (msgspec.MsgspecError, RecursionError):
+        arguments = {}
+    if not isinstance(arguments, dict):
+        arguments = {}
+    return {"function": {"name": call.name, "arguments": arguments}}
+
+
+def ending(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
+    """Why it ended and what it cost, with a script's own fields. A generated answer also brings
+    the conversation so far, unless its prompt was raw."""
+    last = response.choices[-1].finish_reason
+    fields: dict[str, Json] = {
+        "done": True,
+        "done_reason": _DONE_REASONS.get(last, "stop"),
+        **_metrics(response.usage),
+    }
+    if request.route == GENERATE and request.extra.get("raw") is not True:
+        answered = Message("assistant", (TextPart(content_of(response)),))
+        fields["context"] = list(remember((*request.messages, answered)))
+    taken = _STRUCTURE | _HEAD
+    return fields | {key: v for key, v in response.metadata.items() if key not in taken}
+
+
+def content_of(response: CanonicalResponse) -> str:
+    """The text of an answer. A refusal is text like any other here."""
+    parts = (part for choice in response.choices for part in choice.parts)
+    return "".join(part.text for part in parts if isinstance(part, TextPart | RefusalPart))
+
+
+def nothing(request: CanonicalRequest, *, created: int, reason: str) -> dict[str, Json]:
+    """The answer to a request that says nothing: its model was loaded or put away."""
+    return {
+        "model": request.model,
+        "created_at": timestamp(created),
+        **content(request, ""),
+        "done": True,
+        "done_reason": reason,
+    }
+
+
+def timestamp(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.000000Z")
+
+
+def _metrics(usage: Usage) -> dict[str, Json]:
+    # Clients divide by durations, so none is zero.
+    prompt = PROMPT_NS * max(usage.input_tokens, 1)
+    answer = EVAL_NS * max(usage.output_tokens, 1)
+    return {
+        "total_duration": LOAD_NS + prompt + answer,
+        "load_duration": LOAD_NS,
+        "prompt_eval_count": usage.input_tokens,
+        "prompt_eval_duration": prompt,
+        "eval_count": usage.output_tokens,
+        "eval_duration": answer,
+    }
+
+
+_FRAMES = {
+    "chat text": (b'"message":{"role":"assistant","content":', b'},"done":false}\n'),
+    "chat thinking": (
+        b'"message":{"role":"assistant","content":"","thinking":',
+        b'},"done":false}\n',
+    ),
+    "generate text": (b'"response":', b',"done":false}\n'),
+    "generate thinking": (b'"response":"","thinking":', b',"done":false}\n'),
+}
+
+
+class LineEncoder:
+    """One stream. A line of text joins what stands before and behind it; a call has one line, which
+    comes when all of it is there and after those of the calls that began before it."""
+
+    def __init__(self, request: CanonicalRequest, response: CanonicalResponse) -> None:
+        self._request = request
+        self._response = response
+        self._head = encode_line(head(response))[:-1] + b","
+        route = "generate" if request.route == GENERATE else "chat"
+        before, self._after_text = _FRAMES[f"{route} text"]
+        self._before_text = self._head + before
+        before, self._after_thinking = _FRAMES[f"{route} thinking"]
+        self._before_thinking = self._head + before
+        # Calls that have begun and not been sent; those that have ended are no longer open.
+        self._waiting: list[tuple[int, ToolCallPart]] = []
+        self._open: set[int] = set()
+
+    def opening(self) -> bytes:
+        return b""
+
+    def event(self, event: StreamEvent) -> bytes:
+        match event:
+            case PartDelta(part=TextPart() | RefusalPart()):
+                return self._before_text + encode_text(event.text) + self._after_text
+            case PartDelta(part=ReasoningPart()):
+                return self._before_thinking + encode_text(event.text) + self._after_thinking
+            case PartStart(part=ToolCallPart() as call):
+                self._waiting.append((event.index, call))
+                self._open.add(event.index)
+                return b""
+            case PartEnd(part=ToolCallPart()):
+                self._open.remove(event.index)
+                return self._called()
+            case _:
+                return b""
+
+    def closing(self) -> bytes:
+        said = content(self._request, "")
+        return self._line({**said, **ending(self._request, self._response)})
+
+    def _called(self) -> bytes:
+        sent = b""
+        while self._waiting and self._waiting[0][0] not in self._open:
+            _, call = self._waiting.pop(0)
+            sent += self._line({**content(self._request, "", calls=[call_of(call)]), "done": False})
+        return sent
+
+    def _line(self, fields: dict[str, Json]) -> bytes:
+        return self._head + encode_line(fields)[1:] + b"\n"

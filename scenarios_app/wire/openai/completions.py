@@ -1,0 +1,185 @@
+"""OpenAI's legacy completions: a prompt in, plain text out."""
+
+from collections.abc import Callable, Mapping
+
+from scenarios_app.engine.canonical import (
+    CanonicalRequest,
+    CanonicalResponse,
+    Choice,
+    Json,
+    Message,
+)
+from scenarios_app.engine.parts import (
+    Finish,
+    OpaquePart,
+    PartDelta,
+    RefusalPart,
+    StreamEvent,
+    TextPart,
+)
+from scenarios_app.wire.base import Call, Route, encode_json, encode_line, sse
+from scenarios_app.wire.body import Node
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.openai.chat_answer import envelope, finish_reason, usage_fields, wants_usage
+from scenarios_app.wire.openai.dialect import DEPLOYMENT, PROVIDER
+from scenarios_app.wire.openai.fields import (
+    MOST_CHOICES,
+    check_types,
+    model_of,
+    read_choices,
+    read_number,
+    read_stop,
+    read_stream,
+)
+
+ROUTE = Route("POST", "/v1/completions", "create_text_completion")
+
+_OBJECT = "text_completion"
+_TYPES: Mapping[str, Callable[[Node], object]] = {
+    "best_of": Node.integer,
+    "echo": Node.flag,
+    "frequency_penalty": Node.number,
+    "logit_bias": Node.object,
+    "logprobs": Node.integer,
+    "presence_penalty": Node.number,
+    "seed": Node.integer,
+    "suffix": Node.text,
+    "user": Node.text,
+}
+
+
+def read_completion(
+    call: Call, route: Route, params: Mapping[str, str], body: Node
+) -> CanonicalRequest:
+    """A request for a completion: a user message for each prompt."""
+    model = model_of(body, params.get(DEPLOYMENT))
+    prompts = _prompts(body.get("prompt"))
+    check_types(body, _TYPES)
+    limit = body.maybe("max_tokens")
+    n = read_choices(body)
+    if n * len(prompts) > MOST_CHOICES:
+        raise WireError(
+            400,
+            f"Invalid 'prompt': {n} choices for each of {len(prompts)} prompts are more than "
+            f"{MOST_CHOICES}.",
+            param="prompt",
+            code="array_above_max_length",
+        )
+    return CanonicalRequest(
+        provider=PROVIDER,
+        path=call.path,
+        route=route.canonical,
+        model=model,
+        messages=prompts,
+        stream=read_stream(body),
+        temperature=read_number(body, "temperature"),
+        top_p=read_number(body, "top_p"),
+        max_tokens=limit.integer() if limit else None,
+        stop=read_stop(body),
+        n=n * len(prompts),
+        headers=call.headers,
+        extra={
+            "echo": body.get("echo").value,
+            "stream_options": body.get("stream_options").value,
+        },
+    )
+
+
+def text_completion(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
+    """The whole answer. It has words for text alone: what else there is of it is left out, and
+    refusals are text."""
+    count = len(response.choices)
+    choices: list[Json] = [
+        _choice(index, _echo(request, index, count) + _text(choice), _reason(choice))
+        for index, choice in enumerate(response.choices)
+    ]
+    return {**_head(response), "choices": choices, "usage": usage_fields(response.usage)}
+
+
+class CompletionEncoder:
+    """One stream: a chunk per piece of text, and for each choice one with the reason it ended."""
+
+    def __init__(self, request: CanonicalRequest, response: CanonicalResponse) -> None:
+        self._request = request
+        self._response = response
+        self._with_usage = wants_usage(request)
+        self._head = encode_json(_head(response))[1:-1]
+        self._tail = b',"usage":null}' if self._with_usage else b"}"
+        self._begun: set[int] = set()
+
+    def opening(self) -> bytes:
+        return b""
+
+    def event(self, event: StreamEvent) -> bytes:
+        sent = self._begin(event.choice)
+        match event:
+            case PartDelta(part=TextPart() | RefusalPart()):
+                sent += self._chunk(event.choice, event.text)
+            case Finish():
+                reason = _reason(self._response.choices[event.choice])
+                sent += self._chunk(event.choice, "", reason)
+        return sent
+
+    def closing(self) -> bytes:
+        if not self._with_usage:
+            return b"data: [DONE]\n\n"
+        usage = {**_head(self._response), "choices": []}
+        usage["usage"] = usage_fields(self._response.usage)
+        return sse(encode_json(usage)) + b"data: [DONE]\n\n"
+
+    def _begin(self, choice: int) -> bytes:
+        """The prompt, where it is to come before the text of its choice."""
+        if choice in self._begun:
+            return b""
+        self._begun.add(choice)
+        echo = _echo(self._request, choice, len(self._response.choices))
+        return self._chunk(choice, echo) if echo else b""
+
+    def _chunk(self, choice: int, text: str, reason: str | None = None) -> bytes:
+        fields = encode_line(_choice(choice, text, reason))
+        return b'data: {%b,"choices":[%b]%b\n\n' % (self._head, fields, self._tail)
+
+
+def _prompts(node: Node) -> tuple[Message, ...]:
+    match node.value:
+        case None:
+            return (Message("user", (TextPart(""),)),)
+        case str() | [int(), *_]:
+            return (_prompt(node),)
+        case [_, *_]:
+            return tuple(map(_prompt, node.items()))
+        case _:
+            raise node.wrong("a string or an array of prompts")
+
+
+def _prompt(node: Node) -> Message:
+    """One prompt; one of tokens has no text."""
+    if not isinstance(node.value, list):
+        return Message("user", (TextPart(node.text()),))
+    for token in node.items():
+        token.integer()
+    return Message("user", (OpaquePart("tokens"),))
+
+
+def _echo(request: CanonicalRequest, choice: int, choices: int) -> str:
+    """The prompt that a choice answers, if it is to be repeated: each has as many choices."""
+    if not request.extra.get("echo"):
+        return ""
+    return request.messages[choice * len(request.messages) // choices].text
+
+
+def _text(choice: Choice) -> str:
+    return "".join(p.text for p in choice.parts if isinstance(p, TextPart | RefusalPart))
+
+
+def _reason(choice: Choice) -> str:
+    reason = finish_reason(choice.finish_reason, legacy=False)
+    return "stop" if reason == "tool_calls" else reason
+
+
+def _head(response: CanonicalResponse) -> dict[str, Json]:
+    return envelope(response, _OBJECT, prefix="cmpl")
+
+
+def _choice(index: int, text: str, reason: str | None) -> Json:
+    return {"text": text, "index": index, "logprobs": None, "finish_reason": reason}

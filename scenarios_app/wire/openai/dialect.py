@@ -1,0 +1,183 @@
+"""What all of OpenAI's routes share: keys, errors, headers, and the forms of paths on Azure."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.wire.base import Call, Headers, Route, encode_json, retry_after_seconds, sse
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.openai.shipped import MODELS
+
+PROVIDER = "openai"
+AZURE = "/openai/"
+DEPLOYMENT = "deployment"
+
+OLLAMAS_PORT = ":11434"
+_BEARER = "bearer "
+# What a deployment on Azure answers itself.
+_DEPLOYED = frozenset({"chat/completions", "completions", "embeddings"})
+
+
+class OpenAIDialect:
+    """The part of a `Wire` that its OpenAI kinds share."""
+
+    models = MODELS
+    key_headers: tuple[str, ...] = ("authorization", "api-key")
+    provider = PROVIDER
+    prefixes: tuple[str, ...] = ("/v1/", AZURE)
+    tool_call_prefix = "call_"
+    sequential = False
+    signs_reasoning = False
+    stream_type = "text/event-stream; charset=utf-8"
+
+    def api_key(self, call: Call) -> str | None:
+        """The bearer token; under Azure's paths its own header comes first."""
+        if call.path.startswith(AZURE) and (key := call.headers.get("api-key", "").strip()):
+            return key
+        sent = call.headers.get("authorization", "")
+        if sent[: len(_BEARER)].lower() != _BEARER:
+            return None
+        return sent[len(_BEARER) :].strip() or None
+
+    def authorise(self, call: Call) -> None:
+        """On Ollama's port nobody is asked for a key: its own face of this API wants none."""
+        if self.api_key(call) is None and not _at_ollamas(call):
+            azure = " or 'api-key: KEY'" if call.path.startswith(AZURE) else ""
+            raise WireError(
+                401,
+                "No API key was sent: it belongs in the header "
+                f"'Authorization: Bearer KEY'{azure}.",
+            )
+
+    def check(self, call: Call, route: Route) -> None:
+        """Nothing more than a key is asked for."""
+
+    def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
+        return error_body(error)
+
+    def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
+        return error_event(error)
+
+    def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
+        return answer_headers(request_id, error)
+
+
+def _at_ollamas(call: Call) -> bool:
+    """Whether the client says that it speaks to an Ollama, by the port that it came to."""
+    at_port = call.headers.get("host", "").endswith(OLLAMAS_PORT)
+    return at_port and not call.path.startswith(AZURE)
+
+
+def with_azure(routes: Iterable[Route]) -> tuple[Route, ...]:
+    """Routes under `/v1/`, and then their forms on Azure: of a deployment, of the `v1` API and of
+    the dated ones."""
+    own = tuple(routes)
+    return (*own, *(alias for route in own for alias in _aliases(route)))
+
+
+def _aliases(route: Route) -> Iterable[Route]:
+    rest = route.pattern.removeprefix("/v1/")
+    starts = [f"{AZURE}v1/", AZURE]
+    if route.method == "POST" and rest in _DEPLOYED:
+        starts.insert(0, f"{AZURE}deployments/{{{DEPLOYMENT}}}/")
+    for start in starts:
+        yield replace(route, pattern=start + rest, alias_of=route.canonical)
+
+
+_CODES = {
+    401: "invalid_api_key",
+    404: "model_not_found",
+    405: "method_not_supported",
+    429: "rate_limit_exceeded",
+}
+_DEFAULT_RETRY_MS = 1000
+
+# One request taken from 10,000 a minute is back in 6 ms, a thousand tokens of two million in 30.
+_FULL_LIMITS: Headers = (
+    ("x-ratelimit-limit-requests", "10000"),
+    ("x-ratelimit-limit-tokens", "2000000"),
+    ("x-ratelimit-remaining-requests", "9999"),
+    ("x-ratelimit-remaining-tokens", "1999000"),
+    ("x-ratelimit-reset-requests", "6ms"),
+    ("x-ratelimit-reset-tokens", "30ms"),
+)
+
+
+def error_body(error: ErrorAnswer) -> bytes:
+    """The envelope; its `type` and `code` are those of the status unless the error has its own."""
+    fields = {
+        "message": error.message,
+        "type": error.type or _type_of(error.status),
+        "param": error.param,
+        "code": error.code or _CODES.get(error.status),
+    }
+    return encode_json({"error": fields})
+
+
+def error_event(error: ErrorAnswer) -> bytes:
+    """The same envelope inside a stream that has begun with status 200."""
+    return sse(error_body(error))
+
+
+def event_code(error: ErrorAnswer) -> str:
+    """The code of an error in a stream that has no field for its type."""
+    return error.code or _CODES.get(error.status) or error.type or _type_of(error.status)
+
+
+def answer_headers(request_id: str, error: ErrorAnswer | None) -> Headers:
+    """OpenAI's own headers, the same for the same request: nothing in them is measured."""
+    own: Headers = (
+        ("x-request-id", f"req_{request_id}"),
+        ("openai-processing-ms", "12"),
+        ("openai-version", "2020-10-01"),
+        ("openai-organization", "mockllm"),
+    )
+    if error is None:
+        return own + _FULL_LIMITS
+    wait_ms = error.retry_after_ms
+    if error.limited and wait_ms is None:
+        wait_ms = _DEFAULT_RETRY_MS
+    limits = _spent_limits(wait_ms or 0) if error.limited else _FULL_LIMITS
+    return own + limits + _retry_headers(wait_ms, error.retryable)
+
+
+def duration(milliseconds: int) -> str:
+    """A reset time as OpenAI writes it: `20ms`, `1.5s`, `6m0s`, `1h0m0s`."""
+    if 0 < milliseconds < 1000:
+        return f"{milliseconds}ms"
+    minutes, rest = divmod(milliseconds, 60_000)
+    hours, minutes = divmod(minutes, 60)
+    seconds = f"{rest / 1000:g}s"
+    if hours:
+        return f"{hours}h{minutes}m{seconds}"
+    return f"{minutes}m{seconds}" if minutes else seconds
+
+
+def _type_of(status: int) -> str:
+    if status >= 500:
+        return "server_error"
+    return "requests" if status == 429 else "invalid_request_error"
+
+
+def _spent_limits(wait_ms: int) -> Headers:
+    reset = duration(wait_ms)
+    return (
+        ("x-ratelimit-limit-requests", "10000"),
+        ("x-ratelimit-limit-tokens", "2000000"),
+        ("x-ratelimit-remaining-requests", "0"),
+        ("x-ratelimit-remaining-tokens", "0"),
+        ("x-ratelimit-reset-requests", reset),
+        ("x-ratelimit-reset-tokens", reset),
+    )
+
+
+def _retry_headers(wait_ms: int | None, retryable: bool | None) -> Headers:
+    headers: Headers = ()
+    if wait_ms is not None:
+        headers += (
+            ("retry-after", retry_after_seconds(wait_ms)),
+            ("retry-after-ms", str(wait_ms)),
+        )
+    if retryable is not None:
+        headers += (("x-should-retry", "true" if retryable else "false"),)
+    return headers

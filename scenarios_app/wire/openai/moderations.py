@@ -1,0 +1,115 @@
+"""OpenAI's moderations: a category is flagged for a few words that belong to it, and for nothing
+else, so that a test can ask for each of them."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+
+from scenarios_app.engine.canonical import CanonicalRequest, Json, Message
+from scenarios_app.engine.parts import MessagePart, OpaquePart, TextPart
+from scenarios_app.wire.base import Call, Facts, Route
+from scenarios_app.wire.body import Node
+from scenarios_app.wire.openai.chat_request import unsupported
+from scenarios_app.wire.openai.dialect import PROVIDER
+
+MODEL = "omni-moderation-latest"
+# The words are whole ones, of any case. What a threat is flagged for, its kind is too.
+CATEGORIES: Mapping[str, str] = {
+    "harassment": "idiot|moron|harassment",
+    "harassment/threatening": "i will hurt you|threaten you",
+    "hate": "hate speech|subhuman",
+    "hate/threatening": "exterminate them",
+    "illicit": "shoplift|launder money",
+    "illicit/violent": "build a bomb|make a bomb",
+    "self-harm": "self-harm|suicide|kill myself|hurt myself",
+    "self-harm/instructions": "how to kill myself|how to hurt myself",
+    "self-harm/intent": "i want to kill myself|i want to hurt myself",
+    "sexual": "pornography|porn",
+    "sexual/minors": "child abuse material",
+    "violence": "kill|murder|stab|shoot|bomb",
+    "violence/graphic": "bloody corpse|severed head",
+}
+_SEEN_IN_IMAGES = frozenset(
+    name for name in CATEGORIES if name.startswith(("self-harm", "violence")) or name == "sexual"
+)
+_WORDS = {name: re.compile(rf"(?i)\b(?:{words})\b", re.ASCII) for name, words in CATEGORIES.items()}
+
+
+def read_moderations(call: Call, route: Route, body: Node) -> CanonicalRequest:
+    """A request for moderation: a user message per input. Parts, with images among them, are one
+    input together."""
+    given = body.need("input")
+    match given.value:
+        case str(text):
+            messages = [Message("user", (TextPart(text),))]
+        case [dict(), *_]:
+            messages = [Message("user", tuple(_part(node) for node in given.items()))]
+        case list():
+            messages = [Message("user", (TextPart(node.text()),)) for node in given.items()]
+        case _:
+            raise given.wrong("a string or an array")
+    model = body.maybe("model")
+    return CanonicalRequest(
+        provider=PROVIDER,
+        path=call.path,
+        route=route.canonical,
+        model=model.text() if model else MODEL,
+        messages=tuple(messages),
+        headers=call.headers,
+    )
+
+
+def moderations(request: CanonicalRequest, facts: Facts) -> Json:
+    """The answer, with one result per input."""
+    results: list[Json] = [_result(message) for message in request.messages]
+    return {"id": f"modr-{facts.request_id}", "model": request.model, "results": results}
+
+
+def _part(node: Node) -> MessagePart:
+    kind = node.need("type")
+    match kind.text():
+        case "text":
+            return TextPart(node.need("text").text())
+        case "image_url":
+            node.need("image_url").need("url").text()
+            return OpaquePart("image_url")
+        case _:
+            raise unsupported(kind, "'text' and 'image_url'")
+
+
+def _result(message: Message) -> Json:
+    text = message.text
+    flagged = set(_flagged(text))
+    image = any(isinstance(part, OpaquePart) for part in message.parts)
+    said = any(isinstance(part, TextPart) for part in message.parts)
+    return {
+        "flagged": bool(flagged),
+        "categories": {name: name in flagged for name in CATEGORIES},
+        "category_scores": {
+            name: _score(name, text, flagged=name in flagged) for name in CATEGORIES
+        },
+        "category_applied_input_types": {
+            name: _applied(name, said=said, image=image) for name in CATEGORIES
+        },
+    }
+
+
+def _flagged(text: str) -> Iterator[str]:
+    for name, words in _WORDS.items():
+        if words.search(text):
+            yield name
+            yield name.partition("/")[0]
+
+
+def _score(name: str, text: str, *, flagged: bool) -> float:
+    """Near 1 for what is flagged and near 0 for the rest, by the text's hash."""
+    digest = hashlib.sha256(f"{name}\0{text}".encode("utf-8", "surrogatepass")).digest()
+    share = int.from_bytes(digest[:4], "little") / 2**32
+    return round(0.9 + share / 10, 6) if flagged else round(share / 1000, 9)
+
+
+def _applied(name: str, *, said: bool, image: bool) -> list[Json]:
+    applied: list[Json] = ["text"] if said else []
+    if image and name in _SEEN_IN_IMAGES:
+        applied.append("image")
+    return applied

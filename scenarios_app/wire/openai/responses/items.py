@@ -1,0 +1,131 @@
+"""Reads the items of OpenAI's Responses: what goes in, and what came out and comes back."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from scenarios_app.engine.canonical import Message, Role
+from scenarios_app.engine.parts import (
+    MessagePart,
+    OpaquePart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from scenarios_app.wire.body import Node
+from scenarios_app.wire.openai.chat_request import unsupported
+
+REFERENCE = "item_reference"
+
+_ROLES: Mapping[str, Role] = {
+    "user": "user",
+    "system": "system",
+    "developer": "system",
+    "assistant": "assistant",
+}
+_TEXTS = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
+# Items of answers beside those whose names end in `_call`.
+_ANSWERED = frozenset({"reasoning", "program", "mcp_list_tools", "mcp_approval_request"})
+_CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+
+
+def kind_of(item: Node) -> str:
+    """The type of an item, which messages and references may leave out."""
+    if kind := item.maybe("type"):
+        return kind.text()
+    return "message" if item.maybe("role") else REFERENCE
+
+
+def read_items(items: Iterable[Node], called: dict[str, str]) -> tuple[Message, ...]:
+    """Items as messages: what stands together of an answer is one assistant message.
+
+    `called` collects the name of each call by its id. References are not resolved here, and items
+    that only steer the API itself are passed over.
+    """
+    return tuple(_messages(items, called))
+
+
+def _messages(items: Iterable[Node], called: dict[str, str]) -> Iterator[Message]:
+    answer: list[MessagePart] | None = None
+    for item in items:
+        kind = kind_of(item)
+        role = _role(item, kind)
+        if role == "assistant":
+            answer = [*(answer or ()), *_answered(item, kind, called)]
+            continue
+        if role is None:
+            continue
+        if answer is not None:
+            yield Message("assistant", tuple(answer))
+            answer = None
+        yield Message(role, _given(item, kind, called))
+    if answer is not None:
+        yield Message("assistant", tuple(answer))
+
+
+def _role(item: Node, kind: str) -> Role | None:
+    """Whose message an item belongs to."""
+    if kind == "message":
+        role = item.need("role")
+        if role.text() not in _ROLES:
+            raise unsupported(role, "'user', 'assistant', 'system' and 'developer'")
+        return _ROLES[role.text()]
+    if kind in _ANSWERED or kind.endswith("_call"):
+        return "assistant"
+    if kind.endswith("_output") or kind == "mcp_approval_response":
+        return "tool"
+    return None
+
+
+def _answered(item: Node, kind: str, called: dict[str, str]) -> tuple[MessagePart, ...]:
+    """The parts of an answer's item."""
+    if kind == "message":
+        return _content(item.need("content"))
+    if kind == "reasoning":
+        return (_reasoning(item),)
+    if kind in _CALLS:
+        call_id, name = item.need("call_id").text(), item.need("name").text()
+        called[call_id] = name
+        return (ToolCallPart(call_id, name, item.need(_CALLS[kind]).text()),)
+    return (OpaquePart(kind),)
+
+
+def _given(item: Node, kind: str, called: dict[str, str]) -> tuple[MessagePart, ...]:
+    """The parts of a message, or of what a tool gave back."""
+    if kind == "message":
+        return _content(item.need("content"))
+    if kind.removesuffix("_output") not in _CALLS:
+        return (OpaquePart(kind),)
+    output = _content(item.need("output"))
+    text = "\n".join(part.text for part in output if isinstance(part, TextPart))
+    call_id = node.text() if (node := item.maybe("call_id")) else ""
+    return (ToolResultPart(call_id, called.get(call_id, ""), text),)
+
+
+def _reasoning(item: Node) -> ReasoningPart:
+    """Thinking as its summary, else as its text; what is encrypted of it goes back unread."""
+    texts: list[str] = []
+    for key in ("summary", "content"):
+        if not texts and (node := item.maybe(key)):
+            texts = [p.text for p in _content(node) if isinstance(p, TextPart)]
+    encrypted = item.maybe("encrypted_content")
+    return ReasoningPart("\n".join(texts), signature=encrypted.text() if encrypted else None)
+
+
+def _content(node: Node) -> tuple[MessagePart, ...]:
+    match node.value:
+        case str(text):
+            return (TextPart(text),)
+        case list():
+            return tuple(map(_part, node.items()))
+        case _:
+            raise node.wrong("a string or an array")
+
+
+def _part(node: Node) -> MessagePart:
+    kind = node.need("type").text()
+    if kind in _TEXTS:
+        return TextPart(node.need("text").text())
+    if kind == "refusal":
+        return RefusalPart(node.need("refusal").text())
+    return OpaquePart(kind)

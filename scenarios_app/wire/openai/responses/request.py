@@ -1,0 +1,160 @@
+"""Reads a request for one of OpenAI's Responses."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Tool
+from scenarios_app.engine.parts import TextPart
+from scenarios_app.wire.base import Call, Route
+from scenarios_app.wire.body import Node
+from scenarios_app.wire.openai.dialect import PROVIDER
+from scenarios_app.wire.openai.fields import (
+    check_types,
+    read_definition,
+    read_metadata,
+    read_number,
+    read_stream,
+    read_tool_choice,
+)
+from scenarios_app.wire.openai.responses.compaction import unpacked
+from scenarios_app.wire.openai.responses.items import kind_of, read_items
+
+# Who names none has a prompt that does, or does not mind.
+MODEL = "gpt-4o"
+
+# Fields that nothing here depends on, but whose wrong type the real API refuses as well.
+_TYPES: Mapping[str, Callable[[Node], object]] = {
+    "background": Node.flag,
+    "include": Node.items,
+    "instructions": Node.text,
+    "max_output_tokens": Node.integer,
+    "max_tool_calls": Node.integer,
+    "parallel_tool_calls": Node.flag,
+    "previous_response_id": Node.text,
+    "prompt": Node.object,
+    "prompt_cache_key": Node.text,
+    "prompt_cache_retention": Node.text,
+    "reasoning": Node.object,
+    "safety_identifier": Node.text,
+    "service_tier": Node.text,
+    "store": Node.flag,
+    "text": Node.object,
+    "top_logprobs": Node.integer,
+    "truncation": Node.text,
+    "user": Node.text,
+}
+# What an answer says again, and what finding the conversation takes.
+_KEPT = frozenset(_TYPES) - {"include"} | {"input", "tools"}
+
+
+def read_response(call: Call, route: Route, body: Node) -> CanonicalRequest:
+    """A request, as far as it can be understood alone: what it names is not in it yet."""
+    check_types(body, _TYPES)
+    model, conversation = body.maybe("model"), body.maybe("conversation")
+    limit = body.maybe("max_output_tokens")
+    fields = body.object()
+    extra: dict[str, Json] = {key: fields[key] for key in fields.keys() & _KEPT}
+    if conversation:
+        extra["conversation"] = _conversation(conversation)
+    items = tuple(read_input(extra))
+    return CanonicalRequest(
+        provider=PROVIDER,
+        path=call.path,
+        route=route.canonical,
+        model=model.text() if model else MODEL,
+        messages=conversation_of(extra, (), items, {}),
+        tools=(*_tools(body.maybe("tools")), *_added_tools(items)),
+        tool_choice=read_tool_choice(body, "tool_choice"),
+        stream=read_stream(body),
+        temperature=read_number(body, "temperature"),
+        top_p=read_number(body, "top_p"),
+        max_tokens=limit.integer() if limit else None,
+        reasoning=_reasoning(body.maybe("reasoning")),
+        response_format=_format(body.maybe("text")),
+        headers=call.headers,
+        metadata=read_metadata(body),
+        extra=extra,
+    )
+
+
+def read_input(extra: Mapping[str, Json]) -> Iterator[Node]:
+    """The items of a request's input, of which a text is one; a compaction's are those in it."""
+    node = Node(extra.get("input"), "input")
+    match node.value:
+        case None:
+            return
+        case str(text):
+            yield Node({"role": "user", "content": text}, node.place)
+        case list():
+            for item in node.items():
+                yield from unpacked(item)
+        case _:
+            raise node.wrong("a string or an array")
+
+
+def conversation_of(
+    extra: Mapping[str, Json],
+    before: tuple[Message, ...],
+    items: Iterable[Node],
+    called: dict[str, str],
+) -> tuple[Message, ...]:
+    """The instructions, what was said `before`, and the input. Instructions are never taken over
+    from before."""
+    messages = (*before, *read_items(items, called))
+    instructions = extra.get("instructions")
+    if isinstance(instructions, str):
+        return (Message("system", (TextPart(instructions),)), *messages)
+    return messages
+
+
+def _conversation(node: Node) -> str:
+    """A conversation is named by its id, or by an object that holds it."""
+    return node.need("id").text() if isinstance(node.value, dict) else node.text()
+
+
+def _tools(node: Node | None) -> Iterator[Tool]:
+    """Tools under their own names, an MCP server's under the server's, hosted ones under their
+    type."""
+    for tool in node.items() if node else ():
+        kind = tool.need("type").text()
+        match kind:
+            case "function":
+                yield read_definition(tool, "parameters")
+            case "custom":
+                yield read_definition(tool, "format")
+            case "namespace":
+                yield from map(_named, tool.need("tools").items())
+            case "mcp":
+                yield Tool(tool.need("server_label").text())
+            case _:
+                yield Tool(kind)
+
+
+def _named(node: Node) -> Tool:
+    """A tool in a namespace, whose form may be anything."""
+    described = node.maybe("description")
+    schema = node.get("parameters").value or node.get("format").value
+    return Tool(node.need("name").text(), described.text() if described else "", schema)
+
+
+def _added_tools(items: Iterable[Node]) -> Iterator[Tool]:
+    """The tools that items of the input bring along."""
+    for item in items:
+        if kind_of(item) == "additional_tools":
+            yield from _tools(item.need("tools"))
+
+
+def _reasoning(node: Node | None) -> bool:
+    """Whether thinking, or a summary of it, was asked for."""
+    if node is None:
+        return False
+    keys = ("effort", "summary", "generate_summary")
+    asked = {key: value.text() for key in keys if (value := node.maybe(key))}
+    return bool(asked) and asked.get("effort") != "none"
+
+
+def _format(node: Node | None) -> Json:
+    form = node.maybe("format") if node else None
+    if form is None:
+        return None
+    form.need("type").text()
+    return form.value

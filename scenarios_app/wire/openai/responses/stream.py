@@ -1,0 +1,185 @@
+"""Encodes an answer as the events of one of OpenAI's Responses, each of them numbered."""
+
+from collections.abc import Mapping
+
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Json
+from scenarios_app.engine.parts import (
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamEvent,
+    TextPart,
+    streamed_text,
+)
+from scenarios_app.wire.base import encode_line, encode_text, named_sse
+from scenarios_app.wire.openai.responses.answer import (
+    Placed,
+    annotations_of,
+    opening_body,
+    placed_items,
+    response_body,
+)
+
+_LAST = {"incomplete": "response.incomplete", "failed": "response.failed"}
+_SEARCH_STATES = ("in_progress", "searching", "completed")
+_SUMMARY: dict[str, Json] = {"type": "summary_text"}
+# How the deltas of an item are called, and which of its places they name.
+_DELTAS: Mapping[str, tuple[str, ...]] = {
+    "output_text": ("output_text", "content_index"),
+    "refusal": ("refusal", "content_index"),
+    "reasoning": ("reasoning_summary_text", "summary_index"),
+    "function_call": ("function_call_arguments",),
+    "custom_tool_call": ("custom_tool_call_input",),
+}
+_EMPTY: Mapping[str, dict[str, Json]] = {
+    "message": {"content": []},
+    "reasoning": {"summary": [], "encrypted_content": None},
+    "function_call": {"arguments": ""},
+    "custom_tool_call": {"input": ""},
+    "web_search_call": {},
+}
+_EMPTY_CONTENT: Mapping[str, Json] = {"text": "", "annotations": [], "refusal": ""}
+
+
+class ResponseEncoder:
+    """One stream, whose parts arrive strictly one after another. A part's start fixes the frame of
+    its deltas: the bytes around the number and the encoded text."""
+
+    def __init__(self, request: CanonicalRequest, response: CanonicalResponse) -> None:
+        self._request = request
+        self._response = response
+        self._placed = placed_items(request, response)
+        self._sent = 0
+        # None while a part goes by that has no deltas here.
+        self._frame: tuple[bytes, bytes, bytes] | None = None
+
+    def opening(self) -> bytes:
+        body: Json = opening_body(self._request, self._response)
+        return b"".join(
+            self._event(f"response.{state}", response=body) for state in ("created", "in_progress")
+        )
+
+    def event(self, event: StreamEvent) -> bytes:
+        match event:
+            case PartDelta():
+                return self._delta(event.text)
+            case PartStart() | PartEnd() if placed := self._placed.get((event.choice, event.index)):
+                return self._start(placed) if isinstance(event, PartStart) else self._end(placed)
+            case _:
+                return b""
+
+    def closing(self) -> bytes:
+        body = response_body(self._request, self._response)
+        last = _LAST.get(str(body["status"]), "response.completed")
+        return self._event(last, response=body)
+
+    def _start(self, placed: Placed) -> bytes:
+        item = placed.item
+        sent = self._of_output("response.output_item.added", placed, item=_begun(item))
+        match item["type"]:
+            case "message":
+                kind = "response.content_part.added"
+                sent += self._of_content(kind, placed, part=_emptied(placed.content))
+            case "reasoning" if item["summary"]:
+                kind, part = "response.reasoning_summary_part.added", {**_SUMMARY, "text": ""}
+                sent += self._of_summary(kind, placed, part=part)
+            case "web_search_call":
+                for state in _SEARCH_STATES:
+                    sent += self._of_item(f"response.web_search_call.{state}", placed)
+        self._frame = self._framed(placed)
+        return sent
+
+    def _framed(self, placed: Placed) -> tuple[bytes, bytes, bytes] | None:
+        """The bytes before the number of a delta, between it and its text, and after that."""
+        if not streamed_text(placed.part) or (said := _said(placed)) not in _DELTAS:
+            return None
+        kind, *within = _DELTAS[said]
+        places: dict[str, Json] = {"item_id": placed.item["id"], "output_index": placed.index}
+        places |= dict.fromkeys(within, 0)
+        name = f"response.{kind}.delta".encode()
+        logprobs = b',"logprobs":[]' if kind == "output_text" else b""
+        return (
+            b'event: %b\ndata: {"type":"%b","sequence_number":' % (name, name),
+            b"," + encode_line(places)[1:-1] + b',"delta":',
+            logprobs + b"}\n\n",
+        )
+
+    def _delta(self, text: str) -> bytes:
+        if self._frame is None:
+            return b""
+        before, between, after = self._frame
+        number = self._sent
+        self._sent += 1
+        return b"%b%d%b%b%b" % (before, number, between, encode_text(text), after)
+
+    def _end(self, placed: Placed) -> bytes:
+        self._frame = None
+        item, part = placed.item, placed.part
+        match item["type"]:
+            case "message":
+                sent = self._content_done(placed)
+            case "reasoning" if item["summary"]:
+                text = streamed_text(part)
+                sent = self._of_summary("response.reasoning_summary_text.done", placed, text=text)
+                done: Json = {**_SUMMARY, "text": text}
+                sent += self._of_summary("response.reasoning_summary_part.done", placed, part=done)
+            case "function_call":
+                kind = "response.function_call_arguments.done"
+                said = {key: item[key] for key in ("name", "arguments")}
+                sent = self._of_item(kind, placed, **said)
+            case "custom_tool_call":
+                kind = "response.custom_tool_call_input.done"
+                sent = self._of_item(kind, placed, input=item["input"])
+            case _:
+                sent = b""
+        return sent + self._of_output("response.output_item.done", placed, item=item)
+
+    def _content_done(self, placed: Placed) -> bytes:
+        part, sent = placed.part, b""
+        if isinstance(part, TextPart):
+            for number, annotation in enumerate(annotations_of(part)):
+                kind = "response.output_text.annotation.added"
+                places: dict[str, Json] = {"annotation_index": number, "annotation": annotation}
+                sent += self._of_content(kind, placed, **places)
+            kind, text = "response.output_text.done", part.text
+            sent += self._of_content(kind, placed, text=text, logprobs=[])
+        else:
+            refusal = streamed_text(part)
+            sent += self._of_content("response.refusal.done", placed, refusal=refusal)
+        kind = "response.content_part.done"
+        return sent + self._of_content(kind, placed, part=placed.content)
+
+    def _of_output(self, kind: str, placed: Placed, **fields: Json) -> bytes:
+        return self._event(kind, output_index=placed.index, **fields)
+
+    def _of_item(self, kind: str, placed: Placed, **fields: Json) -> bytes:
+        return self._of_output(kind, placed, item_id=placed.item["id"], **fields)
+
+    def _of_content(self, kind: str, placed: Placed, **fields: Json) -> bytes:
+        return self._of_item(kind, placed, content_index=0, **fields)
+
+    def _of_summary(self, kind: str, placed: Placed, **fields: Json) -> bytes:
+        return self._of_item(kind, placed, summary_index=0, **fields)
+
+    def _event(self, kind: str, **fields: Json) -> bytes:
+        number = self._sent
+        self._sent += 1
+        return named_sse(kind, encode_line({"type": kind, "sequence_number": number, **fields}))
+
+
+def _said(placed: Placed) -> str:
+    """What the deltas of an item say."""
+    if placed.content is not None:
+        return str(placed.content["type"])
+    return str(placed.item["type"])
+
+
+def _begun(item: dict[str, Json]) -> dict[str, Json]:
+    """An item before anything of it was said."""
+    state: dict[str, Json] = {"status": "in_progress"} if "status" in item else {}
+    return item | state | _EMPTY[str(item["type"])]
+
+
+def _emptied(content: dict[str, Json] | None) -> Json:
+    """The content of a message before anything of it was said."""
+    return {key: _EMPTY_CONTENT.get(key, value) for key, value in (content or {}).items()}

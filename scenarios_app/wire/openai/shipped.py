@@ -1,0 +1,25 @@
+"""The models that a list of OpenAI's names without any script."""
+
+MODELS: tuple[str, ...] = (
+    "gpt-6-astra",
+    "gpt-5",
+    "gpt-5-mini",
+    "gpt-5-nano",
+    "gpt-4.1",
+    "gpt-4.1-mini",
+    "gpt-4.1-nano",
+    "gpt-4o",
+    "gpt-4o-mini",
+    "gpt-4-turbo",
+    "gpt-4",
+    "gpt-3.5-turbo",
+    "gpt-3.5-turbo-instruct",
+    "o1",
+    "o3",
+    "o3-mini",
+    "o4-mini",
+    "omni-moderation-latest",
+    "text-embedding-3-large",
+    "text-embedding-3-small",
+    "text-embedding-ada-002",
+)

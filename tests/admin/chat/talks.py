@@ -1,0 +1,99 @@
+"""Conversations with all that is kept of them, and the pages on which the admin shows them."""
+
+from typing import Any
+
+from chat_app.conversations import append_message, create
+from chat_app.models import (
+    ABComparison,
+    ContextState,
+    Conversation,
+    Message,
+    MessageStatus,
+    ModelProfile,
+    Sender,
+)
+from traces_app.models import ModelCall, Status, Trace, TraceEvent
+
+MODEL = "the-model-that-nobody-may-know-yet"
+LISTS = {
+    model: f"/admin/{model.replace('.', '/')}/"
+    for model in (
+        "chat_app.modelprofile",
+        "chat_app.conversation",
+        "chat_app.message",
+        "chat_app.contextstate",
+        "chat_app.abcomparison",
+        "traces_app.trace",
+    )
+}
+
+
+def talk(text: str = "words", *, preference: str = "") -> Conversation:
+    """A conversation in which two profiles answered, and all that is kept of it."""
+    conversation = create(text[:200], text[:200])
+    conversation.tags = [text]
+    conversation.save()
+    asked = append_message(conversation, Sender.USER, content=text)
+    traces = {}
+    for branch in ("a", "b"):
+        said = append_message(
+            conversation,
+            Sender.ASSISTANT,
+            content=text,
+            thinking=text,
+            branch=branch,
+            provider_id="openai",
+            model_id=MODEL,
+            tool_calls=[{"id": text, "name": text, "arguments": {text: text}, "result": text}],
+            rounds=[{"parts": [{"text": text}], "results": []}],
+            status=MessageStatus.COMPLETE,
+            feedback_comment=text,
+        )
+        trace = Trace.objects.create(
+            conversation=conversation,
+            user_message=asked,
+            message=said,
+            branch=branch,
+            profile_name=f"profile {MODEL}",
+            provider_id="openai",
+            model_id=MODEL,
+            status=Status.COMPLETED,
+            error=text,
+            note=text,
+            tags=[text],
+        )
+        TraceEvent.objects.create(trace=trace, seq=1, type="chunk", payload={"content": text})
+        ModelCall.objects.create(
+            trace=trace, number=1, model_id=MODEL, parts=[{"text": text}], tools=[text]
+        )
+        traces[branch] = trace
+    ABComparison.objects.create(
+        conversation=conversation,
+        user_message=asked,
+        seed=1,
+        profile_a_name=f"a {MODEL}",
+        profile_b_name=f"b {MODEL}",
+        trace_a=traces["a"],
+        trace_b=traces["b"],
+        preference=preference,
+        comment=text,
+    )
+    ContextState.objects.create(
+        conversation=conversation, strategy="sandwich", summary=text, first=1, last=1,
+        message_count=1,
+    )  # fmt: skip
+    return conversation
+
+
+def pages() -> list[str]:
+    """Every list, and every page of every row."""
+    rows: list[Any] = [
+        *Conversation.objects.all(),
+        *Message.objects.all(),
+        *ContextState.objects.all(),
+        *ABComparison.objects.all(),
+        *Trace.objects.all(),
+        *ModelProfile.objects.all(),
+    ]
+    own = [f"{LISTS[row._meta.label_lower]}{row.pk}/change/" for row in rows]
+    return [*LISTS.values(), *own, *(page.replace("/change/", "/history/") for page in own)]

@@ -1,0 +1,225 @@
+"""Profiles in the admin: what a run would refuse is refused at its field, and keys stay put."""
+
+import os
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+
+from chat_app.models import ModelProfile
+from tests.admin.pages import fields_at
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/chat_app/modelprofile/"
+ADD = f"{LIST}add/"
+FORM = "modelprofile_form"
+KEY = "OPENAI_API_KEY"
+
+
+@pytest.fixture
+def profile(db: None) -> ModelProfile:
+    return ModelProfile.objects.create(
+        name="mine", provider_id="openai", model_id="gpt-4o", api_key_env=KEY
+    )
+
+
+def page_of(profile: ModelProfile) -> str:
+    return f"{LIST}{profile.pk}/change/"
+
+
+def save(client: Client, url: str, **changes: str) -> Any:
+    return client.post(url, fields_at(client, url, FORM) | changes, follow=True)
+
+
+def errors(response: Any) -> dict[str, list[str]]:
+    return {name: list(told) for name, told in response.context["adminform"].form.errors.items()}
+
+
+def told(response: HttpResponse) -> list[str]:
+    return [str(message) for message in response.context["messages"]]  # type: ignore[attr-defined]
+
+
+def test_a_profile_is_added(editor: Client) -> None:
+    save(
+        editor,
+        ADD,
+        name="new",
+        provider_id="anthropic",
+        model_id="claude",
+        base_url="mock:",
+        mcp_servers="demo",
+        temperature="0.5",
+    )
+    made = ModelProfile.objects.get()
+    assert (made.name, made.provider_id, made.model_id) == ("new", "anthropic", "claude")
+    assert (made.base_url, made.mcp_servers, made.temperature) == ("mock:", ["demo"], 0.5)
+
+
+def test_what_is_missing_is_said_in_the_words_of_the_service(editor: Client) -> None:
+    found = errors(save(editor, ADD, name="new", provider_id=" ", model_id=""))
+    assert found["provider_id"] == ["Provider is required"]
+    assert found["model_id"] == ["Model is required"]
+    assert not ModelProfile.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://169.254.169.254/latest",
+        "https://evil.example/v1",
+        "file:///etc/passwd",
+        "http://api.openai.com/v1",
+        "https://user:pass@api.openai.com/v1",
+        "https://api.openai.com:8443/v1",
+        "http://127.0.0.1:1/v1",
+        "http://[::ffff:169.254.169.254]/",
+        "javascript:alert(1)",
+        "mock:x",
+        " ",
+    ],
+)
+def test_an_address_that_calls_may_not_go_to_is_refused(
+    editor: Client, profile: ModelProfile, url: str
+) -> None:
+    response = save(editor, page_of(profile), base_url=url)
+    if url.strip():
+        assert list(errors(response)) == ["base_url"]
+    profile.refresh_from_db()
+    assert (profile.base_url, profile.api_key_env) == ("", KEY)
+
+
+def test_a_custom_provider_needs_an_address(editor: Client) -> None:
+    given = {"name": "new", "provider_id": "mine", "model_id": "m"}
+    assert list(errors(save(editor, ADD, **given))) == ["base_url"]
+    save(editor, ADD, **given, base_url="http://localhost:11434/v1")
+    assert ModelProfile.objects.get().base_url == "http://localhost:11434/v1"
+
+
+@pytest.mark.parametrize("given", ["sk-proj-0123456789abcdef", "AIzaSyD-123", "SECRET_KEY"])
+def test_a_key_or_a_secret_of_ours_is_refused(
+    editor: Client, profile: ModelProfile, given: str
+) -> None:
+    response = save(editor, page_of(profile), api_key_env=given)
+    (message,) = errors(response)["api_key_env"]
+    assert given == "SECRET_KEY" or given not in message
+    profile.refresh_from_db()
+    assert profile.api_key_env == KEY
+
+
+@pytest.mark.parametrize(
+    ("changes", "kept"),
+    [
+        ({"base_url": "http://localhost:11434/v1"}, ""),
+        ({"base_url": "mock:"}, ""),
+        ({"base_url": "https://openrouter.ai/api/v1"}, ""),
+        ({"provider_id": "openrouter"}, ""),
+        ({"provider_id": "anthropic"}, ""),
+        ({"base_url": "https://api.openai.com/v2"}, KEY),
+        ({"base_url": "HTTPS://API.OPENAI.COM/v1"}, KEY),
+        ({"model_id": "gpt-5"}, KEY),
+        ({"base_url": "mock:", "api_key_env": "OTHER_KEY"}, "OTHER_KEY"),
+    ],
+)
+def test_a_key_does_not_follow_to_another_address(
+    editor: Client, profile: ModelProfile, changes: dict[str, str], kept: str
+) -> None:
+    response = save(editor, page_of(profile), **changes)
+    profile.refresh_from_db()
+    assert profile.api_key_env == kept
+    assert any("was blanked" in message for message in told(response)) == (kept == "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({}, "AWS_SECRET_ACCESS_KEY"),
+        ({"base_url": "https://openrouter.ai/api/v1"}, "MY_KEY"),
+        ({"base_url": "http://localhost:11434/v1"}, "GITHUB_TOKEN"),
+        ({"provider_id": "anthropic"}, "MY_KEY"),
+    ],
+)
+def test_a_variable_is_saved_only_for_where_it_may_go(
+    editor: Client, profile: ModelProfile, settings: Any, changes: dict[str, str], name: str
+) -> None:
+    response = save(editor, page_of(profile), **changes, api_key_env=name)
+    (message,) = errors(response)["api_key_env"]
+    assert message.startswith(f"{name} may not be sent to ")
+    settings.CHAT_KEYS = [(name, host) for host in ("api.openai.com", "openrouter.ai")]
+    settings.CHAT_KEYS += [(name, host) for host in ("localhost:11434", "api.anthropic.com")]
+    save(editor, page_of(profile), **changes, api_key_env=name)
+    profile.refresh_from_db()
+    assert profile.api_key_env == name
+
+
+def test_a_profile_without_a_key_has_none_to_blank(editor: Client, profile: ModelProfile) -> None:
+    ModelProfile.objects.update(api_key_env="")
+    response = save(editor, page_of(profile), base_url="mock:")
+    assert not any("was blanked" in message for message in told(response))
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ("", []),
+        ("demo", ["demo"]),
+        (" demo , demo,, files ", ["demo", "files"]),
+    ],
+)
+def test_mcp_servers_are_names(
+    editor: Client, profile: ModelProfile, given: str, names: list[str]
+) -> None:
+    save(editor, page_of(profile), mcp_servers=given)
+    profile.refresh_from_db()
+    assert profile.mcp_servers == names
+    assert fields_at(editor, page_of(profile), FORM)["mcp_servers"] == ", ".join(names)
+
+
+@pytest.mark.parametrize(
+    "given", ['{"command": ["sh"]}', "http://127.0.0.1:1/mcp", "sh -c id", "a b", "x" * 65, "../x"]
+)
+def test_no_command_and_no_address_gets_in_as_a_server(
+    editor: Client, profile: ModelProfile, given: str
+) -> None:
+    assert list(errors(save(editor, page_of(profile), mcp_servers=given))) == ["mcp_servers"]
+    profile.refresh_from_db()
+    assert profile.mcp_servers == []
+
+
+def test_a_server_that_nobody_named_is_kept_with_a_warning(
+    editor: Client, profile: ModelProfile
+) -> None:
+    response = save(editor, page_of(profile), mcp_servers="demo, files")
+    assert [message for message in told(response) if "files" in message and "demo" not in message]
+    profile.refresh_from_db()
+    assert profile.mcp_servers == ["demo", "files"]
+
+
+def test_the_form_names_the_servers_that_there_are(editor: Client) -> None:
+    assert "Known: demo." in editor.get(ADD).content.decode()
+
+
+@pytest.mark.parametrize("temperature", ["-1", "2.1", "x", "nan"])
+def test_numbers_have_their_bounds(editor: Client, profile: ModelProfile, temperature: str) -> None:
+    response = save(editor, page_of(profile), temperature=temperature)
+    assert list(errors(response)) == ["temperature"]
+
+
+def test_the_list_tells_whether_a_key_is_set_and_never_which(
+    editor: Client, profile: ModelProfile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(KEY, raising=False)
+    assert f"{KEY} (not set)" in editor.get(LIST).content.decode()
+    monkeypatch.setitem(os.environ, KEY, "sk-the-canary")
+    html = editor.get(LIST).content.decode() + editor.get(page_of(profile)).content.decode()
+    assert f"{KEY} (set)" in html
+    assert "canary" not in html
+
+
+def test_read_only_sees_profiles_and_changes_none(reader: Client, profile: ModelProfile) -> None:
+    assert reader.get(page_of(profile)).status_code == 200
+    assert reader.get(ADD).status_code == 403
+    assert reader.post(page_of(profile), {"name": "x"}).status_code == 403
+    assert reader.post(f"{LIST}{profile.pk}/delete/", {"post": "yes"}).status_code == 403
+    assert ModelProfile.objects.get().name == "mine"

@@ -1,0 +1,149 @@
+"""Conversations, messages, traces and comparisons in the admin: read, by whom, and how much of
+them. What is written on them is in `test_chat_writing`."""
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from chat_app.conversations import append_message, create
+from chat_app.models import (
+    ABComparison,
+    ContextState,
+    Conversation,
+    Message,
+    Sender,
+)
+from tests.admin.chat.talks import LISTS, MODEL, pages, talk
+from tests.admin.test_safety import PAYLOADS, read
+from traces_app.models import Status, Trace, TraceEvent
+
+pytestmark = pytest.mark.django_db
+
+RECORDED = [name for name in LISTS if name != "chat_app.modelprofile"]
+# What is part of a conversation goes with it.
+KEPT = ["chat_app.message", "chat_app.contextstate", "chat_app.abcomparison"]
+
+
+@pytest.mark.parametrize("role", ["editor", "reader"])
+def test_both_roles_see_everything(request: pytest.FixtureRequest, role: str) -> None:
+    talk()
+    client: Client = request.getfixturevalue(role)
+    assert {page: client.get(page).status_code for page in pages()} == dict.fromkeys(pages(), 200)
+
+
+def test_nobody_without_a_role_sees_anything() -> None:
+    talk()
+    bare = Client()
+    bare.force_login(User.objects.create_user("bare", is_staff=True))
+    assert {bare.get(page).status_code for page in pages()} == {403}
+    assert all(url not in bare.get("/admin/").content.decode() for url in LISTS.values())
+
+
+@pytest.mark.parametrize(
+    ("permission", "link"),
+    [
+        ("view_modelprofile", "chat_app.modelprofile"),
+        ("view_conversation", "chat_app.conversation"),
+        ("view_trace", "traces_app.trace"),
+        ("view_abcomparison", "chat_app.abcomparison"),
+    ],
+)
+def test_the_sidebar_offers_what_one_may_see(permission: str, link: str) -> None:
+    user = User.objects.create_user("some", is_staff=True)
+    user.user_permissions.add(Permission.objects.get(codename=permission))
+    client = Client()
+    client.force_login(user)
+    html = client.get("/admin/").content.decode()
+    assert {name for name, url in LISTS.items() if f'href="{url}"' in html} == {link}
+
+
+def test_what_was_said_is_text_on_every_page(root: Client) -> None:
+    text = " ".join(PAYLOADS)
+    talk(text, preference="a")
+    for page in pages():
+        response = root.get(page)
+        assert response.status_code == 200, page
+        found = read(response.content.decode())
+        assert found.strange == [], page
+        assert not [url for url in found.urls if url.strip().lower().startswith("javascript:")]
+
+
+@pytest.mark.parametrize("text", ["half \ud800 of a pair"])
+def test_halves_of_surrogate_pairs_are_shown_somehow(root: Client, text: str) -> None:
+    conversation = create("c")
+    message = append_message(
+        conversation, Sender.ASSISTANT, content="x", tool_calls=[{"result": text}]
+    )
+    page = root.get(f"{LISTS['chat_app.message']}{message.pk}/change/").content.decode()
+    assert "\\ud800" in page
+
+
+@pytest.mark.parametrize("preference", ["", "a", "tie"])
+def test_who_answered_is_hidden_until_the_vote(root: Client, preference: str) -> None:
+    talk(preference=preference)
+    told = [page for page in pages() if MODEL in root.get(page).content.decode()]
+    assert bool(told) == bool(preference)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_nor_does_a_search_or_a_filter_tell(root: Client, name: str) -> None:
+    talk()
+    assert root.get(LISTS[name], {"q": MODEL}).context["cl"].result_count == 0
+    for column in ("model_id", "profile_name", "profile_a_name", "trace__model_id"):
+        response = root.get(LISTS[name], {f"{column}__exact": MODEL})
+        assert response.status_code in (302, 400), column
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_programs_alone_make_records(root: Client, name: str) -> None:
+    for response in (root.get(f"{LISTS[name]}add/"), root.post(f"{LISTS[name]}add/", {"id": "1"})):
+        assert response.status_code == 403
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_is_part_of_a_conversation_is_not_deleted_alone(root: Client, name: str) -> None:
+    talk()
+    row = next(page for page in pages() if page.startswith(LISTS[name]) and "change" in page)
+    assert root.post(row.replace("/change/", "/delete/"), {"post": "yes"}).status_code == 403
+    chosen = {"action": "delete_selected", "post": "yes", "_selected_action": [row.split("/")[-3]]}
+    root.post(LISTS[name], chosen)
+    assert (Message.objects.count(), ABComparison.objects.count()) == (3, 1)
+    assert ContextState.objects.count() == 1
+
+
+def test_an_editor_deletes_conversations_with_all_that_is_in_them(editor: Client) -> None:
+    conversation = talk()
+    page = f"{LISTS['chat_app.conversation']}{conversation.pk}/delete/"
+    assert editor.get(page).status_code == 200
+    assert editor.post(page, {"post": "yes"}).status_code == 302
+    assert not Conversation.objects.exists() and not Trace.objects.exists()
+
+
+def test_a_long_run_is_shown_a_page_at_a_time(root: Client) -> None:
+    conversation = create("c")
+    trace = Trace.objects.create(conversation=conversation, status=Status.COMPLETED)
+    TraceEvent.objects.bulk_create(
+        TraceEvent(trace=trace, seq=seq, type="chunk", payload={"content": f"piece {seq}."})
+        for seq in range(1, 301)
+    )
+    html = root.get(f"{LISTS['traces_app.trace']}{trace.pk}/change/").content.decode()
+    assert "piece 1." in html and "piece 300." not in html
+
+
+def test_a_message_tells_which_model_wrote_it(root: Client) -> None:
+    said = append_message(
+        create("c"), Sender.ASSISTANT, content="x", provider_id="openai", model_id="gpt-4o"
+    )
+    page = root.get(f"{LISTS['chat_app.message']}{said.pk}/change/").content.decode()
+    assert "openai gpt-4o" in page
+
+
+def test_from_a_conversation_to_its_traces(root: Client) -> None:
+    first, _ = talk(), talk("other")
+    url = f"{LISTS['traces_app.trace']}?conversation__id__exact={first.pk}"
+    page = root.get(f"{LISTS['chat_app.conversation']}{first.pk}/change/").content.decode()
+    assert f'href="{url}"' in page
+    listed = root.get(url).content.decode()
+    assert {str(trace.pk) in listed for trace in first.traces.all()} == {True}
+    assert Trace.objects.exclude(conversation=first).count() == 2
+    assert not any(str(trace.pk) in listed for trace in Trace.objects.exclude(conversation=first))

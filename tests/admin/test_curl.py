@@ -1,0 +1,142 @@
+"""The copied command, run in a shell: whatever the request was, the server gets the same bytes, and
+nothing of this machine's files."""
+
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from scenarios_app.admin.journal.from_request import curl_of
+from tests.admin.traffic import served
+from tests.services import require
+
+pytestmark = pytest.mark.django_db
+
+BODIES = [
+    "@/etc/passwd",
+    "@-",
+    "@",
+    "<@/etc/passwd",
+    "=@/etc/passwd",
+    "name@/etc/passwd",
+    "-o/tmp/out",
+    "--config /etc/passwd",
+    "'",
+    '"',
+    "'; touch owned; '",
+    '$(touch owned) `touch owned` "$HOME"',
+    "\\",
+    "\\'\\\"",
+    "a\nb\r\nc\n",
+    "\n",
+    "\ttab\x01\x1b[31m",
+    "!history !!",
+    "%s %n %%",
+    "{a,b} [1-3] *?~",
+    "#comment",
+    "a & b | c > d < e ; f",
+    "ünïcödé – 日本語 🙂",
+    '{"text": "\\u0000"}',
+    '{"model": "gpt-4o", "messages": [{"role": "user", "content": "it\'s"}]}',
+    "a=b&c=d%20e+f",
+    " leading and trailing ",
+    "(parens) [brackets] {braces}",
+    "x" * 20_000,
+    "-",
+]
+PATHS = ["/v1/chat/completions", "/v1/{a,b}/[1-3]", "/a/../b/./c", "/m%2Fodel:generate", "/-x//y"]
+QUERIES: list[dict[str, str]] = [
+    {"a": "b c", "d": "e&f=g"},
+    {"[1-3]": "{x,y}", "q": "#frag?"},
+    {"ü": "'\"$(touch owned)"},
+]
+
+
+class Seen(HTTPServer):
+    """Keeps what it is sent."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Keeping)
+        self.requests: list[tuple[str, str, dict[str, str], bytes]] = []
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Keeping(BaseHTTPRequestHandler):
+    server: Seen
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.server.requests.append((self.command, self.path, headers, body))
+        self.send_response(204)
+        self.end_headers()
+
+    do_GET = do_DELETE = do_POST
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing on standard error."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Seen]:
+    require(shutil.which("curl") is not None, "there is no curl")
+    with Seen() as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+
+
+def run(server: Seen, folder: Any, **columns: Any) -> tuple[str, str, dict[str, str], bytes]:
+    """Run the command of such a request as a person would who pastes it; what arrived."""
+    server.requests.clear()
+    command = curl_of(served(**columns), server.origin)
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, capture_output=True, timeout=30, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert list(folder.iterdir()) == []
+    (request,) = server.requests
+    return request
+
+
+@pytest.mark.parametrize("body", BODIES, ids=range(len(BODIES)))
+def test_the_server_gets_the_same_body(server: Seen, tmp_path: Any, body: str) -> None:
+    headers = {"Content-Type": "application/json", "Authorization": "Bearer ***1234"}
+    method, path, sent, got = run(
+        server, tmp_path, request_body=body, request_headers=headers, method="POST"
+    )
+    assert (method, path, got) == ("POST", "/v1/chat/completions", body.encode())
+    assert sent["content-type"] == "application/json"
+    assert sent["authorization"] == "Bearer any"
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
+def test_the_address_is_the_same(
+    server: Seen, tmp_path: Any, path: str, query: dict[str, str]
+) -> None:
+    _, target, _, _ = run(server, tmp_path, path=path, query=query, method="GET")
+    parts = urlsplit(target)
+    raw = path.replace("{", "%7B").replace("}", "%7D").replace("[", "%5B").replace("]", "%5D")
+    assert parts.path == raw
+    assert dict(parse_qsl(parts.query)) == query
+
+
+def test_headers_are_sent_as_they_came(server: Seen, tmp_path: Any) -> None:
+    headers = {"x-empty": "", "x-team": "@/etc/passwd", "@/etc/passwd": "x", "x-odd": "a'b\"c"}
+    _, _, sent, body = run(
+        server, tmp_path, request_headers=headers, request_body="{}", method="POST"
+    )
+    assert (sent["x-empty"], sent["x-team"], sent["x-odd"]) == ("", "@/etc/passwd", "a'b\"c")
+    assert "content-type" not in sent
+    assert body == b"{}"
+    assert not any("root:" in value for value in sent.values())

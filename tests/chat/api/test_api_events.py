@@ -1,0 +1,183 @@
+"""Every type of event over a running server, in true order, with its fields and no other (each
+stream is held against the OpenAPI document as it is read)."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from chat_app.models import Message, ModelProfile, Sender
+from chat_app.runs.log_entries import OUTPUT_LIMIT
+from tests.chat.asking import Api
+from tests.chat.chatting import scenario
+from tests.chat.scripts import calls
+from tests.live import Live
+
+
+def test_started_comes_first_and_names_the_users_message(live: Live, api: Api) -> None:
+    live.load(scenario({"text": "Hi"}))
+    stream = api.send("Hello")
+    first = stream.events[0]
+    message = Message.objects.get(sender=Sender.USER)
+    assert first.id == 1
+    assert first.data == {
+        "type": "started",
+        "conversation_id": stream.conversation_id,
+        "trace_id": stream.trace_id,
+        "message_id": str(message.pk),
+    }
+    assert message.content == "Hello"
+
+
+def test_done_comes_last_and_what_it_names_is_stored(live: Live, api: Api) -> None:
+    live.load(scenario({"text": "Hi"}))
+    stream = api.send()
+    answer = Message.objects.get(sender=Sender.ASSISTANT)
+    assert stream.last == {
+        "type": "done",
+        "conversation_id": stream.conversation_id,
+        "message_id": str(answer.pk),
+        "trace_id": stream.trace_id,
+    }
+    assert answer.content == stream.text == "Hi"
+
+
+def test_numbers_run_from_one_without_a_gap(live: Live, api: Api) -> None:
+    live.load(
+        scenario(
+            calls("echo", text="x"), {"text": "a b c d e f g", "pacing": {"words_per_chunk": 1}}
+        )
+    )
+    stream = api.send()
+    assert [event.id for event in stream.events] == list(range(1, len(stream.events) + 1))
+
+
+def test_thinking_is_its_own_event_and_no_chunk(live: Live, api: Api) -> None:
+    live.load(scenario({"reasoning": "I think.", "text": "Therefore."}))
+    stream = api.send()
+    thought = "".join(one["content"] for one in stream.of("thinking"))
+    assert (thought, stream.text) == ("I think.", "Therefore.")
+    assert stream.types.index("thinking") < stream.types.index("chunk")
+    kept = api.loaded(stream.conversation_id)[-1]
+    assert (kept["thinking"], kept["content"]) == (thought, stream.text)
+
+
+def test_what_is_said_before_a_call_is_a_chunk_before_it(live: Live, api: Api) -> None:
+    live.load(scenario({"text": "Let me see.", **calls("add", a=1, b=2)}, {"text": "Three."}))
+    stream = api.send()
+    order = [one for one in stream.types if one != "chunk"]
+    assert order == ["started", "tool_start", "tool_output", "tool_end", "done"]
+    place = stream.types.index("tool_start")
+    said = [event.data["content"] for event in stream.events[:place] if event.type == "chunk"]
+    assert "".join(said).strip() == "Let me see."
+
+
+def test_a_large_result_is_cut_and_its_length_told(live: Live, api: Api) -> None:
+    live.load(scenario(calls("long", length=20_000), {"text": "Long."}))
+    (output,) = api.send().of("tool_output")
+    assert (len(output["output"]), output["truncated"]) == (OUTPUT_LIMIT, True)
+    assert output["full_length"] == 20_000
+
+
+@pytest.mark.parametrize(
+    ("length", "cut"), [(0, False), (OUTPUT_LIMIT, False), (OUTPUT_LIMIT + 1, True)]
+)
+def test_the_border_of_the_cut(live: Live, api: Api, length: int, cut: bool) -> None:
+    live.load(scenario(calls("long", length=length), {"text": "Long."}))
+    (output,) = api.send().of("tool_output")
+    assert (output["truncated"], output["full_length"]) == (cut, length)
+
+
+def test_a_tool_that_fails_says_so_and_the_stream_goes_on(live: Live, api: Api) -> None:
+    live.load(scenario(calls("fail", message="No such city"), {"text": "I cannot."}))
+    stream = api.send()
+    (output,) = stream.of("tool_output")
+    (end,) = stream.of("tool_end")
+    assert output["is_error"] is True
+    assert output["output"].startswith("Error: ") and "No such city" in output["output"]
+    assert end["status"] == "error"
+    assert (stream.text, stream.last["type"]) == ("I cannot.", "done")
+
+
+def test_a_tool_that_takes_too_long_times_out(live: Live, api: Api, settings: Any) -> None:
+    settings.MCP_CALL_SECONDS = 0.2
+    live.load(scenario(calls("slow", seconds=30), {"text": "Too slow."}))
+    stream = api.send()
+    (output,) = stream.of("tool_output")
+    assert output["code"] == "SERVICE_UNAVAILABLE"
+    assert stream.of("tool_end")[0]["status"] == "timeout"
+    assert stream.text == "Too slow."
+
+
+def test_an_error_is_the_last_event_and_has_its_http_status(live: Live, api: Api) -> None:
+    live.load(scenario({"fault": {"kind": "http", "status": 401}}))
+    stream = api.send()
+    assert stream.types == ["started", "error"]
+    assert stream.last == {
+        "type": "error",
+        "status": 401,
+        "message": "Invalid API key",
+        "code": "UNAUTHORIZED",
+    }
+    assert [one["content"] for one in api.loaded(stream.conversation_id)] == ["Hello"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "code", "message"),
+    [
+        ({"kind": "rate_limit"}, 429, "RATE_LIMITED", "Rate limited, try again"),
+        ({"kind": "network_error"}, 502, "NETWORK_ERROR", "Connection failed"),
+        ({"kind": "http", "status": 500, "message": "boom"}, 503, "SERVICE_UNAVAILABLE", "boom"),
+        ({"kind": "invalid_response"}, 503, "SERVICE_UNAVAILABLE", "Failed to parse response"),
+    ],
+)
+def test_each_failure_of_a_provider_has_its_code(
+    live: Live, api: Api, fault: dict[str, Any], status: int, code: str, message: str
+) -> None:
+    live.load(scenario({"fault": fault}))
+    last = api.send().last
+    assert (last["status"], last["code"], last["message"]) == (status, code, message)
+
+
+def test_an_answer_that_breaks_off_ends_in_an_error_after_what_was_said(
+    live: Live, api: Api
+) -> None:
+    fault = {"kind": "truncate", "after_chunks": 2}
+    live.load(
+        scenario({"text": "one two three four", "pacing": {"words_per_chunk": 1}, "fault": fault})
+    )
+    stream = api.send()
+    assert stream.types == ["started", "chunk", "chunk", "error"]
+    kept = api.loaded(stream.conversation_id)[-1]
+    assert (kept["status"], kept["content"]) == ("failed", stream.text)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_every_provider_gives_the_same_events(live: Live, api: Api, provider: str) -> None:
+    ModelProfile.objects.create(
+        name="other", provider_id=provider, model_id="m", base_url="mock:", mcp_servers=["demo"]
+    )
+    live.load(scenario({"reasoning": "Hm.", **calls("add", a=1, b=2)}, {"text": "It is 3."}))
+    stream = api.send(profile="other")
+    types = [one for i, one in enumerate(stream.types) if stream.types[i - 1 : i] != [one]]
+    assert types == [
+        "started", "thinking", "tool_start", "tool_output", "tool_end", "chunk", "done",
+    ]  # fmt: skip
+
+
+def test_no_other_characters_than_those_of_the_answer_arrive(live: Live, api: Api) -> None:
+    text = "Ünïcödé 中文 🎉 \u2028 line\nbreak\r\nid: 7\ndata: x\n\n: comment"
+    live.load(scenario({"text": text}))
+    stream = api.send()
+    assert stream.text == api.loaded(stream.conversation_id)[-1]["content"]
+    assert "🎉 \u2028 line\nbreak" in stream.text
+    assert "\nid: 7\ndata: x\n\n: comment" in stream.text
+
+
+def test_the_headers_keep_a_stream_flowing_and_name_it(live: Live, api: Api) -> None:
+    live.load(scenario({"text": "Hi"}))
+    headers = api.send().response.headers
+    assert headers["content-type"] == "text/event-stream"
+    assert headers["cache-control"] == "no-cache, no-transform"
+    assert headers["x-accel-buffering"] == "no"
+    assert UUID(headers["x-trace-id"]) != UUID(headers["x-conversation-id"])

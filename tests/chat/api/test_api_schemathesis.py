@@ -1,0 +1,29 @@
+"""The chat API keeps to its OpenAPI document, whatever is drawn from it."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from chat_app.api.pages import document
+from tests.chat.asking import Api
+from tests.drawn import Drawn, keeps_to, operations
+from tests.live import Live
+from tests.violations import violations
+
+
+@pytest.mark.hypothesis
+@pytest.mark.parametrize("drawn", operations(document()), ids=lambda d: " ".join(map(str, d)))
+def test_every_operation_keeps_to_the_document(live: Live, api: Api, drawn: Drawn) -> None:
+    keeps_to(document(), drawn, base_url=live.base_url)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "rule", "body"),
+    [pytest.param(*one, id=" ".join(one[:3])) for one in violations(document())],
+)
+def test_each_rule_of_a_body_is_kept(
+    live: Live, api: Api, method: str, path: str, rule: str, body: Any
+) -> None:
+    answer = httpx2.request(method, live.base_url + path, json=body, trust_env=False)
+    assert answer.status_code == 400, (rule, body, answer.text)

@@ -1,0 +1,98 @@
+"""A fresh process in which others' calls are running when something is called for the first time.
+
+`python -m tests.chat.clients.first_calls NEWCOMER`: a provider, or `tools` for the SDK of MCP
+servers.
+"""
+
+import asyncio
+import json
+import sys
+
+import django
+
+if __name__ == "__main__":
+    django.setup()
+
+from chat_app import loop
+from chat_app.clients import get_client
+from chat_app.lazy import imported
+from chat_app.models import ModelProfile
+from chat_app.tools.mcp_toolbox import CONNECTION
+from chat_app.values.provider_events import Finished
+from chat_app.values.request import ModelRequest, UserTurn
+from mockllm_site.serve import lifespan
+
+PROVIDERS = ("anthropic", "google", "openai")
+RUNNING = 50
+# Between the beginnings of two of them, so that at every moment some call begins.
+APART = 0.013
+
+
+async def call(provider: str, session: str) -> None:
+    """One answer of the catch-all, to its end."""
+    profile = ModelProfile(provider_id=provider, model_id="m")
+    client = get_client(profile, session=session)
+    request = ModelRequest(model="m", turns=(UserTurn("Hello"),))
+    events = [event async for event in client.stream(request)]
+    assert isinstance(events[-1], Finished), events
+
+
+class Running:
+    """Calls of one provider, so many at once, one after the other until they are told to end."""
+
+    def __init__(self, provider: str) -> None:
+        self.provider = provider
+        self.answered = 0
+        self.failed: list[str] = []
+        self._over = False
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def begin(self) -> None:
+        for number in range(RUNNING):
+            session = f"{self.provider}-{number}"
+            self._tasks.append(asyncio.create_task(self._go_on(session)))
+            await asyncio.sleep(APART)
+
+    async def end(self) -> None:
+        self._over = True
+        await asyncio.gather(*self._tasks)
+
+    async def _go_on(self, session: str) -> None:
+        while not self._over:
+            try:
+                await call(self.provider, session)
+                self.answered += 1
+            except Exception as error:
+                self.failed.append(f"{self.provider}: {error}")
+
+
+async def beside(newcomer: str) -> dict[str, object]:
+    """What became of the newcomer's first call and of those that were running."""
+    every = [Running(name) for name in PROVIDERS if name != newcomer]
+    for running in every:
+        await call(running.provider, "first")
+    await asyncio.gather(*(running.begin() for running in every))
+    try:
+        if newcomer == "tools":
+            await imported(CONNECTION)
+        else:
+            await call(newcomer, newcomer)
+        failed = []
+    except Exception as error:
+        failed = [f"{newcomer}: {error}"]
+    for running in every:
+        await running.end()
+    return {
+        "answered": {running.provider: running.answered for running in every},
+        "failed": failed + [text for running in every for text in running.failed],
+    }
+
+
+async def main(newcomer: str) -> None:
+    await lifespan.start()
+    print(json.dumps(await loop.on_loop(beside(newcomer))))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))
+    lifespan.stop(0)

@@ -1,0 +1,214 @@
+"""Clients over real sockets: what servers do that should not, and what clients leave behind."""
+
+import asyncio
+import gzip
+from collections.abc import AsyncGenerator
+from typing import Any, cast
+
+import pytest
+
+from chat_app.clients import gate, get_client
+from chat_app.clients.base import LlmClient, ProviderEvent, TextPiece
+from chat_app.errors import NETWORK_ERROR, SERVICE_UNAVAILABLE
+from tests.chat.raw_provider import HEAD, RawProvider, raw_provider
+from tests.chat.ways import FAMILIES, KEY_VARIABLE, profile, request, told
+
+UNREADABLE = (SERVICE_UNAVAILABLE, "Failed to parse response")
+# One event of each provider that says "one ", whole.
+SAYS = {
+    "openai": b'data: {"choices":[{"index":0,"delta":{"content":"one "}}]}\n\n',
+    "anthropic": b"event: content_block_start\ndata: "
+    b'{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"one "}}\n\n',
+    "google": b'data: {"candidates":[{"content":{"parts":[{"text":"one "}]},"index":0}]}\r\n\r\n',
+}
+
+# What ends the answer then.
+ENDS = {
+    "openai": b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
+    b"data: [DONE]\n\n",
+    "anthropic": b"event: message_delta\ndata: "
+    b'{"type":"message_delta","delta":{"stop_reason":"end_turn"}}\n\n'
+    b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+    "google": b'data: {"candidates":[{"finishReason":"STOP","index":0}]}\r\n\r\n',
+}
+
+each_family = pytest.mark.parametrize("family", FAMILIES)
+
+
+@pytest.fixture(autouse=True)
+def outside_test_mode(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.MOCKLLM_ENV = "dev"
+    monkeypatch.setenv(KEY_VARIABLE, "sk-of-nobody")
+
+
+def client_of(
+    provider: RawProvider, family: str, settings: Any, *, path: str = "", **columns: Any
+) -> LlmClient:
+    settings.CHAT_ALLOWED_HOSTS = [provider.place]
+    return get_client(
+        profile(
+            family,
+            base_url=f"http://{provider.place}{path}",
+            api_key_env=KEY_VARIABLE,
+            **columns,
+        ),
+        session="none",
+    )
+
+
+async def left() -> int:
+    """How many tasks there are beside this one. Generators of an SDK's that are let go end one
+    after another, each in a task of a moment."""
+    for _ in range(100):
+        await asyncio.sleep(0)
+    return len(asyncio.all_tasks()) - 1
+
+
+@each_family
+async def test_a_cut_inside_an_event(family: str, settings: Any) -> None:
+    head = HEAD.replace(b"connection: close", b"content-length: 100000")
+    async with raw_provider(head, SAYS[family], SAYS[family][:25]) as provider:
+        client = client_of(provider, family, settings)
+        heard = await told(client, request())
+        await client.aclose()
+    assert (heard.text, heard.failed) == ("one ", (NETWORK_ERROR, "Connection failed"))
+
+
+@each_family
+async def test_nobody_listens(family: str, settings: Any) -> None:
+    async with raw_provider() as provider:
+        client = client_of(provider, family, settings)
+    heard = await told(client, request())
+    await client.aclose()
+    assert heard.failed == (NETWORK_ERROR, "Connection failed")
+
+
+@each_family
+async def test_a_compressed_answer_is_not_unpacked(family: str, settings: Any) -> None:
+    head = HEAD.replace(b"\r\n\r\n", b"\r\ncontent-encoding: gzip\r\n\r\n")
+    async with raw_provider(head, gzip.compress(SAYS[family] * 100_000)) as provider:
+        client = client_of(provider, family, settings)
+        heard = await told(client, request())
+        await client.aclose()
+        assert provider.headers()["accept-encoding"] == "identity"
+    assert (heard.text, heard.failed) == ("", UNREADABLE)
+
+
+@each_family
+async def test_an_answer_has_a_greatest_size(
+    family: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "MOST_BYTES", 2 * len(SAYS[family]))
+    async with raw_provider(HEAD, *[SAYS[family]] * 3, hold=True) as provider:
+        client = client_of(provider, family, settings)
+        heard = await told(client, request())
+        await client.aclose()
+        await provider.gone.wait()
+    assert heard.failed == UNREADABLE
+
+
+@each_family
+async def test_a_page_in_place_of_an_error(family: str, settings: Any) -> None:
+    page = b"<html><body>502</body></html>"
+    head = b"HTTP/1.1 502 Bad Gateway\r\ncontent-type: text/html\r\ncontent-length: %d\r\n\r\n"
+    async with raw_provider(head % len(page), page) as provider:
+        client = client_of(provider, family, settings)
+        heard = await told(client, request())
+        await client.aclose()
+        assert provider.connections == 1
+    assert heard.failed == (SERVICE_UNAVAILABLE, "The provider answered with HTTP 502")
+
+
+@each_family
+async def test_closing_the_stream_closes_the_socket(family: str, settings: Any) -> None:
+    async with raw_provider(HEAD, SAYS[family], hold=True) as provider:
+        client = client_of(provider, family, settings)
+        stream = cast(AsyncGenerator[ProviderEvent, None], client.stream(request()))
+        assert await anext(stream) == TextPiece("one ")
+        await stream.aclose()
+        await provider.gone.wait()
+        await client.aclose()
+    assert await left() == 0
+
+
+@each_family
+async def test_cancelling_the_reader_closes_the_socket(family: str, settings: Any) -> None:
+    heard = asyncio.Event()
+
+    async def read(client: LlmClient) -> None:
+        async for _ in client.stream(request()):
+            heard.set()
+
+    async with raw_provider(HEAD, SAYS[family], hold=True) as provider:
+        client = client_of(provider, family, settings)
+        reader = asyncio.create_task(read(client))
+        await heard.wait()
+        reader.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reader
+        await provider.gone.wait()
+        await client.aclose()
+    assert await left() == 0
+
+
+@each_family
+async def test_cancelling_before_the_answer_closes_the_socket(family: str, settings: Any) -> None:
+    async with raw_provider(hold=True) as provider:
+        client = client_of(provider, family, settings)
+        reader = asyncio.create_task(told(client, request()))
+        await provider.asked.wait()
+        reader.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reader
+        await provider.gone.wait()
+        await client.aclose()
+    assert await left() == 0
+
+
+@each_family
+async def test_the_rounds_of_an_answer_share_a_connection(family: str, settings: Any) -> None:
+    body = SAYS[family] + ENDS[family]
+    head = HEAD.replace(b"connection: close", b"content-length: %d")
+    async with raw_provider(head % len(body), body, hold=True) as provider:
+        client = client_of(provider, family, settings)
+        for _ in range(2):
+            heard = await told(client, request())
+            assert (heard.text, heard.finished.reason) == ("one ", "stop")
+        assert (len(provider.heads), provider.connections) == (2, 1)
+        await client.aclose()
+        await provider.gone.wait()
+
+
+@pytest.mark.parametrize("family", ["openai", "anthropic"])
+async def test_an_ended_answer_does_not_wait_for_the_connection_to_end(
+    family: str, settings: Any
+) -> None:
+    """Google's API has no marker after which nothing may follow."""
+    async with raw_provider(HEAD, SAYS[family], ENDS[family], hold=True) as provider:
+        client = client_of(provider, family, settings)
+        heard = await told(client, request())
+        assert (heard.text, heard.finished.reason) == ("one ", "stop")
+        await client.aclose()
+        await provider.gone.wait()
+
+
+@pytest.mark.parametrize(
+    ("family", "path", "expected"),
+    [
+        ("openai", "/proxy/v1", "/proxy/v1/chat/completions"),
+        ("openai", "/proxy/v1/", "/proxy/v1/chat/completions"),
+        ("anthropic", "", "/v1/messages"),
+        ("anthropic", "/proxy/v1/", "/proxy/v1/messages"),
+        ("google", "", "/v1beta/models/model-1:streamGenerateContent?alt=sse"),
+        ("google", "/proxy/v1beta", "/proxy/v1beta/models/model-1:streamGenerateContent?alt=sse"),
+        ("google", "/v1/", "/v1/models/model-1:streamGenerateContent?alt=sse"),
+    ],
+)
+async def test_base_urls_are_taken_with_and_without_their_version(
+    family: str, path: str, expected: str, settings: Any
+) -> None:
+    async with raw_provider(HEAD) as provider:
+        client = client_of(provider, family, settings, path=path)
+        await told(client, request())
+        await client.aclose()
+        assert provider.heads[0].split(" ")[1] == expected

@@ -1,0 +1,291 @@
+"""The sandwich: when a conversation is shortened, to what, and how long a summary lasts."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chat_app.prompt.context import ContextPlan, Summary
+from chat_app.prompt.messages import PromptMessage, turns_of
+from chat_app.prompt.summaries import INSTRUCTIONS
+from chat_app.prompt.tokens import estimate
+from chat_app.values.request import Tool, UserTurn
+from tests.chat.past import looked_up, plan, talk, texts, user
+
+SUMMARY = "[Summary of the messages that came here]\nthey talked"
+# Twelve messages of 40 characters are 120 tokens.
+TWELVE = talk(12)
+
+
+def summarised(found: ContextPlan, text: str = "they talked") -> ContextPlan:
+    assert found.task is not None
+    return found.summarised(text)
+
+
+def kept(found: ContextPlan) -> Summary:
+    assert found.state is not None
+    return found.state
+
+
+def test_ch_t7_a_long_conversation_is_its_ends_and_a_summary() -> None:
+    found = plan(TWELVE)
+    assert found.task is not None
+    assert (found.task.first, found.task.last) == (6, 7)
+    assert found.task.transcript.startswith("Assistant: message 6 ")
+    done = found.summarised("they talked")
+    assert texts(done.turns) == [
+        *(f"message {number}" for number in range(1, 6)),
+        SUMMARY,
+        *(f"message {number}" for number in range(8, 13)),
+    ]
+    assert done.turns[5] == UserTurn(SUMMARY)
+    assert done.state == Summary("sandwich", "they talked", 6, 7, 7)
+    assert done.task is None
+
+
+@pytest.mark.parametrize(("limit", "shortened"), [(172, False), (171, True)])
+def test_it_is_shortened_above_seventy_percent_of_the_limit(limit: int, shortened: bool) -> None:
+    found = plan(TWELVE, limit=limit)
+    assert found.estimated_tokens == 120
+    assert (found.task is not None) is shortened
+
+
+def test_exactly_seventy_percent_is_not_above() -> None:
+    assert plan(talk(14, size=20), limit=100).estimated_tokens == 70
+    assert plan(talk(14, size=20), limit=100).task is None
+
+
+@pytest.mark.parametrize("count", range(2, 11))
+def test_it_is_shortened_however_few_messages_there_are(count: int) -> None:
+    messages = talk(count, size=3_200)
+    found = plan(messages, limit=1_000 * count)
+    assert found.task is not None
+    done = summarised(found)
+    assert done.estimated_tokens <= 500 * count
+    assert done.turns[-1] == turns_of(messages)[-1]
+    assert texts(done.turns).count(SUMMARY) == 1
+
+
+def test_of_one_message_there_is_nothing_to_summarise() -> None:
+    found = plan(talk(1, size=4_000), limit=1_000)
+    assert (len(found.turns), found.state, found.task) == (1, None, None)
+    assert plan([], limit=1).turns == ()
+
+
+def test_the_request_for_a_summary_takes_no_more_of_the_limit_than_that() -> None:
+    found = plan(talk(20, size=1000), limit=1000)
+    assert found.task is not None
+    assert estimate((INSTRUCTIONS, found.task.transcript)) in range(680, 701)
+
+
+def test_until_the_summary_is_made_all_of_it_can_be_sent() -> None:
+    found = plan(TWELVE)
+    assert found.turns == turns_of(TWELVE)
+    assert found.state is None
+
+
+def test_a_users_message_that_is_too_long_by_itself_is_sent_all_the_same() -> None:
+    messages = [*TWELVE, user(13, "x" * 4_000)]
+    done = summarised(plan(messages, limit=900))
+    assert done.turns == turns_of(messages[-1:])
+    assert done.estimated_tokens == 1_000
+
+
+def test_the_ends_shrink_to_the_last_message_and_the_summary_with_them() -> None:
+    messages = [*talk(11, size=400), user(12, "x" * 3_000)]
+    done = summarised(plan(messages, limit=1_000), "they talked " * 100)
+    assert done.turns[-1] == UserTurn("x" * 3_000)
+    [summary] = done.turns[:-1]
+    assert isinstance(summary, UserTurn)
+    assert summary.text.startswith(SUMMARY) and "[…]" in summary.text
+    assert done.estimated_tokens in range(840, 851)
+    # What is kept is whole: another model may take more of it.
+    assert kept(done).summary == ("they talked " * 100).strip()
+
+
+def test_the_first_message_goes_before_the_last_but_one() -> None:
+    done = summarised(plan([user(1), *talk(8, first=2, size=400), user(10)], limit=300))
+    assert done.turns[0] == UserTurn("question 1")
+    assert texts(done.turns)[1] == SUMMARY
+    assert done.turns[2:] == (*turns_of(talk(8, first=2, size=400))[-1:], UserTurn("question 10"))
+
+
+def test_a_middle_that_a_summary_would_not_shorten_is_sent() -> None:
+    messages = [user(1, "x"), user(2, "y"), user(3, "z" * 300)]
+    found = plan(messages, limit=100)
+    assert (found.turns, found.task) == (turns_of(messages), None)
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_without_a_summary_all_of_it_is_sent(text: str) -> None:
+    done = plan(TWELVE).summarised(text)
+    assert (done.turns, done.state, done.task) == (turns_of(TWELVE), None, None)
+
+
+def test_where_no_summary_is_wanted_none_is_taken() -> None:
+    found = plan(TWELVE, limit=1000)
+    assert found.summarised("they talked") == found
+
+
+def test_the_strategy_full_sends_everything() -> None:
+    found = plan(TWELVE, strategy="full", limit=1)
+    assert (found.turns, found.state, found.task) == (turns_of(TWELVE), None, None)
+
+
+def test_everything_that_is_sent_counts() -> None:
+    tool = Tool("f" * 4, "d" * 8, {"type": "object"})
+    found = plan([looked_up(1, result="r" * 400)], system_prompt="s" * 40, tools=[tool])
+    call = len("weather" + '{"city":"Paris"}' + "answer 1")
+    assert found.estimated_tokens == -(-(40 + 4 + 8 + len('{"type":"object"}') + 400 + call) // 4)
+
+
+def test_counting_can_be_left_to_others() -> None:
+    found = plan(TWELVE, count=lambda texts: len([text for text in texts if text]))
+    assert found.estimated_tokens == 12
+    assert found.task is None
+
+
+def test_a_kept_summary_is_used_again() -> None:
+    state = kept(summarised(plan(TWELVE)))
+    again = plan(TWELVE, state=state)
+    assert again == summarised(plan(TWELVE))
+
+
+def test_newer_messages_follow_a_summary_while_they_fit() -> None:
+    state = kept(summarised(plan(TWELVE, limit=171)))
+    found = plan(talk(14), limit=190, state=state)
+    assert texts(found.turns) == [
+        *(f"message {number}" for number in range(1, 6)),
+        SUMMARY,
+        *(f"message {number}" for number in range(8, 15)),
+    ]
+    assert (found.state, found.task) == (state, None)
+
+
+def test_a_summary_is_extended_once_they_do_not_fit() -> None:
+    state = kept(summarised(plan(TWELVE)))
+    found = plan(talk(14), state=state)
+    assert found.task is not None
+    assert (found.task.first, found.task.last) == (6, 9)
+    assert found.task.transcript.startswith("Summary of what came before: they talked\n\n")
+    assert [number for number in range(1, 15) if f"message {number} " in found.task.transcript] == [
+        8,
+        9,
+    ]
+    # Without it, the older summary still does.
+    assert SUMMARY in texts(found.turns)
+    assert found.state == state
+
+    done = summarised(found, "more talk")
+    assert done.state == Summary("sandwich", "more talk", 6, 9, 9)
+    assert len(done.turns) == 11
+
+
+def test_a_failed_extension_leaves_the_older_summary() -> None:
+    state = kept(summarised(plan(TWELVE)))
+    done = plan(talk(14), state=state).summarised("")
+    assert done.state == state
+    assert len(done.turns) == 13
+
+
+def test_a_summary_is_kept_while_it_is_not_needed() -> None:
+    state = kept(summarised(plan(TWELVE)))
+    found = plan(TWELVE, limit=1000, state=state)
+    assert found.turns == turns_of(TWELVE)
+    assert found.state == state
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        pytest.param(talk(7), id="the range has come to its end"),
+        pytest.param(talk(6) + talk(7, first=8), id="one was deleted within the range"),
+        pytest.param(talk(3) + talk(10, first=5), id="one was deleted before the range"),
+        pytest.param(talk(5), id="most were deleted"),
+        pytest.param([], id="all were deleted"),
+    ],
+)
+def test_a_summary_whose_range_fits_no_longer_is_gone(messages: list[PromptMessage]) -> None:
+    state = kept(summarised(plan(TWELVE)))
+    found = plan(messages, state=state)
+    assert found.state is None
+    assert SUMMARY not in texts(found.turns)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"first": 70},
+        {"first": 8},
+        {"last": 8},
+        {"last": 70},
+        {"message_count": 8},
+        {"message_count": 6},
+        {"message_count": 0},
+        {"message_count": 12, "last": 12},
+        {"strategy": "other"},
+    ],
+)
+def test_a_summary_of_something_else_is_gone(changes: dict[str, Any]) -> None:
+    state = replace(kept(summarised(plan(TWELVE))), **changes)
+    found = plan(TWELVE, state=state)
+    assert found.state is None
+    assert found.task is not None
+
+
+def test_another_strategy_drops_the_summary() -> None:
+    state = kept(summarised(plan(TWELVE)))
+    assert plan(TWELVE, state=state, strategy="full").state is None
+
+
+def test_messages_are_known_by_their_numbers_not_their_places() -> None:
+    gaps = [*talk(4), user(7), *talk(7, first=9)]
+    done = summarised(plan(gaps, limit=155))
+    assert kept(done) == Summary("sandwich", "they talked", 9, 10, 7)
+    assert plan(gaps, limit=155, state=done.state) == done
+
+
+def test_messages_before_an_older_summary_are_told_before_it() -> None:
+    """A longer message came: the ends that were sent until now are too long for it."""
+    state = kept(summarised(plan(TWELVE)))
+    messages = [*TWELVE, user(13, "x" * 700)]
+    found = plan(messages, limit=400, state=state)
+    assert found.task is not None
+    told = found.task.transcript.split("\n\n")
+    assert (found.task.first, found.task.last) == (1, 12)
+    assert [line.split(" ")[2] for line in told if line.startswith(("User", "Assistant"))] == [
+        *map(str, range(1, 6)),
+        *map(str, range(8, 13)),
+    ]
+    assert told[5] == "Summary of what followed: they talked"
+    done = summarised(found, "all of it")
+    assert kept(done) == Summary("sandwich", "all of it", 1, 12, 12)
+    assert plan(messages, limit=400, state=done.state) == done
+
+
+def test_beyond_the_limit_the_middle_is_left_out_until_there_is_a_summary() -> None:
+    messages = talk(12, size=400)
+    found = plan(messages, limit=1_000)
+    assert found.task is not None
+    assert "[The messages that came here are left out]" in texts(found.turns)
+    assert found.estimated_tokens <= 500
+    failed = found.summarised("")
+    assert (failed.turns, failed.state, failed.task) == (found.turns, None, None)
+
+
+def test_an_older_summary_is_said_where_newer_messages_are_left_out() -> None:
+    state = kept(summarised(plan(talk(12, size=400), limit=1_000)))
+    found = plan(talk(40, size=400), limit=1_000, state=state)
+    assert f"{SUMMARY}\n\n[The messages that came here are left out]" in texts(found.turns)
+    assert found.state == state
+
+
+def test_a_call_stays_with_its_result() -> None:
+    messages = [looked_up(number) if number % 2 == 0 else user(number) for number in range(1, 14)]
+    done = summarised(plan(messages, limit=100))
+    assert texts(done.turns).count("AssistantTurn") == texts(done.turns).count("ToolResults") == 4
+    assert done.turns == (
+        *turns_of(messages[:5]),
+        UserTurn(SUMMARY),
+        *turns_of(messages[8:]),
+    )

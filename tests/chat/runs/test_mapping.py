@@ -1,0 +1,149 @@
+"""Requirement 004's events, field by field."""
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from chat_app.errors import STATUSES
+from chat_app.runs import log_entries as mapping
+from chat_app.values.events import Error, TextDelta, ThinkingDelta, ToolCall, ToolResult
+
+CONVERSATION, TRACE, MESSAGE = (UUID(int=number) for number in (1, 2, 3))
+NOON = datetime(2025, 1, 2, 12, 0, 0, 123_999, tzinfo=UTC)
+
+
+def test_started_names_the_users_message() -> None:
+    assert mapping.started(CONVERSATION, TRACE, message_id=MESSAGE) == (
+        "started",
+        {
+            "conversation_id": str(CONVERSATION),
+            "trace_id": str(TRACE),
+            "message_id": str(MESSAGE),
+        },
+    )
+
+
+def test_a_chunk_is_text_and_never_thinking() -> None:
+    assert mapping.chunk(TextDelta("Hel"), CONVERSATION) == (
+        "chunk",
+        {"content": "Hel", "conversation_id": str(CONVERSATION)},
+    )
+    assert mapping.thinking(ThinkingDelta("hmm"), CONVERSATION) == (
+        "thinking",
+        {"content": "hmm", "conversation_id": str(CONVERSATION)},
+    )
+
+
+def test_tool_start_has_whole_arguments_and_the_time() -> None:
+    assert mapping.tool_start(ToolCall("a", "weather", '{"city": "Paris"}'), NOON) == (
+        "tool_start",
+        {
+            "tool_call_id": "a",
+            "tool_name": "weather",
+            "tool_args": {"city": "Paris"},
+            "timestamp": "2025-01-02T12:00:00.123Z",
+        },
+    )
+
+
+def test_times_are_told_in_utc() -> None:
+    berlin = timezone(timedelta(hours=1))
+    assert mapping.timestamp(NOON.astimezone(berlin)) == "2025-01-02T12:00:00.123Z"
+    assert mapping.timestamp(NOON.replace(microsecond=0)) == "2025-01-02T12:00:00.000Z"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        ("{}", {}),
+        (' {"b": 1, "a": [1.5, null, true, "é"]}\n', {"b": 1, "a": [1.5, None, True, "é"]}),
+        (r'{"a\ud800": ["\ud83d\ude00", {"x": "\udc00y"}]}', {"a": ["😀", {"x": "y"}]}),
+    ],
+)
+def test_arguments_are_shown_as_the_object_that_they_are(arguments: str, shown: Any) -> None:
+    assert mapping.shown_arguments(arguments) == shown
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "",
+        "null",
+        "[1]",
+        '"text"',
+        '{"city": "Par',
+        '{"x": NaN}',
+        '{"x": -Infinity}',
+        '{"x": 1e999}',
+        '{"x": -1e999}',
+        '{"x": ' + "9" * 5_000 + "}",
+        '{"x": ' * 64 + "{}" + "}" * 64,
+        '{"x": ' + "[" * 64 + "]" * 64 + "}",
+        '{"x": ' * 100_000,
+    ],
+)
+def test_other_arguments_are_shown_as_their_text(arguments: str) -> None:
+    assert mapping.shown_arguments(arguments) == arguments
+
+
+def test_what_is_shown_can_be_stored_and_sent() -> None:
+    for deepest in ('{"x": ' * 63 + "{}" + "}" * 63, '{"x": ' + "[" * 63 + "]" * 63 + "}"):
+        shown = mapping.shown_arguments(deepest)
+        assert json.dumps(shown, allow_nan=False) == deepest
+
+
+@pytest.mark.parametrize(
+    ("length", "shown", "truncated"),
+    [(0, 0, False), (16_384, 16_384, False), (16_385, 16_384, True), (50_000, 16_384, True)],
+)
+def test_long_output_is_cut(length: int, shown: int, truncated: bool) -> None:
+    assert mapping.tool_output(ToolResult("a", "é" * length)) == (
+        "tool_output",
+        {
+            "tool_call_id": "a",
+            "output": "é" * shown,
+            "truncated": truncated,
+            "full_length": length,
+            "is_error": False,
+            "code": None,
+        },
+    )
+
+
+def test_a_failed_tools_output_says_so() -> None:
+    result = ToolResult("a", "Error: timed out", is_error=True, code="SERVICE_UNAVAILABLE")
+    _, fields = mapping.tool_output(result)
+    assert (fields["output"], fields["is_error"]) == ("Error: timed out", True)
+    assert fields["code"] == "SERVICE_UNAVAILABLE"
+
+
+@pytest.mark.parametrize("status", ["success", "error", "timeout", "cancelled"])
+def test_tool_end_has_its_status_and_duration(status: mapping.ToolEnd) -> None:
+    assert mapping.tool_end("a", status, duration_ms=12) == (
+        "tool_end",
+        {"tool_call_id": "a", "status": status, "duration_ms": 12},
+    )
+
+
+@pytest.mark.parametrize(("code", "status"), STATUSES.items())
+def test_an_error_has_the_status_of_its_code(code: str, status: int) -> None:
+    assert mapping.error(Error("no", code)) == (
+        "error",
+        {"status": status, "message": "no", "code": code},
+    )
+
+
+def test_done_names_the_answer() -> None:
+    fields = {
+        "conversation_id": str(CONVERSATION),
+        "message_id": str(MESSAGE),
+        "trace_id": str(TRACE),
+    }
+    assert mapping.done(CONVERSATION, TRACE, message_id=MESSAGE) == ("done", fields)
+    assert mapping.done(CONVERSATION, TRACE, message_id=MESSAGE, cancelled=True) == (
+        "done",
+        {**fields, "cancelled": True},
+    )

@@ -1,0 +1,101 @@
+"""What the first message would wait for is there before it; what cannot be had costs nothing."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from chat_app import loop
+from chat_app.clients.providers import ANTHROPIC, OPENAI
+from chat_app.runs import startup as warming
+from mockllm_site.serve import first_start as starting
+from tests.chat.chatting import Chat
+from tests.chat.tools.tool_servers import eventually
+from tests.serving.processes.serve_process import serving
+
+
+class Toolbox:
+    """A toolbox that is asked, and never answers if it is told to hang."""
+
+    def __init__(self, *, hangs: bool = False) -> None:
+        self.asked: list[str] = []
+        self.left = False
+        self._hangs = hangs
+
+    async def available(self, servers: list[str]) -> tuple[()]:
+        self.asked += servers
+        try:
+            if self._hangs:
+                await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.left = True
+            raise
+        return ()
+
+
+@pytest.fixture
+def modules(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is imported; nothing really is, and one of them cannot be."""
+    found: list[str] = []
+
+    async def imported(module: str) -> None:
+        found.append(module)
+        if module == ANTHROPIC.loads:
+            raise ModuleNotFoundError(module)
+
+    monkeypatch.setattr(warming, "imported", imported)
+    return found
+
+
+def tools(monkeypatch: pytest.MonkeyPatch, **how: Any) -> Toolbox:
+    found = Toolbox(**how)
+    monkeypatch.setattr(warming, "toolbox", lambda: found)
+    return found
+
+
+async def test_it_is_what_profiles_need(
+    chat: Chat, modules: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await chat.profile(provider_id="anthropic", mcp_servers=["files", "demo"])
+    await chat.profile(provider_id="ollama", mcp_servers=["demo"])
+    await chat.profile(provider_id="a custom one", mcp_servers={"not": "a list"})
+    asked = tools(monkeypatch)
+    await loop.on_loop(warming._warm_up())
+    assert modules == [ANTHROPIC.loads, OPENAI.loads]
+    assert asked.asked == ["demo", "files"]
+
+
+async def test_the_end_of_the_process_waits_for_none_of_it(
+    chat: Chat, modules: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await chat.profile(mcp_servers=["slow"])
+    asked = tools(monkeypatch, hangs=True)
+    warming.warm_up()
+    await eventually(lambda: bool(asked.asked))
+    await asyncio.to_thread(loop.stop)
+    assert asked.left and not warming._tasks
+
+
+@pytest.mark.parametrize(("mode", "times"), [("test", 0), ("dev", 1), ("prod", 1)])
+def test_test_mode_stays_cold(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, mode: str, times: int
+) -> None:
+    called: list[bool] = []
+    monkeypatch.setattr(starting, "warm_up_chat", lambda: called.append(True))
+    settings.MOCKLLM_ENV = mode
+    starting.warm_up()
+    assert len(called) == times
+
+
+def test_a_server_that_cannot_be_opened_neither_stops_nor_delays_the_start(tmp_path: Path) -> None:
+    servers = tmp_path / "servers.json"
+    servers.write_text(json.dumps({"demo": {"command": ["/no/such/program"]}}))
+    with serving(tmp_path, warm=True, MOCKLLM_ENV="dev", MCP_SERVERS=str(servers)) as server:
+        server.logged("MCP server demo cannot be reached")
+        assert httpx2.get(f"{server.base_url}/healthz").status_code == 200
+        code, _, err = server.end()
+    assert code == 0
+    assert "Traceback" not in err

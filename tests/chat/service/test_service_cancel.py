@@ -1,0 +1,228 @@
+"""Cancelling: the answer as far as it was sent, one end, and never another status afterwards."""
+
+import asyncio
+import contextlib
+import uuid
+from typing import Any
+
+import pytest
+
+from chat_app.errors import ChatError
+from chat_app.service import StreamHandle, cancel
+from chat_app.values.events import Complete, Error, TextDelta
+from mockllm_site.kit.database_thread import in_database
+from tests.chat.chatting import (
+    Chat,
+    events_of,
+    log_of,
+    messages_of,
+    scenario,
+    scripted,
+    text_of,
+    trace_of,
+)
+from tests.chat.raw_provider import HEAD, raw_provider
+from tests.chat.scripts import ENDLESS
+from tests.chat.ways import KEY_VARIABLE
+from traces_app.follow import follow
+from traces_app.models import Status
+
+PIECEMEAL = {"chunk_ms": 5, "words_per_chunk": 1}
+PIECE = (
+    b'data: {"id":"1","object":"chat.completion.chunk","created":1,"model":"m",'
+    b'"choices":[{"index":0,"delta":{"content":"Hi "},"finish_reason":null}]}\n\n'
+)
+
+
+async def code_of(work: Any) -> str:
+    with pytest.raises(ChatError) as caught:
+        await work
+    return caught.value.code
+
+
+async def after(handle: StreamHandle, chunks: int) -> None:
+    """Wait until so many chunks were sent."""
+    async for event in follow(handle.id):
+        chunks -= event.type == "chunk"
+        if chunks <= 0:
+            return
+
+
+async def test_ch_t5_cancel_emits_complete_with_what_there_is(chat: Chat) -> None:
+    await chat.script(scenario(ENDLESS))
+    handle = await chat.send()
+    await after(handle, 3)
+    await cancel(handle)
+    *said, last = await events_of(handle)
+    sent = "".join(event.content for event in said if isinstance(event, TextDelta))
+    assert last == Complete(sent)
+    assert sent.startswith("word word")
+
+
+async def test_what_is_stored_is_what_was_sent(chat: Chat) -> None:
+    await chat.script(scenario({**ENDLESS, "reasoning": "Let me see."}))
+    handle = await chat.send()
+    await after(handle, 2)
+    await cancel(handle)
+    log = await log_of(handle.id)
+    answer, trace = (await messages_of(handle))[1], await trace_of(handle)
+    assert (answer.content, answer.thinking) == (text_of(log), "Let me see.")
+    assert answer.status == "cancelled"
+    assert (trace.status, trace.code, trace.error) == (Status.CANCELLED, "", "")
+    assert trace.message_id == answer.pk
+    assert log[-1].payload == {
+        "conversation_id": str(handle.conversation_id),
+        "message_id": str(answer.pk),
+        "trace_id": str(handle.id),
+        "cancelled": True,
+    }
+
+
+async def test_a_run_can_be_cancelled_by_its_id(chat: Chat) -> None:
+    await chat.script(scenario(ENDLESS, ENDLESS))
+    first, second = await chat.send(), await chat.send()
+    await cancel(first.id)
+    await cancel(str(second.id))
+    assert (await trace_of(first)).status == (await trace_of(second)).status == Status.CANCELLED
+
+
+async def test_when_cancel_returns_the_end_is_stored(chat: Chat) -> None:
+    await chat.script(scenario(ENDLESS))
+    handle = await chat.send()
+    await cancel(handle)
+    assert (await trace_of(handle)).status == Status.CANCELLED
+
+
+async def test_ch_nt5_a_completed_answer_cannot_be_cancelled(chat: Chat) -> None:
+    await chat.says("Hi.")
+    handle = await chat.send()
+    log = await log_of(handle.id)
+    assert await code_of(cancel(handle)) == "CONFLICT"
+    assert await log_of(handle.id) == log
+    assert (await trace_of(handle)).status == Status.COMPLETED
+
+
+async def test_an_answer_is_cancelled_once(chat: Chat) -> None:
+    await chat.script(scenario(ENDLESS))
+    handle = await chat.send()
+    await cancel(handle)
+    assert await code_of(cancel(handle)) == "CONFLICT"
+
+
+async def test_a_failed_answer_cannot_be_cancelled(chat: Chat) -> None:
+    await chat.script(scenario({"fault": {"kind": "model_error"}}))
+    handle = await chat.send()
+    await events_of(handle)
+    assert await code_of(cancel(handle)) == "CONFLICT"
+
+
+@pytest.mark.parametrize("run", [uuid.UUID(int=7), "run-1", ""])
+async def test_what_is_not_there_cannot_be_cancelled(chat: Chat, run: Any) -> None:
+    assert await code_of(cancel(run)) == "NOT_FOUND"
+
+
+async def test_cancelled_before_anything_was_said(chat: Chat) -> None:
+    await chat.script(scenario({**ENDLESS, "latency_ms": 600_000}))
+    handle = await chat.send()
+    await cancel(handle)
+    assert await events_of(handle) == [Complete("")]
+    answer = (await messages_of(handle))[1]
+    assert (answer.content, answer.status) == ("", "cancelled")
+
+
+async def test_a_cancelled_answer_is_no_part_of_the_next_prompt(chat: Chat) -> None:
+    await chat.script(scenario(ENDLESS, {"text": "Whole."}))
+    first = await chat.send()
+    await after(first, 1)
+    await cancel(first)
+    second = await chat.send("Again", conversation_id=first.conversation_id)
+    await events_of(second)
+    assert (await in_database((await trace_of(second)).calls.get)).request["turns"] == 2
+
+
+async def test_everyone_who_follows_hears_the_same_end(chat: Chat) -> None:
+    await chat.script(scenario(ENDLESS))
+    handle = await chat.send()
+    following = [asyncio.create_task(log_of(handle.id)) for _ in range(5)]
+    await after(handle, 2)
+    await cancel(handle)
+    logs = await asyncio.gather(*following)
+    assert all(log == logs[0] for log in logs)
+    assert [event.type for event in logs[0]].count("done") == 1
+
+
+async def test_the_providers_socket_is_closed(
+    chat: Chat, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with raw_provider(HEAD, PIECE, hold=True) as provider:
+        settings.MOCKLLM_ENV = "dev"
+        settings.CHAT_ALLOWED_HOSTS = [provider.place]
+        monkeypatch.setenv(KEY_VARIABLE, "sk-a-key")
+        profile = await chat.profile(
+            base_url=f"http://{provider.place}/v1", api_key_env=KEY_VARIABLE
+        )
+        handle = await chat.send(profile=profile)
+        await after(handle, 1)
+        assert not provider.gone.is_set()
+        await cancel(handle)
+        await provider.gone.wait()
+
+
+async def test_a_provider_that_does_not_let_go_is_left_behind(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chat_app.runs.run.LETTING_GO_SECONDS", 0.05)
+    stuck, over = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    theirs: list[asyncio.AbstractEventLoop] = []
+
+    async def asked(_: Any) -> None:
+        theirs.append(asyncio.get_running_loop())
+        loop.call_soon_threadsafe(stuck.set)
+        while not over.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await over.wait()
+
+    scripted(monkeypatch, "Too late.", asked=asked)
+    handle = await chat.send()
+    await stuck.wait()
+    await cancel(handle)
+    theirs[0].call_soon_threadsafe(over.set)
+    assert await events_of(handle) == [Complete("")]
+    assert (await trace_of(handle)).status == Status.CANCELLED
+
+
+async def test_a_cancellation_that_nobody_asked_for_is_a_failure(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Libraries raise it for servers that went away."""
+
+    async def asked(_: Any) -> None:
+        raise asyncio.CancelledError
+
+    scripted(monkeypatch, "Hi.", asked=asked)
+    handle = await chat.send()
+    assert (await events_of(handle))[-1] == Error("interrupted", "SERVICE_UNAVAILABLE")
+    assert (await trace_of(handle)).status == Status.FAILED
+
+
+async def test_of_many_who_cancel_at_once_all_are_told_that_it_is(chat: Chat) -> None:
+    await chat.script(scenario(ENDLESS))
+    handle = await chat.send()
+    await after(handle, 1)
+    assert await asyncio.gather(*(cancel(handle) for _ in range(10))) == [None] * 10
+    assert [event.type for event in await log_of(handle.id)].count("done") == 1
+
+
+async def test_cancelling_one_answer_leaves_the_others(chat: Chat) -> None:
+    cancelled = {"match": {"messages": [{"equals": "Cancelled"}]}, "produce": ENDLESS}
+    await chat.script(
+        scenario(*[{"text": "word " * 10, "pacing": PIECEMEAL}] * 3),
+        {"name": "cancelled", "priority": 1, "steps": [cancelled]},
+    )
+    ended = await chat.send("Cancelled")
+    others = [await chat.send() for _ in range(3)]
+    await cancel(ended)
+    ends = [(await events_of(handle))[-1] for handle in others]
+    assert ends == [Complete(("word " * 10).strip())] * 3
+    assert (await trace_of(ended)).status == Status.CANCELLED

@@ -1,0 +1,271 @@
+"""Requirement 002's stream events: clean, split, in order, the same as what is kept."""
+
+import pytest
+
+from chat_app.stream.pipeline import StreamPipeline
+from chat_app.values.events import (
+    Complete,
+    TextDelta,
+    ThinkingDelta,
+    ToolCall,
+    ToolCallDelta,
+    ToolCallStart,
+    ToolResult,
+)
+from chat_app.values.provider_events import (
+    CallArguments,
+    CallBegun,
+    ProviderEvent,
+    TextPiece,
+    ThinkingPiece,
+)
+from chat_app.values.request import Text
+from tests.chat.pipelines import END, fed, said, split
+
+
+@pytest.mark.parametrize(
+    "pieces", [("Hello␄",), ("Hello", "␄"), ("Hel", "lo␄ and more", "more"), ("Hello␄␄",)]
+)
+def test_ch_t1_text_deltas_have_no_markers(pieces: tuple[str, ...]) -> None:
+    assert split(*pieces) == ("Hello", "")
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (ThinkingPiece("hmm␄"), "Hello"),
+        (ThinkingPiece("h␄m"), ThinkingPiece("␄m"), "Hello"),
+        ("<think>h␄mm</think>Hello",),
+        ("<think>hmm␄", "</th", "ink>", "Hello"),
+        ("<think>hmm</thi␄nk>Hello",),
+        ("<think>hmm</thi", "␄", "nk>Hello"),
+    ],
+)
+def test_ch_t2_thinking_deltas_have_no_markers(events: tuple[TextPiece | str, ...]) -> None:
+    assert split(*events) == ("Hello", "hmm")
+
+
+def test_ch_t3_complete_has_the_clean_text() -> None:
+    pipeline = StreamPipeline()
+    deltas = fed(pipeline, " \n<think>x</think>\n\nHel\x00lo ", "\x1b\x7f\x9fworld \n", "␄ dropped")
+    assert deltas == [ThinkingDelta("x"), TextDelta("Hello"), TextDelta(" world")]
+    assert pipeline.complete().text == "Hello world"
+
+
+def test_ch_t4_complete_has_the_clean_thinking() -> None:
+    pipeline = StreamPipeline()
+    fed(pipeline, ThinkingPiece("\n h␄m\x00m "), "Hello", END)
+    assert pipeline.complete().thinking == "hmm"
+
+
+def test_ch_t4_no_thinking_is_none() -> None:
+    pipeline = StreamPipeline()
+    fed(pipeline, "<think> \n</think>Hello", END)
+    assert pipeline.complete() == Complete("Hello")
+
+
+def test_ch_t5_a_cancelled_answer_is_complete_with_what_was_shown() -> None:
+    pipeline = StreamPipeline()
+    deltas = fed(
+        pipeline,
+        ThinkingPiece("because"),
+        "Hello wor \n<thi",
+        CallBegun("a", "f"),
+        CallArguments("a", '{"x'),
+        " <",
+    )
+    assert deltas[:2] == [ThinkingDelta("because"), TextDelta("Hello wor")]
+    assert pipeline.complete() == Complete(
+        "Hello wor \n<thi", "because", (ToolCall("a", "f", '{"x'),)
+    )
+
+
+def test_ch_t5_what_is_held_back_was_not_shown_and_is_not_kept() -> None:
+    pipeline = StreamPipeline()
+    assert fed(pipeline, "Hello \n<thi") == [TextDelta("Hello")]
+    assert pipeline.complete() == Complete("Hello")
+
+
+def test_a_text_is_told_piece_by_piece() -> None:
+    assert said("Hel", "lo", " ", "world") == [
+        TextDelta("Hel"),
+        TextDelta("lo"),
+        TextDelta(" world"),
+    ]
+
+
+def test_one_piece_may_be_told_in_several_kinds() -> None:
+    assert said("a<think>b</think>c") == [TextDelta("a"), ThinkingDelta("b"), TextDelta("c")]
+
+
+@pytest.mark.parametrize("control", [*map(chr, range(32)), *map(chr, range(127, 160))])
+def test_of_control_characters_only_newline_and_tab_are_let_through(control: str) -> None:
+    expected = f"a{control}b" if control in "\n\t" else "ab"
+    assert split(f"a{control}b") == (expected, "")
+    assert split(ThinkingPiece(f"a{control}b")) == ("", expected)
+
+
+def test_lone_surrogates_are_dropped() -> None:
+    assert split("a\ud83db", "\ude00c\ud83d", ThinkingPiece("x\ude00y\ud83d")) == ("abc", "xy")
+
+
+def test_a_pair_of_surrogates_becomes_its_character_wherever_it_is_cut() -> None:
+    assert said("a\ud83d", "\ude00b") == [TextDelta("a"), TextDelta("😀b")]
+    assert split(ThinkingPiece("\ud83d"), ThinkingPiece("\ude00")) == ("", "😀")
+
+
+@pytest.mark.parametrize("between", [ThinkingPiece("x"), CallBegun("a", "f")])
+def test_half_a_character_does_not_wait_for_what_comes_after_something_else(
+    between: ProviderEvent,
+) -> None:
+    assert split("\ud83d", between, "\ude00")[0] == ""
+
+
+@pytest.mark.parametrize("between", [TextPiece("x"), CallBegun("a", "f")])
+def test_nor_does_half_a_character_of_thinking(between: ProviderEvent) -> None:
+    assert split(ThinkingPiece("\ud83d"), between, ThinkingPiece("\ude00"))[1] == ""
+
+
+@pytest.mark.parametrize("character", ["\U00010000", "\U0010ffff"])
+def test_the_first_and_the_last_pair_are_characters_too(character: str) -> None:
+    halves = character.encode("utf-16-le")
+    first, second = (half.decode("utf-16-le", "surrogatepass") for half in (halves[:2], halves[2:]))
+    assert split(first, second) == (character, "")
+
+
+def test_the_cursor_of_a_user_interface_is_a_character_like_any_other() -> None:
+    assert split("▌") == ("▌", "")
+
+
+def test_white_space_waits_for_more_text() -> None:
+    pipeline = StreamPipeline()
+    assert fed(pipeline, " \n") == []
+    assert fed(pipeline, " Hello \n") == [TextDelta("Hello")]
+    assert fed(pipeline, "\t") == []
+    assert fed(pipeline, "world") == [TextDelta(" \n\tworld")]
+    assert fed(pipeline, " ", END) == []
+
+
+def test_rounds_are_paragraphs() -> None:
+    pipeline = StreamPipeline()
+    fed(pipeline, " Let me look. ", CallBegun("a", "f"), END)
+    pipeline.end_round()
+    assert fed(pipeline, "\nSun", "ny. ", END) == [TextDelta("\n\nSun"), TextDelta("ny.")]
+    pipeline.end_round()
+    assert fed(pipeline, "Warm.") == [TextDelta("\n\nWarm.")]
+    assert pipeline.complete().text == "Let me look.\n\nSunny.\n\nWarm."
+
+
+def test_thoughts_of_rounds_are_paragraphs() -> None:
+    pipeline = StreamPipeline()
+    fed(pipeline, ThinkingPiece("Where?"), CallBegun("a", "f"), END)
+    pipeline.end_round()
+    assert fed(pipeline, "<think> Here.</think>", END) == [ThinkingDelta("\n\nHere.")]
+    assert pipeline.complete().thinking == "Where?\n\nHere."
+
+
+def test_what_is_said_after_a_call_is_another_paragraph() -> None:
+    assert split("First.", CallBegun("a", "f"), " Then ", "more.", CallBegun("b", "f")) == (
+        "First.\n\nThen more.",
+        "",
+    )
+
+
+@pytest.mark.parametrize("silent", [(), (" \n",), (ThinkingPiece("hm"),)])
+def test_a_round_without_a_text_leaves_no_blank_line(silent: tuple[ProviderEvent | str]) -> None:
+    pipeline = StreamPipeline()
+    for events in (silent, ("One.",), silent, silent, (" ", "Two."), silent):
+        fed(pipeline, *events, CallBegun("a", "f"), END)
+        pipeline.end_round()
+    assert pipeline.complete().text == "One.\n\nTwo."
+
+
+def test_the_next_prompt_has_the_rounds_without_blank_lines() -> None:
+    pipeline = StreamPipeline()
+    fed(pipeline, "One.", CallBegun("a", "f"), END)
+    pipeline.end_round()
+    fed(pipeline, "Two.", END)
+    assert pipeline.end_round().parts == (Text("Two."),)
+
+
+def test_thinking_has_edges_of_its_own() -> None:
+    assert said(ThinkingPiece(" a "), " b ", ThinkingPiece(" c "), " d ") == [
+        ThinkingDelta("a"),
+        TextDelta("b"),
+        ThinkingDelta("  c"),
+        TextDelta("  d"),
+    ]
+
+
+def test_calls_are_told_as_they_come() -> None:
+    assert said(
+        "I look.",
+        CallBegun("a", "f"),
+        CallArguments("a", '{"x":'),
+        CallBegun("b", "g"),
+        CallArguments("a", " 1}"),
+    ) == [
+        TextDelta("I look."),
+        ToolCallStart("a", "f"),
+        ToolCallDelta("a", '{"x":'),
+        ToolCallStart("b", "g"),
+        ToolCallDelta("a", " 1}"),
+    ]
+
+
+def test_half_a_tag_is_told_before_the_call_that_follows_it() -> None:
+    assert said("a <thi", CallBegun("a", "f")) == [
+        TextDelta("a"),
+        TextDelta(" <thi"),
+        ToolCallStart("a", "f"),
+    ]
+
+
+def test_a_result_is_told_clean() -> None:
+    pipeline = StreamPipeline()
+    assert pipeline.tool_result(
+        ToolResult("a", "Error: \x1b[1m no\ud83d ␄\r\n\x00", is_error=True, code="NOT_FOUND")
+    ) == [ToolResult("a", "Error: [1m no \n", is_error=True, code="NOT_FOUND")]
+
+
+def test_what_follows_the_end_of_text_is_dropped_whatever_it_is() -> None:
+    pipeline = StreamPipeline()
+    assert fed(pipeline, "bye ␄", "x", ThinkingPiece("y"), CallBegun("a", "f"), END) == [
+        TextDelta("bye")
+    ]
+    assert pipeline.ended
+    assert pipeline.complete() == Complete("bye")
+    assert pipeline.end_round().calls == ()
+
+
+def test_half_a_tag_before_the_end_of_text_is_text() -> None:
+    assert split("a <thi␄nk>b") == ("a <thi", "")
+
+
+def test_a_marker_in_thinking_does_not_end_the_answer() -> None:
+    pipeline = StreamPipeline()
+    fed(pipeline, ThinkingPiece("a␄"), "<think>b␄")
+    assert not pipeline.ended
+
+
+def test_the_round_after_one_that_ended_is_heard() -> None:
+    pipeline = StreamPipeline()
+    fed(pipeline, CallBegun("a", "f"), "␄")
+    assert pipeline.ended
+    assert pipeline.end_round().calls == (ToolCall("a", "f", "{}"),)
+    assert not pipeline.ended
+    assert fed(pipeline, "Sunny.␄") == [TextDelta("Sunny.")]
+
+
+def test_a_hundred_thousand_pieces_make_one_answer() -> None:
+    pipeline = StreamPipeline()
+    feed = pipeline.feed
+    told = 0
+    for _ in range(20_000):
+        for piece in ("wo", "rd <", "think", ">t", "</think> "):
+            told += len(feed(TextPiece(piece)))
+    assert told == 60_000
+    feed(END)
+    complete = pipeline.complete()
+    assert complete.text == " ".join(["word "] * 20_000).rstrip()
+    assert complete.thinking == "t" * 20_000

@@ -1,0 +1,101 @@
+"""The arguments of a call: a JSON object, or an error that says why not."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chat_app.tools.calls import DEEPEST, ArgumentsError, read_arguments
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def nested(depth: int) -> str:
+    """An object with that many levels, itself the first."""
+    return '{"a":' * (depth - 1) + "{}" + "}" * (depth - 1)
+
+
+def lists(depth: int) -> str:
+    return '{"a":' + "[" * (depth - 1) + "]" * (depth - 1) + "}"
+
+
+@given(st.dictionaries(st.text(), JSON, max_size=5))
+def test_any_object_is_read_as_it_is(value: dict[str, Any]) -> None:
+    assert read_arguments(json.dumps(value)) == value
+    assert read_arguments(value) == value
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n"])
+def test_blank_text_is_an_object_without_members(text: str) -> None:
+    assert read_arguments(text) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[]", "not a JSON object"),
+        ("null", "not a JSON object"),
+        ("1", "not a JSON object"),
+        ('"{}"', "not a JSON object"),
+        ("{", "not valid JSON"),
+        ("{'a': 1}", "not valid JSON"),
+        ('{"a": 1} {}', "not valid JSON"),
+        ('{"a": 1,}', "not valid JSON"),
+        ("\ufeff{}", "not valid JSON"),
+        ('{"a": NaN}', "not valid JSON"),
+        ('{"a": -Infinity}', "not valid JSON"),
+        ('{"a": 1e999}', "not valid JSON"),
+        ('{"a": ' + "9" * 100_000 + "}", "not valid JSON"),
+        ('{"a": "\\ud800"}', "not valid JSON"),
+        ('{"\\udc00": 1}', "not valid JSON"),
+        ('{"a": "\ud800"}', "not valid JSON"),
+        ('{"a": "\x00"}', "not valid JSON"),
+        (nested(DEEPEST + 1), "nested deeper"),
+        (lists(DEEPEST + 1), "nested deeper"),
+        (nested(100_000), "nested deeper"),
+        ("[" * 1_000_000, "nested deeper"),
+    ],
+)
+def test_anything_else_is_refused_with_the_reason(text: str, reason: str) -> None:
+    with pytest.raises(ArgumentsError, match=reason):
+        read_arguments(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ({"a": float("nan")}, "nan is no number of JSON"),
+        ({"a": [float("inf")]}, "inf is no number of JSON"),
+        ({"a": {"b": "\ud800"}}, "surrogates not allowed"),
+        ({"\ud800": 1}, "surrogates not allowed"),
+        ({"a": {1: 2}}, "1 is no key"),
+        ({"a": b"bytes"}, "bytes is no type of JSON"),
+        (json.loads(nested(DEEPEST + 1)), "nested deeper"),
+    ],
+)
+def test_an_object_that_json_cannot_say_is_refused(value: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ArgumentsError, match=reason):
+        read_arguments(value)
+
+
+def test_the_deepest_that_is_allowed_is_read() -> None:
+    for text in (nested(DEEPEST), lists(DEEPEST)):
+        assert read_arguments(text) == json.loads(text)
+
+
+@given(st.text())
+def test_no_text_leads_to_another_error(text: str) -> None:
+    try:
+        read_arguments(text)
+    except ArgumentsError as error:
+        assert str(error)

@@ -1,0 +1,213 @@
+"""Nobody but the operator says what is run or asked, and what runs learns nothing of ours."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+
+from chat_app.tools import toolbox
+from chat_app.tools.servers import Address
+from tests.chat.tools.tool_servers import forked, http_server, refused, toolbox_of
+
+ROOT = Path(__file__).resolve().parents[3]
+PACKAGES = ("mockllm_site", "scenarios_app", "chat_app", "traces_app")
+# Modules and functions that start processes, and the SDK that does.
+STARTS = re.compile(
+    r"(subprocess|multiprocessing|pty|mcp)(\..*)?"
+    r"|os\.(system|popen|fork|forkpty|exec\w+|spawn\w+|posix_spawn\w*)"
+    r"|asyncio\.(subprocess.*|create_subprocess_\w+)"
+    r"|anyio\.(open_process|run_process)"
+    r"|concurrent\.futures\.ProcessPoolExecutor"
+)
+# What starts our own server for somebody's tests, with a command of its own.
+EXCEPT = {"scenarios_app/testing/server.py"}
+
+
+def used(module: Path) -> Iterator[str]:
+    """What a module imports, and the dotted names that it uses."""
+    for node in ast.walk(ast.parse(module.read_text())):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=str(name), names=names):
+                yield from (f"{name}.{alias.name}" for alias in names)
+            case ast.Attribute(value=ast.Name(id=owner), attr=name):
+                yield f"{owner}.{name}"
+
+
+def starters() -> dict[str, set[str]]:
+    found = {}
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            if names := {name for name in used(path) if STARTS.fullmatch(name)}:
+                found[str(path.relative_to(ROOT))] = names
+    return found
+
+
+def test_no_process_is_started_outside_the_tools() -> None:
+    inside = {name for name in starters() if name.startswith("chat_app/tools/")}
+    assert set(starters()) - inside == EXCEPT
+    assert "chat_app/tools/mcp.py" in inside
+
+
+def test_no_stored_field_is_a_command_or_the_address_of_a_tool() -> None:
+    fields = {
+        f"{model.__name__}.{field.name}"
+        for label in ("chat_app", "traces_app")
+        for model in apps.get_app_config(label).get_models()
+        for field in model._meta.get_fields()
+        if re.search(r"command|argv|program|executable|ur[il]$|address", field.name)
+    }
+    # Where a provider is asked; which hosts are allowed is the operator's.
+    assert fields == {"ModelProfile.base_url"}
+
+
+def test_no_shipped_fixture_names_a_command() -> None:
+    for path in (ROOT / "fixtures").glob("*.json"):
+        rows = json.loads(path.read_text())
+        keys = {
+            key for row in rows if row["model"].startswith("chat_app.") for key in row["fields"]
+        }
+        assert not keys & {"command", "url", "env", "args"}
+
+
+async def test_a_profile_that_smuggles_a_command_in_runs_nothing(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    smuggled = {"command": ["touch", str(mark)]}
+    async with toolbox_of({"demo": refused()}) as tools:
+        for name in (smuggled, json.dumps(smuggled), f"touch {mark}", ["touch", str(mark)]):
+            assert await tools.available([name]) == ()  # type: ignore[list-item]
+            outcome = await tools.call([name], "x", arguments="{}")  # type: ignore[list-item]
+            assert outcome.code == "NOT_FOUND"
+    assert not mark.exists()
+
+
+async def test_of_a_name_that_no_server_has_the_log_speaks_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with toolbox_of({}) as tools:
+        for _ in range(3):
+            assert await tools.available(["typo"]) == ()
+    assert caplog.text.count("MCP server typo: there is none of this name") == 1
+
+
+async def test_a_server_sees_none_of_our_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SECRET_KEY", "OPENAI_API_KEY", "DATABASE_URL", "MOCKLLM_CONTROL_TOKEN"):
+        monkeypatch.setenv(name, "canary")
+    command = forked(environment=(("GIVEN", "1"),))
+    async with toolbox_of({"demo": command}) as tools:
+        outcome = await tools.call(["demo"], "variables", arguments="{}")
+    seen = set(outcome.text.split("\n"))
+    assert "GIVEN" in seen
+    # Some are of the C library's making.
+    allowed = {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "GIVEN", "LC_CTYPE"}
+    assert seen <= allowed
+
+
+@contextmanager
+def answering(status: int, headers: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
+    """A server that gives each request this answer, and the paths that it was asked for."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            asked.append(self.path)
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": "0"}.items():
+                self.send_header(name, value)
+            self.end_headers()
+
+        do_GET = do_DELETE = do_POST
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/mcp", asked
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_to_elsewhere_is_not_followed(status: int) -> None:
+    with (
+        answering(200, {}) as (elsewhere, asked_there),
+        answering(status, {"Location": elsewhere}) as (url, asked),
+    ):
+        async with toolbox_of({"demo": Address(url)}) as tools:
+            outcome = await tools.call(["demo"], "add", arguments="{}")
+    assert outcome.code == "SERVICE_UNAVAILABLE"
+    assert asked
+    assert asked_there == []
+
+
+@pytest.mark.parametrize("status", [200, 202, 401, 404, 500])
+async def test_a_server_that_speaks_no_mcp_cannot_be_reached(status: int) -> None:
+    with answering(status, {}) as (url, asked):
+        async with toolbox_of({"demo": Address(url)}) as tools:
+            assert await tools.available(["demo"]) == ()
+    assert asked
+
+
+async def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, refused().url)
+    with http_server() as server:
+        async with toolbox_of({"demo": Address(server.url)}) as tools:
+            outcome = await tools.call(["demo"], "echo", arguments={"text": "direct"})
+    assert outcome.text == "direct"
+
+
+async def test_a_wrong_file_means_no_tools_and_an_error_that_keeps_it_to_the_log(
+    settings: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "servers.json"
+    path.write_text('{"demo": {"command": []}}')
+    settings.MCP_SERVERS = str(path)
+    tools = toolbox()
+    assert await tools.available(["demo"]) == ()
+    assert f"MCP_SERVERS: {path}: demo.command: expected a list" in caplog.text
+    outcome = await tools.call(["demo"], "add", arguments="{}")
+    assert outcome.code == "SERVICE_UNAVAILABLE"
+    assert outcome.text == "Error: the file of MCP servers cannot be used"
+
+
+WITHOUT_SDK = """
+import asyncio, logging, sys
+sys.modules["mcp"] = None
+from django.conf import settings
+settings.configure(MCP_SERVERS="", MOCKLLM_ENV="dev", MCP_CALL_SECONDS=30)
+logging.basicConfig(format="%(message)s", stream=sys.stdout)
+from chat_app.tools import toolbox
+async def ask():
+    print(await toolbox().available(["demo"]))
+    print(await toolbox().call(["demo"], "add", arguments="{}"))
+asyncio.run(ask())
+"""
+
+
+def test_without_the_sdk_there_are_no_tools_and_calls_name_the_extra() -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", WITHOUT_SDK], capture_output=True, text=True, timeout=60
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "no tools: MCP servers need one more package: pip install 'mockllm[chat]'",
+        "()",
+        "tool add: MCP servers need one more package: pip install 'mockllm[chat]'",
+        "Outcome(text=\"Error: MCP servers need one more package: pip install 'mockllm[chat]'\", "
+        "status='error', code='SERVICE_UNAVAILABLE')",
+    ]

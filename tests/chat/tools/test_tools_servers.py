@@ -1,0 +1,171 @@
+"""The operator's file of MCP servers: what it may say, and the one error that names the place."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chat_app.tools.servers import (
+    Address,
+    Command,
+    ServersError,
+    check_servers_file,
+    named_servers,
+    read_servers,
+)
+from tests.serving.processes.serve_process import failing, serving
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "servers.json"
+
+
+def written(file: Path, content: Any) -> str:
+    file.write_text(content if isinstance(content, str) else json.dumps(content))
+    return str(file)
+
+
+def test_servers_are_commands_or_addresses(file: Path) -> None:
+    path = written(
+        file,
+        {
+            "files": {
+                "command": ["npx", "-y", "server-files", ""],
+                "env": {"ROOT": "/srv", "A": ""},
+            },
+            "Search.2_x-y": {"url": "https://mcp.example.com:8443/mcp?key=1"},
+            "here": {"url": "http://[::1]/mcp"},
+        },
+    )
+    assert read_servers(path) == {
+        "files": Command(("npx", "-y", "server-files", ""), (("ROOT", "/srv"), ("A", ""))),
+        "Search.2_x-y": Address("https://mcp.example.com:8443/mcp?key=1"),
+        "here": Address("http://[::1]/mcp"),
+    }
+
+
+def test_a_file_may_name_none(file: Path) -> None:
+    assert read_servers(written(file, {})) == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        ("{", "not valid JSON (Expecting property name"),
+        ("", "not valid JSON (Expecting value"),
+        ("[" * 100_000, "not valid JSON (maximum recursion depth"),
+        ([], "expected an object of servers by name, got a list"),
+        ("null", "expected an object of servers by name, got null"),
+        ({"": {"url": "http://x"}}, "'': a server's name has 1 to 64 letters"),
+        ({"a b": {"url": "http://x"}}, "'a b': a server's name has"),
+        ({"a" * 65: {"url": "http://x"}}, f"'{'a' * 65}': a server's name has 1 to 64"),
+        ('{"a": {"url": "http://x"}, "a": {"url": "http://y"}}', "a: named twice"),
+        ('{"a": {"url": "http://x", "url": "http://y"}}', "url: named twice"),
+        ({"a": "http://x"}, "a: expected an object with command or url, got text"),
+        ({"a": {}}, "a: expected command or url, got neither"),
+        ({"a": {"env": {}}}, "a: expected command or url, got neither"),
+        ({"a": {"command": ["x"], "url": "http://x"}}, "a: expected command or url, got both"),
+        ({"a": {"command": ["x"], "args": []}}, "a.args: unknown key"),
+        ({"a": {"url": "http://x", "env": {}}}, "a.env: unknown key"),
+        ({"a": {"url": "http://x", "headers": {}}}, "a.headers: unknown key"),
+        ({"a": {"command": "npx x"}}, "a.command: expected a list of a program and its arguments"),
+        ({"a": {"command": []}}, "a.command: expected a list of a program"),
+        ({"a": {"command": [""]}}, "a.command[0]: expected a program, got empty text"),
+        ({"a": {"command": ["x", 1]}}, "a.command[1]: expected text, got a number"),
+        ({"a": {"command": ["x", "a\0b"]}}, "a.command[1]: expected text, got text with a NUL"),
+        (
+            {"a": {"command": ["x"], "env": []}},
+            "a.env: expected an object of variables, got a list",
+        ),
+        (
+            {"a": {"command": ["x"], "env": {"A": True}}},
+            "a.env.A: expected text, got true or false",
+        ),
+        ({"a": {"command": ["x"], "env": {"": "x"}}}, "a.env: '' cannot be the name of a variable"),
+        ({"a": {"command": ["x"], "env": {"A=B": "x"}}}, "a.env: 'A=B' cannot be the name"),
+        ({"a": {"url": 1}}, "a.url: expected http://HOST… or https://HOST…, got 1"),
+        ({"a": {"url": ""}}, "a.url: expected http://HOST"),
+        ({"a": {"url": "mcp.example.com"}}, "a.url: expected http://HOST"),
+        ({"a": {"url": "file:///etc/passwd"}}, "a.url: expected http://HOST"),
+        ({"a": {"url": "http://"}}, "a.url: expected http://HOST"),
+        ({"a": {"url": "http://x:port/"}}, "a.url: expected http://HOST"),
+        ({"a": {"url": "http://[x/"}}, "a.url: expected http://HOST"),
+        ({"a": {"url": " http://x/"}}, "a.url: expected http://HOST"),
+        ({"a": {"url": "http://x/\ny"}}, "a.url: expected http://HOST"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_the_place(file: Path, content: Any, error: str) -> None:
+    path = written(file, content)
+    with pytest.raises(ServersError) as caught:
+        read_servers(path)
+    assert str(caught.value).startswith(f"{path}: {error}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ServersError, match=r"cannot be read \(No such file"):
+        read_servers(str(tmp_path / "none.json"))
+    with pytest.raises(ServersError, match=r"cannot be read \(Is a directory"):
+        read_servers(str(tmp_path))
+
+
+def test_a_file_that_is_no_text_is_refused(file: Path) -> None:
+    file.write_bytes(b"\xff\xfe\x00{")
+    with pytest.raises(ServersError, match="not valid JSON"):
+        read_servers(str(file))
+
+
+@pytest.mark.parametrize("mode", ["dev", "test"])
+def test_without_a_file_there_is_the_bundled_server(settings: Any, mode: str) -> None:
+    settings.MCP_SERVERS, settings.MOCKLLM_ENV = "", mode
+    assert named_servers() == {
+        "demo": Command((sys.executable, "-P", "-m", "chat_app.tools.demo_server"))
+    }
+
+
+def test_without_a_file_prod_has_no_server(settings: Any) -> None:
+    settings.MCP_SERVERS, settings.MOCKLLM_ENV = "", "prod"
+    assert named_servers() == {}
+
+
+def test_a_file_takes_the_place_of_the_bundled_server(settings: Any, file: Path) -> None:
+    settings.MCP_SERVERS = written(file, {"mine": {"command": ["x"]}})
+    check_servers_file()
+    assert named_servers() == {"mine": Command(("x",))}
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8:80", "[::1]:8080", "localhost:9"])
+def test_test_mode_may_ask_this_machine(settings: Any, file: Path, host: str) -> None:
+    settings.MOCKLLM_ENV = "test"
+    settings.MCP_SERVERS = written(file, {"a": {"url": f"http://{host}/mcp"}})
+    assert named_servers() == {"a": Address(f"http://{host}/mcp")}
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "example.com", "localhost.example.com", "[::2]"])
+def test_test_mode_asks_no_other_machine(settings: Any, file: Path, host: str) -> None:
+    settings.MCP_SERVERS = written(file, {"a": {"url": f"http://{host}/mcp"}})
+    settings.MOCKLLM_ENV = "test"
+    with pytest.raises(ServersError, match=r"a\.url: in test mode only this machine"):
+        check_servers_file()
+    settings.MOCKLLM_ENV = "dev"
+    check_servers_file()
+
+
+def test_serve_does_not_start_with_a_wrong_file_and_says_why_in_one_line(tmp_path: Path) -> None:
+    path = written(tmp_path / "servers.json", {"files": {"command": "rm -rf"}})
+    code, out, err = failing(tmp_path, warm=True, MCP_SERVERS=path)
+    assert (code, out) == (1, "")
+    assert err.splitlines()[-1].endswith(
+        f"MCP_SERVERS: {path}: files.command: expected a list of a program and its arguments"
+    )
+
+
+def test_serve_starts_with_a_good_file_and_starts_no_server_yet(tmp_path: Path) -> None:
+    path = written(tmp_path / "servers.json", {"files": {"command": ["touch", "started"]}})
+    with serving(tmp_path, MCP_SERVERS=path) as server:
+        code, _, _ = server.end()
+    assert code == 0
+    assert not (tmp_path / "started").exists()

@@ -1,0 +1,126 @@
+"""MCP servers for tests, in the three ways to be reached, and what is left of them."""
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp import Client
+
+from chat_app.tools.mcp import McpConnection
+from chat_app.tools.mcp_toolbox import McpToolbox
+from chat_app.tools.servers import Address, Command, Server
+from chat_app.tools.session import Connect
+from tests import warmed
+from tests.chat.tools.tool_server import tool_server
+
+SCRIPT = Path(__file__).with_name("tool_server.py")
+# Whatever of them is killed or held: the process itself.
+ANEW = Command((sys.executable, "-P", str(SCRIPT)))
+READY_SECONDS = 60.0
+
+
+def forked(*options: str, environment: tuple[tuple[str, str], ...] = ()) -> Command:
+    """A server that is a process, forked from a warm one."""
+    return Command((warmed.python(), "-P", str(SCRIPT), *options), environment)
+
+
+@dataclass(frozen=True)
+class HttpServer:
+    """A server that has said where it is."""
+
+    process: "subprocess.Popen[str]"
+    url: str
+
+    @property
+    def port(self) -> int:
+        return int(self.url.split(":")[2].partition("/")[0])
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@contextmanager
+def http_server(port: int = 0) -> Iterator[HttpServer]:
+    """A process that speaks HTTP on a free port."""
+    process = subprocess.Popen(
+        [warmed.python(), "-P", str(SCRIPT), "--http", "--port", str(port)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    # Killing it ends its output, and with it the wait for a line.
+    timer = threading.Timer(READY_SECONDS, process.kill)
+    timer.start()
+    try:
+        line = process.stdout.readline()
+        timer.cancel()
+        assert line, "the server did not start"
+        yield HttpServer(process, line.split()[-1])
+    finally:
+        timer.cancel()
+        process.kill()
+        process.communicate()
+
+
+@asynccontextmanager
+async def in_process(
+    server: Server, *, ended: Callable[[str], None], changed: Callable[[], None]
+) -> AsyncIterator[McpConnection]:
+    """A connection to a server of this process and event loop, whatever is named."""
+    async with Client(tool_server(), cache=None) as client:
+        yield McpConnection(client, changed=changed)
+
+
+@asynccontextmanager
+async def toolbox_of(
+    servers: Mapping[str, Server], *, connect: Connect | None = None
+) -> AsyncIterator[McpToolbox]:
+    """A toolbox with these servers, closed at the end."""
+    tools = McpToolbox(servers=lambda: servers, connect=connect)
+    try:
+        yield tools
+    finally:
+        await tools.close()
+
+
+def refused() -> Address:
+    """An address at which nobody answers."""
+    return Address("http://127.0.0.1:1/mcp")
+
+
+def children() -> set[int]:
+    """The processes that this one has started and not reaped."""
+    found: set[int] = set()
+    for task in Path("/proc/self/task").iterdir():
+        # A thread may end between the look at the folder and the look into it.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found |= {int(pid) for pid in (task / "children").read_text().split()}
+    return found
+
+
+def open_files() -> Counter[str]:
+    """How many pipes and sockets this process has open."""
+    targets = []
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            targets.append(os.readlink(entry))
+        except FileNotFoundError:
+            continue
+    kinds = (target.partition(":")[0] for target in targets)
+    return Counter(kind for kind in kinds if kind in ("pipe", "socket"))
+
+
+async def eventually(condition: Callable[[], bool], *, seconds: float = 30) -> None:
+    """Wait for what the kernel does in its own time: there is no event for it."""
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.01)

@@ -1,0 +1,75 @@
+"""What the processes can be told to do to conversations and comparisons; each gives back what came
+of it."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from chat_app.comparing.comparisons import open_pair
+from chat_app.comparing.comparisons import vote as vote_on
+from chat_app.conversations import create
+from chat_app.conversations import delete as delete_conversation
+from chat_app.models import ABComparison, Conversation, Message
+from chat_app.profiles import default_profile
+from chat_app.prune import prune
+from chat_app.runs.begin import Sending, begin
+from traces_app.models import Status, Trace
+
+READER = "reader"
+
+
+def conversation() -> dict[str, Any]:
+    return {"id": str(create(READER).pk)}
+
+
+def send(conversation: str, text: str) -> dict[str, Any]:
+    """Store a message and the run that is to answer it, which nobody starts."""
+    begun = begin(Sending(conversation, text, {"": default_profile()}, client_id=READER))
+    return {"trace": str(begun.trace_ids[0])}
+
+
+def delete(conversation: str) -> dict[str, Any]:
+    delete_conversation(Conversation.objects.get(pk=conversation))
+    return {"deleted": True}
+
+
+def age(conversation: str) -> dict[str, Any]:
+    """As if its last message were two days old."""
+    then = timezone.now() - timedelta(days=2)
+    return {"aged": Conversation.objects.filter(pk=conversation).update(last_message_at=then)}
+
+
+def forget() -> dict[str, Any]:
+    """Delete what nobody has gone on with for a day."""
+    return {"forgotten": prune(timezone.now() - timedelta(days=1)).conversations}
+
+
+def messages(conversation: str) -> dict[str, Any]:
+    found = Message.objects.filter(conversation=conversation).order_by("number")
+    return {"messages": [[row.number, row.sender, row.content] for row in found]}
+
+
+def compare(conversation: str) -> dict[str, Any]:
+    """Store a message and the two runs that are to answer it."""
+    profile = default_profile()
+    pair = open_pair(
+        Sending(conversation, "Which?", {}, client_id=READER), profiles=(profile, profile), seed=1
+    )
+    return {
+        "comparison": str(pair.comparison_id),
+        "traces": [str(trace) for trace in pair.begun.trace_ids],
+    }
+
+
+def complete(traces: list[str]) -> dict[str, Any]:
+    """As if these runs had answered."""
+    return {"runs": Trace.objects.filter(pk__in=traces).update(status=Status.COMPLETED)}
+
+
+def vote(comparison: str, preference: str) -> dict[str, Any]:
+    return {"preference": vote_on(READER, comparison, preference).preference}
+
+
+def votes(comparison: str) -> dict[str, Any]:
+    return {"stored": ABComparison.objects.get(pk=comparison).preference}

@@ -1,0 +1,73 @@
+"""What the processes can be told to do to runs."""
+
+import asyncio
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from traces_app.leases import LEASE, end_dead_runs
+from traces_app.log import LoggedEvent
+from traces_app.models import ModelCall, Status, Trace
+from traces_app.recorder import Ending, Recorder, finish
+
+
+def say(trace: str, texts: list[str]) -> dict[str, Any]:
+    """Write what a run of this process says after its first event."""
+    lost: list[UUID] = []
+
+    async def write() -> None:
+        recorder = Recorder(lambda trace_id, _: lost.append(trace_id), batch_seconds=3_600)
+        for seq, text in enumerate(texts, start=2):
+            recorder.record(UUID(trace), _event(seq, text))
+        await recorder.flush()
+
+    asyncio.run(write())
+    return {"lost": bool(lost)}
+
+
+def say_on(trace: str) -> dict[str, Any]:
+    """Say something, go on while it is being written, and end."""
+    return asyncio.run(_say_on(UUID(trace)))
+
+
+async def _say_on(trace: UUID) -> dict[str, Any]:
+    problems: list[str] = []
+    recorder = Recorder(
+        lambda _, problem: problems.append(type(problem).__name__), batch_seconds=3_600
+    )
+    recorder.record(trace, _event(2, "Good"))
+    recorder.record_call(trace, ModelCall(trace_id=trace, number=1, output_tokens=1))
+    writing = asyncio.create_task(recorder.flush())
+    # From here on the batch is on its way.
+    await asyncio.sleep(0)
+    recorder.record(trace, _event(3, " day"))
+    recorder.record_call(trace, ModelCall(trace_id=trace, number=1, output_tokens=2))
+    await writing
+    pending = await recorder.hand_over(trace)
+    ending = Ending({"status": Status.COMPLETED}, _event(4, ".", "done"))
+    return {"problems": problems, "ended": await finish(trace, pending, ending=ending)}
+
+
+def end_dead(trace: str) -> dict[str, Any]:
+    """End a run as whoever finds it does when its lease is over."""
+    late = timezone.now() + 2 * LEASE
+    return {"ended": end_dead_runs(Trace.objects.filter(pk=trace), now=late)}
+
+
+def events(trace: str) -> dict[str, Any]:
+    found = Trace.objects.get(pk=trace).events.order_by("seq")
+    return {"events": [[event.seq, event.type] for event in found]}
+
+
+def written(trace: str) -> dict[str, Any]:
+    """What a run said in the order in which it was written, and what its calls cost."""
+    found = Trace.objects.get(pk=trace)
+    return {
+        "seqs": [event.seq for event in found.events.order_by("pk")],
+        "tokens": [call.output_tokens for call in found.calls.order_by("number")],
+    }
+
+
+def _event(seq: int, text: str, type: str = "chunk") -> LoggedEvent:
+    return LoggedEvent(seq, type, {"content": text}, timezone.now())

@@ -1,0 +1,56 @@
+"""What the processes can be told to do to scenarios, their drafts and the journal."""
+
+from typing import Any
+
+from scenarios_app.engine.document import load_documents
+from scenarios_app.journal import journal
+from scenarios_app.models import Draft, Scenario, ServedRequest
+from scenarios_app.store.drafts import draft_of, publication_of
+from scenarios_app.store.drafts import publish as publish_draft
+from scenarios_app.store.load import load
+from tests.state.entries import entry
+
+
+def scenario(name: str) -> dict[str, Any]:
+    document = {"name": name, "steps": [{"produce": {"text": "Hi."}}]}
+    load(load_documents({"scenarios": [document]}))
+    return {"pk": Scenario.objects.get(name=name).pk}
+
+
+def draft(scenario: int) -> dict[str, Any]:
+    found, made = draft_of(Scenario.objects.get(pk=scenario))
+    return {"pk": found.pk, "made": made}
+
+
+def new_draft(name: str) -> dict[str, Any]:
+    """A draft of no scenario."""
+    found = Draft.objects.create(name=name)
+    found.steps.create(order=1, answer_text="Hi.")
+    return {"pk": found.pk}
+
+
+def look(draft: int) -> dict[str, Any]:
+    """What one who publishes looks at first."""
+    return {"seen": publication_of(Draft.objects.get(pk=draft)).token}
+
+
+def publish(draft: int, seen: str) -> dict[str, Any]:
+    return {"published": publish_draft(Draft(pk=draft), seen=seen).name}
+
+
+def scenarios(name: str) -> dict[str, Any]:
+    found = Scenario.objects.filter(name=name)
+    return {"scenarios": found.count(), "drafts": Draft.objects.filter(name=name).count()}
+
+
+def record(paths: list[str], body: bytes = b"") -> dict[str, Any]:
+    """Let the journal write these requests; what it has of them then."""
+    for path in paths:
+        journal.record(entry(path=path, request_body=body))
+    flushed = journal.flush()
+    found = ServedRequest.objects.filter(path__in=paths).order_by("pk")
+    return {
+        "flushed": flushed,
+        "failed": journal.failed,
+        "paths": list(found.values_list("path", flat=True)),
+    }

@@ -1,0 +1,47 @@
+"""A process on a SQLite file that is full or locked for a while: it tells of a statement that
+fails, and goes on when it hears that it may."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+from django.db import OperationalError
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
+
+from tests.database.doing_scenarios import record
+from tests.database.writer import tell
+
+FULL = Path("full")
+
+
+def serve(*, rows: int) -> None:
+    """Let the journal write so many rows of 60 KB each."""
+    call_command("migrate", verbosity=0)
+    connection_created.connect(_limit)
+    tell(ready=True)
+    sys.stdin.readline()
+    tell(**record([f"/{number}" for number in range(rows)], body=b"." * 60_000))
+
+
+def _limit(*, connection: BaseDatabaseWrapper, **_: object) -> None:
+    with connection.cursor() as cursor:
+        # Whoever finds it locked is told so at once.
+        cursor.execute("PRAGMA busy_timeout = 0")
+        if FULL.exists():
+            cursor.execute("PRAGMA page_count")
+            (pages,) = cursor.fetchone()
+            cursor.execute(f"PRAGMA max_page_count = {pages}")
+    if _told_of not in connection.execute_wrappers:
+        connection.execute_wrappers.append(_told_of)
+
+
+def _told_of(execute: Callable[..., Any], *statement: Any) -> Any:
+    try:
+        return execute(*statement)
+    except OperationalError as error:
+        tell(problem=str(error))
+        sys.stdin.readline()
+        raise

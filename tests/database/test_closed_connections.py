@@ -1,0 +1,29 @@
+"""The server closes connections of a process: while it writes, or between two writes."""
+
+from tests.database.two import Two
+
+EVENTS = "traces_app_traceevent"
+
+
+def begun(two: Two) -> str:
+    conversation = two.do("conversation")["id"]
+    return str(two.do("send", conversation=conversation, text="Hello")["trace"])
+
+
+def test_the_journal_opens_a_connection_anew_and_loses_nothing(two: Two) -> None:
+    paths = ["/1", "/2", "/3"]
+    said = two.cut_off("record", paths=paths, at="scenarios_app_servedrequest")
+    assert said == {"flushed": True, "failed": 0, "paths": paths}
+
+
+def test_what_could_not_be_written_of_a_run_comes_before_what_is_newer(two: Two) -> None:
+    trace = begun(two)
+    said = two.cut_off("say_on", trace=trace, at=EVENTS)
+    assert said == {"problems": ["OperationalError"], "ended": True}
+    assert two.do("written", trace=trace) == {"seqs": [1, 2, 3, 4], "tokens": [2]}
+
+
+def test_runs_open_a_connection_anew_before_they_write(two: Two) -> None:
+    trace = begun(two)
+    two.close_all()
+    assert two.do("say", trace=trace, texts=["Good", " day"]) == {"lost": False}

@@ -1,0 +1,65 @@
+"""One of two processes that write to one database: it does what each line tells it, and stops for
+another line before the statement that it is told to stop at."""
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from django.core.management import call_command
+from django.db import close_old_connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
+
+from chat_app.errors import ChatError
+from scenarios_app.store.drafts import NotPublished
+from tests.database import doing_chat, doing_runs, doing_scenarios
+
+DOING = {**vars(doing_chat), **vars(doing_runs), **vars(doing_scenarios)}
+
+
+class Gate:
+    """Wraps every statement of this process, whatever thread it comes from."""
+
+    def __init__(self) -> None:
+        self.before: str | None = None
+
+    def watch(self, *, connection: BaseDatabaseWrapper, **_: object) -> None:
+        if self not in connection.execute_wrappers:
+            connection.execute_wrappers.append(self)
+
+    def __call__(self, execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        if self.before is not None and sql.startswith(self.before):
+            self.before = None
+            tell(held=True)
+            sys.stdin.readline()
+        return execute(sql, *rest)
+
+
+def tell(**values: Any) -> None:
+    print(json.dumps(values), flush=True)
+
+
+def serve(*, migrate: bool) -> None:
+    gate = Gate()
+    connection_created.connect(gate.watch)
+    if migrate:
+        call_command("migrate", verbosity=0)
+    tell(ready=True)
+    while line := sys.stdin.readline():
+        asked = json.loads(line)
+        gate.before = asked["hold"]
+        # As at the beginning of each request.
+        close_old_connections()
+        tell(**_done(DOING[asked["what"]], asked["arguments"]))
+
+
+def _done(what: Callable[..., dict[str, Any]], arguments: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return what(**arguments)
+    except ChatError as error:
+        return {"refused": error.code}
+    except NotPublished as error:
+        return {"refused": str(error)}
+    except Exception as error:
+        return {"failed": repr(error)}

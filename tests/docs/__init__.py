@@ -1,0 +1,1 @@
+"""The README and docs/, read by somebody who does what they say."""

@@ -1,0 +1,112 @@
+"""Tables of the control API's routes and fields, from its OpenAPI document."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from django.urls import include, path
+
+from mockllm_site.kit.api.errors import error_response
+from mockllm_site.kit.api.openapi import openapi
+from scenarios_app.control.kit import MEANINGS
+from tests.docs.document_tables import many, table
+
+_COMPONENT = "#/components/schemas/"
+# What the API takes and another page tells of.
+ELSEWHERE: Mapping[str, str] = {
+    "Document": "[a document](scenarios.md#several-scenarios)",
+    "ScenarioDocument": "[a scenario](scenarios.md#a-scenario)",
+    "StepDocument": "[a step](scenarios.md#a-step)",
+    "MatchDocument": "[match](scenarios.md#match)",
+}
+
+
+@cache
+def described() -> dict[str, Any]:
+    return openapi([path("control/", include("scenarios_app.control.urls"))])
+
+
+def operations() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Method, path and description of everything that the API can do."""
+    for route, methods in described()["paths"].items():
+        for method, operation in methods.items():
+            yield method.upper(), route, operation
+
+
+def routes_table(under: str = "/control/") -> str:
+    rows = [
+        (f"`{method} {_shown(route)}`", _meaning(operation["description"]))
+        for method, route, operation in operations()
+        if route.startswith(under)
+    ]
+    return table(("route", "what it does"), rows)
+
+
+def query_table(of: str) -> str:
+    """What may stand in the query of an operation."""
+    (operation,) = (one for _, _, one in operations() if one["operationId"] == of)
+    rows = [
+        (f"`{one['name']}`", _holds(one["schema"]), _meaning(one["description"]))
+        for one in operation["parameters"]
+        if one["in"] == "query"
+    ]
+    return table(("query", "holds", "meaning"), rows)
+
+
+def fields_table(of: str) -> str:
+    """The fields of a body that is taken or given."""
+    properties = described()["components"]["schemas"][of]["properties"]
+    rows = [
+        (f"`{name}`", _holds(one), _meaning(one["description"])) for name, one in properties.items()
+    ]
+    return table(("field", "holds", "meaning"), rows)
+
+
+def errors_table() -> str:
+    codes = {status: json.loads(error_response(status, "").content)["code"] for status in MEANINGS}
+    rows = [(f"{status}", f"`{codes[status]}`", _meaning(MEANINGS[status])) for status in MEANINGS]
+    return table(("status", "code", "when"), rows)
+
+
+def _holds(schema: Mapping[str, Any]) -> str:
+    match schema:
+        case {"anyOf": [form, {"const": ""}]}:
+            # An empty one is as if not given, as the page says of all.
+            return _holds(form)
+        case {"oneOf": forms} | {"anyOf": forms} | {"allOf": forms}:
+            told = dict.fromkeys(_holds(one) for one in forms if one.get("type") != "null")
+            null = any(one.get("type") == "null" for one in forms)
+            return " or ".join([*told, *(["null"] if null else [])])
+        case {"$ref": ref}:
+            name = ref.removeprefix(_COMPONENT)
+            return ELSEWHERE.get(name) or _holds(described()["components"]["schemas"][name])
+        case {"enum": values}:
+            return ", ".join(f"`{value}`" for value in values)
+        case {"type": [kind, "null"]}:
+            return f"{_holds({**schema, 'type': kind})} or null"
+        case {"type": "array", "items": items}:
+            return f"list of {many(_holds(items))}"
+        case {"type": "object", "additionalProperties": values} if values:
+            return f"object of {many(_holds(values))}"
+        case {"type": "string", "format": "uuid"}:
+            return "id"
+        case {"type": "string", "format": "date-time"}:
+            return "time"
+        case {"type": kind}:
+            return {"boolean": "true or false", "integer": "whole number", "string": "text"}.get(
+                kind, kind
+            )
+        case _:
+            return "any JSON"
+
+
+def _shown(route: str) -> str:
+    """A route with its parameters in capitals, as the pages write them."""
+    return "/".join(part.strip("{}").upper() if "{" in part else part for part in route.split("/"))
+
+
+def _meaning(text: str) -> str:
+    # What follows lists the values of a choice once more.
+    text = text.partition("\n\n* ")[0]
+    return " ".join(text.split()).rstrip(".")

@@ -1,0 +1,223 @@
+"""Somebody who does what a page says, block by block.
+
+One thing is not done as it is written: ports are free ones, since several suites run at once.
+Programs in `examples/` learn of theirs by the variable that they name.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx2
+import yaml
+
+from tests.docs.blocks import Block
+from tests.docs.shown import agrees
+from tests.docs.transcript import play
+
+READY = "mockllm ready on "
+SECONDS = 120.0
+LAST_LINES = 20
+PORT, TEST_PORT = "8000", "5099"
+URL = "MOCKLLM_URL"
+_STARTS = re.compile(r"\bmake run\b|\bserve\b")
+_ADDRESS = re.compile(rf"127\.0\.0\.1:({PORT}|{TEST_PORT})\b")
+# What an event stream says while there is nothing to say.
+_COMMENT = re.compile(r"^: .*\n\n", re.MULTILINE)
+_BUILT = """
+import json, runpy, sys
+found = runpy.run_path(sys.argv[1]).values()
+built = [v.build() if hasattr(v, "build") and not isinstance(v, type) else v for v in found]
+print(json.dumps([v for v in built if isinstance(v, dict) and "steps" in v]))
+"""
+
+
+class Server:
+    """What a shell started and left running."""
+
+    def __init__(self, command: str, *, folder: Path, variables: Mapping[str, str]) -> None:
+        self._log = folder / "server.log"
+        with self._log.open("w") as log:
+            self._process = subprocess.Popen(
+                ["bash", "-ec", command],
+                cwd=folder,
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+            )
+        timer = threading.Timer(SECONDS, self._signal, [signal.SIGKILL])
+        timer.start()
+        assert self._process.stdout is not None
+        lines = iter(self._process.stdout.readline, "")
+        ready = next((line for line in lines if line.startswith(READY)), None)
+        timer.cancel()
+        if ready is None:
+            self.stop()
+            raise AssertionError(f"{command} did not start:\n{self._log.read_text()}")
+        self.address = ready.removeprefix(f"{READY}http://").strip()
+
+    def stop(self) -> None:
+        self._signal(signal.SIGTERM)
+        try:
+            self._process.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            self._signal(signal.SIGKILL)
+            self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def _signal(self, number: int) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
+
+
+class Newcomer:
+    """A folder, a shell's environment, and the servers that were started, by the port that they
+    would have; `python` is what a page's Python is run with."""
+
+    def __init__(self, folder: Path, *, path: str, python: str) -> None:
+        self.folder = folder
+        self._variables = {"PATH": path, "HOME": str(folder), "LANG": "C.UTF-8"}
+        self._python = python
+        self._servers: dict[str, Server] = {}
+        self._latest: Server | None = None
+        self._output: str | None = None
+        self._built: list[Any] = []
+        self._asked = 0
+        self._ways: Mapping[str, Callable[[Block], None]] = {
+            "sh": self._run,
+            "python": self._run_python,
+            "json": self._read_json,
+            "text": self._compare,
+            "transcript": self._ask,
+            "yaml": self._read_yaml,
+        }
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        for server in self._servers.values():
+            server.stop()
+
+    def follow(self, block: Block) -> None:
+        """Do what a block says; AssertionError where it does not go as the page says."""
+        way = self._ways.get(block.language)
+        assert way, f"there is no way to run a block of {block.language or 'no language'}"
+        way(block)
+
+    def _run(self, block: Block) -> None:
+        self._output = None
+        if _STARTS.search(block.text):
+            self._start(block.text)
+        else:
+            make = all(re.match(r"make |#|$", line) for line in block.text.splitlines())
+            # The suite does not run itself: make says what it would do.
+            more = {"MAKEFLAGS": "n"} if make else {}
+            self._output = self._finished(["bash", "-ec", self._rewritten(block.text)], **more)
+
+    def _run_python(self, block: Block) -> None:
+        self._output = None
+        script = self.folder / "block.py"
+        script.write_text(self._rewritten(block.text))
+        built = self._finished([self._python, "-c", _BUILT, str(script)])
+        self._output, _, documents = built.rstrip("\n").rpartition("\n")
+        self._built = json.loads(documents)
+
+    def _read_json(self, block: Block) -> None:
+        if self._output is not None:
+            self._compare(block)
+        elif block.file:
+            target = self.folder / block.file
+            target.parent.mkdir(exist_ok=True)
+            target.write_text(block.text)
+        else:
+            self._load(json.loads(block.text))
+
+    def _compare(self, block: Block) -> None:
+        assert self._output is not None, "this is the output of nothing"
+        wanted, got = block.text.strip(), _COMMENT.sub("", self._output).strip()
+        if block.language == "json":
+            wanted, got = ("".join(text.split()) for text in (wanted, got))
+        assert agrees(wanted, got), f"the page shows\n{wanted}\nand this came:\n{got}"
+        self._output = None
+
+    def _ask(self, block: Block) -> None:
+        self._asked += 1
+        if self._built:
+            self._load({"scenarios": self._built})
+            self._built = []
+        play(block.text, base_url=self._url(), key=f"reader-{self._asked}")
+
+    def _read_yaml(self, block: Block) -> None:
+        assert yaml.safe_load(block.text)
+
+    def _load(self, document: Any) -> None:
+        """Give the server a document in place of all that it has."""
+        with httpx2.Client(base_url=f"{self._url()}/control", trust_env=False) as client:
+            for scenario in client.get("scenarios").json()["scenarios"]:
+                client.delete(f"scenarios/{quote(scenario['name'], safe='')}")
+            response = client.post("scenarios", json=document)
+            assert response.status_code == 201, response.text
+
+    def _start(self, text: str) -> None:
+        """Start a server in place of the one at its port."""
+        port = re.search(r"--port (\d+)", text)
+        test = re.search(r"MOCKLLM_ENV=test\b", text)
+        usual = port[1] if port else TEST_PORT if test else PORT
+        if usual in self._servers:
+            self._servers.pop(usual).stop()
+        text = re.sub(r" --port \d+", "", text)
+        text = re.sub(r"\bmake run\b", "make run PORT=0", text)
+        text = re.sub(r"\bserve\b", "serve --port 0", text)
+        self._latest = Server(text, folder=self.folder, variables=self._variables)
+        self._servers[usual] = self._latest
+        self._variables[URL] = f"http://{self._servers.get(PORT, self._latest).address}"
+
+    def _url(self) -> str:
+        if self._latest is None:
+            self._start("mockllm serve")
+        assert self._latest
+        return f"http://{self._latest.address}"
+
+    def _rewritten(self, text: str) -> str:
+        """The text with the addresses at which the servers really are."""
+
+        def real(found: re.Match[str]) -> str:
+            if found[1] not in self._servers:
+                self._url()
+            return self._servers[found[1]].address
+
+        return _ADDRESS.sub(real, text)
+
+    def _finished(self, command: list[str], **more: str) -> str:
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            env={**self._variables, **more},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+        if done.returncode:
+            said = f"{done.stdout}\n{done.stderr}".splitlines()[-LAST_LINES:]
+            raise AssertionError("\n".join([f"exit code {done.returncode}", *said]))
+        return done.stdout

@@ -1,0 +1,67 @@
+"""Where a reader sits: in a fresh clone after `make setup`, or in an empty folder."""
+
+import os
+import shutil
+import site
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+from tests.docs.blocks import ROOT
+
+CLONED = (
+    *("manage.py", "Makefile", "pyproject.toml", "constraints.txt", "README.md", "LICENSE"),
+    *("mockllm_site", "scenarios_app", "chat_app", "traces_app", "fixtures", "examples"),
+)
+INSTALLED = Path(sys.executable).parent
+_COMMAND = """\
+#!{python}
+import sys
+from mockllm_site.__main__ import main
+sys.exit(main())
+"""
+# What pip would fetch is in the suite's own environment, which this one sees.
+_PIP = """\
+#!/bin/sh
+exec {python} -m pip "$@" --quiet --no-index --no-deps --no-build-isolation
+"""
+
+
+def clone(folder: Path) -> Path:
+    """A copy of the project as a checkout has it, with the `.venv` that `make setup` makes; gives
+    the bin folder of an environment beside it for what is installed with pip."""
+    for name in CLONED:
+        source, target = ROOT / name, folder / name
+        if source.is_dir():
+            shutil.copytree(source, target)
+        else:
+            shutil.copy2(source, target)
+    python = _environment(folder / ".venv", folder)
+    _script(python.with_name("mockllm"), _COMMAND.format(python=python))
+    for stamp in (".installed", ".runtime"):
+        (folder / ".venv" / stamp).touch()
+    python = _environment(folder.with_name(f"{folder.name}-tests"))
+    _script(python.with_name("pip"), _PIP.format(python=python))
+    return python.parent
+
+
+def shell_path(*first: Path) -> str:
+    """The PATH of a shell in which no environment is active, with these folders before it."""
+    bare = [part for part in os.environ["PATH"].split(os.pathsep) if Path(part) != INSTALLED]
+    return os.pathsep.join([*map(str, first), *bare])
+
+
+def _environment(folder: Path, *more: Path) -> Path:
+    """A Python environment that sees what is installed here, and these folders."""
+    venv.create(folder, symlinks=True)
+    python = folder / "bin" / "python"
+    packages = Path(sysconfig.get_path("purelib", "venv", {"base": str(folder)}))
+    seen = [*map(str, more), *site.getsitepackages()]
+    (packages / "seen.pth").write_text("\n".join(seen) + "\n")
+    return python
+
+
+def _script(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o755)

@@ -1,0 +1,34 @@
+"""Whether what a page shows is what really comes."""
+
+import re
+from typing import Any
+
+_LEFT_OUT = re.compile(r"([\w-]*)…")
+
+
+def agrees(wanted: str, got: str) -> bool:
+    """Whether a text is the one that a page shows. There `…` stands for anything, and a word that
+    ends in it, such as `c5106bbf-…`, for the same text wherever it stands."""
+    pattern, known, end = "", list[str](), 0
+    for found in _LEFT_OUT.finditer(wanted):
+        pattern += re.escape(wanted[end : found.start()])
+        word, end = found[1], found.end()
+        if not word:
+            pattern += ".*"
+        elif word in known:
+            pattern += f"(?P=_{known.index(word)})"
+        else:
+            pattern += rf"(?P<_{len(known)}>[\w-]+)"
+            known.append(word)
+    return bool(re.fullmatch(pattern + re.escape(wanted[end:]), got, re.DOTALL))
+
+
+def holds(part: Any, whole: Any) -> bool:
+    """Whether JSON has these keys with these values, and perhaps others beside them."""
+    match part, whole:
+        case dict(), dict():
+            return all(key in whole and holds(value, whole[key]) for key, value in part.items())
+        case list(), list():
+            return len(part) == len(whole) and all(map(holds, part, whole))
+        case _:
+            return bool(part == whole)

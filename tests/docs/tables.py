@@ -1,0 +1,43 @@
+"""The tables of the pages, written anew from the code that they tell of.
+
+A table stands between `<!-- table: NAME ARGUMENTS -->` and `<!-- /table -->`.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+
+from tests.docs.blocks import ROOT, pages
+from tests.docs.builder_tables import functions_table, methods_table
+from tests.docs.control_tables import errors_table, fields_table, query_table, routes_table
+from tests.docs.document_tables import faults_table, keys_table
+
+TABLES: Mapping[str, Callable[..., str]] = {
+    "errors": errors_table,
+    "faults": faults_table,
+    "fields": fields_table,
+    "functions": functions_table,
+    "keys": keys_table,
+    "methods": methods_table,
+    "query": query_table,
+    "routes": routes_table,
+}
+_TABLE = re.compile(r"(<!-- table: (\w+)([^\n]*) -->\n).*?(<!-- /table -->)", re.DOTALL)
+
+
+def renewed(text: str) -> str:
+    """A page with its tables as they should be."""
+
+    def table(found: re.Match[str]) -> str:
+        made = TABLES[found[2]](**dict(word.split("=") for word in found[3].split()))
+        return f"{found[1]}\n{made}\n\n{found[4]}"
+
+    return _TABLE.sub(table, text)
+
+
+def main() -> None:
+    for page in pages():
+        path = ROOT / page
+        text = path.read_text(encoding="utf-8")
+        if renewed(text) != text:
+            path.write_text(renewed(text), encoding="utf-8")
+            print(f"{page}: tables written")

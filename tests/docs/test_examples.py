@@ -1,0 +1,102 @@
+"""The manuals show everything: each key of a document, each method, each route, in an example."""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from inspect import get_annotations
+from itertools import pairwise
+from typing import Any
+
+from pydantic import BaseModel
+
+from scenarios_app.engine.document import ScenarioDocument, json_schema, load_documents
+from tests.docs.blocks import blocks_of
+from tests.docs.builder_tables import CLASSES, FUNCTIONS, methods
+from tests.docs.control_tables import operations
+
+
+def used(value: Any) -> Iterator[tuple[str, str]]:
+    """The keys that a document gives, each with the model that it is told in."""
+    match value:
+        case BaseModel():
+            for key in value.model_fields_set:
+                yield _home(type(value), key), key
+                yield from used(getattr(value, key))
+        case dict():
+            yield from used(list(value.values()))
+        case list():
+            for item in value:
+                yield from used(item)
+
+
+def _home(model: type[BaseModel], key: str) -> str:
+    return next(one.__name__ for one in model.__mro__ if key in get_annotations(one))
+
+
+def _models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    yield model
+    for one in model.__subclasses__():
+        yield from _models(one)
+
+
+def test_every_key_of_a_document_has_an_example() -> None:
+    shown = {
+        found
+        for block in blocks_of("docs/scenarios.md")
+        if block.language == "json" and '"steps"' in block.text
+        for found in used(load_documents(json.loads(block.text)))
+    }
+    known = {*json_schema()["$defs"], ScenarioDocument.__name__}
+    every = {
+        (_home(model, key), key)
+        for model in _models(BaseModel)
+        if model.__name__ in known and model.__module__.startswith("scenarios_app.engine.document.")
+        for key in model.model_fields
+        if not model.__module__.endswith(".turns")
+    }
+    assert every - shown == {("ScenariosDocument", "scenarios")}
+    assert len(shown) > 100
+
+
+def test_every_example_of_a_document_is_asked() -> None:
+    blocks = blocks_of("docs/scenarios.md")
+    first, *documents = [
+        (block, after) for block, after in pairwise(blocks) if '"steps"' in block.text
+    ]
+    assert first[0].file == "greeting.json"
+    assert [block.place for block, after in documents if after.language != "transcript"] == []
+
+
+def test_every_method_of_the_builder_has_an_example() -> None:
+    called = {
+        node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+        for block in blocks_of("docs/builder.md")
+        if block.language == "python"
+        for node in ast.walk(ast.parse(block.text))
+        if isinstance(node, ast.Call)
+    }
+    every = {method.__name__ for owner in CLASSES for method in methods(owner)} | {*FUNCTIONS}
+    assert every - called == set()
+    assert len(every) > 50
+
+
+def test_every_route_of_the_control_api_has_an_example() -> None:
+    asked = {
+        (named or ("POST" if " -d" in command else "GET"), path)
+        for block in blocks_of("docs/control.md")
+        for command in re.split(r"\bcurl\b", block.text)[1:]
+        for named, path in re.findall(
+            r"^(?:.*?-X (\w+) )?.*?127\.0\.0\.1:8000(/control/[^'\" ?]*)", command.splitlines()[0]
+        )
+    }
+    bare = {
+        (method, route)
+        for method, route, _ in operations()
+        if not any(
+            method == one and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", route), path)
+            for one, path in asked
+        )
+    }
+    assert bare == set()
+    assert len(asked) > 10

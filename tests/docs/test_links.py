@@ -1,0 +1,37 @@
+"""Links in the pages lead to files and headings that there are."""
+
+import re
+
+import pytest
+
+from tests.docs.blocks import ROOT, pages
+
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def anchors(text: str) -> set[str]:
+    """What the headings of a page are linked by: lower case, no punctuation, hyphens for spaces."""
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        for heading in _HEADING.findall(text)
+    }
+
+
+@pytest.mark.parametrize("page", pages())
+def test_every_link_of_a_page_leads_somewhere(page: str) -> None:
+    path = ROOT / page
+    astray = []
+    for link in _LINK.findall(path.read_text(encoding="utf-8")):
+        name, _, anchor = link.partition("#")
+        target = path.parent / name if name else path
+        if "://" in link:
+            continue
+        if not target.exists() or (anchor and anchor not in anchors(target.read_text())):
+            astray.append(link)
+    assert astray == []
+
+
+def test_headings_are_linked_by_their_words() -> None:
+    text = "# A tool's result\n\n## Use it in tests\n"
+    assert anchors(text) == {"a-tools-result", "use-it-in-tests"}

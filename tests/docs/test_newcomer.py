@@ -1,0 +1,79 @@
+"""A page that does not keep its word is noticed: one fault in each way to run a block."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import Block, read_blocks
+from tests.docs.newcomer import Newcomer
+from tests.docs.places import INSTALLED, shell_path
+
+
+@pytest.fixture
+def newcomer(tmp_path: Path) -> Iterator[Newcomer]:
+    with Newcomer(tmp_path, path=shell_path(INSTALLED), python=sys.executable) as newcomer:
+        yield newcomer
+
+
+def fence(language: str, text: str) -> str:
+    return f"```{language}\n{text}\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("page", "problem"),
+    [
+        (fence("", "make run"), "no way to run a block of no language"),
+        (fence("ruby", "puts 1"), "no way to run a block of ruby"),
+        (fence("sh", "true\nfalse\ntrue"), "exit code 1"),
+        (fence("sh", "mockllm check_scenarios scenarios/"), "scenarios"),
+        (fence("sh", "make nothing-of-this-name"), "exit code 2"),
+        (fence("python", "assert 1 == 2"), "AssertionError"),
+        (fence("python", "client.ask()"), "NameError"),
+        (fence("sh", "echo one") + fence("text", "two"), "the page shows\ntwo\n"),
+        (fence("sh", "echo '[1]'") + fence("json", "[2]"), r"the page shows\n\[2\]\n"),
+        (fence("python", "print(1)") + fence("text", "2"), "the page shows\n2\n"),
+        (fence("text", "a fragment"), "the output of nothing"),
+        (fence("json", '{"steps": []}'), "name: missing"),
+        (fence("sh", "mockllm serve --port 8000 --nonsense"), "did not start"),
+    ],
+)
+def test_a_block_that_does_not_work_is_told(newcomer: Newcomer, page: str, problem: str) -> None:
+    with pytest.raises(AssertionError, match=problem):
+        follow(newcomer, page)
+
+
+NOT_SO = (
+    ("you    hello\nmodel  Bye!", "the page says .*Bye.*, the server .*Hi!"),
+    ("you    hello\nmodel  Hi!\nmodel  Hi!", "the page says"),
+    ("you    hello\nstream Hi|!", "the page says"),
+    ("you    goodbye\nmodel  Hi!", "no_scenario_matched"),
+    ("you    hello\nerror  500 …", "the page says"),
+    ("you    hello\nmodel  Hi!\nhead   x-mockllm-step: 2", "x-mockllm-step"),
+    ('you    hello\nmodel  Hi!\nbody   {"model": "gpt-5"}', "is not in"),
+    ("you    hello\nmodle  Hi!", "what is this"),
+)
+
+
+def test_a_transcript_that_is_not_so_is_told(newcomer: Newcomer) -> None:
+    document = """{"name": "greeting", "steps": [{"consume": false, "produce": {"text": "Hi!"},
+        "match": {"messages": [{"contains": "hello"}]}}]}"""
+    start = "MOCKLLM_ENV=test mockllm serve --no-catch-all"
+    follow(newcomer, fence("sh", start) + fence("json", document))
+    follow(newcomer, fence("transcript", "you    hello\nmodel  Hi!"))
+    for said, problem in NOT_SO:
+        with pytest.raises(AssertionError, match=problem):
+            follow(newcomer, fence("transcript", said))
+
+
+def follow(newcomer: Newcomer, page: str) -> None:
+    for block in read_blocks(page, page="a page"):
+        newcomer.follow(block)
+
+
+def test_a_block_knows_its_place_and_its_file() -> None:
+    page = "# Title\n\nSave it as `folder/one.json`:\n\n" + fence("json", "{}")
+    (block,) = read_blocks(page, page="docs/page.md")
+    assert block == Block("docs/page.md", 5, "json", "{}\n", "Save it as `folder/one.json`:")
+    assert (block.place, block.file) == ("docs/page.md:5", "folder/one.json")

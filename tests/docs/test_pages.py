@@ -1,0 +1,35 @@
+"""Every code block of README, CONTRIBUTING and docs/ does what it says, pasted as it stands."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import blocks_of, pages
+from tests.docs.newcomer import Newcomer
+from tests.docs.places import INSTALLED, clone, shell_path
+
+IN_A_CLONE = ("README.md", "CONTRIBUTING.md")
+PAGES = [page for page in pages() if blocks_of(page)]
+
+
+# A page is many starts of processes, and a busy machine is no fault of its.
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_of_a_page_works(page: str, tmp_path: Path) -> None:
+    folder = tmp_path / "mockllm"
+    folder.mkdir()
+    if page in IN_A_CLONE:
+        path, python = shell_path(clone(folder)), str(folder / ".venv" / "bin" / "python")
+    else:
+        path, python = shell_path(INSTALLED), sys.executable
+    with Newcomer(folder, path=path, python=python) as newcomer:
+        for block in blocks_of(page):
+            try:
+                newcomer.follow(block)
+            except AssertionError as error:
+                pytest.fail(f"{block.place}: {error}", pytrace=False)
+
+
+def test_the_readme_and_the_manuals_are_among_the_pages() -> None:
+    assert {"README.md", "CONTRIBUTING.md", "docs/chat.md", "docs/turn-scripts.md"} <= set(PAGES)

@@ -1,0 +1,18 @@
+"""The tables of the pages are those that the code gives."""
+
+import pytest
+
+from tests.docs.blocks import ROOT, pages
+from tests.docs.tables import renewed
+
+
+@pytest.mark.parametrize("page", pages())
+def test_the_tables_of_a_page_are_true(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert renewed(text) == text, "make docs writes them anew"
+
+
+def test_a_table_that_is_stale_is_written_anew() -> None:
+    stale = "<!-- table: keys model=GenerateDocument -->\n\n| key |\n\n<!-- /table -->\nmore"
+    assert "| `kind` | `lorem` | an error |" in renewed(stale)
+    assert renewed(renewed(stale)) == renewed(stale) != stale

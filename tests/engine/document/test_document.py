@@ -1,0 +1,252 @@
+"""Scenario documents: what loads, what a dump looks like, and that loading is all or nothing."""
+
+import json
+from typing import Any
+
+import pytest
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.document import (
+    DocumentError,
+    DocumentLimits,
+    ScenarioDocument,
+    dump,
+    load_documents,
+    load_match,
+    load_text,
+)
+from scenarios_app.engine.scenario import MessageCondition, TextCondition
+from tests.engine.documents import CONTRACT, one_step
+
+
+def load(document: object) -> ScenarioDocument:
+    (loaded,) = load_documents(document)
+    return loaded
+
+
+def test_the_example_of_the_contract_loads() -> None:
+    document = load(CONTRACT)
+    assert document.name == "weather"
+    assert [step.name for step in document.steps] == ["call the tool", None]
+
+
+def test_a_dump_loads_to_an_equal_document() -> None:
+    document = load(CONTRACT)
+    assert load(dump(document)) == document
+
+
+def test_a_dump_holds_what_differs_from_the_defaults_in_the_order_of_the_contract() -> None:
+    written = json.dumps(dump(load(CONTRACT)), indent=1)
+    assert written == json.dumps(
+        {
+            "name": "weather",
+            "description": "asks for a tool, then answers",
+            "priority": 10,
+            "tags": ["demo"],
+            "variables": {"city": "Paris"},
+            "steps": [
+                {
+                    "name": "call the tool",
+                    "match": {
+                        "provider": "openai",
+                        "path": "/v1/chat/completions",
+                        "model": {"regex": "^gpt-4"},
+                        "stream": True,
+                        "messages": [{"role": "user", "contains": "weather", "ignore_case": True}],
+                        "tools": ["get_weather"],
+                        "headers": {"x-team": "qa"},
+                    },
+                    "expect": {
+                        "tools": ["get_weather"],
+                        "temperature": 0.2,
+                        "top_p": 1.0,
+                        "reasoning": "enabled",
+                    },
+                    "failures": {
+                        "times": 1,
+                        "fault": {
+                            "kind": "rate_limit",
+                            "message": "slow down",
+                            "retry_after_ms": 1000,
+                        },
+                    },
+                    "produce": {
+                        "reasoning": [{"text": "I need the tool.", "signature": "sig-1"}],
+                        "text": "Let me look at {{ city }}.",
+                        "tool_calls": [
+                            {
+                                "id": "call_1",
+                                "name": "get_weather",
+                                "arguments": {"city": "{{ city }}"},
+                            }
+                        ],
+                        "usage": {"input_tokens": 64, "output_tokens": 32},
+                    },
+                    "side_effects": {
+                        "counter": "weather_calls",
+                        "status": 200,
+                        "headers": {"x-extra": "1"},
+                        "echo_headers": ["x-request-id"],
+                    },
+                },
+                {
+                    "consume": False,
+                    "match": {"messages": [{"role": "tool", "contains": "sunny"}]},
+                    "produce": {"text": "It is sunny in {{ city }}."},
+                },
+            ],
+        },
+        indent=1,
+    )
+
+
+SHORT_AND_LONG: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"match": {"model": "gpt-4o"}}, {"match": {"model": {"equals": "gpt-4o"}}}),
+    ({"match": {"model": "gpt-4o"}}, {"match": {"model": ["gpt-4o"]}}),
+    ({"match": {"headers": {"a": "b"}}}, {"match": {"headers": {"a": {"equals": "b"}}}}),
+    ({"match": {"messages": ["hi"]}}, {"match": {"messages": [{"equals": "hi", "which": "last"}]}}),
+    ({"match": {"tool_results": ["ok"]}}, {"match": {"tool_results": [{"equals": "ok"}]}}),
+    ({"produce": {"reasoning": "so"}}, {"produce": {"reasoning": [{"text": "so"}]}}),
+    ({"produce": {"chunks": ["a"]}}, {"produce": {"chunks": [{"text": "a"}]}}),
+    ({}, {"turn": None, "consume": True, "match": {}, "expect": {}, "side_effects": {}}),
+]
+
+
+@pytest.mark.parametrize(("short", "long"), SHORT_AND_LONG)
+def test_two_ways_to_say_the_same_give_one_document_and_one_dump(
+    short: dict[str, Any], long: dict[str, Any]
+) -> None:
+    assert load(one_step(**short)) == load(one_step(**long))
+    assert dump(load(one_step(**long))) == one_step(**short)
+
+
+KEPT: list[dict[str, Any]] = [
+    {"match": {"provider": ["openai", "anthropic"]}},
+    {"match": {"model": [{"startswith": "gpt-", "ignore_case": True}, "claude"]}},
+    {"match": {"messages": [{"role": "tool"}, {"role": "user", "which": 2, "equals": ""}]}},
+    {"match": {"tool_results": [{}, {"is_error": False}], "tool_calls": [{}]}},
+    {"produce": {"text": ""}},
+    {"produce": {"reasoning": "", "text": "a"}},
+    {"produce": {"tool_calls": [{"name": "f", "arguments": None}]}},
+    {"produce": {"tool_calls": [{"name": "f", "arguments": "{broken"}]}},
+    {"produce": {"raw": {"body": {"a": [1, 2.5, None, True]}}}},
+    {"produce": {"streaming": {"text": "a"}, "non_streaming": {"text": "b"}}},
+    {"produce": {"text": "a"}, "side_effects": {"assert": [{"tools": ["f"]}]}},
+    {"produce": {"fault": {"kind": "http", "status": 503, "body": {"detail": "down"}}}},
+    {"produce": {"text": "a", "provider_metadata": {"openai": {"service_tier": "flex"}}}},
+    {"produce": {"text": "a", "finish_reason": "stop_sequence", "stop_sequence": "END"}},
+]
+
+
+@pytest.mark.parametrize("step", KEPT)
+def test_a_dump_keeps_what_was_said(step: dict[str, Any]) -> None:
+    assert dump(load(one_step(**step))) == one_step(**step)
+
+
+def test_integers_of_any_size_keep_their_value() -> None:
+    call = {"name": "f", "arguments": {"id": 2**70}}
+    document = load(one_step(produce={"tool_calls": [call]}))
+    assert dump(document) == one_step(produce={"tool_calls": [call]})
+
+
+def test_a_whole_number_is_a_number() -> None:
+    document = load(one_step(expect={"temperature": 1}))
+    assert document.steps[0].expect.temperature == 1.0
+
+
+def test_a_scenario_may_have_no_steps_yet() -> None:
+    assert load({"name": "empty"}).steps == []
+
+
+def test_several_scenarios_come_in_their_order() -> None:
+    loaded = load_documents({"scenarios": [{"name": "b"}, {"name": "a"}]})
+    assert [document.name for document in loaded] == ["b", "a"]
+
+
+def test_the_version_of_the_form_may_be_given() -> None:
+    assert load({"version": 1, "name": "a"}) == load({"name": "a"})
+    assert load_documents({"version": 1, "scenarios": []}) == []
+
+
+@pytest.mark.parametrize("version", [2, 0, True, "1", None])
+@pytest.mark.parametrize("rest", [{"name": "a"}, {"nom": "a"}, {"scenarios": []}])
+def test_another_version_is_refused_by_its_name_and_nothing_else_is_looked_at(
+    version: Json, rest: dict[str, Json]
+) -> None:
+    with pytest.raises(DocumentError) as caught:
+        load_documents({"version": version, **rest})
+    assert str(caught.value) == f"version: {json.dumps(version)} is not read here, 1 is"
+
+
+def test_every_problem_is_told_on_a_line_of_its_own() -> None:
+    with pytest.raises(DocumentError) as caught:
+        load_documents({"name": "", "steps": [{"produce": {"pacing": {"jitter": 2}}}], "tag": []})
+    error = caught.value
+    assert str(error).splitlines() == [
+        "name: expected 1 to 200 printable characters without spaces around them",
+        "steps[0].produce.pacing.jitter: expected a number from 0 to 1",
+        'tag: unknown key, did you mean "tags"?',
+    ]
+    assert (error.place, error.message) == (error.problems[0].place, error.problems[0].message)
+
+
+def test_one_wrong_scenario_keeps_all_out() -> None:
+    with pytest.raises(DocumentError):
+        load_documents({"scenarios": [{"name": "right"}, {"name": "wrong", "steps": [5]}]})
+
+
+def test_a_document_is_a_copy() -> None:
+    data: dict[str, Any] = {"name": "a", "variables": {"list": [1]}}
+    document = load(data)
+    data["variables"]["list"].append(2)
+    assert document.variables == {"list": [1]}
+
+
+def test_text_loads_as_data_does() -> None:
+    assert load_text(json.dumps(CONTRACT).encode()) == [load(CONTRACT)]
+
+
+def test_conditions_can_be_loaded_alone() -> None:
+    match = load_match({"model": "gpt-4o", "messages": [{"role": "user", "contains": "hi"}]})
+    assert match.model == (TextCondition(equals="gpt-4o"),)
+    assert match.messages == (MessageCondition(TextCondition(contains="hi"), "user"),)
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        ({"modelx": "x"}, 'match.modelx: unknown key, did you mean "model"?'),
+        ({"metadata": {"a": float("nan")}}, "match.metadata.a: expected a finite number"),
+        ([], "match: expected an object"),
+    ],
+)
+def test_conditions_alone_name_their_places(data: object, line: str) -> None:
+    with pytest.raises(DocumentError) as caught:
+        load_match(data)
+    assert str(caught.value) == line
+
+
+def test_limits_come_from_the_caller() -> None:
+    limits = DocumentLimits(text_bytes=4, latency_ms=10)
+    assert load_documents(one_step(produce={"text": "four", "latency_ms": 10}), limits=limits)
+    with pytest.raises(DocumentError) as caught:
+        load_documents(one_step(produce={"text": "fünf", "latency_ms": 11}), limits=limits)
+    assert str(caught.value).splitlines() == [
+        "steps[0].produce.latency_ms: expected at most 10 milliseconds",
+        "steps[0].produce: holds 5 bytes of text, expected at most 4",
+    ]
+
+
+def test_a_whole_number_may_be_written_as_3_0() -> None:
+    """As JSON Schema has it, where an integer is a number without a fraction."""
+    step = {
+        "turn": 2,
+        "match": {"messages": [{"which": 0, "contains": "x"}]},
+        "failures": {"times": 1, "fault": {"kind": "http", "status": 503, "retry_after_ms": 5}},
+        "produce": {"text": "hi", "pacing": {"words_per_chunk": 3}, "usage": {"input_tokens": 7}},
+        "side_effects": {"status": 201},
+    }
+    document = {"name": "a", "priority": -3, "steps": [step]}
+    floats = json.loads(json.dumps(document), parse_int=float)
+    assert "-3.0" in json.dumps(floats)
+    assert json.dumps(dump(*load_documents(floats))) == json.dumps(dump(*load_documents(document)))

@@ -1,0 +1,115 @@
+"""JSON before it is a document: nothing is lost in silence, nothing but JSON gets through."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.document.base import DocumentError
+from scenarios_app.engine.document.json_text import DEEPEST, decode, plain
+
+JSON: st.SearchStrategy[Json] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8")),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner),
+    max_leaves=20,
+)
+
+
+def refusal(text: bytes) -> str:
+    with pytest.raises(DocumentError) as caught:
+        decode(text, source="a.json")
+    return str(caught.value)
+
+
+@settings(deadline=None)
+@given(JSON)
+def test_json_comes_through_as_it_is(value: Json) -> None:
+    assert plain(value) == value
+    assert decode(json.dumps(value).encode()) == value
+
+
+@settings(deadline=None)
+@given(st.binary())
+def test_bytes_are_json_or_an_error(text: bytes) -> None:
+    try:
+        decode(text)
+    except DocumentError as error:
+        assert str(error)
+
+
+def test_a_tuple_is_a_list() -> None:
+    assert plain({"a": (1, 2)}) == {"a": [1, 2]}
+
+
+WRONG: list[tuple[bytes, str]] = [
+    (b"", "not valid JSON, line 1 column 1: Expecting value"),
+    (b'{"a": 1,\n "b" 2}', "not valid JSON, line 2 column 6: Expecting ':' delimiter"),
+    (b"{} {}", "not valid JSON, line 1 column 4: Extra data"),
+    (b"\xef\xbb\xbf{}", "begins with a byte order mark: save it as UTF-8 without one"),
+    ("{}".encode("utf-16"), "expected UTF-8 text, this is UTF-16"),
+    ("{}".encode("utf-16-be"), "not valid JSON, line 1 column 1: Expecting value"),
+    (b'{"a": "\xe9"}', "expected UTF-8 text, byte 8 is not"),
+    (b"[" * 100_000, f"nested deeper than {DEEPEST} levels"),
+    (b"1" * 5_000, "holds a number too large to read"),
+    (b'{"a": [1, NaN]}', "a[1]: expected a finite number"),
+    (b'{"a": -Infinity}', "a: expected a finite number"),
+    (b'{"a": 1e999}', "a: expected a finite number"),
+    (b'{"a": 1' + b"0" * 400 + b"}", "a: a number too large to use"),
+    (b'{"a": "\\ud83d"}', "a: holds half of a surrogate pair, which is not text"),
+    (b'{"a": {"b": 1, "c": 2, "b": 3}}', "a.b: this key is given twice"),
+]
+
+
+@pytest.mark.parametrize(("text", "line"), WRONG)
+def test_text_that_is_no_json_is_told_where(text: bytes, line: str) -> None:
+    assert refusal(text) == f"a.json: {line}"
+
+
+def test_a_key_of_half_a_surrogate_pair_is_no_key() -> None:
+    assert refusal(b'{"\\ud83d": 1}') == r"a.json: expected keys that are text, got '\ud83d'"
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    assert refusal(b'{"a": NaN, "b": [1e999]}').splitlines() == [
+        "a.json: a: expected a finite number",
+        "a.json: b[0]: expected a finite number",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        ({1: 2}, "expected keys that are text, got 1"),
+        ({"a": object}, "a: expected a JSON value, got type"),
+        ({"a": b"text"}, "a: expected a JSON value, got bytes"),
+        ({"a": {1, 2}}, "a: expected a JSON value, got set"),
+    ],
+)
+def test_what_python_has_and_json_has_not_is_refused(value: object, line: str) -> None:
+    with pytest.raises(DocumentError) as caught:
+        plain(value)
+    assert str(caught.value) == line
+
+
+def test_nesting_ends_somewhere() -> None:
+    value: Any = 1
+    for _ in range(DEEPEST):
+        value = [value]
+    assert plain(value) == value
+    with pytest.raises(DocumentError) as caught:
+        plain({"a": [value]})
+    assert str(caught.value) == f"a[0][0]: nested deeper than {DEEPEST} levels"
+
+
+def test_a_value_inside_itself_is_nested_too_deeply() -> None:
+    loop: list[Any] = []
+    loop.append(loop)
+    with pytest.raises(DocumentError):
+        plain(loop)

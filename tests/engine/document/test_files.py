@@ -1,0 +1,190 @@
+"""Scenario documents from files and directories."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scenarios_app.engine.document import DocumentError, DocumentLimits, dump
+from scenarios_app.engine.document.files import passed_over, read_files
+
+
+def write(path: Path, document: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document))
+    return path
+
+
+def says(name: str, text: str) -> dict[str, Any]:
+    return {"name": name, "steps": [{"produce": {"text": text}}]}
+
+
+def texts(paths: Any) -> dict[str, list[str | None]]:
+    return {d.name: [step.produce.text for step in d.steps] for d in read_files(paths)}
+
+
+def lines(paths: Any) -> list[str]:
+    with pytest.raises(DocumentError) as caught:
+        read_files(paths)
+    return str(caught.value).splitlines()
+
+
+def test_a_file_holds_one_scenario_or_several(tmp_path: Path) -> None:
+    one = write(tmp_path / "one.json", says("a", "1"))
+    two = write(tmp_path / "two.json", {"scenarios": [says("b", "2"), says("c", "3")]})
+    assert texts(f"{one}{os.pathsep}{two}") == {"a": ["1"], "b": ["2"], "c": ["3"]}
+    assert texts([one, str(two)]) == {"a": ["1"], "b": ["2"], "c": ["3"]}
+
+
+def test_a_directory_is_read_in_path_order_with_what_is_below_it(tmp_path: Path) -> None:
+    write(tmp_path / "b.json", says("a", "3"))
+    write(tmp_path / "a.json", says("a", "2"))
+    write(tmp_path / "a" / "z.json", says("a", "1"))
+    assert texts(str(tmp_path)) == {"a": ["1", "2", "3"]}
+
+
+def test_several_paths_are_read_in_the_order_given(tmp_path: Path) -> None:
+    write(tmp_path / "x" / "a.json", says("a", "2"))
+    write(tmp_path / "y" / "a.json", says("a", "1"))
+    assert texts([tmp_path / "y", tmp_path / "x"]) == {"a": ["1", "2"]}
+
+
+def test_only_json_files_of_a_directory_are_read_and_no_hidden_ones(tmp_path: Path) -> None:
+    write(tmp_path / "a.json", says("a", "1"))
+    write(tmp_path / ".git" / "b.json", says("b", "2"))
+    write(tmp_path / ".c.json", says("c", "3"))
+    (tmp_path / "notes.txt").write_text("not a scenario")
+    assert texts(tmp_path.as_posix()) == {"a": ["1"]}
+
+
+def test_a_file_that_is_named_may_have_any_name(tmp_path: Path) -> None:
+    assert texts(str(write(tmp_path / ".scenario", says("a", "1")))) == {"a": ["1"]}
+
+
+def test_a_file_that_is_reached_twice_is_read_once(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.json", says("a", "1"))
+    (tmp_path / "link.json").symlink_to(file)
+    assert texts([file, tmp_path]) == {"a": ["1"]}
+
+
+def test_a_home_directory_may_be_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write(tmp_path / "a.json", says("a", "1"))
+    assert texts("~/a.json") == {"a": ["1"]}
+
+
+def test_an_empty_directory_holds_nothing(tmp_path: Path) -> None:
+    assert read_files(str(tmp_path)) == []
+    assert read_files("") == []
+    assert read_files([]) == []
+
+
+def test_scenarios_of_one_name_in_two_files_become_one(tmp_path: Path) -> None:
+    write(tmp_path / "a.json", {"name": "x", "priority": 3, "variables": {"who": "Ann"}})
+    write(tmp_path / "b.json", says("x", "Hello {{ who }}"))
+    (document,) = read_files(str(tmp_path))
+    assert dump(document) == {
+        **{"name": "x", "priority": 3, "variables": {"who": "Ann"}},
+        "steps": [{"produce": {"text": "Hello {{ who }}"}}],
+    }
+
+
+def test_what_two_files_say_differently_names_both(tmp_path: Path) -> None:
+    first = write(tmp_path / "a.json", {"name": "x", "priority": 3})
+    second = write(tmp_path / "b.json", {"scenarios": [{"name": "x", "priority": 4}]})
+    assert lines(str(tmp_path)) == [f"{second}: scenarios[0].priority: 4 differs from 3 in {first}"]
+
+
+def test_what_is_wrong_with_a_merged_scenario_names_its_file(tmp_path: Path) -> None:
+    write(tmp_path / "a.json", says("x", "1"))
+    second = write(tmp_path / "b.json", {"scenarios": [says("y", "1"), says("x", "{{ z }}")]})
+    assert lines(str(tmp_path)) == [
+        f"{second}: scenarios[1].steps[0].produce.text: unknown name in {{{{ z }}}}"
+    ]
+
+
+def test_every_wrong_file_is_told_and_none_is_loaded(tmp_path: Path) -> None:
+    write(tmp_path / "a.json", says("a", "1"))
+    second = write(tmp_path / "b.json", {"name": "b", "steps": [{}], "tag": []})
+    third = tmp_path / "c.json"
+    third.write_bytes(b'{"name": "c", "name": "d"}')
+    missing = tmp_path / "missing"
+    assert lines([tmp_path, missing]) == [
+        f"{missing}: cannot be read: No such file or directory",
+        f"{second}: steps[0].produce: missing",
+        f'{second}: tag: unknown key, did you mean "tags"?',
+        f"{third}: name: this key is given twice",
+    ]
+
+
+def test_what_is_no_file_and_no_directory_is_not_read(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert lines(str(pipe)) == [f"{pipe}: cannot be read: neither a file nor a directory"]
+
+
+def test_a_directory_that_cannot_be_listed_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def scandir(path: str) -> Any:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert lines(str(tmp_path)) == [f"{tmp_path}: cannot be read: Permission denied"]
+
+
+def test_a_file_that_cannot_be_read_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(tmp_path / "a.json", says("a", "1"))
+
+    def read_bytes(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    assert lines(str(file)) == [f"{file}: cannot be read: Permission denied"]
+
+
+def test_a_path_that_no_file_can_have_is_missing() -> None:
+    assert lines(["a\0b"]) == ["a\0b: cannot be read: No such file or directory"]
+
+
+def test_limits_hold_for_files_too(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.json", says("a", "four"))
+    with pytest.raises(DocumentError, match="holds 4 bytes of text, expected at most 3"):
+        read_files(str(file), limits=DocumentLimits(text_bytes=3))
+
+
+@pytest.mark.parametrize("name", ["a.yaml", "a.YML", "a.har", "a.toml", "a.jsonl"])
+def test_a_file_in_another_form_says_which_one_is_taken(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("name: a\n")
+    line = f"{tmp_path / name}: scenario documents are JSON, in *.json files"
+    assert lines(str(tmp_path / name)) == [line]
+
+
+def test_a_document_in_a_file_of_another_form_is_one(tmp_path: Path) -> None:
+    assert texts(str(write(tmp_path / "a.yaml", says("a", "1")))) == {"a": ["1"]}
+
+
+def test_what_a_directory_holds_in_other_forms_is_told(tmp_path: Path) -> None:
+    others = ["b.yaml", "below/c.yml", "d.JSON", "e.jsonl", "f.har"]
+    for name in [*others, "a.json", "notes.txt", "README.md", ".hidden.yaml", ".git/x.yaml"]:
+        write(tmp_path / name, says(name, "1"))
+    told = [str(problem) for problem in passed_over(str(tmp_path))]
+    said = "passed over, scenario documents are JSON, in *.json files"
+    assert told == [f"{tmp_path / name}: {said}" for name in sorted(others)]
+    assert texts(str(tmp_path)) == {"a.json": ["1"]}
+
+
+def test_nothing_is_told_of_files_that_are_named_or_not_there(tmp_path: Path) -> None:
+    named = write(tmp_path / "a.yaml", says("a", "1"))
+    assert passed_over([named, tmp_path / "none"]) == []
+    assert passed_over("") == []
+
+
+def test_a_fixture_is_told_where_it_belongs(tmp_path: Path) -> None:
+    rows = [{"model": "scenarios_app.scenario", "fields": {"name": "a"}}]
+    line = "a fixture, no scenario document: load it with loaddata or serve --fixture"
+    assert lines(str(write(tmp_path / "a.json", rows))) == [f"{tmp_path / 'a.json'}: {line}"]

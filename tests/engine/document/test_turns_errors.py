@@ -1,0 +1,268 @@
+"""What a wrong document in turns is told: the place as its author wrote it, and what it expects."""
+
+from typing import Any
+
+import pytest
+
+from scenarios_app.engine.document import (
+    DocumentError,
+    DocumentLimits,
+    dump,
+    load_documents,
+    load_text,
+)
+from scenarios_app.engine.document.files import read_files
+from tests.engine.turn_scripts import calls, reports, says, script, turn
+
+
+def lines(document: object, **options: Any) -> list[str]:
+    with pytest.raises(DocumentError) as caught:
+        load_documents(document, **options)
+    return str(caught.value).splitlines()
+
+
+UP_TO = "from 0 to 2147483647"
+NAME = "expected 1 to 200 printable characters without spaces around them"
+DOCUMENTS: list[tuple[object, str]] = [
+    ({"id": "a"}, "turns: missing"),
+    ({"turns": []}, "id: missing"),
+    ({"id": " a", "turns": []}, f"id: {NAME}"),
+    ({"id": 7, "turns": []}, f"id: {NAME}"),
+    ({"id": "a", "turns": {}}, "turns: expected a list"),
+    ({"id": "a", "turns": [None]}, "turns[0]: expected an object"),
+    ({"id": "a", "turns": [], "description": 5}, "description: expected a string"),
+    (
+        {"id": "a", "turns": [], "systemPromptMustInclude": "x"},
+        "systemPromptMustInclude: expected a list",
+    ),
+    (
+        {"id": "a", "turns": [], "systemPromptMustInclude": ["x", 5]},
+        "systemPromptMustInclude[1]: expected a string",
+    ),
+    (
+        {"id": "a", "turns": [], "systemPromptMustinclude": []},
+        'systemPromptMustinclude: unknown key, did you mean "systemPromptMustInclude"?',
+    ),
+    (
+        {"id": "a", "turns": [], "enabled": True},
+        "enabled: unknown key, expected one of id, description, systemPromptMustInclude, turns",
+    ),
+    ([{"id": "a", "turns": [{}, None]}], "[0].turns[0].turn: missing"),
+    (
+        {"id": "a", "turns": [turn(number=3.5)]},
+        "turns[0].turn: expected a whole number from 1 to 2147483647",
+    ),
+    (
+        {"id": "a", "turns": [turn(number=1.0, failuresBeforeSuccess=0.5)]},
+        f"turns[0].failuresBeforeSuccess: expected a whole number {UP_TO}",
+    ),
+    (
+        {"scenarios": [{"name": "b"}, {"id": "a", "turns": [{"turn": 0}]}]},
+        "scenarios[1].turns[0].turn: expected a whole number from 1 to 2147483647",
+    ),
+]
+
+
+@pytest.mark.parametrize(("document", "line"), DOCUMENTS)
+def test_a_wrong_document_is_told_the_place(document: object, line: str) -> None:
+    assert lines(document)[0] == line
+
+
+TURNS: list[tuple[dict[str, Any], str]] = [
+    ({"turn": 1}, "response: missing"),
+    (turn(number=0), "turn: expected a whole number from 1 to 2147483647"),
+    (turn(expectedTools="a"), "expectedTools: expected a list"),
+    (turn(expectedTools=[""]), "expectedTools[0]: expected a string of at least one character"),
+    (turn(allowMissingTools="yes"), "allowMissingTools: expected true or false"),
+    (turn(expectedTemperature="1"), "expectedTemperature: expected a number"),
+    (turn(expectedTopP=[]), "expectedTopP: expected a number"),
+    (turn(expectedReasoning="on"), "expectedReasoning: expected enabled or disabled"),
+    (
+        turn(failuresBeforeSuccess=-1),
+        f"failuresBeforeSuccess: expected a whole number {UP_TO}",
+    ),
+    (
+        turn(failuresBeforeSuccess=1.5),
+        f"failuresBeforeSuccess: expected a whole number {UP_TO}",
+    ),
+    (turn(failureThrows=1), "failureThrows: expected true or false"),
+    (turn(failureStatus=500), "failureStatus: expected a string"),
+    (turn(failureMessage={}), "failureMessage: expected a string"),
+    (turn(failureRetryable="no"), "failureRetryable: expected true or false"),
+    (turn(failureRetryAfterMs="5"), f"failureRetryAfterMs: expected a whole number {UP_TO}"),
+    (turn(failureError="boom"), "failureError: expected an object"),
+    (
+        turn(failureError={"status": 700}),
+        "failureError.status: expected an HTTP status from 200 to 599",
+    ),
+    (
+        turn(failureError={"status": "429"}),
+        "failureError.status: expected an HTTP status from 200 to 599",
+    ),
+    (
+        turn(failureError={"status": 204}),
+        "failureError.status: an error has a body, and 204 and 304 have none",
+    ),
+    (turn(failureError={"headers": []}), "failureError.headers: expected an object"),
+    (
+        turn(failureError={"headers": {"x-a": True}}),
+        "failureError.headers.x-a: expected printable latin-1 without spaces around it",
+    ),
+    (
+        turn(failureError={"headers": {"Content-Length": 5}}),
+        "failureError.headers.Content-Length: this header is the connection's own",
+    ),
+    (turn(expectedTool=[]), 'expectedTool: unknown key, did you mean "expectedTools"?'),
+]
+
+
+@pytest.mark.parametrize(("wrong", "line"), TURNS)
+def test_a_wrong_turn_is_told_the_place(wrong: dict[str, Any], line: str) -> None:
+    assert lines(script(wrong)) == [f"turns[0].{line}"]
+
+
+RESPONSES: list[tuple[Any, str]] = [
+    (None, ": expected an object"),
+    ({}, ".kind: missing"),
+    ({"kind": "toolCall"}, ".kind: expected tool-call, final-report or text"),
+    ({"kind": "text"}, ".assistantText: missing"),
+    ({"kind": "tool-call"}, ".toolCalls: missing"),
+    ({"kind": "final-report"}, ".reportContent: missing"),
+    (says("a", toolCalls=[]), ".toolCalls: does not belong to a response of kind text"),
+    (calls(status="x"), ".status: does not belong to a response of kind tool-call"),
+    (
+        says("a", reportContentJson=[]),
+        ".reportContentJson: does not belong to a response of kind text",
+    ),
+    (says("a", finishReason=5), ".finishReason: expected a string"),
+    (says("a", reasoning="Hm."), ".reasoning: expected a list"),
+    (says("a", reasoning=["Hm."]), ".reasoning[0]: expected an object"),
+    (says("a", reasoning=[{"type": "reasoning"}]), ".reasoning[0].text: missing"),
+    (says("a", reasoningContent=5), ".reasoningContent: expected a string or an object"),
+    (says("a", reasoningContent={"text": 5}), ".reasoningContent.text: expected a string"),
+    (
+        says("a", reasoningContent=["a", {"text": "b", "providerMetadata": []}]),
+        ".reasoningContent[1].providerMetadata: expected an object",
+    ),
+    (says("a", providerMetadata="x"), ".providerMetadata: expected an object"),
+    (says("a", tokenUsage=5), ".tokenUsage: expected an object"),
+    (
+        says("a", tokenUsage={"inputTokens": -1}),
+        f".tokenUsage.inputTokens: expected a whole number {UP_TO}",
+    ),
+    (
+        says("a", tokenUsage={"inputToken": 1}),
+        '.tokenUsage.inputToken: unknown key, did you mean "inputTokens"?',
+    ),
+    (calls({"arguments": {}}), ".toolCalls[0].toolName: missing"),
+    (
+        calls({"toolName": "a"}, {"toolName": ""}),
+        ".toolCalls[1].toolName: expected a string of at least one character",
+    ),
+    (
+        calls({"toolName": "a"}, {"toolName": "b", "callId": 5}),
+        ".toolCalls[1].callId: expected a string of at least one character",
+    ),
+    (
+        calls({"toolName": "a", "argument": {}}),
+        '.toolCalls[0].argument: unknown key, did you mean "arguments"?',
+    ),
+    (reports("a", reportFormat=5), ".reportFormat: expected a string"),
+]
+
+
+@pytest.mark.parametrize(("response", "line"), RESPONSES)
+def test_a_wrong_response_is_told_the_place(response: Any, line: str) -> None:
+    assert lines(script({"turn": 1, "response": response})) == [f"turns[0].response{line}"]
+
+
+def test_everything_that_is_wrong_is_told_at_once() -> None:
+    wrong = script({"turn": "1", "response": says("a", kind=5)}, {"turn": 2}, id="")
+    assert lines(wrong) == [
+        f"id: {NAME}",
+        "turns[0].turn: expected a whole number from 1 to 2147483647",
+        "turns[0].response.kind: expected tool-call, final-report or text",
+        "turns[1].response: missing",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("place", "document"),
+    [
+        ("", script(turn(), turn())),
+        ("[1].", [{"name": "b"}, script(turn(), turn())]),
+        ("scenarios[0].", {"scenarios": [script(turn(), turn())]}),
+    ],
+)
+def test_a_turn_that_is_there_twice_is_told_so_in_its_own_words(
+    place: str, document: object
+) -> None:
+    assert lines(document) == [f"{place}turns[1].turn: another step has turn 1"]
+
+
+def test_limits_are_told_in_the_documents_own_words() -> None:
+    document = script(turn(says("x" * 30)), turn(says("y"), 2, failuresBeforeSuccess=1))
+    limits = DocumentLimits(text_bytes=29, latency_ms=10)
+    assert lines(document, limits=limits) == [
+        "turns[0].response: holds 30 bytes of text, expected at most 29",
+        "turns[1]: expected at most 10 milliseconds",
+    ]
+
+
+def test_what_two_documents_of_one_id_say_differently_is_told() -> None:
+    both = [
+        script(turn(), description="one"),
+        {"name": "script", "select": "match", "description": "two"},
+        script(description="three"),
+    ]
+    assert lines(both) == [
+        '[1].description: "two" differs from "one" in [0]',
+        '[1].select: "match" differs from "first_user_message" in [0]',
+        '[2].description: "three" differs from "one" in [0]',
+    ]
+    assert lines([{"name": "script", "select": "match"}, script()]) == [
+        '[1]: "first_user_message" differs from "match" in [0]'
+    ]
+
+
+def test_documents_of_one_id_become_one_scenario() -> None:
+    (merged,) = load_documents([script(turn(says("one"))), script(turn(says("two"), 2))])
+    assert [step.turn for step in merged.steps] == [1, 2]
+
+
+def nested(depth: int) -> Any:
+    return {"a": nested(depth - 1)} if depth else "core"
+
+
+def test_what_loads_can_be_written_and_loaded_again_however_deep_it_is() -> None:
+    call = {"toolName": "f", "assistantText": "a"}
+    (document,) = load_documents(script(turn(calls({**call, "arguments": nested(58)}))))
+    assert load_documents(dump(document)) == [document]
+    too_deep = script(turn(), turn(calls({**call, "arguments": nested(59)}), 2))
+    assert lines(too_deep) == ["turns[1]: nested too deeply: a step is deeper than 64 levels then"]
+
+
+@pytest.mark.parametrize(
+    ("document", "line"),
+    [
+        ({"name": "a", "id": "b"}, "id: unknown key"),
+        ({"id": "b", "steps": []}, "name: missing"),
+        ({"name": "a", "steps": [], "turns": []}, "id: missing"),
+        ([], "expected an object"),
+        ([[]], "[0]: expected an object"),
+        ({"scenarios": [5]}, "scenarios[0]: expected an object"),
+    ],
+)
+def test_a_document_is_held_to_the_form_that_it_means(document: object, line: str) -> None:
+    assert lines(document)[0].startswith(line)
+
+
+def test_a_file_is_named_before_the_place(tmp_path: Any) -> None:
+    file = tmp_path / "turns.json"
+    file.write_text('[{"id": "a", "turns": [{"turn": 1}]}]')
+    with pytest.raises(DocumentError) as caught:
+        read_files([file])
+    assert str(caught.value) == f"{file}: [0].turns[0].response: missing"
+    with pytest.raises(DocumentError) as caught:
+        load_text(file.read_bytes(), source="pasted")
+    assert str(caught.value) == "pasted: [0].turns[0].response: missing"

@@ -1,0 +1,89 @@
+"""Classes that know ASCII alone, in patterns that mean more."""
+
+import pytest
+
+from scenarios_app.engine.matching.ascii_classes import narrow_classes
+from scenarios_app.engine.matching.conditions import compile_regex
+
+WORD = r"[\pL\pN_]"
+BOUNDARY = r"(?:^|[^\pL\pN_]) before a word and (?:[^\pL\pN_]|$) after it"
+
+
+def named(pattern: str) -> list[str]:
+    compile_regex(pattern)
+    return [said.split(" takes ")[0] for said in narrow_classes(pattern)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "kind", "instead"),
+    [
+        (r"Kö\w+", r"\w", "letters", WORD),
+        (r"\bÜ", r"\b", "letters", BOUNDARY),
+        (r"Ö\W", r"\W", "letters", r"[^\pL\pN_]"),
+        ("é[[:alpha:]]", "[:alpha:]", "letters", r"\pL"),
+        (r"٣\d*", r"\d", "digits", r"\p{Nd}"),
+        ("\u00a0\\s", r"\s", "spaces", r"[\s\pZ]"),
+    ],
+)
+def test_each_is_told_with_what_takes_more(
+    pattern: str, name: str, kind: str, instead: str
+) -> None:
+    compile_regex(pattern)
+    assert list(narrow_classes(pattern)) == [
+        f"{name} takes ASCII alone, and the pattern has {kind} beyond it; "
+        f"for those of every script: {instead}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        (r"ö[\w-]", [r"\w"]),
+        (r"\w+ö\w+", [r"\w"]),
+        (r"\bÜber\w+", [r"\b", r"\w"]),
+        (r"caf\x{e9}\w", [r"\w"]),
+        (r"caf\xe9\b", [r"\b"]),
+        (r"\Qfür\E\w", [r"\w"]),
+        (r"ö[]\w]", [r"\w"]),
+        (r"ö[^]\w]", [r"\w"]),
+        (r"\b(?:Über|unter)", [r"\b"]),
+        (r"né+\b", [r"\b"]),
+        (r"(?i)\Büber", [r"\B"]),
+    ],
+)
+def test_wherever_it_stands(pattern: str, names: list[str]) -> None:
+    assert named(pattern) == names
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\bKoln\w+\b",
+        r"Köln[\w\pL]+",
+        r"Grüße, [\wäöüß]+",
+        r"Größe\s+\d+",
+        r"\bMünchen\b",
+        r"(?i)\bmünchen\s\b",
+        r"(?P<größe>\w+)",
+        r"größe\\w",
+        r"ö\Q\w\E",
+        r"[\pL\pN_]+ö",
+        "–\\w",
+    ],
+)
+def test_what_takes_what_it_seems_to_is_clean(pattern: str) -> None:
+    assert named(pattern) == []
+
+
+def test_what_is_proposed_takes_what_was_meant() -> None:
+    def found(pattern: str, text: str) -> str:
+        match = compile_regex(pattern).search(text)
+        return "" if match is None else match[0]  # type: ignore[index]
+
+    assert found(r"\w+$", "in Köln") == "ln"
+    assert found(WORD + "+$", "in Köln") == "Köln"
+    assert found(r"\bÜber", "Übermut") == ""
+    assert found(r"(?:^|[^\pL\pN_])Über", "Übermut") == "Über"
+    assert found(r"né(?:[^\pL\pN_]|$)", "né le 3") == "né "
+    assert found(r"\p{Nd}+", "٣٤") == "٣٤"
+    assert found(r"a[\s\pZ]b", "a\u00a0b") == "a\u00a0b"

@@ -1,0 +1,35 @@
+"""When the arguments of a call hold what a step asks for."""
+
+import pytest
+from hypothesis import given
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.matching.checks import is_subset
+from tests.engine.asking import JSON
+
+
+@pytest.mark.parametrize(
+    ("wanted", "got", "expected"),
+    [
+        ({}, {"a": 1}, True),
+        ({"a": 1}, {"a": 1.0}, True),
+        ({"a": 1}, {"a": True}, False),
+        ({"a": True}, {"a": 1}, False),
+        ({"a": None}, {}, False),
+        ({"a": None}, {"a": None}, True),
+        ({"a": {"b": 1}}, {"a": {"b": 1, "c": 2}, "d": 3}, True),
+        ({"a": {"b": 1}}, {"a": [1]}, False),
+        ([1], [1, 2], False),
+        ([{"a": 1}], [{"a": 1, "b": 2}], True),
+        ([1, 2], [2, 1], False),
+        ("a", "a", True),
+        ("a", "b", False),
+    ],
+)
+def test_subsets(wanted: Json, got: Json, expected: bool) -> None:
+    assert is_subset(wanted, got) is expected
+
+
+@given(JSON)
+def test_everything_is_a_subset_of_itself(value: Json) -> None:
+    assert is_subset(value, value)

@@ -1,0 +1,185 @@
+"""Text conditions: what holds, in which case, and what a bad pattern is told."""
+
+import pytest
+from hypothesis import example, given
+
+from scenarios_app.engine.matching.conditions import (
+    LONGEST_PATTERN,
+    RegexError,
+    check_regex,
+    compile_regex,
+    compile_text,
+    quote,
+    shorten,
+)
+from scenarios_app.engine.scenario import TextCondition
+from tests.engine.asking import CONDITIONS, TEXTS
+from tests.engine.matching.python_regex import finds
+
+
+def holds(text: str, **condition: object) -> bool:
+    return compile_text(TextCondition(**condition)).test(text)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("condition", "text", "expected"),
+    [
+        ({"equals": "Hello"}, "Hello", True),
+        ({"equals": "Hello"}, "Hello ", False),
+        ({"equals": ""}, "", True),
+        ({"equals": ""}, "x", False),
+        ({"contains": "ell"}, "Hello", True),
+        ({"contains": "ELL"}, "Hello", False),
+        ({"startswith": "He"}, "Hello", True),
+        ({"startswith": "lo"}, "Hello", False),
+        ({"regex": "^gpt-4"}, "gpt-4o", True),
+        ({"regex": "^gpt-4"}, "my gpt-4o", False),
+        ({"regex": "l+o$"}, "Hello", True),
+        ({"regex": "a.b"}, "a\nb", False),
+        ({"regex": ""}, "anything", True),
+        ({}, "anything", True),
+    ],
+)
+def test_each_condition(condition: dict[str, str], text: str, expected: bool) -> None:
+    assert holds(text, **condition) is expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "text"),
+    [
+        ({"equals": "STRASSE"}, "straße"),
+        ({"contains": "ß"}, "GROSSE STRASSE"),
+        ({"startswith": "ÉTÉ"}, "été chaud"),
+        ({"regex": "^wea.her|rain"}, "RAIN"),
+        ({"regex": "é"}, "É"),
+    ],
+)
+def test_ignoring_case(condition: dict[str, str], text: str) -> None:
+    assert holds(text, ignore_case=True, **condition)
+    assert not holds(text, **condition)
+
+
+def test_a_regex_ignores_case_letter_by_letter_and_does_not_fold() -> None:
+    assert not holds("STRASSE", regex="straße", ignore_case=True)
+
+
+def test_all_that_is_given_must_hold() -> None:
+    both = {"contains": "weather", "regex": r"\?$"}
+    assert holds("the weather?", **both)
+    assert not holds("the weather", **both)
+    assert not holds("the rain?", **both)
+
+
+@given(CONDITIONS, TEXTS)
+@example(TextCondition(regex=r"\w+ \w+"), "é a")
+@example(TextCondition(regex=r"^\w+$", ignore_case=True), "\u212a")
+@example(TextCondition(regex=r"\bé"), "é")
+def test_agrees_with_python(condition: TextCondition, text: str) -> None:
+    """Python's own `re` is the other implementation."""
+    folded = text.casefold() if condition.ignore_case else text
+    wanted = [
+        None if literal is None else literal.casefold() if condition.ignore_case else literal
+        for literal in (condition.equals, condition.contains, condition.startswith)
+    ]
+    expected = (
+        (wanted[0] is None or folded == wanted[0])
+        and (wanted[1] is None or wanted[1] in folded)
+        and (wanted[2] is None or folded.startswith(wanted[2]))
+    )
+    if condition.regex is not None:
+        found = finds(condition.regex, text, ignore_case=condition.ignore_case)
+        expected = expected and found
+    compiled = compile_text(condition)
+    assert compiled.test(text) is expected
+    assert compiled.test(text, folded=text.casefold()) is expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("(a", "not an RE2 pattern: missing ): (a"),
+        ("(?=a)", "not an RE2 pattern: invalid perl operator: (?="),
+        ("a{1001}", "not an RE2 pattern: invalid repetition size: {1001}"),
+        ("a" * (LONGEST_PATTERN + 1), "the pattern is longer than 500 characters"),
+        ("\ud800", "the pattern holds half a surrogate pair"),
+    ],
+)
+def test_a_bad_pattern_is_told_why(
+    pattern: str, reason: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert check_regex(pattern) == reason
+    with pytest.raises(RegexError) as raised:
+        compile_text(TextCondition(regex=pattern))
+    assert str(raised.value) == reason
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_good_pattern_has_nothing_wrong() -> None:
+    assert check_regex("a" * LONGEST_PATTERN) is None
+    assert check_regex(r"(?P<city>\w+)\?$") is None
+
+
+def test_a_word_character_is_an_ascii_one_as_re2_has_it() -> None:
+    assert holds("Zurich", regex=r"^\w+$")
+    assert not holds("Zürich", regex=r"^\w+$")
+    assert holds("Zürich", regex=r"^\pL+$")
+    assert compile_text(TextCondition(regex=r"(?P<city>\w+)$")).groups("Köln") == {"city": "ln"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        (r"\bÜ", "Über", False),
+        (r"é\b", "né le", False),
+        (r"\d", "٣", False),
+        (r"\s", "\u00a0", False),
+        (r"\s", "\v", False),
+        (r"(?i)\w", "\u212a", True),
+    ],
+)
+def test_the_other_classes_are_asciis_too(pattern: str, text: str, expected: bool) -> None:
+    assert holds(text, regex=pattern) is expected
+    assert finds(pattern, text, ignore_case=False) is expected
+
+
+def test_an_evil_pattern_ends() -> None:
+    assert not holds("a" * 100_000 + "!", regex="^(a+)+$")
+
+
+def test_patterns_are_compiled_once() -> None:
+    assert compile_regex("once+") is compile_regex("once+")
+    condition = TextCondition(regex="once+", contains="x")
+    assert compile_text(condition) is compile_text(TextCondition(regex="once+", contains="x"))
+
+
+def test_named_groups() -> None:
+    text = compile_text(TextCondition(regex=r"in (?P<city>\pL+)(?P<rest>, please)?"))
+    assert text.group_names == ("city", "rest")
+    assert text.groups("weather in Zürich") == {"city": "Zürich", "rest": ""}
+    assert text.groups("weather") == {}
+
+
+def test_no_named_groups() -> None:
+    assert compile_text(TextCondition(regex="(a)(b)")).groups("ab") == {}
+    assert compile_text(TextCondition(equals="a")).groups("a") == {}
+    assert compile_text(TextCondition(equals="a")).group_names == ()
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        ({"equals": "gpt-4o"}, 'equals "gpt-4o"'),
+        ({"contains": 'say "é"\n'}, r'contains "say \"é\"\n"'),
+        ({"startswith": "a", "regex": "b$"}, 'starts with "a" and matches "b$"'),
+        ({"contains": "Straße", "ignore_case": True}, 'contains "strasse" in any case'),
+        ({}, "is there"),
+    ],
+)
+def test_describe(condition: dict[str, str], words: str) -> None:
+    assert compile_text(TextCondition(**condition)).describe() == words  # type: ignore[arg-type]
+
+
+def test_long_texts_are_shown_short() -> None:
+    assert shorten("a" * 80) == "a" * 80
+    assert shorten("a" * 81) == "a" * 79 + "…"
+    assert quote("b" * 200) == '"' + "b" * 79 + '…"'

@@ -1,0 +1,144 @@
+"""What one condition says about another."""
+
+import pytest
+from hypothesis import given
+
+from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.matching.conditions import compile_text
+from scenarios_app.engine.matching.implication import excludes, match_implies, text_implies
+from scenarios_app.engine.matching.match import compile_match
+from scenarios_app.engine.matching.request_view import Reading
+from scenarios_app.engine.scenario import (
+    Match,
+    MessageCondition,
+    TextCondition,
+    ToolCallCondition,
+)
+from tests.engine.asking import (
+    CONDITIONS,
+    MATCHES,
+    SINGLE_CONDITIONS,
+    TEXTS,
+    call,
+    gave,
+    on,
+    requests,
+)
+
+T = TextCondition
+
+
+def implied(narrow: TextCondition, wide: TextCondition) -> bool:
+    return text_implies(compile_text(narrow), compile_text(wide))
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide"),
+    [
+        (T(equals="weather in Paris"), T(contains="weather")),
+        (T(equals="weather in Paris"), T(startswith="weather")),
+        (T(equals="weather in Paris"), T(regex="^weather")),
+        (T(equals="Weather"), T(equals="weather", ignore_case=True)),
+        (T(contains="the weather"), T(contains="weather")),
+        (T(startswith="the weather"), T(contains="weather")),
+        (T(startswith="the weather"), T(startswith="the")),
+        (T(regex="a+b"), T(regex="a+b")),
+        (T(contains="WEATHER", ignore_case=True), T(contains="weather", ignore_case=True)),
+        (T(equals="a", contains="b"), T(equals="a")),
+        (T(contains="a"), T()),
+        (T(), T(contains="")),
+        (T(regex="x"), T(startswith="")),
+    ],
+)
+def test_the_narrower_condition_implies_the_wider(
+    narrow: TextCondition, wide: TextCondition
+) -> None:
+    assert implied(narrow, wide)
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide"),
+    [
+        (T(contains="weather"), T(equals="weather")),
+        (T(contains="weather"), T(startswith="weather")),
+        (T(equals="weather"), T(contains="rain")),
+        (T(), T(contains="weather")),
+        (T(contains="weather", ignore_case=True), T(contains="weather")),
+        (T(equals="weather", ignore_case=True), T(regex="weather")),
+        (T(regex="[^a]"), T(regex="[^a]", ignore_case=True)),
+        (T(regex="ab"), T(contains="ab")),
+        (T(equals="b"), T(regex="a")),
+    ],
+)
+def test_what_does_not_follow_is_not_said_to(narrow: TextCondition, wide: TextCondition) -> None:
+    assert not implied(narrow, wide)
+
+
+@given(CONDITIONS | SINGLE_CONDITIONS, CONDITIONS | SINGLE_CONDITIONS, TEXTS)
+def test_an_implied_condition_holds_wherever_the_other_does(
+    narrow: TextCondition, wide: TextCondition, text: str
+) -> None:
+    if implied(narrow, wide) and compile_text(narrow).test(text):
+        assert compile_text(wide).test(text)
+
+
+@given(CONDITIONS | SINGLE_CONDITIONS, CONDITIONS | SINGLE_CONDITIONS, TEXTS)
+def test_conditions_that_exclude_each_other_never_hold_together(
+    one: TextCondition, other: TextCondition, text: str
+) -> None:
+    first, second = compile_text(one), compile_text(other)
+    if excludes(first, second):
+        assert not (first.test(text) and second.test(text))
+
+
+@given(MATCHES, MATCHES, requests())
+def test_a_request_of_the_narrower_match_is_one_of_the_wider(
+    narrow: Match, wide: Match, request: CanonicalRequest
+) -> None:
+    first, second = compile_match(narrow), compile_match(wide)
+    if match_implies(first, second) and first.holds(Reading(request)):
+        assert second.holds(Reading(request))
+
+
+@given(MATCHES)
+def test_every_match_implies_itself_and_none(match: Match) -> None:
+    compiled = compile_match(match)
+    assert match_implies(compiled, compiled)
+    assert match_implies(compiled, compile_match(Match()))
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide", "follows"),
+    [
+        (call("f", {"a": 1, "b": 2}), call("f", {"a": 1}), True),
+        (call("f", {"a": 1}), call("f"), True),
+        (call("f"), call(), True),
+        (call("f"), call("f", {"a": 1}), False),
+        (call("f"), call("g"), False),
+        (gave(T(contains="sunny"), name="f"), gave(T(contains="sun")), True),
+        (gave(name="f", is_error=True), gave(is_error=True), True),
+        (gave(name="f"), gave(name="f", is_error=True), False),
+        (gave(), gave(tool_call_id="x"), False),
+        (call("f"), gave(), False),
+        (on(contains="a", which="last"), on(contains="a", which="first"), False),
+    ],
+)
+def test_calls_and_results_are_compared_as_wholes(
+    narrow: Match, wide: Match, follows: bool
+) -> None:
+    assert match_implies(compile_match(narrow), compile_match(wide)) is follows
+
+
+def test_alternatives_are_implied_one_by_one() -> None:
+    both = compile_match(Match(model=(T(equals="a"), T(equals="b"))))
+    one = compile_match(Match(model=(T(equals="a"),)))
+    assert match_implies(one, both)
+    assert not match_implies(both, one)
+
+
+def test_more_conditions_are_narrower() -> None:
+    user = MessageCondition(T(contains="weather"), "user")
+    wide = compile_match(Match(messages=(user,)))
+    narrow = compile_match(Match(messages=(user,), tool_calls=(ToolCallCondition("f"),)))
+    assert match_implies(narrow, wide)
+    assert not match_implies(wide, narrow)

@@ -1,0 +1,338 @@
+"""The index gives what trying every step would give, in the order of the contract."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.matching.conditions import RegexError
+from scenarios_app.engine.matching.index import Index, build_index, overlay
+from scenarios_app.engine.matching.match import match_request
+from scenarios_app.engine.matching.request_view import Reading
+from scenarios_app.engine.scenario import (
+    Match,
+    MessageCondition,
+    Scenario,
+    Step,
+    TextCondition,
+    ToolCallCondition,
+    ToolResultCondition,
+)
+from tests.engine.asking import (
+    CHAT,
+    ask,
+    called,
+    requests,
+    result,
+    saying,
+    scenario,
+    scenarios,
+    step,
+)
+from tests.examples import often
+
+OPENAI = Match(provider=(TextCondition(equals="openai"),))
+ON_CHAT = Match(path=(TextCondition(equals=CHAT),))
+
+
+def keys(
+    index: Index, request: CanonicalRequest, name: str | None = None, consumed: Iterable[str] = ()
+) -> list[str]:
+    gone = {(one.name, key) for one in index.by_name.values() for key in consumed}
+    found = index.candidates(request, scenario=name, consumed=gone)
+    return [candidate.step.key for candidate in found]
+
+
+def particularity(one: Step) -> int:
+    """The contract's three degrees, told again from the step itself; the smallest wins."""
+    match = one.match
+    real = (match.model, match.messages, match.tools, match.tool_calls, match.tool_results)
+    if any(real) or match.headers or match.metadata or match.stream is not None:
+        return 1
+    if one.turn is not None:
+        return 1
+    return 2 if match.provider or match.path else 3
+
+
+def naive(every: list[Scenario], request: CanonicalRequest, consumed: Iterable[str]) -> list[str]:
+    """The rule as it is written, trying every step; whoever is chosen is lost to somebody else,
+    and the rule asked again."""
+    steps = {
+        scenario.name: [
+            one
+            for one in scenario.steps
+            if match_request(one.match, request, turn=one.turn).matched
+            and not (one.consume and one.key in consumed)
+        ]
+        for scenario in every
+        if scenario.select == "match"
+    }
+    priorities = {scenario.name: scenario.priority for scenario in every}
+    order = []
+    while offers := {name: of[0] for name, of in steps.items() if of}:
+        highest = max(priorities[name] for name in offers)
+        best = min(
+            (name for name in offers if priorities[name] == highest),
+            key=lambda name: (particularity(offers[name]), name),
+        )
+        order.append(steps[best].pop(0).key)
+    return order
+
+
+KEYS = [f"{number}.{place}" for number in range(5) for place in range(6)]
+
+
+@settings(max_examples=often(300))
+@given(scenarios(), requests(), st.sets(st.sampled_from(KEYS)))
+def test_the_same_as_trying_every_step(
+    every: list[Scenario], request: CanonicalRequest, consumed: set[str]
+) -> None:
+    index = build_index(every)
+    assert keys(index, request, consumed=consumed) == naive(every, request, consumed)
+    for one in every:
+        assert keys(index, request, one.name, consumed) == naive([one], request, consumed)
+
+
+@given(scenarios(), scenarios(), requests())
+def test_an_overlay_is_the_index_of_what_is_left(
+    common: list[Scenario], own: list[Scenario], request: CanonicalRequest
+) -> None:
+    names = {one.name for one in own}
+    left = [one for one in common if one.name not in names] + own
+    index, over = build_index(left), overlay(build_index(common), own)
+    assert keys(over, request) == keys(index, request)
+    assert over.by_name == index.by_name
+    for one in left:
+        assert keys(over, request, one.name) == keys(index, request, one.name)
+
+
+def test_an_overlay_may_be_laid_over_another() -> None:
+    first = scenario("a", step(key="first"))
+    second, third = scenario("a", step(key="second")), scenario("b", step(key="third"))
+    index = overlay(overlay(build_index([first]), [second]), [third])
+    assert keys(index, ask()) == ["second", "third"]
+
+
+def test_nothing_overrides_the_priority() -> None:
+    index = build_index(
+        [
+            scenario("a", step(saying(equals="hi"), key="real")),
+            scenario("b", step(OPENAI, key="provider"), priority=1000),
+            scenario("c", step(key="empty"), priority=1001),
+        ]
+    )
+    assert keys(index, ask("hi")) == ["empty", "provider", "real"]
+
+
+def test_of_one_priority_the_more_particular_offer_wins_and_then_the_name() -> None:
+    index = build_index(
+        [
+            scenario("a", step(key="empty")),
+            scenario("b", step(OPENAI, key="provider")),
+            scenario("c", step(ON_CHAT, key="path")),
+            scenario("d", step(replace(OPENAI, path=ON_CHAT.path), key="both")),
+            scenario("e", step(Match(stream=False), key="real")),
+            scenario("f", step(key="turn", turn=1)),
+        ]
+    )
+    assert keys(index, ask("hi")) == ["real", "turn", "provider", "path", "both", "empty"]
+
+
+def test_a_default_keeps_its_place_in_its_scenario() -> None:
+    steps = step(key="empty"), step(OPENAI, key="provider"), step(saying(equals="hi"), key="real")
+    index = build_index([scenario("a", *steps)])
+    assert keys(index, ask("hi")) == ["empty", "provider", "real"]
+    assert keys(index, ask("hi"), consumed=["empty"]) == ["provider", "real"]
+
+
+def test_a_scenario_competes_with_its_first_step_alone() -> None:
+    held_back = scenario("a", step(key="empty"), step(saying(equals="hi"), key="real"))
+    index = build_index([held_back, scenario("b", step(OPENAI, key="provider"))])
+    assert keys(index, ask("hi")) == ["provider", "empty", "real"]
+    assert keys(index, ask("hi"), consumed=["empty"]) == ["real", "provider"]
+
+
+def test_what_is_lost_to_somebody_else_makes_room_for_the_next_step() -> None:
+    first = scenario("a", step(OPENAI, key="default"), step(saying(equals="hi"), key="real"))
+    index = build_index([first, scenario("b", step(ON_CHAT, key="other default"))])
+    assert keys(index, ask("hi")) == ["default", "real", "other default"]
+
+
+def test_a_consumed_step_that_need_not_be_consumed_any_more_is_offered() -> None:
+    index = build_index([scenario("a", step(key="edited", consume=False), step(key="next"))])
+    assert keys(index, ask("hi"), consumed=["edited", "next"]) == ["edited"]
+
+
+def test_turn_is_a_condition_of_a_matching_step() -> None:
+    index = build_index([scenario("a", step(key="2", turn=2), step(key="1", turn=1))])
+    assert keys(index, ask("hi")) == ["1"]
+
+
+def test_scenarios_chosen_by_id_are_no_candidates() -> None:
+    by_id = scenario("id", step(key="1", turn=1), select="first_user_message")
+    index = build_index([by_id])
+    assert keys(index, ask("id")) == []
+    assert keys(index, ask("id"), "id") == []
+    assert index.by_name == {"id": by_id}
+
+
+def test_candidates_carry_the_groups_of_their_conditions() -> None:
+    match = saying(regex="in (?P<city>[A-Z]+)")
+    index = build_index([scenario("a", step(match), step(key="plain"))])
+    first, second = index.candidates(ask("in PARIS"))
+    assert first.groups == {"city": "PARIS"}
+    assert second.groups == {}
+
+
+def test_a_large_scenario_can_be_asked_for_alone() -> None:
+    many = [step(saying(contains=f"topic {n};"), key=str(n)) for n in range(500)]
+    index = build_index([scenario("many", *many), scenario("other", step(key="other"))])
+    assert keys(index, ask("topic 7;"), "many") == ["7"]
+    assert keys(index, ask("topic 7;")) == ["7", "other"]
+    assert keys(index, ask("topic 7;"), "nobody") == []
+
+
+def tried(index: Index, request: CanonicalRequest) -> list[str]:
+    """The steps that the index does not rule out."""
+    ((layer, _),) = index.layers
+    return [entry.step.key for entry in layer.possible(Reading(request))]
+
+
+def numbered(make: Callable[[str], Match]) -> Index:
+    """Three hundred steps that share a provider and a model and differ in one condition."""
+    shared = {
+        "provider": (TextCondition(equals="openai"),),
+        "model": (TextCondition(regex="gpt"),),
+    }
+    matches = [replace(make(f"case {n};"), **shared) for n in range(300)]  # type: ignore[arg-type]
+    return build_index([scenario("a", *(step(m, str(n)) for n, m in enumerate(matches)))])
+
+
+@pytest.mark.parametrize(
+    ("make", "request_"),
+    [
+        (lambda case: saying(equals=case), ask("case 7;")),
+        (lambda case: saying(equals=case, ignore_case=True), ask("CASE 7;")),
+        (lambda case: saying(contains=case), ask("in case 7; too")),
+        (lambda case: saying(contains=case, ignore_case=True), ask("in CASE 7; too")),
+        (lambda case: saying(startswith=case), ask("case 7; is it")),
+        (lambda case: saying(regex=f"{case} *$"), ask("last case 7;  ")),
+        (lambda case: saying(regex=f"{case} *$", ignore_case=True), ask("CASE 7;")),
+        (lambda case: saying(contains="a", regex=f"^{case}"), ask("case 7; a")),
+        (
+            lambda case: Match(headers=(("X-Case", TextCondition(equals=case)),)),
+            ask(headers={"x-case": "case 7;"}),
+        ),
+        (
+            lambda case: Match(metadata=(("case", TextCondition(equals=case)),)),
+            ask(metadata={"case": "case 7;"}),
+        ),
+        (lambda case: Match(tools=(case,)), ask(tools=["case 7;"])),
+        (
+            lambda case: Match(tool_calls=(ToolCallCondition(case, {}),)),
+            ask(called("case 7;")),
+        ),
+        (
+            lambda case: Match(tool_results=(ToolResultCondition(tool_call_id=case),)),
+            ask(result("x", call_id="case 7;")),
+        ),
+        (
+            lambda case: Match(tool_results=(ToolResultCondition(name=case),)),
+            ask(result("x", name="case 7;")),
+        ),
+        (
+            lambda case: Match(tool_results=(ToolResultCondition(TextCondition(contains=case)),)),
+            ask(result("it is case 7; then")),
+        ),
+    ],
+)
+def test_a_step_is_filed_under_what_few_others_ask_for(
+    make: Callable[[str], Match], request_: CanonicalRequest
+) -> None:
+    index = numbered(make)
+    assert tried(index, request_) == ["7"]
+    assert keys(index, request_) == ["7"]
+    assert tried(index, ask("something else")) == []
+
+
+def test_a_step_with_alternatives_is_filed_under_all_of_them() -> None:
+    models = (TextCondition(equals="o1"), TextCondition(regex="^gpt"))
+    index = build_index([scenario("a", step(Match(model=models), "either"))])
+    assert tried(index, ask(model="o1")) == tried(index, ask(model="gpt-5")) == ["either"]
+    assert tried(index, ask(model="o3")) == []
+
+
+def test_conditions_that_are_as_rare_as_one_another_are_no_trouble() -> None:
+    text = TextCondition(equals="hi")
+    match = Match(messages=(MessageCondition(text, which=0), MessageCondition(text)))
+    index = build_index([scenario("a", step(match, "both"))])
+    assert keys(index, ask("hi", "hi")) == ["both"]
+    assert keys(index, ask("hi", "ho")) == []
+
+
+def test_a_step_that_cannot_be_filed_is_always_tried() -> None:
+    anything = (TextCondition(equals="o1"), TextCondition(contains=""))
+    arguments = Match(tool_calls=(ToolCallCondition(arguments={"a": 1}),))
+    steps = step(Match(model=anything), "anything"), step(arguments, "arguments")
+    index = build_index([scenario("a", *steps, step(saying(equals="x"), "filed"))])
+    assert tried(index, ask("hello")) == ["anything", "arguments"]
+    assert keys(index, ask("hello")) == ["anything"]
+
+
+def test_huge_regexes_are_tried_though_no_filter_holds_them() -> None:
+    unit = "".join(chr(97 + n * n % 26) for n in range(480))
+    huge = step(saying(regex=f"(?:{unit}){{200}}"), key="huge")
+    index = build_index([scenario("a", huge, step(saying(regex="^x+$"), key="x"))])
+    assert keys(index, ask("x")) == ["x"]
+    assert keys(index, ask(unit * 200)) == ["huge"]
+
+
+def test_long_texts_are_searched_whole() -> None:
+    index = build_index(
+        [
+            scenario(
+                "a",
+                step(saying(contains="needle"), key="contains"),
+                step(saying(contains="NEEDLE", ignore_case=True), key="any case"),
+                step(saying(regex="needle$"), key="regex"),
+            )
+        ]
+    )
+    assert keys(index, ask("hay " * 25_000 + "needle")) == ["contains", "any case", "regex"]
+
+
+def test_only_steps_that_name_a_path_override_a_computed_answer() -> None:
+    index = build_index(
+        [
+            scenario(
+                "a",
+                step(OPENAI, key="provider"),
+                step(key="empty"),
+                step(Match(path=(TextCondition(startswith="/v1/"),)), key="path"),
+                step(Match(path=(TextCondition(equals="/v1/x"),)), key="other path"),
+            )
+        ]
+    )
+    assert [c.step.key for c in index.candidates_naming_path(ask())] == ["path"]
+    found = index.candidates_naming_path(ask(), consumed={("a", "path")})
+    assert [c.step.key for c in found] == []
+
+
+def test_steps_that_name_no_path_hold_none_back_from_a_computed_answer() -> None:
+    named = replace(saying(contains="h"), path=ON_CHAT.path)
+    steps = step(OPENAI, key="default"), step(ON_CHAT, key="path"), step(named, key="both")
+    index = build_index([scenario("a", *steps), scenario("b", step(named, key="other"))])
+    found = [c.step.key for c in index.candidates_naming_path(ask("hi"))]
+    assert found == ["other", "path", "both"]
+
+
+def test_a_pattern_that_is_none_is_refused() -> None:
+    with pytest.raises(RegexError):
+        build_index([scenario("a", step(saying(regex="(")))])
+
+
+def test_an_empty_index_has_no_candidates() -> None:
+    assert keys(build_index([]), ask("hi")) == []

@@ -1,0 +1,129 @@
+"""What the index is made of: many literals, many regexes, the words of near misses."""
+
+from collections.abc import Mapping
+from string import ascii_lowercase
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios_app.engine.matching.conditions import compile_regex
+from scenarios_app.engine.matching.lookup import Literals, Pattern, Regexes
+from scenarios_app.engine.matching.match import compile_match
+from scenarios_app.engine.matching.request_view import Reading
+from scenarios_app.engine.matching.words import Words
+from scenarios_app.engine.scenario import Match, TextCondition
+from tests.engine.asking import PATTERNS, TEXTS, ask, saying
+
+SHORT = st.text("ab", min_size=1, max_size=7)
+
+
+def positions_of(literals: list[str]) -> Mapping[str, list[int]]:
+    return {literal: [number] for number, literal in enumerate(dict.fromkeys(literals))}
+
+
+@given(st.lists(SHORT, min_size=1, max_size=40), st.text("ab", max_size=30))
+def test_every_literal_in_a_text_is_found(literals: list[str], text: str) -> None:
+    positions = positions_of(literals)
+    occurring = {p for literal, of in positions.items() if literal in text for p in of}
+    assert Literals(positions).find(text) >= occurring
+
+
+@given(st.lists(SHORT, min_size=1, max_size=4), st.text("ab", max_size=30))
+def test_few_literals_are_found_exactly(literals: list[str], text: str) -> None:
+    positions = positions_of(literals)
+    occurring = {p for literal, of in positions.items() if literal in text for p in of}
+    assert Literals(positions).find(text) == occurring
+
+
+def test_a_literal_is_found_across_the_pieces_of_a_long_text() -> None:
+    literals = Literals({"needle": [1], "x" * 50: [2], "absent": [3]})
+    for at in (0, 16_000, 16_378, 16_384, 16_390, 32_767, 32_768, 99_994):
+        text = "." * at + "needle" + "." * (99_994 - at)
+        assert literals.find(text) == {1}
+
+
+def test_of_a_long_literal_the_end_is_looked_for() -> None:
+    literal = "ab" * 20_000
+    literals = Literals({literal: [1], literal + "c": [2], "zz": [3]})
+    assert literals.find("-" * 30_000 + literal) == {1}
+    assert literals.find("-" * 30_000 + literal + "c") == {1, 2}
+    assert literals.find(literal[-201:-1]) == set()
+
+
+def test_one_letter_repeated_finds_every_literal_of_that_letter() -> None:
+    literals = Literals({"a" * n: [n] for n in range(1, 400)})
+    assert literals.find("a" * 100_000) == set(range(1, 400))
+
+
+def test_a_literal_brings_all_its_positions() -> None:
+    assert Literals({"a": [3, 5], "b": [4]}).find("xax") == {3, 5}
+
+
+def found(patterns: Mapping[Pattern, list[int]], text: str) -> set[int]:
+    regexes = Regexes(patterns)
+    return regexes.find(text) | set(regexes.unfiltered)
+
+
+@given(st.lists(st.tuples(PATTERNS, st.booleans()), min_size=1, max_size=12, unique=True), TEXTS)
+def test_every_regex_that_matches_is_found(drawn: list[tuple[str, bool]], text: str) -> None:
+    patterns = {Pattern(*pattern): [number] for number, pattern in enumerate(drawn)}
+    matching = {
+        of[0]
+        for pattern, of in patterns.items()
+        if compile_regex(pattern.text, ignore_case=pattern.ignore_case).search(text)
+    }
+    assert found(patterns, text) == matching
+
+
+def letters(number: int) -> str:
+    """Sixty letters of their own for every number."""
+    spelled = [ascii_lowercase[(number // 26**place) % 26] for place in range(4)]
+    return "".join(spelled) * 15
+
+
+def test_patterns_that_do_not_fit_into_one_filter_are_spread() -> None:
+    patterns = {Pattern(f"{letters(n)} .*z", False): [n] for n in range(2_500)}
+    regexes = Regexes(patterns)
+    assert regexes.unfiltered == []
+    for number in (0, 1_249, 1_250, 2_499):
+        assert regexes.find(f"{letters(number)} yz") == {number}
+
+
+def test_a_pattern_that_fits_into_no_filter_is_always_tried() -> None:
+    huge = "(?:" + "".join(letters(n) for n in range(8)) + "){200}"
+    regexes = Regexes({Pattern(huge, False): [1, 2], Pattern("needle+", False): [3]})
+    assert regexes.unfiltered == [1, 2]
+    assert regexes.find("needleee") == {3}
+    assert regexes.find("") == set()
+
+
+def sharing(matches: list[Match], text: str) -> list[int]:
+    return Words([compile_match(match) for match in matches]).sharing(Reading(ask(text)))
+
+
+def test_steps_that_share_more_words_come_first() -> None:
+    matches = [
+        saying(contains="weather"),
+        saying(equals="the WEATHER in Paris"),
+        saying(regex=r"\bParis\b"),
+        saying(contains="rain"),
+        Match(),
+    ]
+    assert sharing(matches, "the weather in Paris?") == [1, 0, 2]
+    assert sharing(matches, "hello") == []
+
+
+def test_common_words_do_not_count_once_rare_ones_have() -> None:
+    common = [saying(contains="please") for _ in range(20_001)]
+    matches = [*common, saying(contains="weather please")]
+    assert sharing(matches, "weather please") == [20_001]
+    assert len(sharing(matches, "please")) == 20_000
+
+
+def test_words_are_read_in_the_beginning_of_a_text() -> None:
+    assert sharing([saying(contains="weather")], "x " * 2_000 + "weather") == []
+
+
+def test_words_of_other_places_count_too() -> None:
+    matches = [Match(model=(TextCondition(equals="gpt-4o"),)), saying(contains="hello")]
+    assert sharing(matches, "nothing") == [0]

@@ -1,0 +1,138 @@
+"""What conditions read off a request."""
+
+import pytest
+
+from scenarios_app.engine.canonical import Message, Role
+from scenarios_app.engine.matching.request_view import (
+    Reading,
+    Subject,
+    pairs_of,
+    sanitise_tool_name,
+)
+from scenarios_app.engine.parts import OpaquePart, TextPart, ToolResultPart
+from scenarios_app.engine.scenario import Which
+from tests.engine.asking import CHAT, ask, called, result, say
+
+
+def texts(subject: Subject, *messages: Message | str, **fields: object) -> list[str]:
+    return [text.plain for text in Reading(ask(*messages, **fields)).texts(subject)]  # type: ignore[arg-type]
+
+
+TALK = (
+    say("system", "be kind"),
+    "first",
+    called("get_weather"),
+    result("sunny"),
+    say("assistant", "it is"),
+    say("user", "two", "lines"),
+)
+
+
+@pytest.mark.parametrize(
+    ("role", "which", "expected"),
+    [
+        ("user", "last", ["two\nlines"]),
+        ("user", "first", ["first"]),
+        ("user", "any", ["first", "two\nlines"]),
+        ("user", 0, ["first"]),
+        ("user", 1, ["two\nlines"]),
+        ("user", 2, []),
+        ("user", -1, []),
+        ("tool", "last", ["sunny"]),
+        ("assistant", "first", [""]),
+        ("", "last", ["two\nlines"]),
+        ("", "first", ["be kind"]),
+        ("", 3, ["sunny"]),
+        ("", "any", ["be kind", "first", "", "sunny", "it is", "two\nlines"]),
+    ],
+)
+def test_messages_by_role_and_place(role: Role, which: Which, expected: list[str]) -> None:
+    assert texts(Subject("message", role, which), *TALK) == expected
+
+
+@pytest.mark.parametrize("which", ["last", "first", "any", 0])
+def test_there_is_no_message_of_a_role_that_did_not_speak(which: Which) -> None:
+    assert texts(Subject("message", "tool", which), "hello") == []
+
+
+def test_a_message_without_text_is_an_empty_text() -> None:
+    image = Message("user", (OpaquePart("image"),))
+    assert texts(Subject("message", "user"), "hello", image) == [""]
+
+
+def test_the_path_is_read_raw_and_canonical() -> None:
+    azure = "/openai/deployments/d/chat/completions"
+    assert texts(Subject("path"), path=azure) == [azure, CHAT]
+    assert texts(Subject("path")) == [CHAT]
+
+
+def test_single_facts() -> None:
+    assert texts(Subject("provider")) == ["openai"]
+    assert texts(Subject("model"), model="m") == ["m"]
+    assert texts(Subject("stream"), stream=True) == ["true"]
+    assert texts(Subject("stream")) == ["false"]
+    assert texts(Subject("turn"), *TALK) == ["3"]
+    assert texts(Subject("first_user"), "  id \n") == ["id"]
+    assert texts(Subject("header", "x-a"), headers={"x-a": "1"}) == ["1"]
+    assert texts(Subject("header", "x-b"), headers={"x-a": "1"}) == []
+    assert texts(Subject("metadata", "a"), metadata={"a": ""}) == [""]
+
+
+def test_tools_calls_and_results() -> None:
+    assert texts(Subject("tool"), tools=["a.b", "a_b", "c"]) == ["a_b", "c"]
+    assert texts(Subject("tool_call"), *TALK) == ["get_weather"]
+    both = Message("tool", (ToolResultPart("1", "a", "x"), ToolResultPart("2", "b", "y")))
+    assert texts(Subject("tool_result"), both) == ["x", "y"]
+    assert texts(Subject("tool_result_id"), both) == ["1", "2"]
+    assert texts(Subject("tool_result_name"), both) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("get_weather-2", "get_weather-2"),
+        ("mcp.get weather", "mcp_get_weather"),
+        ("get<|channel|>_weather<|end|>", "get_weather"),
+        ("a<|b", "a__b"),
+        ("a<|\n|>b", "ab"),
+        ("größe", "gr__e"),
+        ("", ""),
+    ],
+)
+def test_sanitised_names(name: str, expected: str) -> None:
+    assert sanitise_tool_name(name) == expected
+
+
+def test_a_name_full_of_open_marks_is_read_once() -> None:
+    assert sanitise_tool_name("<|" * 200_000) == "__" * 200_000
+
+
+def test_arguments_are_decoded_where_they_can_be() -> None:
+    deep = "[" * 100_000
+    talk = (called("a", '{"x": [1]}'), called("b", "{broken"), called("c", deep), called("d", ""))
+    decoded = [got for _, got in Reading(ask(*talk)).calls]
+    assert decoded == [{"x": [1]}, "{broken", deep, ""]
+
+
+def test_texts_are_found_and_folded_once() -> None:
+    reading = Reading(ask("Hello"))
+    subject = Subject("message", "user")
+    (text,) = reading.texts(subject)
+    assert reading.texts(subject)[0] is text
+    assert text.folded is text.folded == "hello"
+    assert reading.calls is reading.calls
+
+
+def test_pairs_count_the_ends() -> None:
+    assert pairs_of("ab") == {" a", "ab", "b "}
+    assert pairs_of("") == {"  "}
+
+
+def test_only_the_beginning_of_a_text_has_pairs() -> None:
+    (text,) = Reading(ask("a" * 5_000 + "b")).texts(Subject("message", "user"))
+    assert text.pairs == {" a", "aa", "a "}
+
+
+def test_text_parts_alone_make_a_text() -> None:
+    mixed = Message("user", (TextPart("a"), OpaquePart("image"), TextPart("b")))
+    assert texts(Subject("message", "user"), mixed) == ["a\nb"]

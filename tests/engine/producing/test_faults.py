@@ -1,0 +1,113 @@
+"""Which fault strikes how, and the errors that faults make."""
+
+from typing import get_args
+
+import pytest
+
+from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.producing.faults import Strike, fault_error, silence_ms, strike_of
+from scenarios_app.engine.scenario import (
+    INSIDE_FAULTS,
+    STANDALONE_FAULTS,
+    Fault,
+    FaultKind,
+    InsideFault,
+    StandaloneFault,
+)
+
+STREAM: dict[FaultKind, Strike] = {
+    "http": "error",
+    "rate_limit": "error",
+    "model_error": "error",
+    "timeout": "silence",
+    "network_error": "silence",
+    "invalid_response": "malformed",
+    "disconnect": "inside",
+    "truncate": "inside",
+    "malformed_chunk": "inside",
+    "stall": "inside",
+    "error_event": "inside",
+}
+WHOLE: dict[FaultKind, Strike] = {**STREAM, "malformed_chunk": "malformed", "error_event": "error"}
+
+
+def test_the_tables_name_every_kind() -> None:
+    kinds = {*get_args(StandaloneFault), *get_args(InsideFault)}
+    assert set(STREAM) == set(WHOLE) == kinds == STANDALONE_FAULTS | INSIDE_FAULTS
+
+
+@pytest.mark.parametrize("kind", STREAM)
+def test_how_a_fault_strikes_a_stream(kind: FaultKind) -> None:
+    assert strike_of(Fault(kind), stream=True) == STREAM[kind]
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_how_a_fault_strikes_a_whole_answer(kind: FaultKind) -> None:
+    assert strike_of(Fault(kind), stream=False) == WHOLE[kind]
+
+
+def test_only_a_timeout_holds_the_connection() -> None:
+    assert silence_ms(Fault("timeout")) == 30_000
+    assert silence_ms(Fault("timeout", hold_ms=5)) == 5
+    assert silence_ms(Fault("network_error", hold_ms=5)) == 0
+
+
+def test_everything_scripted_is_in_the_error() -> None:
+    fault = Fault(
+        "http",
+        status=418,
+        message="short",
+        type="teapot_error",
+        code="stout",
+        param="spout",
+        body={"handle": 1},
+        headers=(("x-tea", "1"),),
+        retry_after_ms=70,
+        retryable=False,
+    )
+    assert fault_error(fault) == ErrorAnswer(
+        status=418,
+        message="short",
+        type="teapot_error",
+        code="stout",
+        param="spout",
+        body={"handle": 1},
+        headers=(("x-tea", "1"),),
+        retry_after_ms=70,
+        retryable=False,
+        limited=False,
+    )
+
+
+def test_a_rate_limit_is_429_and_says_when_to_come_back() -> None:
+    error = fault_error(Fault("rate_limit"))
+    assert (error.status, error.limited, error.retry_after_ms) == (429, True, 1000)
+    assert fault_error(Fault("rate_limit", retry_after_ms=0)).retry_after_ms == 0
+
+
+@pytest.mark.parametrize("kind", ["http", "model_error", "error_event"])
+def test_other_errors_are_500_and_do_not_speak_of_retries(kind: FaultKind) -> None:
+    error = fault_error(Fault(kind))
+    assert (error.status, error.limited, error.retry_after_ms, error.retryable) == (
+        500,
+        False,
+        None,
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (Fault("http", status=404), "Simulated failure: Not Found."),
+        (Fault("http", status=599), "Simulated failure: 599."),
+        (Fault("rate_limit"), "Simulated rate limit."),
+        (Fault("model_error"), "Simulated model error."),
+        (Fault("error_event"), "Simulated error inside the stream."),
+        (Fault("http", message=""), ""),
+    ],
+)
+def test_the_message_is_the_scripted_one_or_says_what_is_simulated(
+    fault: Fault, message: str
+) -> None:
+    assert fault_error(fault).message == message

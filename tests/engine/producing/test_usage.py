@@ -1,0 +1,109 @@
+"""Tokens are what the script says, else counted, and never nothing at all."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios_app.engine.canonical import CanonicalRequest, Choice, Message, Tool, Usage
+from scenarios_app.engine.parts import (
+    OpaquePart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from scenarios_app.engine.producing.usage import count_input, count_output, count_tokens, usage_of
+from scenarios_app.engine.scenario import ScriptedUsage
+
+NOTHING = ScriptedUsage()
+
+
+def request_of(*parts: object, tools: tuple[Tool, ...] = ()) -> CanonicalRequest:
+    messages = tuple(Message("user", (part,)) for part in parts)  # type: ignore[arg-type]
+    return CanonicalRequest("openai", "/p", "/p", "m", messages=messages, tools=tools)
+
+
+def choices_of(*parts: object) -> tuple[Choice, ...]:
+    return (Choice(parts, "stop"),)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("characters", "tokens"), [(0, 0), (1, 1), (4, 1), (5, 2), (8, 2)])
+def test_four_characters_are_a_token_and_a_part_of_one_is_one(characters: int, tokens: int) -> None:
+    assert count_tokens(characters) == tokens
+
+
+def test_every_message_and_tool_counts_as_input() -> None:
+    parts = (
+        TextPart("a" * 10),
+        ReasoningPart("b" * 20, signature="not counted"),
+        ToolCallPart("id", "c" * 30, "d" * 40),
+        ToolResultPart("id", "not counted again", "e" * 50),
+        RefusalPart("f" * 60),
+        OpaquePart("image"),
+    )
+    tools = (Tool("g" * 70, "h" * 80), Tool("", "", {"k": "ä"}))
+    characters = 10 + 20 + 30 + 40 + 50 + 60 + 70 + 80 + len('{"k":"ä"}')
+    assert count_input(request_of(*parts, tools=tools)) == -(-characters // 4)
+
+
+def test_every_choice_counts_as_output() -> None:
+    one = Choice((TextPart("a" * 5), ReasoningPart("b" * 6)), "stop")
+    two = Choice((ToolCallPart("id", "cc", "d" * 7), RefusalPart("eeee")), "stop")
+    assert count_output((one, two)) == 6
+
+
+def test_characters_are_counted_together_before_rounding() -> None:
+    assert count_input(request_of(TextPart("a"), TextPart("b"), TextPart("c"))) == 1
+
+
+def test_an_empty_exchange_still_costs_something() -> None:
+    usage = usage_of(request_of(), choices_of(), scripted=NOTHING, default=NOTHING)
+    assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (1, 1, 2)
+
+
+def test_scripted_goes_before_default_goes_before_counted() -> None:
+    usage = usage_of(
+        request_of(TextPart("a" * 40)),
+        choices_of(TextPart("b" * 40), ReasoningPart("c" * 8)),
+        scripted=ScriptedUsage(input_tokens=64),
+        default=ScriptedUsage(input_tokens=1, cached_tokens=3),
+    )
+    assert usage == Usage(64, 12, reasoning_tokens=2, cached_tokens=3)
+
+
+def test_a_scripted_zero_is_a_zero() -> None:
+    zero = ScriptedUsage(0, 0, 0, 0)
+    default = ScriptedUsage(1, 1, 1, 1)
+    answer = choices_of(ReasoningPart("thought"))
+    assert usage_of(request_of(), answer, scripted=zero, default=default) == Usage(0, 0, 0, 0)
+
+
+def test_counted_reasoning_is_never_more_than_the_scripted_output() -> None:
+    answer = choices_of(ReasoningPart("c" * 400))
+    scripted = ScriptedUsage(output_tokens=32)
+    usage = usage_of(request_of(), answer, scripted=scripted, default=NOTHING)
+    assert usage.reasoning_tokens == 32
+
+
+@given(st.lists(st.text(max_size=30)), st.lists(st.text(max_size=30)))
+def test_counted_reasoning_is_a_part_of_counted_output(
+    texts: list[str], thoughts: list[str]
+) -> None:
+    answer = choices_of(*map(TextPart, texts), *map(ReasoningPart, thoughts))
+    usage = usage_of(request_of(), answer, scripted=NOTHING, default=NOTHING)
+    assert 0 <= usage.reasoning_tokens <= usage.output_tokens
+    assert usage.output_tokens * 4 >= len("".join(texts + thoughts))
+
+
+def test_what_a_cache_read_and_wrote_stands_beside_the_input() -> None:
+    scripted = ScriptedUsage(9, 2, cache_read_tokens=4, cache_write_tokens=5)
+    usage = usage_of(request_of(), choices_of(), scripted=scripted, default=NOTHING)
+    assert (usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens) == (9, 4, 5)
+    assert usage.total_tokens == 11
+
+
+def test_a_scripted_total_is_the_total() -> None:
+    scripted = ScriptedUsage(9, 2, total_tokens=20)
+    usage = usage_of(request_of(), choices_of(), scripted=scripted, default=NOTHING)
+    assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (9, 2, 20)

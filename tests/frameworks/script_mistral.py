@@ -1,0 +1,42 @@
+"""Mistral's SDK, whose API is OpenAI's with some fields more: chat, tools, embeddings, models."""
+
+import json
+import os
+
+from mistralai.client import Mistral
+
+URL, KEY = os.environ["MOCKLLM_URL"], "sk-mistral"
+client = Mistral(api_key=KEY, server_url=URL)
+HELLO = [{"role": "user", "content": "Tell me a joke"}]
+WEATHER = [{"role": "user", "content": "What is the weather in Paris?"}]
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "parameters": {"type": "object", "properties": {"location": {"type": "string"}}},
+    },
+}
+
+whole = client.chat.complete(model="mistral-large-latest", messages=HELLO)
+text = whole.choices[0].message.content
+assert text and whole.usage.total_tokens > 0, whole
+with client.chat.stream(model="mistral-large-latest", messages=HELLO) as events:
+    chunks = [event.data.choices[0].delta.content or "" for event in events]
+assert "".join(chunks) == text and len(chunks) > 2, chunks
+print("chat: passed")
+
+called = client.chat.complete(model="mistral-large-latest", messages=WEATHER, tools=[TOOL])
+(call,) = called.choices[0].message.tool_calls
+assert call.function.name == "get_weather", call
+assert json.loads(call.function.arguments) == {"location": "Paris"}, call
+print("tools: passed")
+
+vectors = client.embeddings.create(model="mistral-embed", inputs=["one", "two"])
+assert vectors.id and [item.index for item in vectors.data] == [0, 1], vectors
+print("embeddings: passed")
+
+models = client.models.list().data
+names = [model.id for model in models]
+assert "gpt-4o" in names and all(model.type == "base" for model in models), names
+assert client.models.retrieve(model_id="gpt-4o").capabilities.completion_chat
+print("models: passed")

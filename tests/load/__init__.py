@@ -1,0 +1,1 @@
+"""What a server does under attack, in figures beside their goals: `make load`."""

@@ -1,0 +1,62 @@
+"""Connections that a server has to wait for: heads without an end, bodies that stop, too many."""
+
+import asyncio
+import socket
+import time
+from contextlib import suppress
+
+from tests.load.attacks import CHAT
+from tests.load.probing import ask, chat, every, request
+
+STALLED = 1_000
+CLIENTS = 3_000
+# Far beyond what a server should take of either.
+HEAD_BYTES = 100_000_000
+SECONDS = 45
+
+
+async def endless_head(port: int) -> str:
+    """One header line that goes on and on."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"POST {CHAT} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: ".encode())
+    answer, sent = asyncio.create_task(reader.read(64)), 0
+    with suppress(ConnectionError):
+        while sent < HEAD_BYTES and not answer.done():
+            writer.write(b"x" * 65_536)
+            await writer.drain()
+            sent += 65_536
+            await asyncio.sleep(0)
+    status = (await answer).split()[1:2]
+    writer.close()
+    return f"{(status or [b'no answer'])[0].decode()} after {sent / 1e6:.1f} MB"
+
+
+async def stalled_bodies(port: int) -> str:
+    """Bodies that begin and never end."""
+    loop, sockets = asyncio.get_running_loop(), []
+    data = request(CHAT, b'{"messages": [', length=60_000)
+    for _ in range(STALLED):
+        one = socket.socket()
+        one.setblocking(False)
+        await loop.sock_connect(one, ("127.0.0.1", port))
+        await loop.sock_sendall(one, data)
+        sockets.append(one)
+    began = time.monotonic()
+
+    async def closed(one: socket.socket) -> float:
+        with suppress(ConnectionError):
+            while await loop.sock_recv(one, 4096):
+                pass
+        return time.monotonic() - began
+
+    async with asyncio.timeout(SECONDS):
+        ends = await asyncio.gather(*map(closed, sockets))
+    for one in sockets:
+        one.close()
+    return f"{STALLED} closed, the last after {max(ends):.0f} s"
+
+
+async def too_many(port: int) -> str:
+    """More clients at once than a process of 1,024 descriptors has room for."""
+    data = request(CHAT, chat("a small question"), more="Connection: close\r\n")
+    return await every([ask(port, data) for _ in range(CLIENTS)])

@@ -1,0 +1,69 @@
+"""The package as `pip install` puts it on a path, built once; and rows for every page."""
+
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+
+from chat_app.models import ABComparison, Conversation, ModelProfile
+from scenarios_app.admin.roles import READER
+from scenarios_app.store.drafts import draft_of
+from tests.admin.chat.talks import talk
+from tests.admin.pages import a_scenario
+from tests.admin.traffic import served
+from tests.project import processes
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, unpacked."""
+    target = tmp_path_factory.mktemp("wheel")
+    done = processes.run(
+        sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", target, cwd=CHECKOUT
+    )
+    assert done.returncode == 0, done.stderr
+    (file,) = target.glob("mockllm-*.whl")
+    with zipfile.ZipFile(file) as archive:
+        archive.extractall(target / "unpacked")
+    return target / "unpacked"
+
+
+@pytest.fixture
+def ids(db: None) -> dict[str, Any]:
+    """The key of a row of each model, and of what else stands in a route; a word after the model
+    is for one that is already what a page would make it."""
+    scenario = a_scenario("one", {})
+    draft, _ = draft_of(a_scenario("two", {}))
+    talked, other = talk("words", preference="a"), talk("others", preference="a")
+    Conversation.objects.filter(pk=other.pk).update(archived=True)
+    ABComparison.objects.filter(conversation=other).update(excluded=True)
+    comparison = talked.comparisons.get()
+    profile = ModelProfile.objects.create(name="one", provider_id="openai", model_id="m")
+    body = '{"model": "gpt-4o", "messages": [{"role": "user", "content": "hello"}]}'
+    headers = {"content-type": "application/json", "authorization": "Bearer any"}
+    return {
+        "auth/user": User.objects.create_user("any").pk,
+        "auth/group": Group.objects.get(name=READER).pk,
+        "scenarios_app/scenario": scenario.pk,
+        "scenarios_app/scenario step": scenario.steps.get().pk,
+        "scenarios_app/scenario disabled": a_scenario("three", {}, enabled=False).pk,
+        "scenarios_app/draft": draft.pk,
+        "scenarios_app/draft step": draft.steps.get().pk,
+        "scenarios_app/servedrequest": served(request_body=body, request_headers=headers).pk,
+        "chat_app/modelprofile": profile.pk,
+        "chat_app/conversation": talked.pk,
+        "chat_app/conversation archived": other.pk,
+        "chat_app/message": talked.messages.earliest("number").pk,
+        "chat_app/contextstate": talked.context_state.pk,
+        "chat_app/abcomparison": comparison.pk,
+        "chat_app/abcomparison excluded": other.comparisons.get().pk,
+        "traces_app/trace": comparison.trace_a_id,
+        "trace_id": comparison.trace_a_id,
+        "app_label": "scenarios_app",
+        "url": "nothing",
+    }

@@ -1,0 +1,70 @@
+"""`mockllm`: its version, its overview of commands, and help where a setting is wrong."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mockllm_site import __version__
+from mockllm_site.__main__ import wants_help
+from mockllm_site.command_line import WIDTH, overview
+from tests.project import command_lines, processes
+from tests.project.command_lines import Line
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+OURS = {
+    file.stem
+    for file in CHECKOUT.glob("*/management/commands/*.py")
+    if not file.stem.startswith("_") and "tests" not in file.parts
+}
+
+
+def test_each_command_of_ours_has_a_line_before_djangos() -> None:
+    ours, _, others = overview().partition("\nDjango's:\n")
+    lines = ours.partition("\nCommands:\n")[2].strip("\n").splitlines()
+    assert {line.split()[0] for line in lines} == OURS
+    assert lines[0].split()[0] == "serve"
+    assert [line for line in lines if len(line) > WIDTH or not line.endswith(".")] == []
+    assert {"migrate", "createsuperuser"} <= set(others.replace(",", " ").split())
+    assert not OURS & set(others.replace(",", " ").split())
+
+
+def test_all_ways_to_ask_say_the_same(tmp_path: Path) -> None:
+    ways = [[], ["help"], ["--help"], ["-h"]]
+    more = [["help", "serve"], ["serve", "--help"], ["serve", "-h"], ["help", "--commands"]]
+    typed = [*ways, *more, ["serve", "--version"]]
+    lines = {" ".join(arguments): Line(arguments, str(tmp_path)) for arguments in typed}
+    done = command_lines.run(lines, mode="dev")
+    assert {(said.code, said.err) for said in done.values()} == {(0, "")}
+    assert {done[" ".join(way)].out for way in ways} == {overview() + "\n"}
+    assert done["help serve"].out == done["serve --help"].out == done["serve -h"].out
+    assert "--fixture NAME" in done["help serve"].out
+    assert set(done["help --commands"].out.split()) >= OURS
+    assert done["serve --version"].out == f"mockllm {__version__}\n"
+
+
+@pytest.mark.parametrize("way", ["--version", "version"])
+@pytest.mark.parametrize("entry", ["mockllm", "manage.py"])
+def test_the_version_is_the_products_whatever_the_settings(
+    tmp_path: Path, entry: str, way: str
+) -> None:
+    commands = {"mockllm": [processes.COMMAND], "manage.py": ["python", CHECKOUT / "manage.py"]}
+    path = f"{processes.COMMAND.parent}{os.pathsep}{os.environ['PATH']}"
+    variables = {"MOCKLLM_ENV": "qa", "PATH": path}
+    done = processes.run(*commands[entry], way, cwd=tmp_path, variables=variables)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"mockllm {__version__}\n", "")
+
+
+def test_help_comes_where_a_setting_is_wrong_too(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("DEBUG=maybe\n")
+    variables = {"MOCKLLM_ENV": "prod"}
+    done = processes.run(processes.COMMAND, "serve", "--help", cwd=tmp_path, variables=variables)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: mockllm serve ")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["loaddata", "help"], ["run", "--", "x", "--help"], ["serve", "--port", "-h"]]
+)
+def test_what_only_looks_like_help_does_not_pass_over_the_settings(arguments: list[str]) -> None:
+    assert not wants_help(arguments)

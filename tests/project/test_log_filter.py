@@ -1,0 +1,48 @@
+"""No secret of an address or a header is in the log, however it got there."""
+
+import logging
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from mockllm_site.log_filter import WithoutSecrets, masked
+
+SECRET = "canary-0123456789"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["key", "api_key", "access_token", "X-Auth-Token", "client_secret", "password", "sig", "KEY"],
+)
+@pytest.mark.parametrize("before", ["/v1beta/models?", "https://host/v1?alt=sse&"])
+def test_secret_parameters_are_masked(name: str, before: str) -> None:
+    line = masked(f'"GET {before}{name}={SECRET}&after=1 HTTP/1.1" 404')
+    assert SECRET not in line
+    assert line.endswith(f'{name}=***&after=1 HTTP/1.1" 404')
+
+
+def test_bearer_tokens_are_masked() -> None:
+    assert masked(f"got 'authorization: Bearer {SECRET}', refused").count(SECRET) == 0
+
+
+def test_other_parameters_stay() -> None:
+    line = '"GET /control/requests?session=default&limit=5 HTTP/1.1" 200'
+    assert masked(line) == line.replace("session=default", "session=***")
+    assert masked("/journal/?page=2&model=gpt") == "/journal/?page=2&model=gpt"
+
+
+@pytest.mark.parametrize(
+    ("message", "args"),
+    [("Not Found: %s", (f"/v1?key={SECRET}",)), (f"/v1?key={SECRET}", ()), ("%(a)s", None)],
+)
+def test_arguments_are_masked_as_well(message: str, args: Any) -> None:
+    given = ({"a": f"?key={SECRET}"},) if args is None else args
+    record = logging.LogRecord("any", logging.INFO, __file__, 1, message, given, None)
+    assert WithoutSecrets().filter(record)
+    assert SECRET not in record.getMessage()
+
+
+def test_everything_that_is_logged_goes_through_it() -> None:
+    handlers = settings.LOGGING["handlers"].values()
+    assert all("secrets" in handler["filters"] for handler in handlers)

@@ -1,0 +1,75 @@
+"""Passwords cannot be tried without end, and each wrong one is in the log."""
+
+import logging
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from axes.models import AccessAttempt
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+pytestmark = pytest.mark.django_db
+
+LOGIN = "/admin/login/"
+
+
+@pytest.fixture
+def qa() -> User:
+    return User.objects.create_user("qa", password="right-password", is_staff=True)
+
+
+def log_in(name: str, password: str, *, address: str = "192.0.2.1") -> Any:
+    given = {"username": name, "password": password}
+    return Client(REMOTE_ADDR=address).post(LOGIN, given)
+
+
+def test_after_ten_wrong_passwords_the_right_one_waits_too(qa: User) -> None:
+    for _ in range(9):
+        assert log_in("qa", "wrong").status_code == 200
+    assert log_in("qa", "wrong").status_code == 429
+    locked = log_in("qa", "right-password")
+    assert locked.status_code == 429
+    assert locked.headers["Retry-After"] == "900"
+    assert "Wait 15 minutes" in locked.content.decode()
+
+
+def test_a_right_password_begins_the_count_anew(qa: User) -> None:
+    for _ in range(2):
+        for _ in range(9):
+            assert log_in("qa", "wrong").status_code == 200
+        assert log_in("qa", "right-password").status_code == 302
+
+
+def test_others_and_other_addresses_are_not_locked_out(qa: User) -> None:
+    User.objects.create_user("else", password="right-password", is_staff=True)
+    for _ in range(10):
+        log_in("qa", "wrong")
+    assert log_in("else", "right-password").status_code == 302
+    assert log_in("qa", "right-password", address="192.0.2.2").status_code == 302
+
+
+def test_a_name_that_is_not_there_is_answered_alike(qa: User) -> None:
+    answers = [(log_in("qa", "wrong"), log_in("nobody", "wrong")) for _ in range(11)]
+    for there, not_there in answers:
+        assert there.status_code == not_there.status_code
+
+
+def test_a_quarter_of_an_hour_later_it_is_over(qa: User) -> None:
+    for _ in range(10):
+        log_in("qa", "wrong")
+    AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=15, seconds=1))
+    assert log_in("qa", "right-password").status_code == 302
+
+
+def test_each_wrong_password_is_logged_and_none_is_shown(
+    qa: User, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, logger="axes"):
+        log_in("qa", "wrong-password-1")
+        log_in("qa", "wrong-password-2")
+    said = [record.getMessage() for record in caplog.records if record.name.startswith("axes")]
+    assert len(said) == 2
+    assert all("qa" in line and "192.0.2.1" in line for line in said)
+    assert "wrong-password" not in " ".join(said)

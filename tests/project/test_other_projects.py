@@ -1,0 +1,68 @@
+"""Another Django project that has `scenarios_app` among its apps, and none of our settings."""
+
+from pathlib import Path
+
+from scenarios_app.conf import DEFAULTS
+from tests.project import processes
+
+SETTINGS = """
+SECRET_KEY = "shop"
+INSTALLED_APPS = ["django.contrib.contenttypes", "django.contrib.auth", "scenarios_app"]
+DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
+USE_TZ = True
+"""
+TESTS = """
+import httpx2
+from django.core.management import call_command
+from django.test import TestCase
+
+import scenarios_app
+from scenarios_app.models import Scenario
+from scenarios_app.serving.sync_transport import SyncMockTransport
+
+print("from", scenarios_app.__file__)
+
+
+class WithFixture(TestCase):
+    fixtures = ["demo.json"]
+
+    def test_it_is_answered(self):
+        said = {"role": "user", "content": "What is the weather in Paris?"}
+        with httpx2.Client(transport=SyncMockTransport()) as client:
+            answer = client.post(
+                "http://mock/v1/chat/completions",
+                json={"model": "gpt-4o", "messages": [said]},
+                headers={"Authorization": "Bearer any"},
+            )
+        self.assertEqual(answer.status_code, 200, answer.text)
+        self.assertEqual(answer.headers["x-mockllm-scenario"], "weather")
+
+
+class WithoutFixture(TestCase):
+    def test_it_is_loaded_by_name(self):
+        self.assertFalse(Scenario.objects.exists())
+        call_command("loaddata", "demo", verbosity=0)
+        self.assertTrue(Scenario.objects.filter(name="weather").exists())
+"""
+
+
+def test_its_test_cases_have_our_fixtures_and_are_answered_from_them(
+    wheel: Path, tmp_path: Path
+) -> None:
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    for name, text in (("__init__", ""), ("settings", SETTINGS), ("tests", TESTS)):
+        (shop / f"{name}.py").write_text(text)
+    variables = {"PYTHONPATH": str(wheel), "DJANGO_SETTINGS_MODULE": "shop.settings"}
+    done = processes.python("-m", "django", "test", "shop", cwd=tmp_path, variables=variables)
+    assert done.returncode == 0, done.stderr
+    assert f"from {wheel / 'scenarios_app' / '__init__.py'}" in done.stdout
+    assert "Ran 2 tests" in done.stderr
+
+
+def test_it_has_the_defaults_of_prod(tmp_path: Path) -> None:
+    variables = {"MOCKLLM_ENV": "prod", "SECRET_KEY": "0123456789abcdef" * 4}
+    chosen = processes.settings(cwd=tmp_path, variables=variables)
+    assert {name: chosen[name] for name in DEFAULTS} == {
+        name: list(value) if isinstance(value, tuple) else value for name, value in DEFAULTS.items()
+    }

@@ -1,0 +1,130 @@
+"""Where the demo and the catch-all come from: test mode loads the latter at every start, dev both
+into a new database."""
+
+from pathlib import Path
+
+import pytest
+from django.conf import LazySettings
+
+from chat_app.models import ModelProfile
+from mockllm_site.management.commands import serve
+from mockllm_site.serve import database, lifespan
+from mockllm_site.serve import first_start as starting
+from scenarios_app.models import Scenario
+from tests.serving.cases import Case
+from tests.serving.modes import CATCH_ALL
+from tests.serving.pipelines import says, scenario
+from tests.serving.processes.serve_process import written
+from tests.serving.processes.servers import ask, serving
+
+pytestmark = pytest.mark.django_db
+NAME = CATCH_ALL["name"]
+
+
+def names() -> set[str]:
+    return set(Scenario.objects.values_list("name", flat=True))
+
+
+@pytest.mark.parametrize(("mode", "loaded"), [("test", {NAME}), ("dev", set()), ("prod", set())])
+def test_test_mode_alone_loads_it_at_every_start(
+    settings: LazySettings, mode: str, loaded: set[str]
+) -> None:
+    settings.MOCKLLM_ENV = mode
+    for _ in range(2):
+        starting.load_test_mode()
+    assert names() == loaded
+
+
+@pytest.fixture
+def dev(settings: LazySettings) -> LazySettings:
+    settings.MOCKLLM_ENV = "dev"
+    return settings
+
+
+@pytest.mark.parametrize(
+    ("options", "demo", "catch_all"),
+    [
+        ({}, True, True),
+        ({"catch_all": False}, True, False),
+        ({"demo": False}, False, True),
+        ({"demo": False, "catch_all": False}, False, False),
+    ],
+)
+@pytest.mark.parametrize("files", [True, False], ids=["with scenarios", "alone"])
+def test_a_new_database_gets_both_unless_they_are_not_wanted(
+    dev: LazySettings,
+    tmp_path: Path,
+    files: bool,
+    options: dict[str, bool],
+    demo: bool,
+    catch_all: bool,
+) -> None:
+    own = scenario("own", says("Hi!"))
+    dev.MOCKLLM_SCENARIOS = [written(tmp_path, own)] if files else []
+    serve._prepare([], **options)
+    assert ("weather" in names(), NAME in names(), "own" in names()) == (demo, catch_all, files)
+    profiles = set(ModelProfile.objects.values_list("name", flat=True))
+    assert profiles == ({"demo", "demo-anthropic", "demo-thinking"} if demo else {"demo"})
+
+
+def test_files_take_the_place_of_the_demos_scenarios(dev: LazySettings, tmp_path: Path) -> None:
+    dev.MOCKLLM_SCENARIOS = [written(tmp_path, scenario("weather", says("Mine.")))]
+    serve._prepare([])
+    assert Scenario.objects.get(name="weather").steps.count() == 1
+    assert len(names()) > 2
+
+
+def test_fixtures_come_beside_the_demo(dev: LazySettings) -> None:
+    serve._prepare(["turns"])
+    alone = names()
+    assert {"weather", NAME} < alone
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_what_was_deleted_does_not_come_again(dev: LazySettings, left: int) -> None:
+    serve._prepare([])
+    keep = Scenario.objects.values_list("pk", flat=True)[:left]
+    Scenario.objects.exclude(pk__in=list(keep)).delete()
+    ModelProfile.objects.all().delete()
+    serve._prepare([])
+    assert len(names()) == left
+    assert set(ModelProfile.objects.values_list("name", flat=True)) == {"demo"}
+
+
+def test_a_database_that_holds_something_is_left_alone(dev: LazySettings) -> None:
+    Scenario.objects.create(name="mine")
+    serve._prepare([])
+    assert names() == {"mine"}
+
+
+@pytest.mark.parametrize("mode", ["test", "prod"])
+def test_the_demo_is_for_dev_alone(settings: LazySettings, mode: str) -> None:
+    settings.MOCKLLM_ENV = mode
+    serve._prepare([], catch_all=False)
+    assert names() == set()
+
+
+def test_shipped_fixtures_are_ours_whatever_lies_about(
+    dev: LazySettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("demo", "test_mode", "profiles"):
+        (tmp_path / f"{name}.json").write_text('{"name": "not a fixture", "steps": []}')
+    serve._prepare(["demo"])
+    assert {"weather", NAME} <= names()
+
+
+def test_a_server_that_finds_its_tables_made_loads_nothing() -> None:
+    assert not database.prepare_in_memory()
+    lifespan._prepare()
+    assert names() == set()
+
+
+@pytest.mark.parametrize("server", ["uvicorn", "daphne"])
+def test_any_server_has_it_in_test_mode(server: str) -> None:
+    body = b'{"model": "m", "messages": [{"role": "user", "content": "Who are you?"}]}'
+    case = Case("hello", "/v1/chat/completions", body, headers={"authorization": "Bearer k"})
+    with serving(server, "mockllm_site.asgi:application") as port:
+        seen = ask(port, case)
+    assert dict(seen.headers)["x-mockllm-scenario"] == NAME
+    assert seen.body.count(b"Who are you?") == 1

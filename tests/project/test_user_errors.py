@@ -1,0 +1,150 @@
+"""What a user gets wrong at the command line: one line that says so, an exit code, no traceback."""
+
+import json
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.project import command_lines
+from tests.project.command_lines import Done, Line
+
+UUID = "6f9619ff-8b86-4011-b42d-00c04fc964ff"
+SECRET = "hunter2"
+NO_TABLES = (
+    r"mockllm: database \S+/new/mockllm\.sqlite3 has no tables yet: "
+    r"run `mockllm migrate` or `mockllm serve` first"
+)
+IN_MEMORY = (
+    r"mockllm: test mode keeps its database in the memory of each process, "
+    r".+serve --fixture NAME.+/control/"
+)
+PORT = (
+    r"mockllm serve: argument --port: expected a number from 0 to 65535, got '{}'; "
+    r"`mockllm serve --help` says more"
+)
+NEED_TABLES = {
+    "load_scenarios": ["load_scenarios", "../document.json"],
+    "export_scenarios": ["export_scenarios"],
+    "check_scenarios": ["check_scenarios"],
+    "prune": ["prune", "--days", "1"],
+    "export_traces": ["export_traces"],
+    "trace_scenario": ["trace_scenario", UUID],
+    "loaddata": ["loaddata", "demo"],
+    "dumpdata": ["dumpdata"],
+    "createsuperuser": [
+        "createsuperuser",
+        "--noinput",
+        "--username",
+        "a",
+        "--email",
+        "a@b.example",
+    ],
+    "changepassword": ["changepassword", "admin"],
+}
+SERVE = ["serve", "--port", "0"]
+# Database address, and what is said of it.
+DATABASES = {
+    "a directory": ("sqlite:///{}", r"database \S+: is a directory, expected a file"),
+    "nowhere": ("sqlite:///{}/no/such.sqlite3", r"database \S+: there is no directory \S+/no"),
+    "no database": ("sqlite:///{}/text.sqlite3", r"database \S+: file is not a database"),
+    "below a file": ("sqlite:///{}/document.json/x", r"database \S+: there is no directory \S+"),
+    "out of reach": (
+        f"postgres://mockllm:{SECRET}@127.0.0.1:1/mockllm",
+        r"database mockllm at 127\.0\.0\.1:1: connection failed: .*Connection refused.*",
+    ),
+}
+FIXTURES = {
+    "../document.json": r"\S+/document\.json holds scenario documents and is no fixture: .+",
+    "../documents.json": r"\S+/documents\.json holds scenario documents and is no fixture: .+",
+    "../broken.json": r"\S+/broken\.json: not valid JSON, line 1 column 9: .+",
+    "../rows.json": r"\S+/rows\.json is no fixture: expected a list of rows, .+",
+    "nothing": r"No fixture named 'nothing' found\. There are .*demo, .*turns\.",
+    "demo.txt": r".+txt is not a known serialization format\.",
+}
+SCENARIOS = {
+    "../none": r"\.\./none: cannot be read: No such file or directory",
+    "../broken.json": r"\.\./broken\.json: not valid JSON, line 1 column 9: .+",
+    "../script.yaml": r"\.\./script\.yaml: scenario documents are JSON, in \*\.json files",
+    "../wrong.json": r"\.\./wrong\.json: steps\[0\]\.produce\.texd: .+",
+}
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With files that are not what they are taken for, and an empty directory beside them."""
+    made = tmp_path_factory.mktemp("errors")
+    document = {"name": "a", "steps": [{"produce": {"text": "Hi"}}]}
+    wrong = {"name": "a", "steps": [{"produce": {"texd": "Hi"}}]}
+    texts = {
+        "document.json": json.dumps(document),
+        "documents.json": json.dumps([document]),
+        "wrong.json": json.dumps(wrong),
+        "broken.json": '{"name":',
+        "rows.json": '{"model": 1}',
+        "script.yaml": "name: a\n",
+        "text.sqlite3": "This is a text.\n" * 100,
+    }
+    for name, text in texts.items():
+        (made / name).write_text(text)
+    (made / "new").mkdir()
+    return made
+
+
+def lines(directory: Path, busy: int) -> Iterator[tuple[str, Line, str, int]]:
+    """A name, what is typed, the pattern of the line that comes, and the exit code."""
+    new = str(directory / "new")
+    for name, arguments in NEED_TABLES.items():
+        yield f"no tables: {name}", Line(arguments, new), NO_TABLES, 1
+    before = [["migrate", "--verbosity", "0", "scenarios_app", "0001"]]
+    older = Line(["prune", "--days", "1"], new, f"sqlite:///{directory}/older.sqlite3", before)
+    line = r"mockllm: database \S+ is of another version: run `mockllm migrate` or .+ first"
+    yield "older tables", older, line, 1
+    for name, (address, said) in DATABASES.items():
+        url = address.format(directory)
+        for command in (SERVE, ["export_scenarios"]):
+            yield f"{name}: {command[0]}", Line(command, new, url), f"mockllm: {said}", 1
+    for name, said in FIXTURES.items():
+        url = f"sqlite:///{directory}/fixtures.sqlite3"
+        serve = Line([*SERVE, "--no-demo", "--fixture", name], new, url)
+        yield f"--fixture {name}", serve, f"mockllm: --fixture {name}: {said}", 1
+        yield f"loaddata {name}", Line(["loaddata", name], new, url), f"mockllm: {said}", 1
+    for name, said in SCENARIOS.items():
+        yield f"load_scenarios {name}", Line(["load_scenarios", name], new), f"mockllm: {said}", 1
+    for port in ("abc", "70000", "-1", "1.5", ""):
+        yield f"--port {port}", Line(["serve", f"--port={port}"], new), PORT.format(port), 2
+    taken = rf"mockllm: cannot listen on 127\.0\.0\.1:{busy}: Address already in use"
+    yield "a busy port", Line(["serve", "--port", str(busy)], new), taken, 1
+    unknown = Line(["serve", "--wrokers", "2"], new)
+    yield "an option", unknown, r"mockllm serve: unrecognized arguments: --wrokers 2; .+", 2
+    nothing = r"mockllm load_scenarios: the following arguments are required: PATH; .+"
+    yield "an argument", Line(["load_scenarios"], new), nothing, 2
+    command = r"mockllm: no command 'srve', did you mean serve\? `mockllm help` lists them"
+    yield "a command", Line(["srve"], new), command, 1
+    strange = r"mockllm: no command '--port'; `mockllm help` lists them"
+    yield "no command", Line(["--port", "9"], new), strange, 1
+
+
+def unlike(done: Done, pattern: str, code: int) -> str:
+    """What is not as it should be; empty where all is."""
+    right = re.fullmatch(f"{pattern}\n", done.err) and done.code == code
+    return "" if right else f"{done.code}: {done.err}"
+
+
+def test_each_is_one_line_and_an_exit_code(directory: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        rows = list(lines(directory, taken.getsockname()[1]))
+        done = command_lines.run({name: line for name, line, _, _ in rows}, mode="dev")
+    wrong = {name: unlike(done[name], pattern, code) for name, _, pattern, code in rows}
+    assert {name: said for name, said in wrong.items() if said} == {}
+    assert not any(SECRET in said.err for said in done.values())
+
+
+def test_in_test_mode_a_command_says_how_to_reach_a_server(directory: Path) -> None:
+    new = str(directory / "new")
+    typed = {name: Line(arguments, new) for name, arguments in NEED_TABLES.items()}
+    done = command_lines.run(typed, mode="test")
+    wrong = {name: unlike(said, IN_MEMORY, 1) for name, said in done.items()}
+    assert {name: said for name, said in wrong.items() if said} == {}

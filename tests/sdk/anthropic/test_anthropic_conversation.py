@@ -1,0 +1,168 @@
+"""Conversations of several turns over Anthropic's client: thinking and tool calls sent back."""
+
+from typing import Any
+
+import anthropic
+import pytest
+from anthropic import beta_tool
+
+from tests.live import Live
+from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
+from tests.serving.pipelines import scenario
+
+TOOLS: list[dict[str, Any]] = [
+    {
+        "name": name,
+        "description": f"Tells the {name.removeprefix('get_')}.",
+        "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}},
+    }
+    for name in ("get_weather", "get_time")
+]
+RESULTS = {"get_weather": "18 degrees, sunny", "get_time": "21:40"}
+ASKED = {"role": "user", "content": "How is Paris tonight?"}
+PARIS = scenario(
+    "paris",
+    {
+        "name": "ask for both",
+        "turn": 1,
+        "match": {"provider": "anthropic", "tools": ["get_weather", "get_time"]},
+        "expect": {"reasoning": "enabled"},
+        "produce": {
+            "reasoning": [{"text": "Both are needed.", "signature": "sig-paris"}],
+            "text": "Let me look.",
+            "tool_calls": [
+                {"id": "toolu_w", "name": "get_weather", "arguments": {"city": "Paris"}},
+                {"id": "toolu_t", "name": "get_time", "arguments": {"city": "Paris"}},
+            ],
+        },
+    },
+    {
+        "name": "tell",
+        "turn": 2,
+        "match": {
+            "tool_calls": [{"name": "get_weather", "arguments": {"city": "Paris"}}],
+            "tool_results": [
+                {"tool_call_id": "toolu_w", "name": "get_weather", "contains": "sunny"},
+                {"tool_call_id": "toolu_t", "name": "get_time", "equals": "21:40"},
+            ],
+        },
+        "produce": {"text": "It is a sunny evening."},
+    },
+    {
+        "name": "say goodbye",
+        "turn": 3,
+        "match": {"messages": [{"role": "user", "contains": "thanks", "ignore_case": True}]},
+        "produce": {"text": "Enjoy it."},
+    },
+)
+
+
+@pytest.mark.parametrize("way", ["whole", "streamed"])
+def test_a_conversation_with_thinking_and_two_tools(
+    live: Live, either_claude: AnthropicTalk, way: str
+) -> None:
+    live.load(PARIS)
+    messages: list[Any] = [ASKED]
+
+    def say() -> Any:
+        asked = {
+            "model": "claude-sonnet-5-5",
+            "max_tokens": 4096,
+            "messages": messages,
+            "tools": TOOLS,
+            "thinking": {"type": "enabled", "budget_tokens": 1024},
+        }
+        if way == "whole":
+            message = either_claude.whole(**asked)
+        else:
+            message = either_claude.helped(**asked).final
+        # Sent back as the client gives it: thinking with its signature, tool calls with their ids.
+        messages.append({"role": "assistant", "content": message.content})
+        return message
+
+    first = say()
+    assert first.content[0].signature == "sig-paris"
+    calls = [block for block in first.content if block.type == "tool_use"]
+    assert [(call.name, call.input) for call in calls] == [
+        ("get_weather", {"city": "Paris"}),
+        ("get_time", {"city": "Paris"}),
+    ]
+    results = [
+        {"type": "tool_result", "tool_use_id": call.id, "content": RESULTS[call.name]}
+        for call in calls
+    ]
+    messages.append({"role": "user", "content": results})
+    assert say().content[0].text == "It is a sunny evening."
+    messages.append({"role": "user", "content": "Thanks!"})
+    assert say().content[0].text == "Enjoy it."
+
+    assert [row.step for row in live.requests()] == ["ask for both", "tell", "say goodbye"]
+    assert live.state().violations == ()
+    sent = live.requests()[1].request_body
+    assert "sig-paris" in sent
+
+
+def test_a_failed_tool_is_told_from_one_that_worked(live: Live, claude: AnthropicTalk) -> None:
+    failed = {"tool_results": [{"name": "get_weather", "is_error": True}]}
+    live.load(
+        scenario("sorry", {"match": failed, "produce": {"text": "Sorry, no weather."}}),
+        scenario("fine", {"produce": {"text": "Fine."}, "consume": False}, priority=-1),
+    )
+    call = {"type": "tool_use", "id": "toolu_w", "name": "get_weather", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_w", "content": "no network"}
+    for is_error, expected in ((False, "Fine."), (True, "Sorry, no weather.")):
+        messages = [
+            ASKED,
+            {"role": "assistant", "content": [call]},
+            {"role": "user", "content": [{**result, "is_error": is_error}]},
+        ]
+        answer = claude.whole(model="claude-sonnet-5-5", max_tokens=99, messages=messages)
+        assert answer.content[0].text == expected
+
+
+@pytest.mark.parametrize("thread", [None, False])
+def test_the_clients_own_tool_loop_runs_through(live: Live, thread: bool | None) -> None:
+    """By default the client leaves the conversation with the server, which holds none here."""
+    live.load(PARIS)
+    asked: list[tuple[str, str]] = []
+
+    @beta_tool
+    def get_weather(city: str) -> str:
+        """Tells the weather."""
+        asked.append(("weather", city))
+        return RESULTS["get_weather"]
+
+    @beta_tool
+    def get_time(city: str) -> str:
+        """Tells the time."""
+        asked.append(("time", city))
+        return RESULTS["get_time"]
+
+    more: dict[str, Any] = {} if thread is None else {"thread": thread}
+    with anthropic.Anthropic(base_url=live.base_url, api_key=live.key, max_retries=0) as client:
+        runner = client.beta.messages.tool_runner(
+            model="claude-sonnet-5-5",
+            max_tokens=4096,
+            messages=[{"role": "user", "content": "How is Paris tonight?"}],
+            tools=[get_weather, get_time],
+            thinking={"type": "enabled", "budget_tokens": 1024},
+            **more,
+        )
+        last = runner.until_done()
+    assert sorted(asked) == [("time", "Paris"), ("weather", "Paris")]
+    assert last.content[0].type == "text"
+    assert last.content[0].text == "It is a sunny evening."
+
+
+def test_a_thread_of_the_beta_client_is_replayed_turn_by_turn(live: Live) -> None:
+    live.load(
+        scenario("first", {"match": {"messages": ["One?"]}, "turn": 1, "produce": {"text": "1"}}),
+        scenario("second", {"match": {"messages": ["Two?"]}, "turn": 2, "produce": {"text": "2"}}),
+        scenario("third", {"match": {"messages": ["Three?"]}, "turn": 3, "produce": {"text": "3"}}),
+    )
+    with anthropic.Anthropic(base_url=live.base_url, api_key=live.key, max_retries=0) as client:
+        thread = client.beta.messages.thread(model="claude-sonnet-5-5", max_tokens=9)
+        answers = [thread.send({"role": "user", "content": q}) for q in ("One?", "Two?", "Three?")]
+    assert [answer.to_dict()["content"] for answer in answers] == [
+        [{"type": "text", "text": text}] for text in "123"
+    ]

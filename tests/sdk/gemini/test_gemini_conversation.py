@@ -1,0 +1,237 @@
+"""Conversations of several turns over google-genai: thoughts and tool calls sent back, its chats,
+and the functions that it calls by itself."""
+
+from typing import Any
+
+import pytest
+from google.genai import types
+
+from tests.engine.turn_scripts import examples
+from tests.live import Live
+from tests.sdk.gemini.gemini_talk import GeminiTalk
+from tests.serving.modes import CATCH_ALL, marked
+from tests.serving.pipelines import says, scenario
+
+MODEL = "gemini-2.5-flash"
+THINKING = types.ThinkingConfig(include_thoughts=True, thinking_budget=1024)
+RESULTS = {"get_weather": "18 degrees, sunny", "get_time": "21:40"}
+ASKED = "How is Paris tonight?"
+PARIS = scenario(
+    "paris",
+    {
+        "name": "ask for both",
+        "turn": 1,
+        "match": {"provider": "gemini", "tools": ["get_weather", "get_time"]},
+        "expect": {"reasoning": "enabled", "temperature": 0.2},
+        "produce": {
+            "reasoning": [{"text": "Both are needed.", "signature": "sig-paris"}],
+            "text": "Let me look.",
+            "tool_calls": [
+                {"id": "w-1", "name": "get_weather", "arguments": {"city": "Paris"}},
+                {"id": "t-1", "name": "get_time", "arguments": {"city": "Paris"}},
+            ],
+        },
+    },
+    {
+        "name": "tell",
+        "turn": 2,
+        "match": {
+            "tool_calls": [{"name": "get_weather", "arguments": {"city": "Paris"}}],
+            "tool_results": [
+                {"tool_call_id": "w-1", "name": "get_weather", "contains": "sunny"},
+                {"tool_call_id": "t-1", "name": "get_time", "equals": "21:40"},
+            ],
+        },
+        "expect": {"reasoning": "enabled"},
+        "produce": {"text": "It is a sunny evening."},
+    },
+    {
+        "name": "say goodbye",
+        "turn": 3,
+        "match": {"messages": [{"role": "user", "contains": "thanks", "ignore_case": True}]},
+        "produce": {"text": "Enjoy it."},
+    },
+)
+
+
+def get_weather(city: str) -> str:
+    """Tells the weather.
+
+    Args:
+      city: Where.
+    """
+    return RESULTS["get_weather"] if city == "Paris" else "unknown"
+
+
+def get_time(city: str) -> str:
+    """Tells the time.
+
+    Args:
+      city: Where.
+    """
+    return RESULTS["get_time"] if city == "Paris" else "unknown"
+
+
+def declared() -> list[types.Tool]:
+    names = ("get_weather", "get_time")
+    declarations = [types.FunctionDeclaration(name=name) for name in names]
+    return [types.Tool(function_declarations=declarations)]
+
+
+@pytest.mark.parametrize("way", ["whole", "streamed"])
+@pytest.mark.parametrize("with_ids", [True, False])
+def test_a_conversation_with_thinking_and_two_tools(
+    live: Live, gemini: GeminiTalk, way: str, with_ids: bool
+) -> None:
+    live.load(PARIS)
+    contents: list[Any] = [types.UserContent(ASKED)]
+    config = types.GenerateContentConfig(
+        tools=declared(),  # type: ignore[arg-type]
+        thinking_config=THINKING,
+        temperature=0.2,
+    )
+
+    def say() -> list[types.Part]:
+        asked = {"model": MODEL, "contents": contents, "config": config}
+        parts = gemini.whole(**asked).parts if way == "whole" else gemini.stream(**asked).parts
+        assert parts
+        # Sent back as the client gives it: thoughts with signatures, calls with their ids.
+        contents.append(types.ModelContent(parts))  # type: ignore[arg-type]
+        return parts
+
+    calls = [part.function_call for part in say() if part.function_call]
+    assert [(call.id, call.name, call.args) for call in calls] == [
+        ("w-1", "get_weather", {"city": "Paris"}),
+        ("t-1", "get_time", {"city": "Paris"}),
+    ]
+    results = [
+        types.FunctionResponse(
+            id=call.id if with_ids else None,
+            name=call.name,
+            response={"output": RESULTS[str(call.name)]},
+        )
+        for call in calls
+    ]
+    contents.append(types.UserContent([types.Part(function_response=r) for r in results]))
+    assert "".join(part.text or "" for part in say()) == "It is a sunny evening."
+    contents.append(types.UserContent("Thanks!"))
+    assert "".join(part.text or "" for part in say()) == "Enjoy it."
+    assert [row.step for row in live.requests()] == ["ask for both", "tell", "say goodbye"]
+    assert live.state().violations == ()
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_functions_that_the_client_calls_by_itself(
+    live: Live, gemini: GeminiTalk, stream: bool
+) -> None:
+    """It sends what they returned without the ids of the calls, and a stream chunk by chunk."""
+    live.load(PARIS)
+    config = types.GenerateContentConfig(
+        tools=[get_weather, get_time], thinking_config=THINKING, temperature=0.2
+    )
+    answers = gemini.converse(ASKED, "Thanks!", stream=stream, model=MODEL, config=config)
+    told, bye = (answer.text for answer in answers)
+    assert (told.removeprefix("Let me look."), bye) == ("It is a sunny evening.", "Enjoy it.")
+    assert [row.step for row in live.requests()] == ["ask for both", "tell", "say goodbye"]
+    assert live.state().violations == ()
+
+
+def test_a_failed_function_is_told_from_one_that_worked(live: Live, gemini: GeminiTalk) -> None:
+    failed = {"tool_results": [{"name": "get_weather", "is_error": True, "contains": "no net"}]}
+    live.load(
+        scenario("sorry", {"match": failed, "produce": {"text": "Sorry, no weather."}}),
+        scenario("fine", says("Fine."), priority=-1),
+    )
+    call = types.Part.from_function_call(name="get_weather", args={})
+    for response, expected in (
+        ({"result": "18"}, "Fine."),
+        ({"error": "no net"}, "Sorry, no weather."),
+    ):
+        gave = types.Part.from_function_response(name="get_weather", response=response)
+        contents = [types.ModelContent(call), types.UserContent(gave)]
+        assert gemini.whole(model=MODEL, contents=contents).text == expected
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_chat_counts_its_turns(live: Live, gemini: GeminiTalk, stream: bool) -> None:
+    """A streamed answer comes back as one content for each chunk, and is one turn."""
+    long = "one two three four five six seven eight nine ten eleven"
+    said = {"reasoning": long, "text": long}
+    live.load(
+        scenario("first", {"turn": 1, "produce": {**said, "pacing": {"words_per_chunk": 1}}}),
+        scenario(
+            "second",
+            {
+                "turn": 2,
+                "match": {"messages": [{"role": "assistant", "equals": long}]},
+                "produce": {"text": "Two."},
+            },
+        ),
+        scenario("third", {"turn": 3, "produce": {"text": "Three."}}),
+    )
+    answers = gemini.converse("One?", "Two?", "Three?", stream=stream, model=MODEL)
+    assert [answer.text for answer in answers] == [long, "Two.", "Three."]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_chain_of_instruction_blocks(live: Live, gemini: GeminiTalk, stream: bool) -> None:
+    live.load(CATCH_ALL)
+    chain = {
+        "instruction_chain": [
+            {
+                "reasoning": {"length": 3},
+                "messages": [
+                    {"text": "Look."},
+                    {"tool_call": [{"name": "f", "args": {"a": [1]}}]},
+                    {"server_tool_use": {"name": "code_execution", "input": {"code": "1"}}},
+                    {"server_tool_result": {"name": "code_execution", "result": "1"}},
+                ],
+            },
+            {"messages": [{"text": "It is done."}]},
+        ]
+    }
+    answers = gemini.converse(marked(chain), "", "", stream=stream, model=MODEL)
+    first, second, third = answers
+    assert (len(first.thinking.split()), first.text) == (3, "Look.")
+    kinds = [
+        *(part.function_call and part.function_call.args for part in first.parts),
+        *(part.executable_code and part.executable_code.code for part in first.parts),
+        *(part.code_execution_result and part.code_execution_result.output for part in first.parts),
+    ]
+    assert [kind for kind in kinds if kind] == [{"a": [1]}, "1", "1"]
+    assert first.finish_reasons == ["STOP"]
+    assert (second.text, third.text) == ("It is done.", "Chain complete.")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_script_in_turns(live: Live, gemini: GeminiTalk, stream: bool) -> None:
+    live.load(*examples())
+    names = ("read_metrics", "read_logs", "agent__task_status", "agent__final_report")
+    declarations = [types.FunctionDeclaration(name=name) for name in names]
+    config = types.GenerateContentConfig(
+        system_instruction="You are on call. Be brief.",
+        tools=[types.Tool(function_declarations=declarations)],
+        thinking_config=THINKING,
+    )
+    results = {
+        name: types.Part.from_function_response(name=name, response={"output": "ok"})
+        for name in names
+    }
+    first, second, third = gemini.converse(
+        "investigate-outage",
+        [results["read_metrics"], results["read_logs"]],
+        [results["agent__task_status"]],
+        stream=stream,
+        model="test-llm-gemini",
+        config=config,
+    )
+    signed = [part.thought_signature for part in first.parts if part.thought_signature]
+    assert set(signed) == {b"investigate-outage-1"}
+    called = [part.function_call for part in first.parts if part.function_call]
+    assert [call.name for call in called] == ["read_metrics", "read_logs"]
+    assert called[1].args == {"service": "checkout", "level": "error"}
+    assert [p.function_call.name for p in second.parts if p.function_call] == ["agent__task_status"]
+    assert third.text == "Here is what I found."
+    (report,) = [part.function_call for part in third.parts if part.function_call]
+    assert (report.id, report.name) == ("agent-final-report", "agent__final_report")
+    assert live.state().violations == ()

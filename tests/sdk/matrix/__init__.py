@@ -1,0 +1,1 @@
+"""Every feature on every wire through its SDK."""

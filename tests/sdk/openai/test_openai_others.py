@@ -1,0 +1,165 @@
+"""The rest of OpenAI's API through its client: completions, embeddings, moderations, models; and
+all of it on Azure."""
+
+import base64
+import struct
+from typing import Any
+
+import openai
+import pytest
+
+from scenarios_app.wire.embedding import unit_vector
+from tests.live import Live
+from tests.sdk.openai.openai_client import Client
+from tests.serving.pipelines import says, scenario
+
+SMALL = "text-embedding-3-small"
+CHAT: dict[str, Any] = {"messages": [{"role": "user", "content": "Hello"}]}
+
+
+def test_a_completion(live: Live, client: Client) -> None:
+    prompted = {"match": {"messages": [{"role": "user", "equals": "Say hi"}]}}
+    live.load(scenario("one", says("Hi there.", **prompted)))
+    asked: dict[str, Any] = {"model": "gpt-3.5-turbo-instruct", "prompt": "Say hi", "n": 2}
+    whole = client.ask(lambda c: c.completions.create(**asked, echo=True))
+    assert [(o.index, o.text, o.finish_reason) for o in whole.choices] == [
+        (0, "Say hiHi there.", "stop"),
+        (1, "Say hiHi there.", "stop"),
+    ]
+    assert whole.usage is not None and whole.usage.total_tokens > 0
+    # Until a choice has ended its reason is null, as at the real API; strict reading minds that.
+    client.given["_strict_response_validation"] = False
+    read = client.read(lambda c: c.completions.create(**asked, stream=True))
+    texts = ["", ""]
+    for chunk in read.items:
+        for choice in chunk.choices:
+            texts[choice.index] += choice.text
+    assert (texts, read.error) == (["Hi there.", "Hi there."], None)
+    ends = [o.finish_reason for chunk in read.items for o in chunk.choices if o.finish_reason]
+    assert ends == ["stop", "stop"]
+
+
+def test_a_completion_that_breaks(live: Live, client: Client) -> None:
+    fault = {"kind": "error_event", "message": "Broken.", "after_chunks": 0}
+    live.load(scenario("one", {"consume": False, "produce": {"text": "x", "fault": fault}}))
+    read = client.read(lambda c: c.completions.create(model="m", prompt="x", stream=True))
+    assert isinstance(read.error, openai.APIError) and read.error.message == "Broken."
+    with pytest.raises(openai.InternalServerError):
+        client.ask(lambda c: c.completions.create(model="m", prompt="x"))
+
+
+@pytest.mark.parametrize("form", ["float", "base64", None])
+def test_embeddings(live: Live, client: Client, form: str | None) -> None:
+    # Strict reading looks at base64 before it is decoded, and wants floats.
+    client.given["_strict_response_validation"] = form == "float"
+    asked: dict[str, Any] = {"model": SMALL, "input": ["Hello", "there"], "dimensions": 256}
+    if form:
+        asked["encoding_format"] = form
+    answer = client.ask(lambda c: c.embeddings.create(**asked))
+    assert [item.index for item in answer.data] == [0, 1]
+    for item, text in zip(answer.data, asked["input"], strict=True):
+        vector = item.embedding
+        if form == "base64":
+            vector = struct.unpack("<256f", base64.b64decode(vector))
+        assert list(vector) == pytest.approx(unit_vector(text, 256))
+    assert answer.usage.total_tokens == 4
+
+
+def test_a_step_that_names_the_path_answers_for_embeddings(live: Live, client: Client) -> None:
+    match = {"path": "/v1/embeddings", "messages": [{"contains": "secret"}]}
+    fault = {"kind": "http", "status": 403, "message": "No."}
+    live.load(scenario("one", {"consume": False, "match": match, "produce": {"fault": fault}}))
+    with pytest.raises(openai.PermissionDeniedError):
+        client.ask(lambda c: c.embeddings.create(model=SMALL, input="a secret"))
+    client.ask(lambda c: c.embeddings.create(model=SMALL, input="x", encoding_format="float"))
+    assert [row.matched for row in live.requests()] == [True, True]
+
+
+def test_moderations(live: Live, client: Client) -> None:
+    harmless, harmful = client.ask(
+        lambda c: c.moderations.create(input=["Good morning!", "I want to kill them."])
+    ).results
+    assert (harmless.flagged, harmful.flagged) == (False, True)
+    assert harmful.categories.violence and harmful.category_scores.violence > 0.9
+    parts = [
+        {"type": "text", "text": "Look"},
+        {"type": "image_url", "image_url": {"url": "https://example.com/i.png"}},
+    ]
+    (both,) = client.ask(lambda c: c.moderations.create(input=parts)).results
+    assert both.category_applied_input_types.violence == ["text", "image"]
+
+
+def test_models_with_slashes(live: Live, client: Client) -> None:
+    live.load(scenario("named", {**says("Hi!"), "match": {"model": "meta/llama 3"}}))
+    assert client.ask(lambda c: c.models.retrieve("meta/llama 3")).id == "meta/llama 3"
+    with pytest.raises(openai.NotFoundError) as raised:
+        client.ask(lambda c: c.models.retrieve("meta/none"))
+    assert raised.value.code == "model_not_found"
+
+
+def test_helpers_are_never_unmatched(live: Live, client: Client) -> None:
+    client.given["_strict_response_validation"] = False
+    client.ask(lambda c: c.embeddings.create(model=SMALL, input="x"))
+    client.ask(lambda c: c.moderations.create(input="x"))
+    client.ask(lambda c: c.models.list())
+    client.ask(lambda c: c.responses.input_tokens.count(input="x"))
+    assert [row.outcome for row in live.requests()] == ["complete"] * 4
+
+
+def test_azure_asks_a_deployment(live: Live, azure: Client) -> None:
+    match = {"path": "/v1/chat/completions", "model": "my-gpt"}
+    live.load(scenario("one", says("Hello from Azure.", match=match)))
+    whole = azure.ask(lambda c: c.chat.completions.create(model="my-gpt", **CHAT))
+    assert whole.choices[0].message.content == "Hello from Azure."
+    assert whole.model == "my-gpt"
+    read = azure.read(lambda c: c.chat.completions.create(model="my-gpt", stream=True, **CHAT))
+    assert "".join(c.choices[0].delta.content or "" for c in read.items) == "Hello from Azure."
+    (first, _) = live.requests()
+    assert first.path == "/openai/deployments/my-gpt/chat/completions"
+    assert first.query == {"api-version": "2025-04-01-preview"}
+    assert first.request_headers["api-key"] != live.key
+
+
+def test_azures_own_path_is_matched_as_well(live: Live, azure: Client) -> None:
+    match = {"path": "/openai/deployments/my-gpt/chat/completions"}
+    live.load(scenario("one", says("Here.", match=match)))
+    whole = azure.ask(lambda c: c.chat.completions.create(model="my-gpt", **CHAT))
+    assert whole.choices[0].message.content == "Here."
+
+
+def test_a_deployment_may_be_part_of_the_client(live: Live, azure: Client) -> None:
+    live.load(scenario("one", says("Hi.")))
+    azure.given |= {"azure_deployment": "mine", "_strict_response_validation": False}
+    azure.ask(lambda c: c.chat.completions.create(model="x", **CHAT))
+    azure.ask(lambda c: c.embeddings.create(model="x", input="x"))
+    azure.ask(lambda c: c.completions.create(model="x", prompt="x"))
+    azure.ask(lambda c: c.responses.create(model="mine", input="x"))
+    azure.ask(lambda c: c.models.list())
+    assert [row.path.removeprefix("/openai") for row in live.requests()] == [
+        "/deployments/mine/chat/completions",
+        "/deployments/mine/embeddings",
+        "/deployments/mine/completions",
+        "/responses",
+        "/models",
+    ]
+
+
+def test_azures_v1_api_takes_the_plain_client(live: Live, client: Client) -> None:
+    live.load(scenario("one", says("Hi.")))
+    client.given["base_url"] = f"{live.base_url}/openai/v1"
+    assert client.ask(lambda c: c.responses.create(model="mine", input="x")).output_text == "Hi."
+    whole = client.ask(lambda c: c.chat.completions.create(model="mine", **CHAT))
+    assert whole.choices[0].message.content == "Hi."
+
+
+def test_azures_errors_are_openais(live: Live, azure: Client) -> None:
+    fault = {"kind": "rate_limit", "message": "Slow down."}
+    live.load(scenario("one", {"consume": False, "produce": {"fault": fault}}))
+    with pytest.raises(openai.RateLimitError, match=r"Slow down\."):
+        azure.ask(lambda c: c.chat.completions.create(model="my-gpt", **CHAT))
+    with pytest.raises(openai.AuthenticationError):
+        azure.ask(
+            lambda c: c.chat.completions.create(
+                model="my-gpt", extra_headers={"api-key": openai.Omit()}, **CHAT
+            )
+        )

@@ -1,0 +1,191 @@
+"""Conversations over OpenAI's Responses: tools, what is kept, scripts in turns."""
+
+import json
+from typing import Any
+
+import openai
+import pytest
+
+from tests.engine.turn_scripts import examples
+from tests.live import Live
+from tests.sdk.openai.openai_client import Client
+from tests.sdk.openai.test_openai_responses_answers import TOOLS, load
+from tests.serving.pipelines import says, scenario
+
+SCRIPTS = {document["id"]: document for document in examples()}
+OUTAGE = SCRIPTS["investigate-outage"]
+SYSTEM = "You are on call. Be brief."
+NAMES = ("read_metrics", "read_logs", "agent__task_status", "agent__final_report")
+RESULTS = {"read_metrics": "errors: 38 %", "read_logs": "no connection", "agent__task_status": "ok"}
+PARIS = scenario(
+    "paris",
+    {
+        "name": "ask",
+        "turn": 1,
+        "match": {"path": "/v1/responses", "tools": ["get_weather"]},
+        "produce": {
+            "reasoning": [{"text": "I need the tool.", "signature": "sig"}],
+            "text": "Let me look.",
+            "tool_calls": [{"id": "call_w", "name": "get_weather", "arguments": {"city": "Paris"}}],
+        },
+    },
+    {
+        "name": "tell",
+        "turn": 2,
+        "match": {
+            "messages": [{"role": "user", "which": "first", "contains": "Paris"}],
+            "tool_calls": [{"name": "get_weather", "arguments": {"city": "Paris"}}],
+            "tool_results": [{"tool_call_id": "call_w", "name": "get_weather", "contains": "sun"}],
+        },
+        "produce": {"text": "It is sunny."},
+    },
+    {"name": "bye", "turn": 3, "produce": {"text": "Enjoy it."}},
+)
+RESULT = {"type": "function_call_output", "call_id": "call_w", "output": "sun"}
+
+
+def told(client: Client, way: str, **asked: Any) -> Any:
+    asked = {"model": "gpt-4o", "tools": TOOLS, **asked}
+    if way == "streamed":
+        return client.helped(**asked)[1]
+    return client.ask(lambda c: c.responses.create(**asked))
+
+
+@pytest.mark.parametrize("way", ["whole", "streamed"])
+@pytest.mark.parametrize("memory", ["previous", "items", "references", "conversation"])
+def test_a_tools_loop(live: Live, client: Client, way: str, memory: str) -> None:
+    live.load(PARIS)
+    said: list[Any] = []
+
+    def say(answer: Any, *items: Any) -> Any:
+        """The next answer; what was said before comes along in one of four ways."""
+        if memory == "conversation":
+            return told(client, way, input=list(items), conversation="conv_1")
+        if memory == "previous":
+            before = {"previous_response_id": answer.id} if answer else {}
+            return told(client, way, input=list(items), **before)
+        for item in answer.output if answer else ():
+            given = {"type": "item_reference", "id": item.id}
+            said.append(given if memory == "references" else item.model_dump(exclude_none=True))
+        said.extend(items)
+        return told(client, way, input=list(said))
+
+    first = say(None, {"role": "user", "content": "How is Paris?"})
+    assert [item.type for item in first.output] == ["reasoning", "message", "function_call"]
+    second = say(first, RESULT)
+    assert second.output_text == "It is sunny."
+    third = say(second, {"role": "user", "content": "Thanks!"})
+    assert third.output_text == "Enjoy it."
+    assert [row.step for row in live.requests()] == ["ask", "tell", "bye"]
+
+
+def test_an_answer_that_nobody_kept(live: Live, client: Client) -> None:
+    load(live, text="Hi")
+    first = client.ask(lambda c: c.responses.create(input="x", store=False))
+    with pytest.raises(openai.BadRequestError) as raised:
+        client.ask(lambda c: c.responses.create(input="y", previous_response_id=first.id))
+    assert raised.value.code == "previous_response_not_found"
+    assert raised.value.param == "previous_response_id"
+    with pytest.raises(openai.NotFoundError):
+        client.ask(lambda c: c.responses.retrieve(first.id))
+
+
+def test_what_is_kept_is_had_again(live: Live, client: Client) -> None:
+    load(live, text="Hi there")
+    read = client.read(lambda c: c.responses.create(input="x", stream=True, background=True))
+    whole = read.items[-1].response
+    assert client.ask(lambda c: c.responses.retrieve(whole.id)) == whole
+    again = client.read(lambda c: c.responses.retrieve(whole.id, stream=True, starting_after=2))
+    assert again.error is None and again.items == read.items[3:]
+    assert client.ask(lambda c: c.responses.cancel(whole.id)) == whole
+    page = client.ask(lambda c: c.responses.input_items.list(whole.id))
+    assert [item.content[0].text for item in page.data] == ["x"]
+    assert client.ask(lambda c: c.responses.delete(whole.id)) is None
+    with pytest.raises(openai.NotFoundError):
+        client.ask(lambda c: c.responses.retrieve(whole.id))
+
+
+def test_a_conversation_is_made_filled_and_read(live: Live, client: Client) -> None:
+    paris = {"match": {"messages": [{"which": "first", "equals": "Paris?"}]}}
+    live.load(scenario("one", {**says("Rome."), **paris}))
+    items = [{"role": "user", "content": "Paris?"}, {"role": "assistant", "content": "Paris."}]
+    made = client.ask(lambda c: c.conversations.create(items=items, metadata={"a": "b"}))
+    assert client.ask(lambda c: c.conversations.retrieve(made.id)) == made
+    answer = client.ask(lambda c: c.responses.create(input="Rome?", conversation=made.id))
+    assert (answer.output_text, answer.conversation.id) == ("Rome.", made.id)
+    client.ask(lambda c: c.conversations.items.create(made.id, items=[RESULT]))
+    page = client.ask(lambda c: c.conversations.items.list(made.id, order="asc", limit=5))
+    *said, last = page.data
+    assert [i.content[0].text for i in said] == ["Paris?", "Paris.", "Rome?", "Rome."]
+    assert client.ask(lambda c: c.conversations.items.retrieve(last.id, conversation_id=made.id))
+    client.ask(lambda c: c.conversations.items.delete(last.id, conversation_id=made.id))
+    with pytest.raises(openai.NotFoundError):
+        client.ask(lambda c: c.conversations.items.retrieve(last.id, conversation_id=made.id))
+    assert client.ask(lambda c: c.conversations.delete(made.id)).deleted
+
+
+def test_a_stream_helper_takes_up_a_stream(live: Live, client: Client) -> None:
+    load(live, text="Hi there")
+    read = client.read(lambda c: c.responses.create(input="x", stream=True))
+    events, final = client.helped(response_id=read.items[0].response.id, starting_after=4)
+    assert [event.sequence_number for event in events] == list(range(5, len(read.items)))
+    assert final.output_text == "Hi there"
+
+
+def test_what_it_would_cost_and_what_it_comes_to_in_one_item(live: Live, client: Client) -> None:
+    remember = {"match": {"messages": [{"which": "first", "equals": "Remember 7."}]}}
+    live.load(scenario("one", {**says("I do."), **remember}))
+    counted = client.ask(lambda c: c.responses.input_tokens.count(input="12345678"))
+    assert counted.input_tokens == 2
+    first = client.ask(lambda c: c.responses.create(input="Remember 7."))
+    compacted = client.ask(
+        lambda c: c.responses.compact(model="gpt-4o", previous_response_id=first.id)
+    )
+    (item,) = compacted.output
+    items = [item.model_dump(exclude_none=True), {"role": "user", "content": "And?"}]
+    assert client.ask(lambda c: c.responses.create(input=items)).output_text == "I do."
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "test-llm/gpt-4o"])
+@pytest.mark.parametrize("way", ["whole", "streamed"])
+def test_an_agents_run_of_three_turns(live: Live, client: Client, way: str, model: str) -> None:
+    live.load(*examples())
+    tools = [{"type": "function", "name": n, "parameters": {}, "strict": False} for n in NAMES]
+    asked: dict[str, Any] = {"model": model, "tools": tools, "instructions": SYSTEM}
+    answer = told(client, way, input=OUTAGE["id"], **asked)
+    answers = [answer]
+    while len(answers) < 3:
+        results = [
+            {"type": "function_call_output", "call_id": c.call_id, "output": RESULTS[c.name]}
+            for c in answer.output
+            if c.type == "function_call"
+        ]
+        answer = told(client, way, input=results, previous_response_id=answer.id, **asked)
+        answers.append(answer)
+    first, second, third = answers
+    assert [item.type for item in first.output] == [
+        *("reasoning", "message", "function_call", "message", "function_call")
+    ]
+    assert first.output_text == "I will look at the service first.Its logs may say more."
+    calls = [item for item in first.output if item.type == "function_call"]
+    assert [(call.call_id, call.name) for call in calls] == [
+        ("call-metrics", "read_metrics"),
+        ("call-logs", "read_logs"),
+    ]
+    assert [i.call_id for i in second.output if i.type == "function_call"] == ["call-1"]
+    (report,) = (item for item in third.output if item.type == "function_call")
+    assert (report.call_id, report.name) == ("agent-final-report", "agent__final_report")
+    assert json.loads(report.arguments)["status"] == "success"
+    assert live.state().violations == ()
+    assert [row.way for row in live.requests()] == ["by_id"] * 3
+
+
+def test_what_was_expected_and_is_not_there_is_told(live: Live, client: Client) -> None:
+    live.load(SCRIPTS["careful-settings"])
+    asked: dict[str, Any] = {"temperature": 1, "top_p": 0.95, "input": "careful-settings"}
+    answer = client.ask(lambda c: c.responses.create(model="test-llm", **asked))
+    report = json.loads(answer.output[1].arguments)
+    assert report["report_content"].endswith("Expected reasoning to remain enabled")
+    asked["reasoning"] = {"effort": "low"}
+    answer = client.ask(lambda c: c.responses.create(model="test-llm", **asked))
+    assert answer.output_text == "Settings as agreed."

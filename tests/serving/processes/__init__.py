@@ -1,0 +1,1 @@
+"""`serve` as a process of its own."""

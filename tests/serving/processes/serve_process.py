@@ -1,0 +1,142 @@
+"""`serve` as a user runs it: a process in a directory of its own, with a bare environment."""
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests import warmed
+
+READY_SECONDS = 60.0
+END_SECONDS = 30.0
+
+
+@dataclass
+class Serving:
+    """A server that has said it is ready."""
+
+    process: "subprocess.Popen[str]"
+    ready_line: str
+    # What was read of its standard error before its end.
+    said: str = ""
+
+    @property
+    def port(self) -> int:
+        return int(self.ready_line.rpartition(":")[2])
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def children(self) -> set[int]:
+        """The processes that it has started and not reaped."""
+        found: set[int] = set()
+        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
+            # A thread may end between the look at the folder and the look into it.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                found |= {int(pid) for pid in (task / "children").read_text().split()}
+        return found
+
+    def logged(self, text: str) -> str:
+        """What it has said on standard error, once this text is in it."""
+        assert self.process.stderr is not None
+        while text not in self.said:
+            # Past the file's own buffer: whatever that held would be lost to `wait`.
+            piece = os.read(self.process.stderr.fileno(), 65_536)
+            assert piece, self.said
+            self.said += piece.decode("utf-8", "replace")
+        return self.said
+
+    def end(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
+        """Exit code, and what else came on standard output and error."""
+        self.process.send_signal(number)
+        return self.wait()
+
+    def wait(self) -> tuple[int, str, str]:
+        out, err = self.process.communicate(timeout=END_SECONDS)
+        return self.process.returncode, out, self.said + err
+
+
+def start(
+    directory: Path,
+    *arguments: str,
+    warm: bool = False,
+    descriptors: int | None = None,
+    **variables: str,
+) -> "subprocess.Popen[str]":
+    """Begin to serve; in test mode unless the variables say otherwise. `warm`: forked from a
+    process that has imported already, for tests that are not about the start. `descriptors` are all
+    that it may have."""
+
+    def limit() -> None:
+        assert descriptors is not None
+        resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+
+    python = warmed.python() if warm else sys.executable
+    return subprocess.Popen(
+        [python, "-P", "-m", "mockllm_site", "serve", "--no-catch-all", *arguments],
+        cwd=directory,
+        env={"PATH": os.environ["PATH"], "MOCKLLM_ENV": "test", **variables},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=None if descriptors is None else limit,
+    )
+
+
+@contextmanager
+def serving(
+    directory: Path,
+    *arguments: str,
+    warm: bool = False,
+    descriptors: int | None = None,
+    **variables: str,
+) -> Iterator[Serving]:
+    """A server on a free port; ended by force if the test has not ended it."""
+    process = start(
+        directory, "--port", "0", *arguments, warm=warm, descriptors=descriptors, **variables
+    )
+    assert process.stdout is not None
+    # Killing it ends its output, and with it the wait for a line.
+    timer = threading.Timer(READY_SECONDS, process.kill)
+    timer.start()
+    try:
+        line = process.stdout.readline()
+        timer.cancel()
+        if not line:
+            raise AssertionError(process.communicate()[1])
+        yield Serving(process, line)
+    finally:
+        timer.cancel()
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def failing(
+    directory: Path, *arguments: str, warm: bool = False, **variables: str
+) -> tuple[int, str, str]:
+    """Exit code, standard output and error of a start that is not to succeed."""
+    process = start(directory, *arguments, warm=warm, **variables)
+    try:
+        out, err = process.communicate(timeout=READY_SECONDS)
+    finally:
+        process.kill()
+    return process.returncode, out, err
+
+
+def written(directory: Path, *documents: Mapping[str, Any]) -> str:
+    """The path of a file with these scenarios."""
+    path = directory / "scenarios.json"
+    path.write_text(json.dumps({"scenarios": list(documents)}))
+    return str(path)

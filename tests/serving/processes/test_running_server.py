@@ -1,0 +1,190 @@
+"""`running_server`: a server for a test, driven from outside, gone when the test is."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+
+from scenarios_app.builder import openai as openai_provider
+from scenarios_app.builder import scenario as build
+from scenarios_app.engine.state import key_session
+from scenarios_app.testing.server import RunningServer, ServerFailed, running_server
+from tests.serving.pipelines import says, scenario
+
+
+def say(server: RunningServer, text: str = "Hello") -> str | None:
+    client = openai.OpenAI(base_url=server.openai_base_url, api_key=server.api_key, max_retries=0)
+    with client:
+        answer = client.chat.completions.create(
+            model="gpt-4o", messages=[{"role": "user", "content": text}]
+        )
+    return answer.choices[0].message.content
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_server_is_pushed_to_read_and_reset(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Nothing of this process's environment is the server's business.
+    monkeypatch.setenv("MOCKLLM_ENV", "prod")
+    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "of.somebody.else")
+    monkeypatch.setenv("MOCKLLM_SCENARIOS", "/nothing/here")
+    first = {"produce": {"text": "first"}, "side_effects": {"counter": "asked"}}
+    with running_server(scenarios=[scenario("größe/1", first)]) as server:
+        assert server.base_url.startswith("http://127.0.0.1:")
+        assert say(server) == "first"
+        with pytest.raises(openai.NotFoundError, match="no_scenario_matched"):
+            say(server)
+        server.push({"produce": {"text": "second"}})
+        assert say(server) == "second"
+        assert server.counters == {"asked": 1}
+        outcomes = [request["outcome"] for request in server.requests]
+        assert outcomes == ["complete", "unmatched", "complete"]
+        server.reset()
+        assert (server.counters, server.requests) == ({}, [])
+        assert say(server) == "first"
+
+
+def test_a_server_takes_builders_and_tells_all_that_was_asked() -> None:
+    greeting = build("greeting").expect(openai_provider()).with_messages(contains="Hello")
+    with running_server([greeting.respond_with_text("Hi!")]) as server:
+        assert say(server) == "Hi!"
+        server.push(build("more").respond_with_text("Again!"))
+        assert say(server, "Bye") == "Again!"
+        assert server.state == {
+            "session": key_session(server.api_key),
+            "consumed": [
+                {"scenario": "greeting", "step": "1"},
+                {"scenario": "greeting", "step": "2"},
+            ],
+            "attempts": [],
+            "counters": {},
+            "violations": [],
+            "passed": True,
+            "complete": True,
+            "lost": 0,
+        }
+        headers = {"authorization": "Bearer sk-other"}
+        with httpx2.Client(base_url=server.openai_base_url, headers=headers) as client:
+            for _ in range(150):
+                assert client.get("/models").status_code == 200
+        # More than one page of them, and of every session.
+        requests = server.requests
+        assert len({request["id"] for request in requests}) == len(requests) == 152
+        assert [request["scenario"] for request in requests[:3]] == ["greeting", "greeting", None]
+        server.reset()
+        assert (server.requests, server.state["consumed"]) == ([], [])
+
+
+def test_a_server_takes_files_and_directories(tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    one, two = tmp_path / "one.json", tmp_path / "more" / "two.json"
+    one.write_text(json.dumps({"scenarios": [scenario("one", says("From a file."))]}))
+    two.write_text(json.dumps(scenario("two", says("From a directory.", match={"model": "x"}))))
+    with running_server(scenarios=[str(one), tmp_path / "more"]) as server:
+        assert say(server) == "From a file."
+        with httpx2.Client(base_url=server.base_url) as client:
+            assert client.get("/control/scenarios/two").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["none.json"], "none.json: cannot be read: No such file or directory"),
+        ("none.json", "none.json: cannot be read: No such file or directory"),
+        ([7], "expected a scenario or a path, got 7"),
+    ],
+)
+def test_what_is_no_scenario_is_told_before_anything_starts(given: Any, said: str) -> None:
+    with pytest.raises(ServerFailed) as raised, running_server(scenarios=given):
+        pass
+    assert str(raised.value) == said
+
+
+def test_what_the_server_says_of_its_settings_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("name: a")
+    settings = {"MOCKLLM_SCENARIO": "x", "MOCKLLM_SCENARIOS": str(tmp_path)}
+    with pytest.warns(UserWarning) as told, running_server(settings=settings):
+        pass
+    assert [str(one.message) for one in told] == [
+        "MOCKLLM_SCENARIO: no such setting, did you mean MOCKLLM_SCENARIOS?",
+        f"MOCKLLM_SCENARIOS: {tmp_path / 'a.yaml'}: passed over, scenario documents are JSON, "
+        "in *.json files",
+    ]
+
+
+def test_an_interrupted_start_leaves_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[str]] = []
+
+    def interrupted(process: "subprocess.Popen[str]", timeout: float) -> str:
+        started.append(process)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("scenarios_app.testing.server._first_line", interrupted)
+    with pytest.raises(KeyboardInterrupt), running_server():
+        pass
+    (process,) = started
+    assert process.returncode is not None
+    assert not is_alive(process.pid)
+
+
+def test_a_server_that_is_not_ready_in_time_is_ended() -> None:
+    with (
+        pytest.raises(ServerFailed, match=r"not ready after 0\.01 s"),
+        running_server(timeout=0.01),
+    ):
+        pass
+
+
+def test_steps_may_be_pushed_where_there_is_no_scenario_yet() -> None:
+    with running_server() as server:
+        server.push(says("pushed"))
+        assert say(server) == "pushed"
+        server.push({"produce": {"text": "elsewhere"}, "match": {"model": "x"}}, scenario="other")
+        with pytest.raises(ServerFailed, match="texd"):
+            server.push({"produce": {"texd": "typo"}})
+
+
+def test_a_document_with_an_error_fails_at_once_and_names_the_place() -> None:
+    bad = scenario("bad", {"produce": {"texd": "typo"}})
+    with (
+        pytest.raises(ServerFailed, match=r"scenarios\[0\]\.steps\[0\]\.produce\.texd"),
+        running_server(scenarios=[bad]),
+    ):
+        pass
+
+
+def test_a_server_takes_settings_and_none_from_the_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("MOCKLLM_REQUIRE_AUTH=true\n")
+    (tmp_path / "scenarios_app").mkdir()
+    (tmp_path / "scenarios_app" / "__init__.py").write_text("raise RuntimeError('hostile')\n")
+    settings = {"MOCKLLM_REQUIRE_AUTH": "false"}
+    with running_server([scenario("s", says("Hi!"))], settings=settings) as server:
+        assert say(server) == "Hi!"
+
+
+def test_it_is_gone_afterwards_however_the_test_ends() -> None:
+    with pytest.raises(KeyError), running_server() as server:
+        pid = server.pid
+        assert is_alive(pid)
+        raise KeyError("the test fails")
+    assert not is_alive(pid)
+
+
+def test_a_server_that_dies_early_is_no_trouble_at_the_end() -> None:
+    with running_server() as server:
+        os.kill(server.pid, signal.SIGKILL)

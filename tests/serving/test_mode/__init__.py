@@ -1,0 +1,1 @@
+"""Test mode through the pipeline."""

@@ -1,0 +1,100 @@
+"""What requirement 003's scripts answer, in each wire's own terms."""
+
+import json
+
+import pytest
+
+from tests.engine.turn_scripts import calls, reports, says, script, turn
+from tests.serving.dialects import DIALECTS
+from tests.serving.modes import WIRES, WireName
+from tests.serving.pipelines import Playing
+from tests.serving.turn_scripts.turns import called, hear, heard, talk, tokens_of
+
+EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
+
+
+@EVERY_WIRE
+async def test_default_usage_is_64_32_96(wire: WireName) -> None:
+    playing = Playing(script(turn(says("one")), id="run"))
+    for said in ("run", "nobody"):
+        _, _, body = await playing.ask(talk(wire, said))
+        assert tokens_of(wire, body, stream=False) == (64, 32)
+        if wire == "openai":
+            assert json.loads(body)["usage"]["total_tokens"] == 96
+
+
+async def test_scripted_usage_is_sent_in_each_wires_own_terms() -> None:
+    usage = {
+        "inputTokens": 90,
+        "outputTokens": 30,
+        "totalTokens": 125,
+        "reasoningTokens": 7,
+        "cacheReadInputTokens": 40,
+        "cacheWriteInputTokens": 45,
+    }
+    playing = Playing(script(turn(says("a", tokenUsage=usage))))
+    _, _, body = await playing.ask(talk("openai", "script"))
+    sent = json.loads(body)["usage"]
+    assert [sent[f"{key}_tokens"] for key in ("prompt", "completion", "total")] == [90, 30, 125]
+    assert sent["prompt_tokens_details"]["cached_tokens"] == 40
+    assert sent["completion_tokens_details"]["reasoning_tokens"] == 7
+    _, _, body = await playing.ask(talk("anthropic", "script"))
+    sent = json.loads(body)["usage"]
+    assert (sent["input_tokens"], sent["output_tokens"]) == (90, 30)
+    assert sent["cache_read_input_tokens"] == 40
+    assert sent["cache_creation_input_tokens"] == 45
+
+
+@EVERY_WIRE
+async def test_provider_metadata_preservation(wire: WireName) -> None:
+    metadata = {"actualProvider": "router/x", "costs": [0.5], "openai": {"tier": 1}}
+    playing = Playing(script(turn(says("a", providerMetadata=metadata))))
+    _, _, body = await playing.ask(talk(wire, "script"))
+    answer = json.loads(body)
+    assert (answer["actualProvider"], answer["costs"]) == ("router/x", [0.5])
+    assert answer.get("tier") == (1 if wire == "openai" else None)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@EVERY_WIRE
+async def test_large_response_handling(wire: WireName, stream: bool) -> None:
+    content, argument = "Zeile – 1\n" * 40_000, "x" * 300_000
+    playing = Playing(
+        script(
+            turn(reports(content)), turn(calls({"toolName": "f", "arguments": {"a": argument}}), 2)
+        )
+    )
+    answer = await hear(playing, wire, "script", stream=stream)
+    assert answer.report["report_content"] == content
+    answer = await hear(playing, wire, "script", stream=stream, turn=2)
+    assert answer.calls == called(wire, ("call-1", "f", {"a": argument}))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@EVERY_WIRE
+async def test_templates_of_our_own_form_are_plain_text_in_a_script(
+    wire: WireName, stream: bool
+) -> None:
+    text = "{{ request.model }} {{x}} {{ braces }}"
+    response = calls({"toolName": "f", "arguments": {text: [text]}}, assistantText=text)
+    answer = await hear(Playing(script(turn(response))), wire, "script", stream=stream)
+    assert (answer.text, answer.calls) == (text, called(wire, ("call-1", "f", {text: [text]})))
+
+
+@EVERY_WIRE
+async def test_stream_conversion_gives_the_whole_answer_in_pieces(wire: WireName) -> None:
+    response = calls(
+        {"toolName": "f", "assistantText": "then", "arguments": {"a": "some words"}},
+        {"toolName": "g", "arguments": {}},
+        assistantText="one two three four five six seven",
+        reasoning=[
+            {"text": "r", "providerMetadata": {"anthropic": {"signature": "sig"}}},
+            {"text": "s"},
+        ],
+    )
+    playing = Playing(script(turn(response)))
+    whole = await hear(playing, wire, "script")
+    _, _, body = await playing.ask(talk(wire, "script", stream=True))
+    streamed = heard(wire, body, stream=True)
+    assert streamed == whole
+    assert len(streamed.pieces) > len(whole.texts) and body.endswith(DIALECTS[wire].end)

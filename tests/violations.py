@@ -1,0 +1,81 @@
+"""Bodies that an OpenAPI document forbids, worked out from it: each breaks one of its rules."""
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+Document: TypeAlias = dict[str, Any]
+Violation: TypeAlias = tuple[str, str, str, Any]
+
+
+def violations(document: Document) -> Iterator[Violation]:
+    """Method, path, the rule and the body, for every body that is an object of known keys."""
+    schemas = document["components"]["schemas"]
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            content = operation.get("requestBody", {}).get("content", {})
+            for body in (one["schema"] for one in content.values()):
+                schema = _resolved(body, schemas)
+                if "properties" in schema:
+                    for rule, wrong in _wrong(schema, schemas):
+                        yield method.upper(), path, rule, wrong
+
+
+def _wrong(schema: Document, schemas: Document) -> Iterator[tuple[str, Any]]:
+    good = _least(schema, schemas)
+    yield "additionalProperties", {**good, "unknown": 1}
+    for name in schema.get("required", ()):
+        yield f"required {name}", {key: value for key, value in good.items() if key != name}
+    if "minProperties" in schema:
+        yield "minProperties", {}
+    if "maxProperties" in schema:
+        yield "maxProperties", dict.fromkeys(schema["properties"], 1)
+    if "oneOf" in schema:
+        yield "oneOf: none", {k: v for k, v in good.items() if k in schema["required"]}
+        yield "oneOf: all", {**good, **{o["required"][0]: "x" for o in schema["oneOf"]}}
+    for name, told in schema["properties"].items():
+        inner = _resolved(told, schemas)
+        for rule, wrong in _wrong_values(inner, schemas):
+            yield f"{rule} of {name}", {**good, name: wrong}
+
+
+def _wrong_values(schema: Document, schemas: Document) -> Iterator[tuple[str, Any]]:
+    kinds = schema.get("type")
+    if kinds:
+        yield "type", 1 if "integer" not in kinds else "x"
+    if "minLength" in schema:
+        yield "minLength", ""
+    if "maxLength" in schema:
+        yield "maxLength", "x" * (schema["maxLength"] + 1)
+    if "pattern" in schema:
+        yield "pattern", " \n"
+    if "minimum" in schema:
+        yield "minimum", schema["minimum"] - 1
+    if "maximum" in schema:
+        yield "maximum", schema["maximum"] + 1
+    # A step's and a match's own rules are those of documents, which have tests of their own.
+    if "properties" in schema and len(schema["properties"]) < 5:
+        yield from _wrong(schema, schemas)
+
+
+def _least(schema: Document, schemas: Document) -> Document:
+    """The smallest body that is allowed."""
+    needed = [*schema.get("required", ())]
+    if "oneOf" in schema:
+        needed += schema["oneOf"][0]["required"]
+    properties = schema["properties"]
+    return {name: _value(_resolved(properties[name], schemas)) for name in needed}
+
+
+def _value(schema: Document) -> Any:
+    if "enum" in schema:
+        return schema["enum"][0]
+    return {"object": {}, "integer": 1}.get(schema.get("type", ""), "a")
+
+
+def _resolved(schema: Document, schemas: Document) -> Document:
+    match schema:
+        case {"$ref": ref} | {"allOf": [{"$ref": ref}]} | {"oneOf": [{"$ref": ref}, *_]}:
+            found: Document = schemas[ref.rpartition("/")[2]]
+            return found
+        case _:
+            return schema

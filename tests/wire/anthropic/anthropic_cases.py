@@ -1,0 +1,147 @@
+"""Calls, answers and streams that the tests of the Anthropic wire are made of."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, Usage
+from scenarios_app.engine.parts import (
+    AnswerPart,
+    Finish,
+    FinishReason,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    ReasoningPart,
+    StreamEvent,
+    streamed_text,
+)
+from scenarios_app.wire.anthropic.wire import WIRE
+from scenarios_app.wire.base import Call, Facts
+from scenarios_app.wire.body import Limits, read_body
+from scenarios_app.wire.registry import match_path
+
+MESSAGES, COUNT_TOKENS, MODELS, MODEL = WIRE.routes
+HEADERS = {"x-api-key": "key-1", "anthropic-version": "2023-06-01"}
+FACTS = Facts({"claude-a": "anthropic", "claude-b": "anthropic"}, 1_763_760_000, "f00d")
+LEAST: dict[str, Any] = {
+    "model": "claude-x",
+    "max_tokens": 16,
+    "messages": [{"role": "user", "content": "Hello"}],
+}
+
+
+def call(
+    path: str = "/v1/messages",
+    body: bytes = b"",
+    *,
+    method: str = "POST",
+    headers: dict[str, str] | None = None,
+    query: dict[str, str] | None = None,
+) -> Call:
+    return Call(method, path, query or {}, HEADERS if headers is None else headers, body)
+
+
+def parse(body: object, route: Any = MESSAGES) -> CanonicalRequest:
+    """A body as the wire reads it from bytes."""
+    sent = call(route.pattern, json.dumps(body).encode())
+    return WIRE.parse(sent, route, {}, read_body(sent.body, Limits()))
+
+
+def parse_messages(*messages: object) -> CanonicalRequest:
+    return parse({**LEAST, "messages": list(messages)})
+
+
+def response(
+    *parts: AnswerPart,
+    reason: FinishReason = "stop",
+    stop_sequence: str | None = None,
+    usage: Usage | None = None,
+    metadata: dict[str, Any] | None = None,
+) -> CanonicalResponse:
+    return CanonicalResponse(
+        id="ab12",
+        created=1_763_760_000,
+        model="claude-x",
+        choices=(Choice(parts, reason, stop_sequence),),
+        usage=usage or Usage(9, 2),
+        metadata=metadata or {},
+    )
+
+
+def render(answer: CanonicalResponse) -> dict[str, Any]:
+    return json.loads(WIRE.render(parse(LEAST), answer))
+
+
+def events_of(answer: CanonicalResponse, cut: int = 4) -> Iterator[StreamEvent]:
+    """The events of an answer whose texts stream in pieces of `cut` characters."""
+    for number, choice in enumerate(answer.choices):
+        for index, part in enumerate(choice.parts):
+            text = _text(part)
+            yield PartStart(number, index, part)
+            for start in range(0, len(text), cut):
+                yield PartDelta(number, index, part, text[start : start + cut])
+            yield PartEnd(number, index, part)
+        yield Finish(number, choice.finish_reason, choice.stop_sequence)
+
+
+def stream(answer: CanonicalResponse, cut: int = 4) -> bytes:
+    encoder = WIRE.encoder(parse(LEAST), answer)
+    sent = b"".join(encoder.event(event) for event in events_of(answer, cut))
+    return encoder.opening() + sent + encoder.closing()
+
+
+def read_stream(sent: bytes) -> list[tuple[str, dict[str, Any]]]:
+    """Each event's name and data, from a stream framed as the provider frames it."""
+    *events, rest = sent.split(b"\n\n")
+    assert rest == b"", "an event is not ended by a blank line"
+    read = []
+    for event in events:
+        name, data = event.split(b"\n")
+        assert name.startswith(b"event: ")
+        assert data.startswith(b"data: ")
+        read.append((name[7:].decode(), json.loads(data[6:])))
+    return read
+
+
+def transport(answer: CanonicalResponse) -> httpx2.MockTransport:
+    """Answers an SDK's requests by the wire alone, every message with `answer`."""
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        sent = Call(
+            request.method,
+            request.url.raw_path.split(b"?")[0].decode(),
+            dict(request.url.params),
+            {name.lower(): value for name, value in request.headers.items()},
+            request.read(),
+        )
+        route, params = next(
+            (route, params)
+            for route in WIRE.routes
+            if route.method == sent.method
+            and (params := match_path(route.pattern, sent.path)) is not None
+        )
+        WIRE.authorise(sent)
+        WIRE.check(sent, route)
+        canonical = WIRE.parse(sent, route, params, read_body(sent.body or b"{}", Limits()))
+        kind = "application/json"
+        if route.kind == "compute":
+            body = WIRE.compute(route, params, canonical, FACTS)
+        elif canonical.stream:
+            kind, body = WIRE.stream_type, stream(answer)
+        else:
+            body = WIRE.render(canonical, answer)
+        ours = WIRE.headers(request_id="f00d", created=FACTS.created, error=None)
+        return httpx2.Response(200, headers=[*ours, ("content-type", kind)], content=body)
+
+    return httpx2.MockTransport(handle)
+
+
+def _text(part: AnswerPart) -> str:
+    match part:
+        case ReasoningPart(redacted=str()):
+            return ""
+        case _:
+            return streamed_text(part)

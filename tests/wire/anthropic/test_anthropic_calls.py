@@ -1,0 +1,135 @@
+"""Which calls the Anthropic wire takes, and what must come with them."""
+
+import json
+
+import pytest
+
+from scenarios_app.wire.anthropic.wire import WIRE
+from scenarios_app.wire.base import Facts
+from scenarios_app.wire.body import Node
+from scenarios_app.wire.errors import WireError
+from tests.wire.anthropic.anthropic_cases import (
+    COUNT_TOKENS,
+    FACTS,
+    HEADERS,
+    LEAST,
+    MESSAGES,
+    MODEL,
+    MODELS,
+    call,
+    parse,
+)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/v1/messages", "/v1/messages/count_tokens", "/v1/messages/batches/b1", "/v1/messages/"],
+)
+def test_messages_paths_are_claimed_whatever_their_headers(path: str) -> None:
+    assert WIRE.claims(call(path, headers={}))
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/models/m", "/v1/chat/completions", "/v1/x"])
+def test_other_paths_are_claimed_by_the_version_header_alone(path: str) -> None:
+    assert WIRE.claims(call(path, headers={"anthropic-version": "2023-06-01"}))
+    assert not WIRE.claims(call(path, headers={"x-api-key": "k"}))
+
+
+def test_a_path_that_only_begins_alike_is_not_claimed() -> None:
+    assert not WIRE.claims(call("/v1/messagesque", headers={}))
+
+
+def test_messages_are_generated_and_the_rest_is_computed() -> None:
+    assert [(r.method, r.pattern, r.kind) for r in WIRE.routes] == [
+        ("POST", "/v1/messages", "generate"),
+        ("POST", "/v1/messages/count_tokens", "compute"),
+        ("GET", "/v1/models", "compute"),
+        ("GET", "/v1/models/{model}", "compute"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("headers", "key"),
+    [
+        ({"x-api-key": "k1"}, "k1"),
+        ({"authorization": "Bearer k2"}, "k2"),
+        ({"authorization": "bearer  k3 "}, "k3"),
+        ({"x-api-key": "k1", "authorization": "Bearer k2"}, "k1"),
+        ({"x-api-key": " ", "authorization": "Bearer k2"}, "k2"),
+    ],
+)
+def test_the_key_comes_by_either_header(headers: dict[str, str], key: str) -> None:
+    assert WIRE.api_key(call(headers=headers)) == key
+    WIRE.authorise(call(headers=headers))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"x-api-key": ""}, {"authorization": "Bearer "}, {"authorization": "Basic abc"}],
+)
+def test_no_key_is_401(headers: dict[str, str]) -> None:
+    assert WIRE.api_key(call(headers=headers)) is None
+    with pytest.raises(WireError) as caught:
+        WIRE.authorise(call(headers=headers))
+    assert caught.value.answer.status == 401
+    assert "x-api-key" in caught.value.answer.message
+
+
+@pytest.mark.parametrize("version", ["2023-06-01", "2026-10-21", "anything"])
+def test_any_version_will_do(version: str) -> None:
+    WIRE.check(call(headers={"anthropic-version": version}), MESSAGES)
+
+
+@pytest.mark.parametrize("headers", [{}, {"anthropic-version": " "}])
+def test_no_version_is_400_and_names_the_header(headers: dict[str, str]) -> None:
+    with pytest.raises(WireError) as caught:
+        WIRE.check(call(headers=headers), MESSAGES)
+    assert caught.value.answer.status == 400
+    assert caught.value.answer.message.startswith("anthropic-version:")
+
+
+def test_tokens_are_counted_as_an_answers_usage_would_count_them() -> None:
+    body = {"model": "claude-x", "messages": [{"role": "user", "content": "x" * 9}]}
+    request = parse(body, COUNT_TOKENS)
+    assert json.loads(WIRE.compute(COUNT_TOKENS, {}, request, FACTS)) == {"input_tokens": 3}
+
+
+def test_counting_looks_at_system_tools_and_results_too() -> None:
+    long = "y" * 400
+    bare = _counted({"messages": LEAST["messages"]})
+    assert _counted({"messages": LEAST["messages"], "system": long}) == bare + 100
+    tool = {"name": "f", "description": long, "input_schema": {"type": "object"}}
+    assert _counted({"messages": LEAST["messages"], "tools": [tool]}) > bare + 100
+    result = {"type": "tool_result", "tool_use_id": "t", "content": long}
+    assert _counted({"messages": [{"role": "user", "content": [result]}]}) == 100
+
+
+def test_a_model_of_any_name_is_known() -> None:
+    sent = call("/v1/models/claude-z", method="GET")
+    request = WIRE.parse(sent, MODEL, {"model": "claude-z"}, Node({}))
+    assert request.model == "claude-z"
+    assert request.route == "/v1/models/{model}"
+    assert request.path == "/v1/models/claude-z"
+    answer = json.loads(WIRE.compute(MODEL, {"model": "claude-z"}, request, FACTS))
+    assert (answer["id"], answer["type"]) == ("claude-z", "model")
+
+
+def test_the_models_list_is_the_page_asked_for() -> None:
+    sent = call("/v1/models", method="GET", query={"limit": "1", "after_id": "claude-a"})
+    request = WIRE.parse(sent, MODELS, {}, Node({}))
+    facts = Facts({"claude-a": "a", "claude-b": "a", "claude-c": "a"}, 0, "f00d")
+    answer = json.loads(WIRE.compute(MODELS, {}, request, facts))
+    assert [model["id"] for model in answer["data"]] == ["claude-b"]
+    assert answer["has_more"] is True
+
+
+def test_the_headers_of_a_call_are_kept() -> None:
+    assert parse(LEAST).headers == HEADERS
+    sent = call("/v1/models", method="GET")
+    assert WIRE.parse(sent, MODELS, {}, Node({})).headers == HEADERS
+
+
+def _counted(body: dict[str, object]) -> int:
+    request = parse({"model": "claude-x", **body}, COUNT_TOKENS)
+    answer = json.loads(WIRE.compute(COUNT_TOKENS, {}, request, FACTS))
+    return int(answer["input_tokens"])

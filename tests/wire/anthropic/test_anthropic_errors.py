@@ -1,0 +1,188 @@
+"""Anthropic's error envelope and headers, as the SDK reads them."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import anthropic
+import httpx2
+import pytest
+from anthropic.types.beta_error_response import BetaErrorResponse
+
+from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.parts import TextPart
+from scenarios_app.wire.anthropic.wire import WIRE
+from scenarios_app.wire.errors import WireError
+from tests.wire.anthropic.anthropic_cases import LEAST, call, response, stream
+
+CREATED = 1_763_760_000
+BUCKETS = ("requests", "tokens", "input-tokens", "output-tokens")
+TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    405: "invalid_request_error",
+    408: "timeout_error",
+    409: "conflict_error",
+    413: "request_too_large",
+    422: "invalid_request_error",
+    429: "rate_limit_error",
+    431: "invalid_request_error",
+    500: "api_error",
+    502: "api_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+
+
+@pytest.mark.parametrize("status", TYPES)
+def test_the_envelope_with_the_type_of_its_status(status: int) -> None:
+    assert _error(ErrorAnswer(status, "Oh.")) == {
+        "type": "error",
+        "error": {"type": TYPES[status], "message": "Oh."},
+        "request_id": "req_f00d",
+    }
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 429, 500, 504, 529])
+def test_the_sdks_type_accepts_the_envelope(status: int) -> None:
+    BetaErrorResponse.model_validate(_error(ErrorAnswer(status, "Oh.")), strict=True)
+
+
+def test_a_scripted_type_and_code_are_said() -> None:
+    answer = ErrorAnswer(400, "Oh.", type="billing_error", code="card_declined", param="model")
+    assert _error(answer)["error"] == {
+        "type": "billing_error",
+        "message": "Oh.",
+        "details": {"error_code": "card_declined"},
+    }
+
+
+def test_an_error_in_a_stream_is_a_named_event_without_a_request_id() -> None:
+    sent = WIRE.stream_error(ErrorAnswer(529, "Over\nloaded"), sent=7)
+    assert sent == (
+        b"event: error\n"
+        b'data: {"type":"error","error":{"type":"overloaded_error","message":"Over\\nloaded"}}\n\n'
+    )
+
+
+def test_every_answer_has_a_request_id_an_organization_and_its_limits() -> None:
+    headers = _headers(None)
+    assert headers["request-id"] == "req_f00d"
+    assert headers["anthropic-organization-id"]
+    for bucket in BUCKETS:
+        limit = int(headers[f"anthropic-ratelimit-{bucket}-limit"])
+        assert 0 < int(headers[f"anthropic-ratelimit-{bucket}-remaining"]) <= limit
+        reset = datetime.fromisoformat(headers[f"anthropic-ratelimit-{bucket}-reset"])
+        assert reset == datetime.fromtimestamp(CREATED + 60, UTC)
+    assert "retry-after" not in headers
+    assert len(headers) == 2 + 3 * len(BUCKETS)
+
+
+def test_an_ordinary_error_has_the_headers_of_an_answer() -> None:
+    assert _headers(ErrorAnswer(400, "Oh.")) == _headers(None)
+
+
+def test_a_spent_limit_says_when_it_is_filled_again() -> None:
+    headers = _headers(ErrorAnswer(429, "Slow.", retry_after_ms=1500, limited=True))
+    assert headers["retry-after"] == "2"
+    for bucket in BUCKETS:
+        assert headers[f"anthropic-ratelimit-{bucket}-remaining"] == "0"
+        reset = datetime.fromisoformat(headers[f"anthropic-ratelimit-{bucket}-reset"])
+        assert reset == datetime.fromtimestamp(CREATED + 2, UTC)
+
+
+def test_a_spent_limit_without_a_wait_is_filled_after_its_window() -> None:
+    headers = _headers(ErrorAnswer(429, "Slow.", limited=True))
+    assert "retry-after" not in headers
+    reset = datetime.fromisoformat(headers["anthropic-ratelimit-tokens-reset"])
+    assert reset == datetime.fromtimestamp(CREATED + 60, UTC)
+
+
+@pytest.mark.parametrize(("retryable", "said"), [(True, "true"), (False, "false"), (None, None)])
+def test_whether_to_try_again(retryable: bool | None, said: str | None) -> None:
+    headers = _headers(ErrorAnswer(500, "Oh.", retryable=retryable))
+    assert headers.get("x-should-retry") == said
+
+
+def test_a_wait_of_its_own_leaves_the_limits_alone() -> None:
+    headers = _headers(ErrorAnswer(503, "Full.", retry_after_ms=1))
+    assert headers["retry-after"] == "1"
+    assert headers["anthropic-ratelimit-requests-remaining"] != "0"
+
+
+def test_headers_are_plain_ascii_and_the_same_every_time() -> None:
+    first = WIRE.headers(request_id="f00d", created=CREATED, error=None)
+    assert first == WIRE.headers(request_id="f00d", created=CREATED, error=None)
+    assert all(value.isascii() and value.isprintable() for header in first for value in header)
+
+
+@pytest.mark.parametrize(
+    ("status", "raised"),
+    [
+        (400, anthropic.BadRequestError),
+        (401, anthropic.AuthenticationError),
+        (403, anthropic.PermissionDeniedError),
+        (404, anthropic.NotFoundError),
+        (409, anthropic.ConflictError),
+        (422, anthropic.UnprocessableEntityError),
+        (429, anthropic.RateLimitError),
+        (500, anthropic.InternalServerError),
+        (529, anthropic.InternalServerError),
+    ],
+)
+def test_the_sdk_raises_the_error_of_the_status(status: int, raised: type[Any]) -> None:
+    answer = ErrorAnswer(status, "Oh.", code="because")
+    headers = WIRE.headers(request_id="f00d", created=CREATED, error=answer)
+    body = WIRE.error(answer, request_id="f00d")
+    with pytest.raises(raised) as caught:
+        _create(httpx2.Response(status, headers=list(headers), content=body))
+    assert caught.value.request_id == "req_f00d"
+    assert caught.value.api_message == "Oh."
+    assert caught.value.type == TYPES[status]
+    assert caught.value.error_code == "because"
+
+
+def test_the_sdk_raises_an_error_in_a_stream() -> None:
+    sent = WIRE.stream_error(ErrorAnswer(529, "Full."), sent=1)
+    answer = httpx2.Response(200, headers={"content-type": WIRE.stream_type}, content=sent)
+    with pytest.raises(anthropic.APIStatusError) as caught:
+        list(_create(answer, stream=True))
+    assert caught.value.type == "overloaded_error"
+
+
+def test_the_sdk_fails_on_the_malformed_event() -> None:
+    sent = stream(response(TextPart("a"))).partition(b"event: content_block_delta")[0]
+    answer = httpx2.Response(
+        200, headers={"content-type": WIRE.stream_type}, content=sent + WIRE.malformed_event
+    )
+    with pytest.raises(json.JSONDecodeError):
+        list(_create(answer, stream=True))
+
+
+def test_what_the_wire_refuses_has_the_providers_type() -> None:
+    with pytest.raises(WireError) as caught:
+        WIRE.authorise(call(headers={}))
+    assert _error(caught.value.answer)["error"]["type"] == "authentication_error"
+
+
+def _error(answer: ErrorAnswer) -> dict[str, Any]:
+    return json.loads(WIRE.error(answer, request_id="f00d"))
+
+
+def _headers(error: ErrorAnswer | None) -> dict[str, str]:
+    headers = WIRE.headers(request_id="f00d", created=CREATED, error=error)
+    assert len(dict(headers)) == len(headers), "a header is there twice"
+    return dict(headers)
+
+
+def _create(answer: httpx2.Response, **options: Any) -> Any:
+    http_client = httpx2.Client(transport=httpx2.MockTransport(lambda request: answer))
+    with anthropic.Anthropic(
+        api_key="k", base_url="http://test", http_client=http_client, max_retries=0
+    ) as client:
+        result = client.messages.create(**LEAST, **options)
+        return list(result) if options else result

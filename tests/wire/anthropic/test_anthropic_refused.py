@@ -1,0 +1,114 @@
+"""What the Anthropic wire refuses in a request: each with a text that names the place."""
+
+from typing import Any
+
+import pytest
+
+from scenarios_app.wire.errors import WireError
+from tests.wire.anthropic.anthropic_cases import LEAST, parse
+
+
+@pytest.mark.parametrize("field", ["model", "max_tokens", "messages"])
+def test_a_required_field_is_named(field: str) -> None:
+    for body in ({k: v for k, v in LEAST.items() if k != field}, {**LEAST, field: None}):
+        assert _refused(body) == f"{field}: Field required"
+
+
+@pytest.mark.parametrize(
+    ("place", "broken"),
+    [
+        ("model", {"model": 5}),
+        ("max_tokens", {"max_tokens": "16"}),
+        ("max_tokens", {"max_tokens": 1.5}),
+        ("max_tokens", {"max_tokens": True}),
+        ("max_tokens", {"max_tokens": -1}),
+        ("messages", {"messages": "Hello"}),
+        ("messages", {"messages": []}),
+        ("messages[0]", {"messages": ["Hello"]}),
+        ("messages[0].role", {"messages": [{"content": "x"}]}),
+        ("messages[0].role", {"messages": [{"role": 1, "content": "x"}]}),
+        ("messages[0].role", {"messages": [{"role": "tool", "content": "x"}]}),
+        ("messages[0].content", {"messages": [{"role": "user"}]}),
+        ("messages[0].content", {"messages": [{"role": "assistant", "content": None}]}),
+        ("messages[0].content", {"messages": [{"role": "user", "content": {"type": "text"}}]}),
+        ("system", {"system": 1}),
+        ("system[0].text", {"system": [{"type": "text"}]}),
+        ("stream", {"stream": "yes"}),
+        ("temperature", {"temperature": "hot"}),
+        ("top_p", {"top_p": [1]}),
+        ("stop_sequences", {"stop_sequences": "END"}),
+        ("stop_sequences[1]", {"stop_sequences": ["END", 1]}),
+        ("thinking", {"thinking": True}),
+        ("thinking.type", {"thinking": {"budget_tokens": 1024}}),
+        ("tools", {"tools": {"name": "f"}}),
+        ("tools[0].name", {"tools": [{"input_schema": {}}]}),
+        ("tools[0].name", {"tools": [{"type": "custom"}]}),
+        ("tools[0].name", {"tools": [{"name": 1}]}),
+        ("tools[0].type", {"tools": [{"name": "f", "type": 1}]}),
+        ("tools[0].description", {"tools": [{"name": "f", "description": 1}]}),
+        ("tools[0].mcp_server_name", {"tools": [{"mcp_server_name": 1}]}),
+        ("tool_choice", {"tool_choice": "auto"}),
+        ("metadata", {"metadata": "u"}),
+        ("metadata.user_id", {"metadata": {"user_id": 5}}),
+        ("output_config", {"output_config": "json"}),
+        ("output_config.format", {"output_config": {"format": "json"}}),
+        ("output_format", {"output_format": "json"}),
+        ("thread", {"thread": "create"}),
+        ("thread.type", {"thread": {}}),
+        ("thread.previous_message_id", {"thread": {"type": "continue"}}),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_place(place: str, broken: dict[str, Any]) -> None:
+    message = _refused({**LEAST, **broken})
+    assert message.startswith(f"{place}:") or f"'{place}'" in message
+
+
+@pytest.mark.parametrize(
+    ("place", "block"),
+    [
+        ("type", {"text": "no type"}),
+        ("type", {"type": 5}),
+        ("text", {"type": "text"}),
+        ("text", {"type": "text", "text": 1}),
+        ("thinking", {"type": "thinking", "signature": "s"}),
+        ("signature", {"type": "thinking", "thinking": "t", "signature": 1}),
+        ("data", {"type": "redacted_thinking"}),
+        ("id", {"type": "tool_use", "name": "f", "input": {}}),
+        ("name", {"type": "tool_use", "id": "t", "input": {}}),
+        ("input", {"type": "tool_use", "id": "t", "name": "f", "input": "{}"}),
+        ("tool_use_id", {"type": "tool_result", "content": "x"}),
+        ("content", {"type": "tool_result", "tool_use_id": "t", "content": 1}),
+        ("content[0].type", {"type": "tool_result", "tool_use_id": "t", "content": [{}]}),
+        ("is_error", {"type": "tool_result", "tool_use_id": "t", "is_error": "no"}),
+    ],
+)
+def test_a_broken_block_is_named_by_its_place(place: str, block: object) -> None:
+    message = _refused({**LEAST, "messages": [{"role": "user", "content": [block]}]})
+    named = f"messages[0].content[0].{place}"
+    assert message.startswith(f"{named}:") or f"'{named}'" in message
+
+
+def test_a_refusal_says_no_more_than_the_envelope_can() -> None:
+    with pytest.raises(WireError) as caught:
+        parse({**LEAST, "temperature": "hot"})
+    answer = caught.value.answer
+    assert (answer.status, answer.code, answer.param) == (400, None, None)
+
+
+def test_a_conversation_that_is_held_elsewhere_is_not_found() -> None:
+    thread = {"type": "continue", "previous_message_id": "msg_1"}
+    with pytest.raises(WireError, match="msg_1") as caught:
+        parse({**LEAST, "messages": [], "thread": thread})
+    answer = caught.value.answer
+    assert (answer.status, answer.code) == (404, "thread_not_found")
+
+
+def test_a_conversation_that_begins_is_read_as_any() -> None:
+    assert parse({**LEAST, "thread": {"type": "create"}}).messages == parse(LEAST).messages
+
+
+def _refused(body: object) -> str:
+    with pytest.raises(WireError) as caught:
+        parse(body)
+    assert caught.value.answer.status == 400
+    return caught.value.answer.message

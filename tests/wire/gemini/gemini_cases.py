@@ -1,0 +1,172 @@
+"""Calls, answers and streams that the tests of the Gemini wire are made of."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import httpx2
+
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, Usage
+from scenarios_app.engine.parts import (
+    AnswerPart,
+    Finish,
+    FinishReason,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamEvent,
+    streamed_text,
+)
+from scenarios_app.wire.base import Call, Facts, Wire
+from scenarios_app.wire.body import Limits, read_body
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.gemini.wire import WIRES
+from scenarios_app.wire.registry import find
+
+EVENTS, ARRAY = WIRES
+HEADERS = {"x-goog-api-key": "key-1"}
+MODEL = "/v1beta/models/gemini-x"
+FACTS = Facts({"gemini-a": "gemini", "tunedModels/b": "gemini"}, 1_763_760_000, "f00d")
+HELLO: dict[str, Any] = {"role": "user", "parts": [{"text": "Hello"}]}
+LEAST: dict[str, Any] = {"contents": [HELLO]}
+Form = Literal["events", "array"]
+FORMS: tuple[Form, ...] = ("events", "array")
+
+
+def call(
+    path: str = f"{MODEL}:generateContent",
+    body: bytes = b"",
+    *,
+    method: str = "POST",
+    headers: dict[str, str] | None = None,
+    query: dict[str, str] | None = None,
+) -> Call:
+    return Call(method, path, query or {}, HEADERS if headers is None else headers, body)
+
+
+def parse(body: object, path: str = f"{MODEL}:generateContent") -> CanonicalRequest:
+    """A body as the wire reads it from bytes."""
+    return read(call(path, json.dumps(body).encode()))
+
+
+def read(sent: Call) -> CanonicalRequest:
+    """A call as the wire that it is for reads it."""
+    target = find(sent)
+    assert target is not None and target.route is not None, sent
+    body = read_body(sent.body or b"{}", Limits())
+    return target.wire.parse(sent, target.route, target.params, body)
+
+
+def computed(sent: Call) -> Any:
+    """What the wire computes for a call."""
+    target = find(sent)
+    assert target is not None and target.route is not None, sent
+    return json.loads(target.wire.compute(target.route, target.params, read(sent), FACTS))
+
+
+def parse_contents(*contents: object) -> CanonicalRequest:
+    return parse({"contents": list(contents)})
+
+
+def response(
+    *parts: AnswerPart,
+    reason: FinishReason = "stop",
+    usage: Usage | None = None,
+    metadata: dict[str, Any] | None = None,
+) -> CanonicalResponse:
+    return of_choices(Choice(parts, reason), usage=usage, metadata=metadata)
+
+
+def of_choices(
+    *choices: Choice,
+    usage: Usage | None = None,
+    metadata: dict[str, Any] | None = None,
+    consecutive: bool = False,
+) -> CanonicalResponse:
+    return CanonicalResponse(
+        id="ab12",
+        created=1_763_760_000,
+        model="gemini-x",
+        choices=choices,
+        usage=usage or Usage(9, 2),
+        metadata=metadata or {},
+        consecutive=consecutive,
+    )
+
+
+def render(answer: CanonicalResponse) -> dict[str, Any]:
+    return json.loads(EVENTS.render(parse(LEAST), answer))
+
+
+def events_of(answer: CanonicalResponse, cut: int = 4) -> Iterator[StreamEvent]:
+    """The events of an answer whose texts stream in pieces of `cut` characters."""
+    for number, choice in enumerate(answer.choices):
+        for index, part in enumerate(choice.parts):
+            text = streamed_text(part)
+            yield PartStart(number, index, part)
+            for start in range(0, len(text), cut):
+                yield PartDelta(number, index, part, text[start : start + cut])
+            yield PartEnd(number, index, part)
+        yield Finish(number, choice.finish_reason, choice.stop_sequence)
+
+
+def wire_of(form: Form) -> Wire:
+    return EVENTS if form == "events" else ARRAY
+
+
+def stream(answer: CanonicalResponse, form: Form = "events", *, cut: int = 4) -> bytes:
+    encoder = wire_of(form).encoder(parse(LEAST), answer)
+    sent = b"".join(encoder.event(event) for event in events_of(answer, cut))
+    return encoder.opening() + sent + encoder.closing()
+
+
+def read_stream(sent: bytes, form: Form = "events") -> list[dict[str, Any]]:
+    """The chunks of a stream, framed as the provider frames them."""
+    if form == "array":
+        return list(json.loads(sent))
+    *events, rest = sent.split(b"\r\n\r\n")
+    assert rest == b"", "an event is not ended by a blank line"
+    assert all(event.startswith(b"data: ") for event in events)
+    return [json.loads(event[6:]) for event in events]
+
+
+def chunks(answer: CanonicalResponse, *, cut: int = 4) -> list[dict[str, Any]]:
+    return read_stream(stream(answer, cut=cut))
+
+
+def transport(answers: Sequence[CanonicalResponse]) -> httpx2.MockTransport:
+    """Answers an SDK's requests by the wire alone, every question with the one answer there is."""
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        sent = Call(
+            request.method,
+            request.url.raw_path.split(b"?")[0].decode(),
+            dict(request.url.params),
+            {name.lower(): value for name, value in request.headers.items()},
+            request.read(),
+        )
+        target = find(sent)
+        assert target is not None and target.wire in WIRES
+        try:
+            assert target.route is not None, target.error
+            kind, body = _answer(target.wire, sent, answers[0])
+            status = 200
+        except WireError as error:
+            status, kind = error.answer.status, "application/json"
+            body = target.wire.error(error.answer, request_id="f00d")
+        return httpx2.Response(status, headers={"content-type": kind}, content=body)
+
+    return httpx2.MockTransport(handle)
+
+
+def _answer(wire: Wire, sent: Call, answer: CanonicalResponse) -> tuple[str, bytes]:
+    wire.authorise(sent)
+    target, canonical = find(sent), read(sent)
+    assert target is not None and target.route is not None
+    wire.check(sent, target.route)
+    if target.route.kind == "compute":
+        computed = wire.compute(target.route, target.params, canonical, FACTS)
+        return "application/json", computed
+    if canonical.stream:
+        return wire.stream_type, stream(answer, "events" if wire is EVENTS else "array")
+    return "application/json", wire.render(canonical, answer)

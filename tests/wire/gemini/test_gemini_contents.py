@@ -1,0 +1,280 @@
+"""Contents of a Gemini request as messages."""
+
+from base64 import b64encode
+from typing import Any
+
+import pytest
+
+from scenarios_app.engine.canonical import Message
+from scenarios_app.engine.parts import (
+    MessagePart,
+    OpaquePart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from tests.wire.gemini.gemini_cases import HELLO, parse, parse_contents
+
+SIGNATURE = b64encode(b"sig-1").decode()
+OTHER = b64encode(b"sig-2").decode()
+CALL = {"functionCall": {"name": "f", "args": {"a": 1}}}
+
+
+def model(*parts: Any) -> dict[str, Any]:
+    return {"role": "model", "parts": list(parts)}
+
+
+def user(*parts: Any) -> dict[str, Any]:
+    return {"role": "user", "parts": list(parts)}
+
+
+def thought(text: str, **fields: Any) -> dict[str, Any]:
+    return {"text": text, "thought": True, **fields}
+
+
+def answered(*contents: Any) -> tuple[MessagePart, ...]:
+    """The parts of the one answer that the contents are."""
+    _, message = parse_contents(HELLO, *contents).messages
+    assert message.role == "assistant"
+    return message.parts
+
+
+def result(response: Any, **fields: Any) -> ToolResultPart:
+    given = {"name": "f", "response": response, **fields}
+    (message,) = parse_contents(user({"functionResponse": given})).messages
+    assert message.role == "tool"
+    (part,) = message.parts
+    assert isinstance(part, ToolResultPart)
+    return part
+
+
+def test_roles_and_texts() -> None:
+    contents = [
+        user({"text": "a"}, {"text": "b"}),
+        model({"text": "c"}),
+        {"parts": [{"text": "d"}]},
+    ]
+    assert parse_contents(*contents).messages == (
+        Message("user", (TextPart("a"), TextPart("b"))),
+        Message("assistant", (TextPart("c"),)),
+        Message("user", (TextPart("d"),)),
+    )
+
+
+def test_the_instruction_is_the_system_message_whatever_its_role() -> None:
+    for key in ("systemInstruction", "system_instruction"):
+        for role in ({}, {"role": "user"}, {"role": "system"}):
+            body = {key: {**role, "parts": {"text": "Be brief."}}, "contents": [HELLO]}
+            first, _ = parse(body).messages
+            assert first == Message("system", (TextPart("Be brief."),))
+
+
+def test_one_content_and_one_part_need_no_list() -> None:
+    contents = {"role": "user", "parts": {"text": "Hello"}}
+    assert parse({"contents": contents}).messages == parse({"contents": [HELLO]}).messages
+
+
+@pytest.mark.parametrize("content", [{"role": "user"}, {"parts": [{"thoughtSignature": "x"}]}])
+def test_a_content_may_be_empty(content: Any) -> None:
+    assert parse_contents(content, HELLO).messages[0] == Message("user", ())
+
+
+@pytest.mark.parametrize(
+    ("part", "kind"),
+    [
+        ({"inlineData": {"mimeType": "image/png", "data": "iVBO"}}, "inlineData"),
+        ({"inline_data": {"mime_type": "image/png", "data": "iVBO"}}, "inline_data"),
+        ({"fileData": {"fileUri": "u"}, "videoMetadata": {"fps": 1}}, "fileData"),
+        ({"executableCode": {"code": "1"}, "thoughtSignature": ""}, "executableCode"),
+        ({"codeExecutionResult": {"outcome": "OUTCOME_OK"}}, "codeExecutionResult"),
+        ({"partMetadata": {}, "somethingNew": {"x": 1}}, "somethingNew"),
+    ],
+)
+def test_what_is_no_text_is_carried_unread(part: Any, kind: str) -> None:
+    (message,) = parse_contents(user(part)).messages
+    assert message.parts == (OpaquePart(kind),)
+
+
+def test_an_answer_may_be_empty() -> None:
+    assert answered(model()) == ()
+
+
+def test_thoughts_have_their_signatures() -> None:
+    parts = answered(model(thought("Hm.", thoughtSignature=SIGNATURE), thought("Ah."), CALL))
+    assert parts == (
+        ReasoningPart("Hm.", signature="sig-1"),
+        ReasoningPart("Ah."),
+        ToolCallPart("call-1", "f", '{"a":1}'),
+    )
+
+
+def test_a_call_signs_the_thinking_before_it() -> None:
+    parts = answered(model(thought("Hm."), {**CALL, "thoughtSignature": SIGNATURE}, CALL))
+    assert parts[0] == ReasoningPart("Hm.", signature="sig-1")
+    assert [type(part) for part in parts[1:]] == [ToolCallPart, ToolCallPart]
+
+
+def test_a_signature_that_stands_twice_is_one() -> None:
+    signed = thought("Hm.", thoughtSignature=SIGNATURE)
+    parts = answered(model(signed, {**CALL, "thought_signature": SIGNATURE}))
+    assert [type(part) for part in parts] == [ReasoningPart, ToolCallPart]
+
+
+def test_thinking_that_was_not_shown_is_a_signature_alone() -> None:
+    signed = {**CALL, "thoughtSignature": SIGNATURE}
+    assert answered(model(signed))[0] == ReasoningPart("", signature="sig-1")
+    assert answered(model(thought("Hm.", thoughtSignature=OTHER), signed))[:2] == (
+        ReasoningPart("Hm.", signature="sig-2"),
+        ReasoningPart("", signature="sig-1"),
+    )
+
+
+@pytest.mark.parametrize("last", [{"text": ""}, {}])
+def test_a_signature_may_come_after_the_text(last: Any) -> None:
+    signature = {**last, "thoughtSignature": SIGNATURE}
+    assert answered(model({"text": "Hi"}, signature)) == (
+        TextPart("Hi"),
+        ReasoningPart("", signature="sig-1"),
+    )
+    assert answered(model(thought("Hm."), {"text": "Hi"}, signature)) == (
+        ReasoningPart("Hm.", signature="sig-1"),
+        TextPart("Hi"),
+    )
+
+
+def test_the_chunks_of_a_stream_are_one_answer() -> None:
+    """The official client sends them back as it got them: as a content each."""
+    assert answered(
+        model(thought("I sh")),
+        model(thought("ould.")),
+        model(thought("", thoughtSignature=SIGNATURE)),
+        model({"text": "Let "}),
+        model({"text": "me."}),
+        model({**CALL, "thoughtSignature": SIGNATURE}),
+        model({"text": ""}),
+    ) == (
+        ReasoningPart("I should.", signature="sig-1"),
+        TextPart("Let me."),
+        ToolCallPart("call-1", "f", '{"a":1}'),
+    )
+
+
+def test_a_streams_last_chunk_may_sign_it() -> None:
+    last = model({"text": "", "thoughtSignature": SIGNATURE})
+    assert answered(model({"text": "H"}), model({"text": "i"}), last) == (
+        ReasoningPart("", signature="sig-1"),
+        TextPart("Hi"),
+    )
+
+
+def test_only_what_streamed_is_joined() -> None:
+    contents = [
+        model({"text": "a"}, {"text": "b"}),
+        model({"text": "c"}, {"text": "d"}),
+        model({"text": ""}),
+    ]
+    assert answered(*contents) == (TextPart("a"), TextPart("bc"), TextPart("d"))
+
+
+def test_signed_thinking_is_complete() -> None:
+    signed = thought("a", thoughtSignature=SIGNATURE)
+    assert answered(model(signed), model(thought("b")), model({"text": ""})) == (
+        ReasoningPart("a", signature="sig-1"),
+        ReasoningPart("b"),
+    )
+
+
+def test_answers_that_did_not_stream_are_counted_each() -> None:
+    one, two, end = model({"text": "a"}), model({"text": "b"}), model({"text": ""})
+    assert parse_contents(HELLO, one, two).turn == 3
+    assert parse_contents(HELLO, one, two, end).turn == 2
+    assert parse_contents(HELLO, one, end, two, end, one).turn == 4
+
+
+def test_answers_with_something_between_them_are_two() -> None:
+    request = parse_contents(HELLO, model({"text": "a"}), HELLO, model({"text": "b"}), HELLO)
+    assert request.turn == 3
+
+
+def test_calls_and_results_keep_their_ids() -> None:
+    call = {"functionCall": {"id": "c-7", "name": "f"}}
+    response = {"functionResponse": {"id": "c-7", "name": "f", "response": {"result": "x"}}}
+    request = parse_contents(HELLO, model(call), user(response))
+    assert request.tool_calls == (ToolCallPart("c-7", "f", "{}"),)
+    assert request.tool_results == (ToolResultPart("c-7", "f", "x"),)
+
+
+def test_without_ids_results_belong_to_the_calls_of_their_names_in_order() -> None:
+    calls = [{"functionCall": {"name": name}} for name in ("f", "g", "f")]
+    results = [
+        {"functionResponse": {"name": name, "response": {"result": name + str(number)}}}
+        for number, name in enumerate(("g", "f", "f", "h"))
+    ]
+    request = parse_contents(HELLO, model(*calls), {"role": "function", "parts": results})
+    assert [call.id for call in request.tool_calls] == ["call-1", "call-2", "call-3"]
+    assert [(r.tool_call_id, r.content) for r in request.tool_results] == [
+        ("call-2", "g0"),
+        ("call-1", "f1"),
+        ("call-3", "f2"),
+        ("h", "h3"),
+    ]
+
+
+def test_a_result_without_an_id_takes_that_of_its_call() -> None:
+    """As the official client's automatic function calling sends it."""
+    call = {"functionCall": {"id": "c-7", "name": "f"}}
+    response = {"functionResponse": {"name": "f", "response": {"result": "x"}}}
+    (found,) = parse_contents(HELLO, model(call), user(response)).tool_results
+    assert found.tool_call_id == "c-7"
+
+
+def test_a_call_whose_result_has_its_id_waits_no_longer() -> None:
+    calls = [{"functionCall": {"id": name, "name": "f"}} for name in ("c-1", "c-2")]
+    results = [
+        {"functionResponse": {"id": "c-1", "name": "f", "response": {"result": "x"}}},
+        {"functionResponse": {"name": "f", "response": {"result": "y"}}},
+    ]
+    request = parse_contents(HELLO, model(*calls), user(*results))
+    assert [r.tool_call_id for r in request.tool_results] == ["c-1", "c-2"]
+
+
+def test_an_unknown_id_stays() -> None:
+    assert result({"result": "x"}, id="c-9").tool_call_id == "c-9"
+
+
+@pytest.mark.parametrize(
+    ("response", "content"),
+    [
+        ({"result": "sunny"}, "sunny"),
+        ({"output": "sunny", "result": "x"}, "sunny"),
+        ({"result": ""}, ""),
+        ({"result": {"sky": "blue", "t": [1, 2]}}, '{"sky":"blue","t":[1,2]}'),
+        ({"output": 18.5}, "18.5"),
+        ({"result": None, "sky": "blau"}, '{"result":null,"sky":"blau"}'),
+        ({"sky": "größer"}, '{"sky":"größer"}'),
+        ({}, "{}"),
+        (None, "{}"),
+    ],
+)
+def test_what_a_function_returned(response: Any, content: str) -> None:
+    assert result(response) == ToolResultPart("f", "f", content)
+
+
+@pytest.mark.parametrize(
+    ("response", "content"),
+    [({"error": "no net"}, "no net"), ({"error": {"code": 5}, "result": "x"}, '{"code":5}')],
+)
+def test_a_function_that_failed(response: Any, content: str) -> None:
+    assert result(response) == ToolResultPart("f", "f", content, is_error=True)
+
+
+@pytest.mark.parametrize("error", [None, "", False])
+def test_no_error_is_none(error: Any) -> None:
+    assert result({"error": error, "result": "x"}) == ToolResultPart("f", "f", "x")
+
+
+def test_results_beside_other_parts_are_messages_of_their_own() -> None:
+    response = {"functionResponse": {"name": "f", "response": {"result": "x"}}}
+    messages = parse_contents(user({"text": "a"}, response, response, {"text": "b"})).messages
+    assert [message.role for message in messages] == ["user", "tool", "tool", "user"]

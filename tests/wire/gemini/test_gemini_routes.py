@@ -1,0 +1,173 @@
+"""Which calls are Gemini's, under a prefix that it shares with others, and who may call."""
+
+import pytest
+
+from scenarios_app.wire.base import Call, Wire
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.registry import Target, find, owns
+from tests.wire.gemini.gemini_cases import ARRAY, EVENTS, HEADERS, MODEL, call
+
+VERBS = {
+    "generateContent": "generate",
+    "streamGenerateContent": "stream",
+    "countTokens": "count_tokens",
+    "embedContent": "embed",
+    "batchEmbedContents": "batch_embed",
+}
+
+
+def target(sent: Call) -> Target:
+    found = find(sent)
+    assert found is not None
+    return found
+
+
+def wire_of(method: str, path: str, headers: dict[str, str], **query: str) -> Wire:
+    return target(Call(method, path, query, headers, b"")).wire
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    "folder", ["/v1beta/models", "/v1/models", "/v1alpha/models", "/v1beta/tunedModels"]
+)
+@pytest.mark.parametrize("headers", [{}, HEADERS, {"authorization": "Bearer x"}])
+def test_verbs(verb: str, folder: str, headers: dict[str, str]) -> None:
+    found = target(call(f"{folder}/m-1:{verb}", headers=headers))
+    assert found.wire.provider == "gemini"
+    assert found.route is not None and found.route.operation == VERBS[verb]
+    assert found.params == {"model": "m-1"}
+
+
+@pytest.mark.parametrize(
+    ("query", "wire"),
+    [({"alt": "sse"}, EVENTS), ({}, ARRAY), ({"alt": "json"}, ARRAY), ({"key": "k"}, ARRAY)],
+)
+def test_the_query_says_how_a_stream_is_framed(query: dict[str, str], wire: Wire) -> None:
+    assert target(call(f"{MODEL}:streamGenerateContent", query=query)).wire is wire
+    assert target(call(f"{MODEL}:generateContent", query=query)).wire is EVENTS
+
+
+@pytest.mark.parametrize(
+    ("path", "operation"), [("models", "list_models"), ("models/gemini-x", "get_model")]
+)
+@pytest.mark.parametrize("version", ["v1beta", "v1", "v1alpha"])
+def test_models(version: str, path: str, operation: str) -> None:
+    found = target(call(f"/{version}/{path}", method="GET"))
+    assert found.wire is EVENTS
+    assert found.route is not None
+    assert (found.route.operation, found.route.canonical.split("/")[1]) == (operation, "v1beta")
+
+
+def test_the_models_below_v1_are_googles_for_googles_key_alone() -> None:
+    key = HEADERS
+    for path in ("/v1/models", "/v1/models/x"):
+        assert wire_of("GET", path, key) is EVENTS
+        assert wire_of("GET", path, {}, key="k-1") is EVENTS
+        assert wire_of("PUT", path, key) is EVENTS
+        assert wire_of("GET", path, {}).provider == "openai"
+        assert wire_of("GET", path, {"authorization": "Bearer k", **key}).provider == "openai"
+        assert wire_of("GET", path, {"anthropic-version": "x", **key}).provider == "anthropic"
+        assert wire_of("GET", path, {"x-api-key": "k", **key}).provider == "openai"
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/v1/chat/completions"),
+        ("POST", "/v1/models"),
+        ("GET", "/v1/models/ft:gpt-4o:mine::abc"),
+        ("DELETE", "/v1/models/ft:gpt-4o:mine::abc"),
+        ("GET", "/v1/modelsx/y:generateContent"),
+        ("GET", "/v1/none"),
+    ],
+)
+def test_the_rest_below_v1_is_others(method: str, path: str) -> None:
+    assert wire_of(method, path, {"authorization": "Bearer k"}).provider == "openai"
+    assert wire_of(method, path, {"anthropic-version": "x"}).provider != "gemini"
+
+
+@pytest.mark.parametrize("path", ["/v1/files", "/v1/cachedContents/x", "/v1/tunedModels", "/v1"])
+def test_what_google_has_and_this_server_has_not_is_googles_404(path: str) -> None:
+    found = target(call(path, method="GET", headers=HEADERS))
+    assert found.wire is EVENTS
+    assert found.error is not None and found.error.answer.status == 404
+    assert wire_of("GET", path, {"authorization": "Bearer k", **HEADERS}).provider == "openai"
+    assert wire_of("GET", path, {"anthropic-version": "x", **HEADERS}).provider == "anthropic"
+
+
+def test_googles_key_makes_no_route_of_others_googles() -> None:
+    for path, provider in (("/v1/chat/completions", "openai"), ("/v1/messages", "anthropic")):
+        assert wire_of("POST", path, HEADERS).provider == provider
+        assert wire_of("PUT", path, HEADERS).provider == provider
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1beta",
+        "/v1alpha/none",
+        "/upload/v1beta/files",
+        "/upload/v1/files",
+        "/v1beta/",
+        "/v1beta/none",
+        "/v1beta/models/",
+        "/v1beta/models/x:generateContent/",
+        "/v1beta/tunedModels",
+        "/v1/models/x:generateContent/",
+        "/%761beta/models",
+    ],
+)
+def test_an_unknown_path_is_googles_404(path: str) -> None:
+    assert owns(path)
+    found = target(call(path, headers={}))
+    assert found.wire.provider == "gemini"
+    assert found.error is not None and found.error.answer.status == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("GET", f"{MODEL}:generateContent", "POST"),
+        ("DELETE", f"{MODEL}:streamGenerateContent", "POST"),
+        ("PUT", "/v1/models/x:countTokens", "POST"),
+        ("POST", "/v1beta/models", "GET"),
+        ("DELETE", MODEL, "GET"),
+        ("DELETE", "/v1/models/x", "GET"),
+        ("POST", "/v1beta/models/x:predict", "GET"),
+    ],
+)
+def test_a_wrong_method_is_405_with_the_right_one(method: str, path: str, allowed: str) -> None:
+    found = target(call(path, method=method))
+    assert found.wire.provider == "gemini"
+    assert found.route is None and found.error is not None
+    answer = found.error.answer
+    assert (answer.status, answer.headers) == (405, (("allow", allowed),))
+
+
+@pytest.mark.parametrize(
+    ("headers", "query", "key"),
+    [
+        ({"x-goog-api-key": " k-1 "}, {}, "k-1"),
+        ({}, {"key": "k-2"}, "k-2"),
+        ({"x-goog-api-key": "k-1"}, {"key": "k-2"}, "k-1"),
+        ({"x-goog-api-key": " "}, {"key": "k-2"}, "k-2"),
+    ],
+)
+def test_the_key_comes_in_a_header_or_in_the_query(
+    headers: dict[str, str], query: dict[str, str], key: str
+) -> None:
+    sent = call(headers=headers, query=query)
+    assert EVENTS.api_key(sent) == key
+    EVENTS.authorise(sent)
+
+
+@pytest.mark.parametrize(
+    ("headers", "query"),
+    [({"x-goog-api-key": ""}, {"key": " "}), ({"authorization": "Bearer k-3"}, {}), ({}, {})],
+)
+def test_without_a_key_nobody_is_answered(headers: dict[str, str], query: dict[str, str]) -> None:
+    sent = call(headers=headers, query=query)
+    assert EVENTS.api_key(sent) is None
+    with pytest.raises(WireError, match="unregistered callers") as caught:
+        EVENTS.authorise(sent)
+    assert caught.value.answer.status == 403

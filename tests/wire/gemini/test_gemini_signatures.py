@@ -1,0 +1,45 @@
+"""Thought signatures between scripts, which have any text, and clients, which have bytes."""
+
+from base64 import b64encode, urlsafe_b64encode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios_app.wire.gemini.signatures import decode_signature, encode_signature
+
+OPAQUE = b"\xff\xfe\x00\x01sign\xfb"
+
+
+@pytest.mark.parametrize("scripted", ["sig-1", "Grüße", "ab12c", "a b", "=", "\ud800"])
+def test_a_text_is_sent_in_base64(scripted: str) -> None:
+    sent = encode_signature(scripted)
+    assert sent == b64encode(scripted.encode("utf-8", "surrogatepass")).decode()
+    assert decode_signature(sent) == scripted
+
+
+def test_what_is_base64_is_sent_as_it_is() -> None:
+    scripted = b64encode(OPAQUE).decode()
+    assert encode_signature(scripted) == scripted
+    assert decode_signature(scripted) == scripted
+
+
+@given(st.text(min_size=1) | st.binary(min_size=1).map(lambda data: b64encode(data).decode()))
+def test_what_comes_back_is_sent_again_the_same(scripted: str) -> None:
+    sent = encode_signature(scripted)
+    assert encode_signature(decode_signature(sent)) == sent
+
+
+@pytest.mark.parametrize("padded", [True, False])
+@pytest.mark.parametrize("encode", [b64encode, urlsafe_b64encode])
+def test_clients_may_use_either_alphabet_and_leave_the_padding_out(
+    encode: type, padded: bool
+) -> None:
+    for data, scripted in ((OPAQUE, b64encode(OPAQUE).decode()), (b"sig-1", "sig-1")):
+        sent = encode(data).decode()
+        assert decode_signature(sent if padded else sent.rstrip("=")) == scripted
+
+
+@pytest.mark.parametrize("sent", ["sig-1", "no base64!", "é", "a"])
+def test_what_is_no_base64_stays_as_it_is(sent: str) -> None:
+    assert decode_signature(sent) == sent

@@ -1,0 +1,102 @@
+"""Ollama's errors, who is asked for what, and broken answers."""
+
+import json
+
+import pytest
+
+from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.wire.ollama.wire import WIRE
+from scenarios_app.wire.registry import find, owns
+from tests.wire.ollama.ollama_cases import ROUTES, make_call
+
+
+def test_an_error_is_a_text() -> None:
+    error = ErrorAnswer(404, "model “x” not found", type="t", code="c", param="p")
+    assert json.loads(WIRE.error(error, request_id="f00d")) == {"error": "model “x” not found"}
+
+
+def test_an_error_in_a_stream_is_its_last_line() -> None:
+    sent = WIRE.stream_error(ErrorAnswer(500, "fell\nover\u2028"), sent=3)
+    assert sent.endswith(b"\n") and len(sent.decode().splitlines()) == 1
+    assert json.loads(sent) == {"error": "fell\nover\u2028"}
+
+
+@pytest.mark.parametrize(
+    ("error", "headers"),
+    [
+        (None, {}),
+        (ErrorAnswer(500, "x"), {}),
+        (ErrorAnswer(429, "x", retry_after_ms=1_200, limited=True), {"retry-after": "2"}),
+        (ErrorAnswer(500, "x", retryable=False), {"x-should-retry": "false"}),
+        (
+            ErrorAnswer(503, "x", retry_after_ms=500, retryable=True),
+            {"retry-after": "1", "x-should-retry": "true"},
+        ),
+    ],
+)
+def test_headers_say_when_to_come_again(error: ErrorAnswer | None, headers: dict[str, str]) -> None:
+    assert dict(WIRE.headers(request_id="f00d", created=0, error=error)) == headers
+
+
+def test_nobody_needs_a_key_but_one_that_is_sent_is_known() -> None:
+    assert WIRE.api_key(make_call()) is None
+    WIRE.authorise(make_call())
+    WIRE.check(make_call(), ROUTES["chat"])
+    for sent, key in (("Bearer k", "k"), ("bearer  k ", "k"), ("Bearer ", None), ("k", None)):
+        assert WIRE.api_key(make_call(headers={"authorization": sent})) == key
+
+
+@pytest.mark.parametrize("broken", [WIRE.malformed_body, WIRE.malformed_event])
+def test_what_is_malformed_is_no_json(broken: bytes) -> None:
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(broken)
+    assert b"\n" not in broken[:-1]
+
+
+@pytest.mark.parametrize("path", WIRE.prefixes)
+def test_these_paths_are_ollamas_and_nothing_below_them(path: str) -> None:
+    assert owns(path) and owns(f"{path}/")
+    assert not owns(f"{path}//") and not owns(f"{path}/x") and not owns(f"{path}s/")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/api", "/api/", "/api/get_chat_response_stream", "/api/pull", "/api/trace/1", "/api/Chat"],
+)
+def test_the_rest_of_the_api_is_not_ollamas(path: str) -> None:
+    assert not owns(path)
+    assert find(make_call("POST", path)) is None
+
+
+def test_an_encoded_path_is_ollamas_and_no_route() -> None:
+    found = find(make_call("POST", "/api/ch%61t"))
+    assert found is not None and found.wire is WIRE and found.error is not None
+    assert found.error.answer.status == 404
+    assert owns("/api/ch%61t")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "allowed"),
+    [
+        ("POST", "/api/chat/", 404, None),
+        ("GET", "/api/tags/", 404, None),
+        ("GET", "/api/chat", 405, "POST"),
+        ("POST", "/api/tags", 405, "GET, HEAD"),
+        ("DELETE", "/api/version", 405, "GET, HEAD"),
+    ],
+)
+def test_other_paths_and_methods_are_ollamas_errors(
+    method: str, path: str, status: int, allowed: str | None
+) -> None:
+    found = find(make_call(method, path))
+    assert found is not None and found.wire is WIRE and found.error is not None
+    assert found.error.answer.status == status
+    assert dict(found.error.answer.headers).get("allow") == allowed
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("path", ["/api/tags", "/api/version"])
+def test_lists_can_be_probed(method: str, path: str) -> None:
+    found = find(make_call(method, path))
+    assert found is not None and found.route is not None
+    assert found.route.kind == "compute"

@@ -1,0 +1,67 @@
+"""A conversation as the numbers of `context`: what comes back of it, and what never does."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios_app.engine.canonical import Message
+from scenarios_app.engine.parts import OpaquePart, TextPart
+from scenarios_app.wire.ollama.context import MOST_NUMBERS, recall, remember
+from tests.wire.ollama.ollama_cases import answer, parse_body, prompt, render
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+SAID = st.tuples(st.sampled_from(["user", "assistant"]), TEXTS)
+
+
+@given(st.lists(SAID, max_size=6))
+def test_what_was_said_comes_back(said: list[tuple[str, str]]) -> None:
+    messages = tuple(Message(role, (TextPart(text),)) for role, text in said)  # type: ignore[arg-type]
+    numbers = remember(messages)
+    assert all(0 <= number < 65_536 for number in numbers)
+    assert recall(numbers) == messages
+
+
+def test_only_what_user_and_assistant_say_is_kept() -> None:
+    messages = (
+        Message("system", (TextPart("s"),)),
+        Message("user", (TextPart("u"), OpaquePart("image"))),
+    )
+    assert recall(remember(messages)) == (Message("user", (TextPart("u"),)),)
+
+
+def test_the_oldest_is_forgotten_where_it_is_too_much() -> None:
+    long = [Message("user", (TextPart(f"{i}" * 9_000),)) for i in range(9)]
+    numbers = remember(long)
+    assert len(numbers) <= MOST_NUMBERS
+    assert recall(numbers) == tuple(long[-3:])
+    assert recall(remember([Message("user", (TextPart("x" * 40_000),))])) == ()
+
+
+@given(st.lists(st.integers(-(2**70), 2**70) | st.integers(0, 65_535), max_size=20))
+def test_any_numbers_are_taken(numbers: list[int]) -> None:
+    assert isinstance(recall(numbers), tuple)  # type: ignore[arg-type]
+
+
+def packed(text: str) -> list[int]:
+    return [int.from_bytes(text.encode()[i : i + 2], "little") for i in range(0, len(text), 2)]
+
+
+def test_json_of_another_shape_is_no_memory() -> None:
+    for text in ('{"a":1} ', "[1] ", '[["system","x"]] ', '[["user",1]]', "null"):
+        assert recall(packed(text)) == ()
+    assert recall(packed("[" * 5_000)) == ()
+
+
+def test_a_conversation_goes_on_by_its_context() -> None:
+    first = prompt("Who are you?", system="Be brief.")
+    told = render(first, answer([TextPart("A mock.")]))
+    second = parse_body(
+        {"model": "m", "prompt": "Really?", "system": "Be long.", "context": told["context"]},
+        "generate",
+    )
+    assert [(m.role, m.text) for m in second.messages] == [
+        ("system", "Be long."),
+        ("user", "Who are you?"),
+        ("assistant", "A mock."),
+        ("user", "Really?"),
+    ]
+    assert (second.turn, second.first_user_text) == (2, "Who are you?")

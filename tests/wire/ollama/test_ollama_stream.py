@@ -1,0 +1,131 @@
+"""The lines of Ollama's streams, and that they say what the whole answer says."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.parts import (
+    AnswerPart,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    ReasoningPart,
+    RefusalPart,
+    ServerToolResultPart,
+    ServerToolUsePart,
+    TextPart,
+    ToolCallPart,
+)
+from scenarios_app.wire.ollama.wire import WIRE
+from tests.wire.ollama.ollama_cases import (
+    STAMP,
+    answer,
+    joined,
+    lines_of,
+    parse,
+    prompt,
+    render,
+    stream,
+)
+
+CHAT, GENERATE = parse(), prompt()
+REQUESTS = pytest.mark.parametrize("request_", [CHAT, GENERATE], ids=["chat", "generate"])
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+ARGUMENTS = st.sampled_from(["{}", '{"a":1}', '{"a":{"b":["ü"]}}', "{", "[1]", ""])
+PARTS: st.SearchStrategy[AnswerPart] = st.one_of(
+    st.builds(TextPart, TEXT),
+    st.builds(ReasoningPart, TEXT),
+    st.builds(RefusalPart, TEXT),
+    st.builds(ToolCallPart, st.just("id"), st.text("fg_", min_size=1, max_size=3), ARGUMENTS),
+    st.builds(ServerToolUsePart, st.just("id"), st.just("s"), st.just("{}")),
+    st.builds(ServerToolResultPart, st.just("id"), st.just("s"), st.just("[]")),
+)
+
+
+def test_a_chat_stream_line_by_line() -> None:
+    sent = stream(
+        CHAT,
+        answer([ReasoningPart("Hm."), TextPart("Hello"), ToolCallPart("1", "f", '{"a":1}')]),
+        sizes=(3, 3, 2, 4),
+    )
+    head = {"model": "llama3.2", "created_at": STAMP}
+    said: list[dict[str, Any]] = [
+        {"content": "", "thinking": "Hm."},
+        {"content": "Hel"},
+        {"content": "lo"},
+        {"content": "", "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]},
+    ]
+    *lines, last = lines_of(sent)
+    assert lines == [
+        {**head, "message": {"role": "assistant", **piece}, "done": False} for piece in said
+    ]
+    assert last["message"] == {"role": "assistant", "content": ""}
+    assert (last["done"], last["done_reason"], last["eval_count"]) == (True, "stop", 2)
+
+
+def test_a_generated_stream_line_by_line() -> None:
+    sent = stream(GENERATE, answer([ReasoningPart("Hm."), TextPart("Hi")]))
+    *lines, last = lines_of(sent)
+    assert [line["response"] for line in lines] == ["", "Hi"]
+    assert [line.get("thinking") for line in lines] == ["Hm.", None]
+    assert (last["response"], last["done"]) == ("", True)
+    assert last["context"] == render(GENERATE, answer([TextPart("Hi")]))["context"]
+
+
+@REQUESTS
+def test_an_empty_answer_is_its_last_line(request_: CanonicalRequest) -> None:
+    (line,) = lines_of(stream(request_, answer([TextPart("")])))
+    assert line["done"] is True
+
+
+@REQUESTS
+@given(
+    choices=st.lists(st.lists(PARTS, max_size=4), min_size=1, max_size=3),
+    sizes=st.lists(st.integers(1, 4), min_size=1, max_size=3),
+)
+def test_a_stream_says_what_the_whole_answer_says(
+    request_: CanonicalRequest, choices: list[list[AnswerPart]], sizes: list[int]
+) -> None:
+    response = answer(*choices)
+    assert joined(lines_of(stream(request_, response, sizes))) == render(request_, response)
+
+
+def test_a_line_stays_one_whatever_is_said() -> None:
+    odd = "a\nb\r\nc\u2028d\u2029e\x85f\x0b\x0c\x1c\0"
+    response = answer(
+        [ReasoningPart(odd), TextPart(odd), ToolCallPart("1", odd, '{\n "a": "\u2028" }')],
+        metadata={"note": odd},
+    )
+    sent = stream(CHAT, response, sizes=(100,))
+    assert len(lines_of(sent)) == 4
+    assert joined(lines_of(sent)) == render(CHAT, response)
+
+
+def test_calls_come_in_their_order_though_their_pieces_are_mixed() -> None:
+    first, second = ToolCallPart("1", "f", '{"a":1}'), ToolCallPart("2", "g", "{}")
+    encoder = WIRE.encoder(CHAT, answer([first, second]))
+    sent = [
+        encoder.event(event)
+        for event in (
+            PartStart(0, 0, first),
+            PartDelta(0, 0, first, '{"a"'),
+            PartStart(0, 1, second),
+            PartDelta(0, 1, second, "{}"),
+            PartEnd(0, 1, second),
+            PartDelta(0, 0, first, ":1}"),
+            PartEnd(0, 0, first),
+        )
+    ]
+    assert sent[:-1] == [b""] * 6
+    names = [line["message"]["tool_calls"][0]["function"]["name"] for line in lines_of(sent[-1])]
+    assert names == ["f", "g"]
+
+
+def test_a_scripts_own_fields_come_at_the_end() -> None:
+    response = answer([TextPart("Hi")], metadata={"model": "other", "remote_model": "big"})
+    first, last = lines_of(stream(CHAT, response))
+    assert (first["model"], last["model"]) == ("other", "other")
+    assert "remote_model" not in first and last["remote_model"] == "big"

@@ -1,0 +1,129 @@
+"""Calls, answers and played streams that the tests of OpenAI's Responses share."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import msgspec
+import pytest
+
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse
+from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.wire.base import Call, Facts
+from scenarios_app.wire.body import Limits, Node, read_body
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.openai.responses.wire import WIRE
+from scenarios_app.wire.registry import Target, find
+from tests.wire.openai.openai_cases import events_of
+
+PATH = "/v1/responses"
+CREATE = WIRE.routes[0]
+FACTS = Facts(models={"gpt-4o": "openai"}, created=1735689600, request_id="abc")
+CALL_1 = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
+RESULT_1 = {"type": "function_call_output", "call_id": "c1", "output": "done"}
+
+
+class Session:
+    """What a session keeps, without a server around it."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+        self.numbers = count(0xABC)
+
+    def target(self, method: str, path: str, query: Mapping[str, str], raw: bytes) -> Target:
+        target = find(Call(method, path, query, {"authorization": "Bearer k"}, raw))
+        assert target is not None and target.wire is WIRE and target.route is not None
+        return target
+
+    def read(
+        self, body: Any, *, path: str = PATH, method: str = "POST", **query: str
+    ) -> CanonicalRequest:
+        """A request with all that it names."""
+        raw = b"" if body is None else msgspec.json.encode(body)
+        target = self.target(method, path, query, raw)
+        assert target.route is not None
+        node = Node({}) if body is None else read_body(raw, Limits())
+        call = Call(method, path, query, {"authorization": "Bearer k"}, raw)
+        return self.tell(WIRE.parse(call, target.route, target.params, node))
+
+    def tell(self, request: CanonicalRequest) -> CanonicalRequest:
+        kept: dict[str, bytes | None] = {}
+        while missing := [name for name in WIRE.wanted(request, kept) if name not in kept]:
+            kept |= {name: self.kept.get(name) for name in missing}
+        return WIRE.told(request, kept)
+
+    def ask(self, response: CanonicalResponse, **body: Any) -> dict[str, Any]:
+        """The whole answer to a request, which is kept if it is to be."""
+        request = self.read(body)
+        sent = stream(request, response) if request.stream else b""
+        for kept in WIRE.keeps(request, response, sent):
+            assert kept.data is not None
+            self.kept[kept.name] = kept.data
+        whole: dict[str, Any] = json.loads(WIRE.render(request, response))
+        return whole
+
+    def compute(self, method: str, path: str, body: Any = None, **query: str) -> bytes:
+        """A computed answer, with what it leaves kept and dropped."""
+        raw = b"" if body is None else msgspec.json.encode(body)
+        target = self.target(method, path, query, raw)
+        assert target.route is not None and target.route.kind == "compute"
+        request = self.read(body, path=path, method=method, **query)
+        facts = replace(FACTS, request_id=f"{next(self.numbers):032x}")
+        answer = WIRE.compute(target.route, target.params, request, facts)
+        for left in WIRE.leaves(target.route, target.params, request, facts):
+            self.kept.pop(left.name, None)
+            if left.data is not None:
+                self.kept[left.name] = left.data
+        return answer
+
+    def computed(self, method: str, path: str, body: Any = None, **query: str) -> Any:
+        return json.loads(self.compute(method, path, body, **query))
+
+
+def parse(**body: Any) -> CanonicalRequest:
+    """A request for an answer."""
+    return Session().read(body)
+
+
+def said(**body: Any) -> list[tuple[str, str]]:
+    """The roles and texts of a request's messages."""
+    return [(message.role, message.text) for message in parse(**body).messages]
+
+
+def refusal_of(session: Session | None = None, **body: Any) -> ErrorAnswer:
+    """The error that a request gets."""
+    with pytest.raises(WireError) as refused:
+        (session or Session()).read(body)
+    return refused.value.answer
+
+
+def render(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Any]:
+    whole: dict[str, Any] = msgspec.json.decode(WIRE.render(request, response))
+    return whole
+
+
+def stream(
+    request: CanonicalRequest, response: CanonicalResponse, sizes: Sequence[int] = (3,)
+) -> bytes:
+    """The whole stream as it leaves."""
+    encoder = WIRE.encoder(request, response)
+    sent = encoder.opening()
+    for event in events_of(response, sizes):
+        sent += encoder.event(event)
+    return sent + encoder.closing()
+
+
+def events_in(sent: bytes) -> list[dict[str, Any]]:
+    """The events of a stream: each named as its type is, and numbered from 0."""
+    *events, end = sent.split(b"\n\n")
+    assert end == b""
+    found = []
+    for event in events:
+        name, data = event.split(b"\n")
+        fields = msgspec.json.decode(data.removeprefix(b"data: "))
+        assert name == b"event: " + fields["type"].encode()
+        found.append(fields)
+    assert [fields["sequence_number"] for fields in found] == list(range(len(found)))
+    return found

@@ -1,0 +1,196 @@
+"""Whole OpenAI answers, key by key and by the official SDK's strict validation."""
+
+from typing import Any
+
+import pytest
+from openai._models import validate_type
+from openai.types.chat import ChatCompletion
+
+from scenarios_app.engine.parts import (
+    AnswerPart,
+    FinishReason,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+)
+from scenarios_app.wire.openai.chat import WIRE
+from tests.wire.openai.openai_cases import answer, parse, render
+
+CALL = ToolCallPart("call_1", "f", '{"a":1}')
+FUNCTIONS = {"functions": [{"name": "f"}]}
+USAGE = {
+    "prompt_tokens": 9,
+    "completion_tokens": 2,
+    "total_tokens": 11,
+    "prompt_tokens_details": {"cached_tokens": 3, "audio_tokens": 0},
+    "completion_tokens_details": {
+        "reasoning_tokens": 1,
+        "audio_tokens": 0,
+        "accepted_prediction_tokens": 0,
+        "rejected_prediction_tokens": 0,
+    },
+}
+
+
+def message_of(*parts: AnswerPart, **fields: Any) -> dict[str, Any]:
+    whole = render(parse(**fields), answer(parts))
+    validate_type(type_=ChatCompletion, value=whole)
+    message: dict[str, Any] = whole["choices"][0]["message"]
+    return message
+
+
+def test_a_text_answer_is_this_body() -> None:
+    assert render(parse(), answer([TextPart("Hi")])) == {
+        "id": "chatcmpl-f00d",
+        "object": "chat.completion",
+        "created": 1735689600,
+        "model": "gpt-4o",
+        "system_fingerprint": None,
+        "service_tier": "default",
+        "choices": [
+            {
+                "index": 0,
+                "message": {
+                    "role": "assistant",
+                    "content": "Hi",
+                    "refusal": None,
+                    "annotations": [],
+                },
+                "logprobs": None,
+                "finish_reason": "stop",
+            }
+        ],
+        "usage": USAGE,
+    }
+
+
+def test_several_texts_are_one() -> None:
+    assert message_of(TextPart("Good "), TextPart("day"))["content"] == "Good day"
+
+
+def test_a_tool_call_stands_in_place_of_content() -> None:
+    message = message_of(CALL)
+    assert message["content"] is None
+    assert message["tool_calls"] == [
+        {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}
+    ]
+
+
+def test_text_stays_beside_tool_calls() -> None:
+    message = message_of(TextPart("Let me look."), CALL, ToolCallPart("call_2", "g", "broken {"))
+    assert message["content"] == "Let me look."
+    assert [call["id"] for call in message["tool_calls"]] == ["call_1", "call_2"]
+    assert message["tool_calls"][1]["function"]["arguments"] == "broken {"
+
+
+def test_an_empty_text_beside_a_call_is_no_content() -> None:
+    assert message_of(TextPart(""), CALL)["content"] is None
+
+
+@pytest.mark.parametrize("parts", [(), (TextPart(""),), (ReasoningPart("Hm."),)])
+def test_an_answer_with_neither_text_nor_call_has_empty_content(
+    parts: tuple[AnswerPart, ...],
+) -> None:
+    message = message_of(*parts)
+    assert message["content"] == ""
+    assert "tool_calls" not in message
+
+
+def test_a_refusal_stands_in_place_of_content() -> None:
+    message = message_of(RefusalPart("I won't."))
+    assert (message["content"], message["refusal"]) == (None, "I won't.")
+
+
+def test_reasoning_is_there_under_both_names() -> None:
+    message = message_of(ReasoningPart("One. ", signature="s"), ReasoningPart("Two."), CALL)
+    assert message["reasoning"] == message["reasoning_content"] == "One. Two."
+
+
+@pytest.mark.parametrize("parts", [(TextPart("Hi"),), (ReasoningPart("", redacted="x"), CALL)])
+def test_without_readable_reasoning_neither_name_is_there(parts: tuple[AnswerPart, ...]) -> None:
+    assert not {"reasoning", "reasoning_content"} & message_of(*parts).keys()
+
+
+def test_a_call_of_a_custom_tool_is_a_custom_call() -> None:
+    tools: list[Any] = [
+        {"type": "custom", "custom": {"name": "shell"}},
+        {"type": "function", "function": {"name": "f"}},
+    ]
+    message = message_of(ToolCallPart("call_2", "shell", "ls -l"), CALL, tools=tools)
+    assert message["tool_calls"][0] == {
+        "id": "call_2",
+        "type": "custom",
+        "custom": {"name": "shell", "input": "ls -l"},
+    }
+    assert message["tool_calls"][1]["type"] == "function"
+
+
+def test_a_client_of_legacy_functions_gets_its_call_in_their_form() -> None:
+    whole = render(parse(**FUNCTIONS), answer([CALL], finish="tool_calls"))
+    validate_type(type_=ChatCompletion, value=whole)
+    (choice,) = whole["choices"]
+    assert choice["finish_reason"] == "function_call"
+    assert choice["message"]["function_call"] == {"name": "f", "arguments": '{"a":1}'}
+    assert "tool_calls" not in choice["message"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "fields"),
+    [
+        ([CALL, CALL], FUNCTIONS),
+        ([CALL], {**FUNCTIONS, "tools": [{"type": "function", "function": {"name": "f"}}]}),
+        ([CALL], {}),
+    ],
+)
+def test_calls_that_the_legacy_form_cannot_hold_are_tool_calls(
+    parts: list[AnswerPart], fields: dict[str, Any]
+) -> None:
+    (choice,) = render(parse(**fields), answer(parts, finish="tool_calls"))["choices"]
+    assert choice["finish_reason"] == "tool_calls"
+    assert len(choice["message"]["tool_calls"]) == len(parts)
+    assert "function_call" not in choice["message"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "sent"),
+    [
+        ("stop", "stop"),
+        ("length", "length"),
+        ("tool_calls", "tool_calls"),
+        ("content_filter", "content_filter"),
+        ("stop_sequence", "stop"),
+    ],
+)
+def test_finish_reasons(reason: FinishReason, sent: str) -> None:
+    whole = render(parse(), answer([TextPart("Hi")], finish=reason))
+    assert whole["choices"][0]["finish_reason"] == sent
+    validate_type(type_=ChatCompletion, value=whole)
+
+
+def test_choices_are_numbered() -> None:
+    whole = render(parse(n=3), answer([TextPart("a")], [CALL], [TextPart("c")]))
+    validate_type(type_=ChatCompletion, value=whole)
+    assert [choice["index"] for choice in whole["choices"]] == [0, 1, 2]
+    assert [choice["message"]["content"] for choice in whole["choices"]] == ["a", None, "c"]
+
+
+def test_scripted_metadata_joins_the_top_level_but_replaces_no_structure() -> None:
+    metadata: dict[str, Any] = {
+        "system_fingerprint": "fp_1",
+        "service_tier": "flex",
+        "x_extra": {"a": [1]},
+        "object": "other",
+        "choices": [],
+        "usage": None,
+    }
+    whole = render(parse(), answer([TextPart("Hi")], metadata=metadata))
+    validate_type(type_=ChatCompletion, value=whole)
+    assert (whole["system_fingerprint"], whole["service_tier"]) == ("fp_1", "flex")
+    assert whole["x_extra"] == {"a": [1]}
+    assert (whole["object"], whole["usage"]) == ("chat.completion", USAGE)
+    assert len(whole["choices"]) == 1
+
+
+def test_text_leaves_as_utf_8() -> None:
+    assert "Grüße 世界".encode() in WIRE.render(parse(), answer([TextPart("Grüße 世界")]))

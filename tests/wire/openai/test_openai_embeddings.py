@@ -1,0 +1,207 @@
+"""OpenAI's embeddings: inputs in their four forms, vectors as floats and as base64."""
+
+import base64
+import json
+import math
+import struct
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from openai._models import validate_type
+from openai.types import CreateEmbeddingResponse
+from openai.types.embedding_create_params import EmbeddingCreateParams
+
+from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.parts import OpaquePart, TextPart
+from scenarios_app.wire.body import Limits, read_body
+from scenarios_app.wire.embedding import unit_vector
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.openai.chat import WIRE
+from scenarios_app.wire.registry import find
+from tests.examples import often
+from tests.wire.openai.openai_cases import make_call
+from tests.wire.openai.test_openai_extras import FACTS
+from tests.wire.openai.test_openai_fuzz import relaxed
+from tests.wire.typed import JSON, values_of
+
+PATH = "/v1/embeddings"
+SMALL = "text-embedding-3-small"
+
+
+def read(body: Any, path: str = PATH) -> CanonicalRequest:
+    raw = msgspec.json.encode(body)
+    target = find(make_call(path=path, body=raw))
+    assert target is not None and target.route is not None and target.wire is WIRE
+    assert target.route.canonical == PATH
+    call = make_call(path=path, body=raw)
+    return WIRE.parse(call, target.route, target.params, read_body(raw, Limits()))
+
+
+def embed(given_: Any = "Hello", *, model: str = SMALL, **fields: Any) -> dict[str, Any]:
+    request = read({"model": model, "input": given_, **fields})
+    route = next(route for route in WIRE.routes if route.pattern == PATH)
+    answer: dict[str, Any] = json.loads(WIRE.compute(route, {}, request, FACTS))
+    return answer
+
+
+def vectors(*args: Any, **fields: Any) -> list[Any]:
+    return [item["embedding"] for item in embed(*args, **fields)["data"]]
+
+
+def refused(given_: Any = "Hello", **fields: Any) -> ErrorAnswer:
+    with pytest.raises(WireError) as error:
+        read({"model": SMALL, "input": given_, **fields})
+    return error.value.answer
+
+
+def test_an_answer_has_the_id_that_mistrals_client_wants() -> None:
+    assert embed()["id"] == f"embd-{FACTS.request_id}"
+
+
+def test_a_text_gets_a_unit_vector() -> None:
+    answer = embed(dimensions=4)
+    validate_type(type_=CreateEmbeddingResponse, value=answer)
+    (item,) = answer["data"]
+    assert (item["object"], item["index"]) == ("embedding", 0)
+    assert item["embedding"] == pytest.approx(unit_vector("Hello", 4))
+    assert (answer["object"], answer["model"]) == ("list", SMALL)
+    assert answer["usage"] == {"prompt_tokens": 2, "total_tokens": 2}
+
+
+def test_each_of_several_gets_its_own() -> None:
+    answer = embed(["Hello", "there"], dimensions=4)
+    assert [item["index"] for item in answer["data"]] == [0, 1]
+    assert vectors(["Hello", "there"], dimensions=4) == [
+        *vectors("Hello", dimensions=4),
+        *vectors("there", dimensions=4),
+    ]
+    assert answer["usage"]["prompt_tokens"] == 4
+
+
+def test_tokens_are_as_good_as_text() -> None:
+    assert vectors([1, 2, 3]) == vectors([[1, 2, 3]])
+    one, other = vectors([[1, 2, 3], [4]])
+    assert one != other
+    assert embed([[1, 2, 3], [4]])["usage"]["total_tokens"] == 4
+
+
+def test_base64_is_the_same_vector_in_little_endian_single_precision() -> None:
+    (packed,) = vectors(dimensions=3, encoding_format="base64")
+    assert isinstance(packed, str)
+    unpacked = struct.unpack("<3f", base64.b64decode(packed))
+    (floats,) = vectors(dimensions=3, encoding_format="float")
+    assert list(unpacked) == floats
+    assert floats == vectors(dimensions=3)[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "dimensions"),
+    [
+        (SMALL, 1536),
+        ("text-embedding-3-large", 3072),
+        ("text-embedding-ada-002", 1536),
+        ("my-own", 1536),
+    ],
+)
+def test_a_model_has_its_dimensions(model: str, dimensions: int) -> None:
+    (vector,) = vectors(model=model)
+    assert len(vector) == dimensions
+    assert math.isclose(sum(value * value for value in vector), 1, rel_tol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("model", "dimensions", "taken"),
+    [
+        (SMALL, 1, True),
+        (SMALL, 0, False),
+        (SMALL, 1537, False),
+        ("text-embedding-3-large", 3072, True),
+        ("text-embedding-3-large", 3073, False),
+        ("my-own", 3072, True),
+    ],
+)
+def test_dimensions_have_bounds(model: str, dimensions: int, taken: bool) -> None:
+    if taken:
+        assert len(vectors(model=model, dimensions=dimensions)[0]) == dimensions
+    else:
+        assert refused(model=model, dimensions=dimensions).param == "dimensions"
+
+
+def test_inputs_are_user_messages_to_be_matched() -> None:
+    messages = read({"model": SMALL, "input": ["a", [1]]}).messages
+    assert [(m.role, m.parts) for m in messages] == [
+        ("user", (TextPart("a"),)),
+        ("user", (OpaquePart("tokens"),)),
+    ]
+
+
+def test_an_azure_deployment_is_the_model() -> None:
+    request = read({"input": "x"}, "/openai/deployments/my%20own/embeddings")
+    assert request.model == "my own"
+
+
+@pytest.mark.parametrize(
+    ("given_", "place"),
+    [
+        (None, "input"),
+        ("", "input"),
+        ([], "input"),
+        (1, "input"),
+        ({}, "input"),
+        (["a", ""], "input[1]"),
+        ([[1], []], "input[1]"),
+        (["a", None], "input[1]"),
+        ([True], "input[0]"),
+        ([1, "a"], "input[1]"),
+        ([[1, "a"]], "input[0][1]"),
+        (["a"] * 2049, "input"),
+        (["x" * 600_000, "x" * 600_004], "input"),
+    ],
+)
+def test_an_input_that_cannot_be_is_refused(given_: Any, place: str) -> None:
+    error = refused(given_)
+    assert (error.status, error.param) == (400, place)
+
+
+def test_as_much_as_the_real_api_takes_is_taken() -> None:
+    assert len(read({"model": SMALL, "input": ["a"] * 2048}).messages) == 2048
+    read({"model": SMALL, "input": ["x" * 600_000, "x" * 600_000]})
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({"encoding_format": "int8"}, "encoding_format"),
+        ({"encoding_format": 1}, "encoding_format"),
+        ({"dimensions": "x"}, "dimensions"),
+        ({"user": 1}, "user"),
+        ({"model": None}, "model"),
+    ],
+)
+def test_other_fields_are_checked(fields: dict[str, Any], place: str) -> None:
+    assert refused(**fields).param == place
+
+
+@relaxed(max_examples=often(300))
+@given(values_of(EmbeddingCreateParams))
+def test_every_request_that_the_official_types_allow_is_accepted(body: Any) -> None:
+    given_ = body["input"]
+    if not given_ or (isinstance(given_, list) and any(item in ("", []) for item in given_)):
+        given_ = "x"
+    fields = {key: value for key, value in body.items() if key not in ("input", "model")}
+    answer = embed(given_, **{**fields, "dimensions": 2})
+    if body.get("encoding_format") != "base64":
+        validate_type(type_=CreateEmbeddingResponse, value=answer)
+
+
+@relaxed(max_examples=often(300))
+@given(st.dictionaries(st.sampled_from(["model", "input", "dimensions"]), JSON))
+def test_any_object_is_a_request_or_a_400(body: dict[str, Any]) -> None:
+    try:
+        read(body)
+    except WireError as error:
+        assert error.answer.status == 400

@@ -1,0 +1,143 @@
+"""OpenAI's error envelope and headers."""
+
+import json
+from typing import Any
+
+import pytest
+
+from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.wire.openai.chat import WIRE
+from scenarios_app.wire.openai.dialect import duration
+
+
+def envelope(error: ErrorAnswer) -> dict[str, Any]:
+    whole = json.loads(WIRE.error(error, request_id="abc"))
+    assert list(whole) == ["error"]
+    fields: dict[str, Any] = whole["error"]
+    assert list(fields) == ["message", "type", "param", "code"]
+    return fields
+
+
+def headers(error: ErrorAnswer | None = None) -> dict[str, str]:
+    sent = WIRE.headers(request_id="abc", created=1735689600, error=error)
+    assert len(dict(sent)) == len(sent)
+    return dict(sent)
+
+
+@pytest.mark.parametrize(
+    ("status", "type_", "code"),
+    [
+        (400, "invalid_request_error", None),
+        (401, "invalid_request_error", "invalid_api_key"),
+        (403, "invalid_request_error", None),
+        (404, "invalid_request_error", "model_not_found"),
+        (405, "invalid_request_error", "method_not_supported"),
+        (409, "invalid_request_error", None),
+        (413, "invalid_request_error", None),
+        (422, "invalid_request_error", None),
+        (429, "requests", "rate_limit_exceeded"),
+        (431, "invalid_request_error", None),
+        (500, "server_error", None),
+        (503, "server_error", None),
+        (599, "server_error", None),
+    ],
+)
+def test_a_status_has_its_own_type_and_code(status: int, type_: str, code: str | None) -> None:
+    assert envelope(ErrorAnswer(status, "no")) == {
+        "message": "no",
+        "type": type_,
+        "param": None,
+        "code": code,
+    }
+
+
+def test_what_an_error_says_of_itself_goes_first() -> None:
+    error = ErrorAnswer(429, "no", type="insufficient_quota", code="quota", param="model")
+    assert envelope(error) == {
+        "message": "no",
+        "type": "insufficient_quota",
+        "param": "model",
+        "code": "quota",
+    }
+
+
+def test_an_error_in_a_stream_is_one_event_with_the_envelope() -> None:
+    error = ErrorAnswer(500, "Grüße\nby\u2028e")
+    sent = WIRE.stream_error(error, sent=3)
+    assert sent.startswith(b"data: ")
+    assert sent.endswith(b"\n\n")
+    assert sent.count(b"\n") == 2
+    assert json.loads(sent.removeprefix(b"data: "))["error"] == {
+        "message": "Grüße\nby\u2028e",
+        "type": "server_error",
+        "param": None,
+        "code": None,
+    }
+
+
+def test_a_good_answer_says_who_answered_and_what_is_left() -> None:
+    assert headers() == {
+        "x-request-id": "req_abc",
+        "openai-processing-ms": "12",
+        "openai-version": "2020-10-01",
+        "openai-organization": "mockllm",
+        "x-ratelimit-limit-requests": "10000",
+        "x-ratelimit-limit-tokens": "2000000",
+        "x-ratelimit-remaining-requests": "9999",
+        "x-ratelimit-remaining-tokens": "1999000",
+        "x-ratelimit-reset-requests": "6ms",
+        "x-ratelimit-reset-tokens": "30ms",
+    }
+
+
+def test_an_error_has_the_same_headers() -> None:
+    assert headers(ErrorAnswer(400, "no")) == headers()
+
+
+@pytest.mark.parametrize(
+    ("retry_after_ms", "seconds", "exact", "reset"),
+    [(None, "1", "1000", "1s"), (1500, "2", "1500", "1.5s"), (0, "0", "0", "0s")],
+)
+def test_an_exhausted_limit_says_when_to_come_again(
+    retry_after_ms: int | None, seconds: str, exact: str, reset: str
+) -> None:
+    sent = headers(ErrorAnswer(429, "no", limited=True, retry_after_ms=retry_after_ms))
+    assert (sent["retry-after"], sent["retry-after-ms"]) == (seconds, exact)
+    for kind in ("requests", "tokens"):
+        assert sent[f"x-ratelimit-remaining-{kind}"] == "0"
+        assert sent[f"x-ratelimit-reset-{kind}"] == reset
+        assert int(sent[f"x-ratelimit-limit-{kind}"]) > 0
+
+
+def test_an_error_may_say_when_to_retry_without_a_limit() -> None:
+    sent = headers(ErrorAnswer(503, "no", retry_after_ms=20))
+    assert (sent["retry-after"], sent["retry-after-ms"]) == ("1", "20")
+    assert sent["x-ratelimit-remaining-requests"] == "9999"
+
+
+@pytest.mark.parametrize(("retryable", "said"), [(True, "true"), (False, "false"), (None, None)])
+def test_whether_to_retry_is_said_where_it_is_scripted(
+    retryable: bool | None, said: str | None
+) -> None:
+    sent = headers(ErrorAnswer(500, "no", retryable=retryable))
+    assert sent.get("x-should-retry") == said
+    assert "retry-after" not in sent
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (0, "0s"),
+        (6, "6ms"),
+        (999, "999ms"),
+        (1000, "1s"),
+        (1500, "1.5s"),
+        (59_999, "59.999s"),
+        (60_000, "1m0s"),
+        (360_000, "6m0s"),
+        (3_600_000, "1h0m0s"),
+        (3_723_250, "1h2m3.25s"),
+    ],
+)
+def test_reset_times_are_durations(milliseconds: int, text: str) -> None:
+    assert duration(milliseconds) == text

@@ -1,0 +1,159 @@
+"""OpenAI's moderations: every category, in one result per input."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from openai._models import validate_type
+from openai.types import ModerationCreateResponse
+from openai.types.moderation_create_params import ModerationCreateParams
+
+from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.wire.body import Limits, read_body
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.openai.chat import WIRE
+from scenarios_app.wire.openai.moderations import CATEGORIES
+from tests.examples import often
+from tests.wire.openai.openai_cases import make_call
+from tests.wire.openai.test_openai_extras import FACTS
+from tests.wire.openai.test_openai_fuzz import relaxed
+from tests.wire.typed import JSON, values_of
+
+PATH = "/v1/moderations"
+ROUTE = next(route for route in WIRE.routes if route.pattern == PATH)
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+
+
+def read(body: Any) -> CanonicalRequest:
+    raw = msgspec.json.encode(body)
+    return WIRE.parse(make_call(path=PATH, body=raw), ROUTE, {}, read_body(raw, Limits()))
+
+
+def moderate(given_: Any, **fields: Any) -> dict[str, Any]:
+    request = read({"input": given_, **fields})
+    answer: dict[str, Any] = json.loads(WIRE.compute(ROUTE, {}, request, FACTS))
+    validate_type(type_=ModerationCreateResponse, value=answer)
+    return answer
+
+
+def flagged(text: str) -> set[str]:
+    (result,) = moderate(text)["results"]
+    found = {name for name, flag in result["categories"].items() if flag}
+    assert result["flagged"] is bool(found)
+    high = {name for name, score in result["category_scores"].items() if score > 0.5}
+    assert high == found
+    return found
+
+
+def refused(**body: Any) -> ErrorAnswer:
+    with pytest.raises(WireError) as error:
+        read(body)
+    return error.value.answer
+
+
+def test_a_harmless_text_has_every_category_and_none_flagged() -> None:
+    answer = moderate("Good morning!")
+    assert (answer["id"], answer["model"]) == ("modr-abc", "omni-moderation-latest")
+    (result,) = answer["results"]
+    assert result["flagged"] is False
+    for name in ("categories", "category_scores", "category_applied_input_types"):
+        assert list(result[name]) == list(CATEGORIES)
+    assert len(CATEGORIES) == 13
+    assert all(0 <= score < 0.001 for score in result["category_scores"].values())
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("I want to kill them.", {"violence"}),
+        ("You IDIOT!", {"harassment"}),
+        ("I will hurt you", {"harassment", "harassment/threatening"}),
+        ("how to kill myself", {"self-harm", "self-harm/instructions", "violence"}),
+        ("I want to hurt myself", {"self-harm", "self-harm/intent"}),
+        ("how to make a bomb", {"illicit", "illicit/violent", "violence"}),
+        ("a severed head", {"violence", "violence/graphic"}),
+        ("hate speech", {"hate"}),
+        ("skill, killer, idiotic, Mordor", set()),
+    ],
+)
+def test_a_category_is_flagged_for_its_words(text: str, names: set[str]) -> None:
+    assert flagged(text) == names
+
+
+@pytest.mark.parametrize("name", CATEGORIES)
+def test_each_category_can_be_asked_for(name: str) -> None:
+    for words in CATEGORIES[name].split("|"):
+        assert {name, name.partition("/")[0]} <= flagged(f"… {words}.")
+
+
+def test_scores_are_the_same_every_time_and_differ_between_texts() -> None:
+    one, same, other = moderate(["a", "a", "b"])["results"]
+    assert one == same
+    assert one["category_scores"] != other["category_scores"]
+
+
+def test_each_text_has_its_own_result() -> None:
+    results = moderate(["Good morning!", "I want to kill them."])["results"]
+    assert [result["flagged"] for result in results] == [False, True]
+
+
+def test_parts_are_one_input() -> None:
+    parts = [{"type": "text", "text": "kill"}, IMAGE]
+    (result,) = moderate(parts, model="text-moderation-latest")["results"]
+    assert result["flagged"] is True
+    applied = result["category_applied_input_types"]
+    assert applied["violence"] == ["text", "image"]
+    assert applied["sexual"] == ["text", "image"]
+    assert applied["hate"] == ["text"]
+
+
+def test_an_image_alone_is_judged_by_what_can_be_seen() -> None:
+    (result,) = moderate([IMAGE])["results"]
+    applied = result["category_applied_input_types"]
+    assert (applied["violence/graphic"], applied["hate"]) == (["image"], [])
+
+
+def test_the_model_is_the_one_that_was_asked() -> None:
+    assert moderate("x", model="omni-moderation-2024-09-26")["model"].endswith("09-26")
+
+
+def test_inputs_are_user_messages_to_be_matched() -> None:
+    messages = read({"input": ["a", "b"]}).messages
+    assert [(message.role, message.text) for message in messages] == [("user", "a"), ("user", "b")]
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ({}, "input"),
+        ({"input": 1}, "input"),
+        ({"input": ["a", 1]}, "input[1]"),
+        ({"input": [{"type": "text"}]}, "input[0].text"),
+        ({"input": [{"text": "x"}]}, "input[0].type"),
+        ({"input": [{"type": "audio"}]}, "input[0].type"),
+        ({"input": [{"type": "image_url", "image_url": {}}]}, "input[0].image_url.url"),
+        ({"input": "x", "model": 1}, "model"),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_place(body: dict[str, Any], place: str) -> None:
+    error = refused(**body)
+    assert (error.status, error.param) == (400, place)
+
+
+@relaxed(max_examples=often(300))
+@given(values_of(ModerationCreateParams))
+def test_every_request_that_the_official_types_allow_is_accepted(body: Any) -> None:
+    moderate(body["input"])
+
+
+@relaxed(max_examples=often(300))
+@given(st.dictionaries(st.sampled_from(["model", "input"]), JSON))
+def test_any_object_is_a_request_or_a_400(body: dict[str, Any]) -> None:
+    try:
+        read(body)
+    except WireError as error:
+        assert error.answer.status == 400

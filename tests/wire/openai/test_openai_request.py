@@ -1,0 +1,226 @@
+"""The fields of an OpenAI chat request beside its messages."""
+
+from typing import Any
+
+import pytest
+
+from scenarios_app.engine.canonical import Json, Tool
+from scenarios_app.wire.errors import WireError
+from tests.wire.openai.openai_cases import HELLO, parse, parse_body, refusal_of
+
+SCHEMA: Json = {"type": "object", "properties": {"city": {"type": "string"}}}
+
+
+def test_a_bare_request_has_the_defaults() -> None:
+    request = parse()
+    assert (request.model, request.stream, request.n) == ("gpt-4o", False, 1)
+    assert (request.temperature, request.top_p, request.max_tokens) == (None, None, None)
+    assert (request.tools, request.tool_choice, request.stop) == ((), None, ())
+    assert (request.reasoning, request.response_format) == (False, None)
+    assert (request.metadata, request.extra) == ({}, {})
+
+
+def test_null_is_as_good_as_nothing() -> None:
+    names = ["tools", "functions", "tool_choice", "function_call", "stream", "stream_options"]
+    names += ["temperature", "top_p", "max_tokens", "max_completion_tokens", "stop", "n", "seed"]
+    names += ["reasoning", "reasoning_effort", "response_format", "metadata", "user", "modalities"]
+    request = parse(**dict.fromkeys(names))
+    assert (request.tools, request.n, request.stream, request.stop) == ((), 1, False, ())
+    assert (request.metadata, request.reasoning, request.response_format) == ({}, False, None)
+
+
+def test_sampling_fields() -> None:
+    request = parse(stream=True, temperature=0, top_p=0.5, n=3, metadata={"team": "qa"})
+    assert (request.stream, request.temperature, request.top_p) == (True, 0.0, 0.5)
+    assert (request.n, request.metadata) == (3, {"team": "qa"})
+
+
+@pytest.mark.parametrize(
+    ("fields", "limit"),
+    [
+        ({"max_tokens": 5}, 5),
+        ({"max_completion_tokens": 7}, 7),
+        ({"max_tokens": 5, "max_completion_tokens": 7}, 7),
+        ({"max_tokens": 0}, 0),
+        ({"max_tokens": 5, "max_completion_tokens": 0}, 0),
+    ],
+)
+def test_the_newer_limit_wins(fields: dict[str, int], limit: int) -> None:
+    assert parse(**fields).max_tokens == limit
+
+
+@pytest.mark.parametrize(("stop", "read"), [("\n", ("\n",)), (["a", "b"], ("a", "b")), ([], ())])
+def test_stop_is_a_string_or_several(stop: Any, read: tuple[str, ...]) -> None:
+    assert parse(stop=stop).stop == read
+
+
+@pytest.mark.parametrize(
+    ("fields", "enabled"),
+    [
+        ({"reasoning_effort": "high"}, True),
+        ({"reasoning_effort": "minimal"}, True),
+        ({"reasoning_effort": "none"}, False),
+        ({"reasoning": {"effort": "low"}}, True),
+        ({"reasoning": {"max_tokens": 100}}, True),
+        ({"reasoning": {}}, True),
+        ({"reasoning": {"enabled": True}}, True),
+        ({"reasoning": {"enabled": False}}, False),
+        ({"reasoning": {"effort": "none"}}, False),
+        ({"reasoning": "none"}, False),
+        ({"reasoning": "high"}, True),
+        ({"reasoning": True}, True),
+        ({"reasoning": False}, False),
+        ({"reasoning_effort": "none", "reasoning": {"effort": "high"}}, True),
+    ],
+)
+def test_reasoning_is_on_unless_it_says_none(fields: dict[str, Any], enabled: bool) -> None:
+    assert parse(**fields).reasoning is enabled
+
+
+def test_tools_of_every_kind() -> None:
+    function = {"name": "f", "description": "does f", "parameters": SCHEMA, "strict": True}
+    custom = {"name": "shell", "format": {"type": "text"}}
+    request = parse(
+        tools=[{"type": "function", "function": function}, {"type": "custom", "custom": custom}],
+        functions=[{"name": "old"}],
+    )
+    assert request.tools == (
+        Tool("f", "does f", SCHEMA),
+        Tool("shell", "", {"type": "text"}),
+        Tool("old", "", None),
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "choice"),
+    [
+        ({"tool_choice": "required"}, "required"),
+        ({"tool_choice": {"type": "custom"}}, {"type": "custom"}),
+        ({"function_call": "none"}, "none"),
+        ({"function_call": {"name": "f"}}, {"name": "f"}),
+        ({"tool_choice": "auto", "function_call": "none"}, "auto"),
+    ],
+)
+def test_tool_choice_is_kept_as_sent(fields: dict[str, Any], choice: Any) -> None:
+    assert parse(**fields).tool_choice == choice
+
+
+def test_the_response_format_is_kept_as_sent() -> None:
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}
+    assert parse(response_format=form).response_format == form
+
+
+def test_extra_holds_the_fields_that_the_request_has_no_place_for() -> None:
+    request = parse(seed=1, logprobs=True, new_next_month={"a": [1]}, temperature=1, n=2)
+    assert request.extra == {"seed": 1, "logprobs": True, "new_next_month": {"a": [1]}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"model": 5}, "model"),
+        ({"stream": "yes"}, "stream"),
+        ({"stream": 1}, "stream"),
+        ({"stream_options": True}, "stream_options"),
+        ({"stream_options": {"include_usage": 1}}, "stream_options.include_usage"),
+        ({"stream_options": {"include_obfuscation": ""}}, "stream_options.include_obfuscation"),
+        ({"temperature": "hot"}, "temperature"),
+        ({"temperature": True}, "temperature"),
+        ({"top_p": []}, "top_p"),
+        ({"max_tokens": 1.5}, "max_tokens"),
+        ({"max_tokens": "x", "max_completion_tokens": 1}, "max_tokens"),
+        ({"max_completion_tokens": "5"}, "max_completion_tokens"),
+        ({"stop": 5}, "stop"),
+        ({"stop": ["a", 1]}, "stop[1]"),
+        ({"n": "2"}, "n"),
+        ({"tools": {}}, "tools"),
+        ({"tools": ["f"]}, "tools[0]"),
+        ({"tools": [{"type": "function", "function": "f"}]}, "tools[0].function"),
+        (
+            {"tools": [{"type": "function", "function": {"name": "f", "parameters": []}}]},
+            "tools[0].function.parameters",
+        ),
+        (
+            {"tools": [{"type": "custom", "custom": {"name": "f", "description": 1}}]},
+            "tools[0].custom.description",
+        ),
+        ({"functions": [{"name": 1}]}, "functions[0].name"),
+        ({"tool_choice": 1}, "tool_choice"),
+        ({"tool_choice": ["f"]}, "tool_choice"),
+        ({"function_call": True}, "function_call"),
+        ({"reasoning_effort": 1}, "reasoning_effort"),
+        ({"reasoning": 1}, "reasoning"),
+        ({"reasoning": []}, "reasoning"),
+        ({"response_format": "json"}, "response_format"),
+        ({"response_format": {"type": 1}}, "response_format.type"),
+        ({"metadata": []}, "metadata"),
+        ({"metadata": {"team": 1}}, "metadata.team"),
+        ({"metadata": {"team": None}}, "metadata.team"),
+        ({"seed": "1"}, "seed"),
+        ({"logprobs": 1}, "logprobs"),
+        ({"logit_bias": []}, "logit_bias"),
+        ({"modalities": "text"}, "modalities"),
+        ({"user": 7}, "user"),
+        ({"frequency_penalty": "0"}, "frequency_penalty"),
+    ],
+)
+def test_a_field_of_the_wrong_type_is_refused_by_name(fields: dict[str, Any], param: str) -> None:
+    error = refusal_of(**fields)
+    assert (error.param, error.code) == (param, "invalid_type")
+    assert f"'{param}'" in error.message
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"model": None}, "model"),
+        ({"messages": None}, "messages"),
+        ({"tools": [{"function": {"name": "f"}}]}, "tools[0].type"),
+        ({"tools": [{"type": "function"}]}, "tools[0].function"),
+        ({"tools": [{"type": "function", "function": {}}]}, "tools[0].function.name"),
+        ({"functions": [{}]}, "functions[0].name"),
+        ({"response_format": {}}, "response_format.type"),
+    ],
+)
+def test_what_is_needed_is_asked_for_by_name(fields: dict[str, Any], param: str) -> None:
+    with pytest.raises(WireError) as refused:
+        parse_body({"model": "gpt-4o", "messages": [HELLO], **fields})
+    error = refused.value.answer
+    assert (error.status, error.param) == (400, param)
+    assert error.code == "missing_required_parameter"
+
+
+def test_an_empty_body_asks_for_the_model_first() -> None:
+    with pytest.raises(WireError) as refused:
+        parse_body({})
+    assert refused.value.answer.message == "Missing required parameter: 'model'."
+
+
+def test_a_model_must_have_a_name() -> None:
+    assert refusal_of(model="").param == "model"
+
+
+@pytest.mark.parametrize("n", [1, 128])
+def test_as_many_choices_as_openai_allows(n: int) -> None:
+    assert parse(n=n).n == n
+
+
+@pytest.mark.parametrize(
+    ("n", "code"),
+    [
+        (0, "integer_below_min_value"),
+        (-(10**30), "integer_below_min_value"),
+        (129, "integer_above_max_value"),
+        (10**30, "integer_above_max_value"),
+    ],
+)
+def test_too_few_and_too_many_choices(n: int, code: str) -> None:
+    error = refusal_of(n=n)
+    assert (error.param, error.code) == ("n", code)
+    assert error.message == f"Invalid 'n': expected 1 to 128 choices, but got {n}."
+
+
+def test_a_tool_of_an_unknown_type_is_told_the_known_ones() -> None:
+    error = refusal_of(tools=[{"type": "web_search"}])
+    assert (error.param, error.code) == ("tools[0].type", "invalid_value")
+    assert error.message.endswith("'web_search'. Supported values are 'function' and 'custom'.")

@@ -1,0 +1,218 @@
+"""OpenAI's Responses that are kept: asked for again, listed, cancelled, deleted."""
+
+from typing import Any
+
+import pytest
+from openai._models import validate_type
+from openai.pagination import SyncCursorPage
+from openai.types.responses import (
+    CompactedResponse,
+    InputTokenCountResponse,
+    Response,
+    ResponseItem,
+)
+
+from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.parts import TextPart
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.openai.responses.example import IDS
+from scenarios_app.wire.registry import find
+from tests.wire.openai.openai_cases import make_call
+from tests.wire.openai.responses_cases import CALL_1, PATH, RESULT_1, Session, events_in, stream
+from tests.wire.openai.test_openai_responses_history import numbered
+
+ONE = f"{PATH}/resp_{1:032x}"
+ANSWER = numbered(1, TextPart("Hello"))
+
+
+def refused(session: Session, method: str, path: str, **query: str) -> ErrorAnswer:
+    with pytest.raises(WireError) as error:
+        session.compute(method, path, **query)
+    return error.value.answer
+
+
+@pytest.fixture
+def session() -> Session:
+    return Session()
+
+
+def test_an_answer_is_had_again(session: Session) -> None:
+    whole = session.ask(ANSWER, input="q", metadata={"a": "b"})
+    again = session.computed("GET", ONE)
+    validate_type(type_=Response, value=again)
+    assert again == whole
+
+
+def test_a_stream_is_had_again_byte_by_byte(session: Session) -> None:
+    session.ask(ANSWER, input="q", stream=True)
+    sent = stream(session.read({"input": "q", "stream": True}), ANSWER)
+    assert session.compute("GET", ONE, stream="true") == sent
+    assert session.computed("GET", ONE, stream="false")["id"] == f"resp_{1:032x}"
+
+
+@pytest.mark.parametrize("after", [0, 3, 8, 999])
+def test_a_stream_goes_on_after_an_event(session: Session, after: int) -> None:
+    session.ask(ANSWER, input="q", stream=True)
+    events = events_in(session.compute("GET", ONE, stream="true"))
+    rest = session.compute("GET", ONE, stream="true", starting_after=str(after))
+    assert rest.count(b"\n\n") == max(len(events) - after - 1, 0)
+    if rest:
+        assert f'"sequence_number":{after + 1},'.encode() in rest.split(b"\n\n")[0]
+
+
+def test_what_was_not_streamed_has_no_stream(session: Session) -> None:
+    session.ask(ANSWER, input="q")
+    error = refused(session, "GET", ONE, stream="true")
+    assert (error.status, error.param) == (400, "stream")
+    assert "stream: true" in error.message
+
+
+@pytest.mark.parametrize("path", [ONE, f"{ONE}/input_items"])
+@pytest.mark.parametrize("method", ["GET"])
+def test_what_is_not_kept_is_a_404(session: Session, method: str, path: str) -> None:
+    error = refused(session, method, path)
+    assert (error.status, error.code) == (404, "response_not_found")
+    assert error.message == f"Response with id 'resp_{1:032x}' not found."
+
+
+@pytest.mark.parametrize(("method", "path"), [("DELETE", ONE), ("POST", f"{ONE}/cancel")])
+def test_what_is_not_kept_cannot_be_changed(session: Session, method: str, path: str) -> None:
+    assert refused(session, method, path).status == 404
+
+
+def test_a_deleted_answer_is_gone(session: Session) -> None:
+    session.ask(ANSWER, input="q")
+    deleted = session.computed("DELETE", ONE)
+    assert deleted == {"id": f"resp_{1:032x}", "object": "response", "deleted": True}
+    assert refused(session, "GET", ONE).status == 404
+
+
+def test_only_what_runs_in_the_background_is_cancelled(session: Session) -> None:
+    whole = session.ask(ANSWER, input="q", background=True)
+    assert session.computed("POST", f"{ONE}/cancel") == whole
+    session.ask(ANSWER, input="q")
+    error = refused(session, "POST", f"{ONE}/cancel")
+    assert (error.status, error.message) == (400, "Cannot cancel a synchronous response.")
+
+
+def test_the_input_is_listed_with_ids_the_last_first(session: Session) -> None:
+    items: list[Any] = [
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "content": "a"},
+        {"role": "user", "content": [{"type": "input_text", "text": "r"}]},
+        CALL_1,
+        {**RESULT_1, "id": "mine", "status": None},
+    ]
+    session.ask(ANSWER, input=items)
+    page = session.computed("GET", f"{ONE}/input_items")
+    validate_type(type_=SyncCursorPage[ResponseItem], value=page)
+    made = f"{1:032x}in"
+    assert [item["id"] for item in page["data"]] == [
+        "mine",
+        f"fc_{made}3",
+        f"msg_{made}2",
+        f"msg_{made}1",
+        f"msg_{made}0",
+    ]
+    assert page["data"][0] == {**RESULT_1, "id": "mine", "status": "completed"}
+    assert page["data"][3]["content"] == [{"type": "output_text", "text": "a", "annotations": []}]
+    assert page["data"][4]["content"] == [{"type": "input_text", "text": "q"}]
+    assert (page["first_id"], page["last_id"]) == ("mine", f"msg_{made}0")
+    assert page["has_more"] is False
+
+
+@pytest.mark.parametrize(
+    ("query", "texts", "more"),
+    [
+        ({"order": "asc"}, ["q0", "q1", "q2"], False),
+        ({"order": "desc", "limit": "2"}, ["q2", "q1"], True),
+        ({"order": "asc", "limit": "1", "after": "i0"}, ["q1"], True),
+        ({"after": "i0"}, [], False),
+        ({"after": "nobody", "limit": "3"}, ["q2", "q1", "q0"], False),
+        ({"limit": "0"}, [], True),
+    ],
+)
+def test_the_input_comes_in_pages(
+    session: Session, query: dict[str, str], texts: list[str], more: bool
+) -> None:
+    items = [{"role": "user", "content": f"q{i}", "id": f"i{i}"} for i in range(3)]
+    session.ask(ANSWER, input=items)
+    page = session.computed("GET", f"{ONE}/input_items", **query)
+    assert [item["content"][0]["text"] for item in page["data"]] == texts
+    assert page["has_more"] is more
+
+
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        ({"limit": "101"}, "limit"),
+        ({"limit": "-1"}, "limit"),
+        ({"limit": "x"}, "limit"),
+        ({"limit": "٣"}, "limit"),
+        ({"limit": "9" * 5000}, "limit"),
+        ({"order": "up"}, "order"),
+        ({"starting_after": "x"}, "starting_after"),
+    ],
+)
+def test_a_page_that_cannot_be_is_refused(
+    session: Session, query: dict[str, str], place: str
+) -> None:
+    session.ask(ANSWER, input="q")
+    error = refused(session, "GET", f"{ONE}/input_items", **query)
+    assert (error.status, error.param) == (400, place)
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_the_examples_can_be_asked_for_in_every_way(session: Session, name: str) -> None:
+    path = f"{PATH}/{name}"
+    whole = session.computed("GET", path)
+    validate_type(type_=Response, value=whole)
+    assert whole["id"] == name
+    assert session.computed("POST", f"{path}/cancel") == whole
+    page = session.computed("GET", f"{path}/input_items")
+    validate_type(type_=SyncCursorPage[ResponseItem], value=page)
+    events = events_in(session.compute("GET", path, stream="true"))
+    assert events[-1]["response"] == whole
+
+
+def test_what_a_request_would_cost_is_counted_with_what_it_goes_on_from(session: Session) -> None:
+    path = f"{PATH}/input_tokens"
+    first = session.ask(ANSWER, input="12345678")
+    count = session.computed("POST", path, {"input": "12345678"})
+    validate_type(type_=InputTokenCountResponse, value=count)
+    assert count == {"object": "response.input_tokens", "input_tokens": 2}
+    body = {"input": "1234567", "previous_response_id": first["id"]}
+    assert session.computed("POST", path, body)["input_tokens"] == 5
+
+
+def test_a_compaction_has_the_type_that_the_sdk_knows(session: Session) -> None:
+    compacted = session.computed("POST", f"{PATH}/compact", {"model": None, "input": "q"})
+    validate_type(type_=CompactedResponse, value=compacted)
+    assert (compacted["id"], compacted["created_at"]) == (
+        f"resp_{0xABC:032x}",
+        1735689600,
+    )
+    assert compacted["usage"]["total_tokens"] == 2
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("GET", PATH, "POST"),
+        ("PUT", ONE, "DELETE, GET"),
+        ("GET", f"{ONE}/cancel/x", None),
+        ("POST", f"{ONE}/input_items", "GET"),
+    ],
+)
+def test_a_wrong_method_is_told_the_right_ones(method: str, path: str, allowed: str | None) -> None:
+    found = find(make_call(method, path))
+    assert found is not None
+    if allowed is None:
+        # The last place of a path takes what is there: this is an id that nobody has.
+        assert found.params["response_id"].endswith("/cancel/x")
+    else:
+        assert found.error is not None
+        assert (found.error.answer.status, dict(found.error.answer.headers)["allow"]) == (
+            405,
+            allowed,
+        )

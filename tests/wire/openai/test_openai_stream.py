@@ -1,0 +1,224 @@
+"""OpenAI streams, event by event as they leave."""
+
+from typing import Any
+
+import pytest
+
+from scenarios_app.engine.parts import (
+    AnswerPart,
+    Finish,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    ReasoningPart,
+    RefusalPart,
+    StreamEvent,
+    TextPart,
+    ToolCallPart,
+)
+from scenarios_app.wire.openai.chat import WIRE
+from tests.wire.openai.openai_cases import answer, chunks_of, parse, stream
+from tests.wire.openai.test_openai_answer import USAGE
+
+CALL = ToolCallPart("call_1", "f", '{"a":1}')
+HEAD = {
+    "id": "chatcmpl-f00d",
+    "object": "chat.completion.chunk",
+    "created": 1735689600,
+    "model": "gpt-4o",
+    "system_fingerprint": None,
+}
+
+
+def deltas(*parts: AnswerPart, size: int = 3, **fields: Any) -> list[dict[str, Any]]:
+    """What the chunks of a one-choice stream carry, without the finish."""
+    *chunks, last = chunks_of(stream(parse(**fields), answer(parts), [size]))
+    assert last["choices"][0]["delta"] == {}
+    return [chunk["choices"][0]["delta"] for chunk in chunks]
+
+
+def test_a_text_stream_is_these_bytes() -> None:
+    head = (
+        '"id":"chatcmpl-f00d","object":"chat.completion.chunk","created":1735689600,'
+        '"model":"gpt-4o","system_fingerprint":null'
+    )
+    choices = [
+        '"delta":{"role":"assistant","content":"","refusal":null},'
+        '"logprobs":null,"finish_reason":null',
+        '"delta":{"content":"Grü"},"logprobs":null,"finish_reason":null',
+        '"delta":{"content":"ße"},"logprobs":null,"finish_reason":null',
+        '"delta":{},"logprobs":null,"finish_reason":"stop"',
+    ]
+    events = ["{" + head + ',"choices":[{"index":0,' + choice + "}]}" for choice in choices]
+    expected = "".join(f"data: {event}\n\n" for event in [*events, "[DONE]"])
+    assert stream(parse(stream=True), answer([TextPart("Grüße")])).decode() == expected
+
+
+def test_every_chunk_has_the_same_head() -> None:
+    options = {"include_usage": True}
+    chunks = chunks_of(stream(parse(stream_options=options), answer([TextPart("Hello"), CALL])))
+    for chunk in chunks:
+        assert {key: chunk[key] for key in HEAD} == HEAD
+
+
+@pytest.mark.parametrize(
+    "options", [None, {}, {"include_usage": False}, {"include_obfuscation": True}]
+)
+def test_without_asking_no_chunk_speaks_of_usage(options: dict[str, bool] | None) -> None:
+    chunks = chunks_of(stream(parse(stream_options=options), answer([TextPart("Hi")])))
+    assert not any("usage" in chunk for chunk in chunks)
+    assert all(chunk["choices"] for chunk in chunks)
+
+
+def test_asked_for_usage_comes_once_in_a_last_chunk_and_is_null_before() -> None:
+    request = parse(stream_options={"include_usage": True})
+    *chunks, last = chunks_of(stream(request, answer([TextPart("Hi"), CALL])))
+    assert last == {**HEAD, "choices": [], "usage": USAGE}
+    assert [chunk["usage"] for chunk in chunks] == [None] * len(chunks)
+
+
+def test_a_tool_call_is_named_once_and_then_only_its_arguments_flow() -> None:
+    assert deltas(CALL, size=4) == [
+        {"role": "assistant", "content": None, "refusal": None},
+        {
+            "tool_calls": [
+                {
+                    "index": 0,
+                    "id": "call_1",
+                    "type": "function",
+                    "function": {"name": "f", "arguments": ""},
+                }
+            ]
+        },
+        {"tool_calls": [{"index": 0, "function": {"arguments": '{"a"'}}]},
+        {"tool_calls": [{"index": 0, "function": {"arguments": ":1}"}}]},
+    ]
+
+
+def test_parallel_calls_are_numbered_whatever_stands_between_them() -> None:
+    parts = (TextPart("a"), CALL, TextPart("b"), ToolCallPart("call_2", "g", "{}"))
+    calls = [delta["tool_calls"][0] for delta in deltas(*parts) if "tool_calls" in delta]
+    assert [call["index"] for call in calls] == [0, 0, 0, 0, 1, 1]
+    assert [call["id"] for call in calls if "id" in call] == ["call_1", "call_2"]
+
+
+def test_tool_calls_are_numbered_from_0_in_every_choice() -> None:
+    chunks = chunks_of(stream(parse(n=2), answer([CALL], [CALL])))
+    calls = [
+        (chunk["choices"][0]["index"], call["index"])
+        for chunk in chunks
+        for call in chunk["choices"][0]["delta"].get("tool_calls", [])
+    ]
+    assert sorted(set(calls)) == [(0, 0), (1, 0)]
+
+
+def test_reasoning_flows_under_both_names_before_the_text() -> None:
+    assert deltas(ReasoningPart("Hm."), TextPart("Hi")) == [
+        {"role": "assistant", "content": "", "refusal": None},
+        {"reasoning": "Hm.", "reasoning_content": "Hm."},
+        {"content": "Hi"},
+    ]
+
+
+def test_a_refusal_flows_as_refusal() -> None:
+    assert deltas(RefusalPart("Nope")) == [
+        {"role": "assistant", "content": None, "refusal": None},
+        {"refusal": "Nop"},
+        {"refusal": "e"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("parts", "content"),
+    [
+        ((TextPart("Hi"), CALL), ""),
+        ((), ""),
+        ((ReasoningPart("Hm."),), ""),
+        ((CALL, TextPart("Hi")), None),
+        ((ReasoningPart("Hm."), CALL), None),
+        ((TextPart(""), CALL), None),
+    ],
+)
+def test_the_role_chunk_has_empty_content_or_none(
+    parts: tuple[AnswerPart, ...], content: str | None
+) -> None:
+    assert deltas(*parts)[0]["content"] == content
+
+
+def test_a_client_of_legacy_functions_gets_its_call_in_their_form() -> None:
+    request = parse(functions=[{"name": "f"}])
+    sent = stream(request, answer([CALL], finish="tool_calls"), [4])
+    choices = [chunk["choices"][0] for chunk in chunks_of(sent)]
+    assert [choice["delta"] for choice in choices[1:]] == [
+        {"function_call": {"name": "f", "arguments": ""}},
+        {"function_call": {"arguments": '{"a"'}},
+        {"function_call": {"arguments": ":1}"}},
+        {},
+    ]
+    assert choices[-1]["finish_reason"] == "function_call"
+
+
+def test_a_custom_tools_call_streams_as_the_only_kind_that_chunks_know() -> None:
+    tools: list[Any] = [{"type": "custom", "custom": {"name": "f"}}]
+    assert deltas(CALL, tools=tools)[1]["tool_calls"][0]["type"] == "function"
+
+
+def test_each_choice_begins_with_its_role_and_ends_once() -> None:
+    chunks = chunks_of(stream(parse(n=3), answer([TextPart("a")], [], [CALL], finish="length")))
+    seen: dict[int, list[Any]] = {}
+    for chunk in chunks:
+        (choice,) = chunk["choices"]
+        seen.setdefault(choice["index"], []).append(choice)
+    assert list(seen) == [0, 1, 2]
+    for choices in seen.values():
+        roles = [choice["delta"].get("role") for choice in choices]
+        reasons = [choice["finish_reason"] for choice in choices]
+        assert roles == ["assistant"] + [None] * (len(choices) - 1)
+        assert reasons == [None] * (len(choices) - 1) + ["length"]
+        assert choices[-1]["delta"] == {}
+
+
+def test_choices_follow_one_another() -> None:
+    chunks = chunks_of(stream(parse(n=2), answer([TextPart("abcdef")], [TextPart("ghi")])))
+    indexes = [chunk["choices"][0]["index"] for chunk in chunks]
+    assert indexes == sorted(indexes)
+
+
+def test_deltas_of_parts_that_interleave_keep_to_their_part() -> None:
+    text, call = TextPart("ab"), CALL
+    encoder = WIRE.encoder(parse(), answer([text, call]))
+    events: list[StreamEvent] = [
+        PartStart(0, 0, text),
+        PartDelta(0, 0, text, "a"),
+        PartStart(0, 1, call),
+        PartDelta(0, 1, call, '{"a"'),
+        PartDelta(0, 0, text, "b"),
+        PartDelta(0, 1, call, ":1}"),
+        PartEnd(0, 0, text),
+        PartEnd(0, 1, call),
+        Finish(0, "tool_calls"),
+    ]
+    middle = b"".join(encoder.event(event) for event in events)
+    chunks = chunks_of(encoder.opening() + middle + encoder.closing())
+    sent = [chunk["choices"][0]["delta"] for chunk in chunks]
+    assert "".join(delta.get("content") or "" for delta in sent) == "ab"
+    pieces = [
+        delta["tool_calls"][0]["function"]["arguments"]
+        for delta in sent[2:]
+        if "tool" in str(delta)
+    ]
+    assert "".join(pieces) == '{"a":1}'
+
+
+def test_scripted_metadata_is_in_every_chunk() -> None:
+    metadata: dict[str, Any] = {"system_fingerprint": "fp_1", "object": "no", "usage": {}}
+    request = parse(stream_options={"include_usage": True})
+    chunks = chunks_of(stream(request, answer([TextPart("Hi")], metadata=metadata)))
+    assert {chunk["system_fingerprint"] for chunk in chunks} == {"fp_1"}
+    assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
+    assert chunks[-1]["usage"] == USAGE
+
+
+def test_streams_of_one_answer_are_the_same_bytes() -> None:
+    response = answer([ReasoningPart("Hm."), TextPart("Hello"), CALL])
+    assert stream(parse(), response) == stream(parse(), response)

@@ -1,0 +1,64 @@
+"""What each provider's own client would send is what its wire reads, and where SDKs are pointed."""
+
+import json
+from urllib.parse import parse_qsl
+
+import pytest
+
+from scenarios_app.wire.base import Call
+from scenarios_app.wire.body import Limits, read_body
+from scenarios_app.wire.registry import find, keeping, providers, ways
+from scenarios_app.wire.samples import Asked
+
+FULL = Asked(
+    user="What is the weather?",
+    model="some-model",
+    system="Be brief.",
+    tools=("get_weather", "add"),
+    called="get_weather",
+    result="sunny",
+    turn=4,
+)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("asked", [FULL, Asked("Hello")], ids=["full", "bare"])
+@pytest.mark.parametrize("way", ways())
+def test_a_wire_reads_its_own_sample(way: str, asked: Asked, stream: bool) -> None:
+    asked = Asked(**{name: getattr(asked, name) for name in asked.__slots__} | {"stream": stream})
+    wire = ways()[way]
+    sent = wire.sample(asked)
+    path, _, query = sent.path.partition("?")
+    body = json.dumps(sent.body).encode()
+    call = Call("POST", path, dict(parse_qsl(query)), sent.headers, body, query)
+    target = find(call)
+    assert target is not None and target.route is not None
+    assert target.wire.name == way
+    target.wire.authorise(call)
+    target.wire.check(call, target.route)
+    request = target.wire.parse(call, target.route, target.params, read_body(body, Limits()))
+    assert (request.provider, request.model) == (wire.provider, asked.model)
+    assert (request.system_text, request.last_user_text) == (asked.system, asked.user)
+    assert tuple(tool.name for tool in request.tools) == asked.tools
+    results = [(result.name, result.content) for result in request.tool_results]
+    assert results == ([(asked.called, asked.result)] if asked.called else [])
+    assert (request.turn, request.stream) == (asked.turn, stream)
+
+
+def test_sdks_are_pointed_at_the_server() -> None:
+    origin = "http://mock.example:8000"
+    sdks = [sdk for wire in ways().values() for sdk in wire.clients(origin)]
+    assert [sdk.name for sdk in sdks] == ["OpenAI", "Azure OpenAI", "Anthropic", "Gemini", "Ollama"]
+    for sdk in sdks:
+        assert sdk.base_url.startswith(origin)
+        assert f'"{sdk.base_url}"' in sdk.code
+
+
+def test_each_provider_is_named_once() -> None:
+    assert providers() == ("openai", "anthropic", "gemini", "ollama")
+
+
+def test_a_wire_that_keeps_answers_is_known_as_one() -> None:
+    kept = {name for name, wire in ways().items() if keeping(wire) is wire}
+    assert kept == {"responses"}
+    assert keeping(ways()["anthropic"]) is None

@@ -1,0 +1,81 @@
+"""Following a run from any event loop: its live log in its own process, its rows from elsewhere."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from functools import partial
+from typing import Final
+from uuid import UUID
+
+from django.utils import timezone
+
+from mockllm_site.kit.database_thread import in_database
+from traces_app.leases import end_dead_runs
+from traces_app.log import LoggedEvent, live_log
+from traces_app.models import Status, Trace
+
+# No run has as many events.
+LARGEST: Final = 2**31 - 1
+# How often a run of another process is looked at.
+POLL_SECONDS: Final = 0.1
+
+
+async def follow(trace_id: UUID, *, after: int = 0) -> AsyncGenerator[LoggedEvent, None]:
+    """A run's events after that number, as they come, up to the terminal one.
+
+    Of a run that has ended, a number beyond its last gives the terminal event again, and the last
+    number itself gives nothing. Raises Trace.DoesNotExist.
+    """
+    log = live_log(trace_id)
+    if log is not None:
+        async for event in log.follow(after):
+            yield event
+        return
+    last, running = after, False
+    while True:
+        events, ended = await in_database(partial(_events, trace_id, last, seen_running=running))
+        for event in events:
+            yield event
+        if ended:
+            return
+        last, running = max([last, *(event.seq for event in events)]), True
+        await asyncio.sleep(POLL_SECONDS)
+
+
+async def ended_at(trace_id: UUID) -> int | None:
+    """The number of an ended run's last event; None while it runs. Raises Trace.DoesNotExist."""
+    if live_log(trace_id) is not None:
+        return None
+    return await in_database(partial(_ended_at, trace_id))
+
+
+def _ended_at(trace_id: UUID) -> int | None:
+    if not _ended(trace_id):
+        return None
+    last = Trace(pk=trace_id).events.order_by("seq").last()
+    return last.seq if last else 0
+
+
+def _events(trace_id: UUID, after: int, *, seen_running: bool) -> tuple[list[LoggedEvent], bool]:
+    """The stored events after that number, and whether there will be no more.
+
+    Whoever has seen the run running has not seen its end, whatever numbers it knows: a process
+    that died may have sent events that it never stored.
+    """
+    # Asked first: of a run that has ended, all events are there.
+    ended = _ended(trace_id)
+    rows = Trace(pk=trace_id).events.order_by("seq")
+    found = list(rows.filter(seq__gt=min(after, LARGEST)))
+    if ended and not found:
+        last = rows.last()
+        if last is not None and (seen_running or after > last.seq):
+            found = [last]
+    return [LoggedEvent(r.seq, r.type, r.payload, r.at) for r in found], ended
+
+
+def _ended(trace_id: UUID) -> bool:
+    """Whether a run has ended; one whose process died is ended first."""
+    status, lease = Trace.objects.values_list("status", "lease_until").get(pk=trace_id)
+    if status == Status.RUNNING and (lease is None or lease < timezone.now()):
+        end_dead_runs(Trace.objects.filter(pk=trace_id))
+        status = Trace.objects.values_list("status", flat=True).get(pk=trace_id)
+    return status != Status.RUNNING
