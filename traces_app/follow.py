@@ -69,7 +69,9 @@ def _events(trace_id: UUID, after: int, *, seen_running: bool) -> tuple[list[Log
         last = rows.last()
         if last is not None and (seen_running or after > last.seq):
             found = [last]
-    return [LoggedEvent(r.seq, r.type, r.payload, r.at) for r in found], ended
+    events = [LoggedEvent(r.seq, r.type, r.payload, r.at) for r in found]
+    # It may have ended between the two reads: its end is told once all the same.
+    return events, ended or any(event.terminal for event in events)
 
 
 def _ended(trace_id: UUID) -> bool:

@@ -42,7 +42,7 @@ class CatalogVersion(models.Model):
         rows = CatalogVersion.objects.using(using)
         if not rows.filter(pk=1).update(number=models.F("number") + 1):
             # Begun at the clock, a number from before the row was lost does not come again.
-            first = CatalogVersion(pk=1, number=time.time_ns() // 1_000_000)
+            first = CatalogVersion(pk=1, number=time.time_ns() // 1_000)
             rows.bulk_create([first], ignore_conflicts=True)
 
 

@@ -11,6 +11,7 @@ import pytest
 from django.utils import timezone
 
 from tests.traces.rows import a_trace, event, rows
+from traces_app import follow as follow_module
 from traces_app import log as logs
 from traces_app.follow import ended_at, follow
 from traces_app.leases import LEASE
@@ -124,6 +125,23 @@ async def test_a_run_of_another_process_is_looked_at_until_it_ends() -> None:
     await rows(partial(store, trace, event(3, "done", **DONE)))
     await rows(partial(Trace.objects.filter(pk=trace.pk).update, status=Status.COMPLETED))
     assert [said.seq async for said in following] == [3]
+
+
+async def test_a_run_that_ends_between_two_reads_ends_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = await stored(event(1, "started"), event(2, "done", **DONE), owner="another")
+    end = partial(Trace.objects.filter(pk=trace.pk).update, status=Status.COMPLETED)
+    ended, asked = follow_module._ended, 0
+
+    def ends_meanwhile(trace_id: uuid.UUID) -> bool:
+        nonlocal asked
+        asked += 1
+        was = ended(trace_id)
+        end()
+        return was
+
+    monkeypatch.setattr(follow_module, "_ended", ends_meanwhile)
+    assert await seqs_of(trace.pk) == [1, 2]
+    assert asked == 1
 
 
 async def test_the_run_of_a_dead_process_is_ended_by_whoever_follows_it() -> None:
