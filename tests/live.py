@@ -12,11 +12,10 @@ from uuid import uuid4
 import uvicorn
 
 from scenarios_app.engine.document import load_documents
-from scenarios_app.engine.state import SessionState
+from scenarios_app.engine.state import SessionState, key_session
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving.services import services
-from scenarios_app.serving.session import key_session
 from scenarios_app.store.load import load
 
 STARTED_SECONDS = 30.0

@@ -30,7 +30,7 @@ PURE = {
 # What the engine's document/, where untrusted documents are read, may import besides.
 DOCUMENT = {"pydantic", "pydantic_core"}
 # The files of `wire/` that belong to no provider; the registry alone knows the providers.
-SHARED_WIRE = {"base", "body", "values", "embedding", "errors", "paths", "samples", "wrong_base"}
+SHARED_WIRE = {"base", "body", "embedding", "errors", "paths", "samples"}
 
 
 def tracked() -> list[str]:

@@ -7,7 +7,8 @@ from contextlib import AsyncExitStack
 from django.conf import settings
 
 from mockllm_site.kit.api.errors import CODES, PREFIXES
-from scenarios_app.serving.doors.bodies import NoRoom, announced_length, room
+from scenarios_app.serving.doors.bodies import NoRoom, room
+from scenarios_app.serving.doors.calls import announced_length
 from scenarios_app.serving.doors.connection import App, Message, Receive, Scope, Send
 
 BUSY = "The server is reading other large requests; try again."

@@ -17,10 +17,10 @@ from scenarios_app.catalog import catalog
 from scenarios_app.control.kit import ControlError, ControlView, MismatchBody, documented
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.matching.index import Index, overlay
+from scenarios_app.engine.matching.select import Kind
 from scenarios_app.engine.scenario import Scenario
 from scenarios_app.engine.state import SessionState
-from scenarios_app.serving.archive import named
-from scenarios_app.serving.choose import Kind
+from scenarios_app.serving import archive
 from scenarios_app.serving.doors.calls import SAFE_IN_PATH, make_call
 from scenarios_app.serving.explain import ExplainedStep, Explanation, explain
 from scenarios_app.serving.read import admit
@@ -28,7 +28,7 @@ from scenarios_app.serving.reply import Reply
 from scenarios_app.serving.services import services
 from scenarios_app.wire.base import Call, encode_json
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.registry import find, keeping, owns
+from scenarios_app.wire.registry import find, owns
 
 KINDS = (*get_args(Kind), "computed", "refused")
 
@@ -75,8 +75,8 @@ class SentBody(Shape):
 
 
 class ExplanationBody(Shape):
-    """`sent` is what this request would get; `whole` and `streamed` are what the same choice comes
-    to either way, where a scenario was looked for."""
+    """`sent` is what this request would get; `whole` and `streamed` are what the same decision
+    comes to either way, where a scenario was looked for."""
 
     session = Text(help_text="Whose the request is.")
     provider = Text(help_text="Whose API is asked.")
@@ -92,7 +92,7 @@ class ExplanationBody(Shape):
 
 
 def explanation_body(found: Explanation) -> dict[str, Any]:
-    decision = found.chosen.decision if found.chosen else None
+    decision = found.decision
     scenario = decision.scenario if decision else None
     step = decision.step if decision else None
     return {
@@ -109,8 +109,8 @@ def explanation_body(found: Explanation) -> dict[str, Any]:
 
 
 def _kind(found: Explanation) -> str:
-    if found.chosen is not None:
-        return found.chosen.kind
+    if found.decision is not None:
+        return found.decision.kind
     return "computed" if found.reply.status < 400 else "refused"
 
 
@@ -212,16 +212,16 @@ def explained_now(call: Call, *, instead: Sequence[Scenario] = ()) -> Explanatio
 
 
 def _kept(call: Call, session: str) -> Mapping[str, bytes | None]:
-    """The answers that a call names, where its wire keeps any."""
+    """The answers that a call names, where its endpoint stores any."""
     here, target = services(), find(call)
-    wire = keeping(target.wire) if target else None
-    if target is None or wire is None:
+    archival = target.endpoint.archival if target and target.endpoint else None
+    if target is None or archival is None:
         return {}
     try:
         request = admit(call, target, here.pipeline.options)
     except WireError:
         return {}
-    return async_to_sync(named)(request, wire, session, archive=here.state)
+    return async_to_sync(archive.found)(request, archival, session, archive=here.state)
 
 
 def _call(asked: Mapping[str, Any]) -> Call:

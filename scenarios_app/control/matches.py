@@ -16,13 +16,13 @@ from scenarios_app.engine.matching.request_view import Reading
 from scenarios_app.engine.scenario import Match
 from scenarios_app.engine.secrets import MASK, is_secret
 from scenarios_app.models import ServedRequest
-from scenarios_app.serving.archive import named
+from scenarios_app.serving import archive
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.read import admit
 from scenarios_app.serving.services import services
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.registry import find, keeping
+from scenarios_app.wire.registry import find
 
 NEAREST = 3
 # Near ones are sought among so many of the last.
@@ -168,11 +168,11 @@ def _read_again(row: ServedRequest, options: Options) -> CanonicalRequest | None
         return None
     try:
         request = admit(call, target, options)
-        wire = keeping(target.wire)
-        if wire is None or not wire.wanted(request, {}):
+        archival = target.endpoint.archival if target.endpoint else None
+        if archival is None or not archival.references(request, {}):
             return request
-        archive = services().state
-        return wire.told(request, async_to_sync(named)(request, wire, row.session, archive=archive))
+        state = services().state
+        return async_to_sync(archive.resolve)(request, archival, row.session, archive=state)
     except WireError:
         # What was masked in it may have been of another type, what it named is kept no longer.
         return None
@@ -181,7 +181,7 @@ def _read_again(row: ServedRequest, options: Options) -> CanonicalRequest | None
 def _from_outside(row: ServedRequest) -> CanonicalRequest:
     """What is known of a request without its body."""
     target = find(_call(row))
-    route = target.route.canonical if target and target.route else row.path
+    route = target.endpoint.canonical if target and target.endpoint else row.path
     return CanonicalRequest(
         provider=row.provider,
         path=row.path,

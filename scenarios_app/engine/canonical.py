@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from scenarios_app.engine.parts import (
     AnswerPart,
@@ -49,9 +49,9 @@ class CanonicalRequest:
 
     `path` is the raw path without query and `route` its canonical form
     (`/v1/chat/completions` for Azure's deployments path too). `headers` have lower-case names.
-    `reasoning` says whether the request switched thinking on. `extra` holds the body's other
-    fields as decoded JSON, for the wire that parsed them and for nobody else. `computed` says that
-    it asks for no answer of a model, so that its wire answers it whatever is scripted.
+    `reasoning` says whether the request switched thinking on. `own` holds what else the endpoint
+    that read the request needs to answer it, in a type of its own. `computed` says that the request
+    asks for no answer of a model, so that its endpoint computes one whatever is scripted.
     """
 
     provider: str
@@ -71,7 +71,7 @@ class CanonicalRequest:
     n: int = 1
     headers: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, str] = field(default_factory=dict)
-    extra: Mapping[str, Json] = field(default_factory=dict)
+    own: Any = None
     computed: bool = False
 
     @cached_property

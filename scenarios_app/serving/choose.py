@@ -4,30 +4,34 @@ import json
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol
 from urllib.parse import urlencode
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.instructions import instructed
 from scenarios_app.engine.instructions.probes import Received
-from scenarios_app.engine.matching.index import Candidate, Index
-from scenarios_app.engine.matching.select import (
-    BY_ID_MODELS,
-    Decision,
-    NearMiss,
-    Selection,
+from scenarios_app.engine.matching.expectations import (
     assert_violations,
-    candidates_naming_path,
-    near_misses,
-    near_misses_by_id,
-    select,
-    unmatched_message,
     violated_message,
     violations_of,
 )
+from scenarios_app.engine.matching.index import Candidate, Index
+from scenarios_app.engine.matching.near_misses import (
+    NearMiss,
+    near_misses,
+    near_misses_by_id,
+    unmatched_message,
+)
+from scenarios_app.engine.matching.select import (
+    BY_ID_MODELS,
+    Decision,
+    Way,
+    decide_by_id,
+    scenario_in_header,
+)
 from scenarios_app.engine.producing.produce import scripted_answer
-from scenarios_app.engine.scenario import Fault, GeneratedAnswer, ScriptedAnswer, Step
+from scenarios_app.engine.scenario import GeneratedAnswer, Step
 from scenarios_app.engine.secrets import is_secret, secrets_of, without_pieces
 from scenarios_app.engine.state import AttemptRef, SessionState, StepRef
 from scenarios_app.journal.redaction import redact_headers, redact_query
@@ -35,30 +39,6 @@ from scenarios_app.serving.options import Options
 from scenarios_app.serving.worker import Work, at_once
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
-
-Kind: TypeAlias = Literal[
-    "step", "failure", "violation", "error_turn", "fallback_step", "in_band", "unmatched"
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """What answers. `text` is what an error turn, a fallback step or an error says; `fault` is what
-    a failing attempt gets in place of its step's answer. In band, `scripted` is the answer and
-    `text` its name. After `cancel_after_chunks`, if given, a stream breaks off."""
-
-    kind: Kind
-    way: str
-    decision: Decision
-    text: str = ""
-    fault: Fault | None = None
-    scripted: ScriptedAnswer | None = None
-    cancel_after_chunks: int | None = None
-
-    def cancel(self, *, stream: bool) -> Fault | None:
-        """What breaks a stream off; a whole answer stays whole."""
-        after = self.cancel_after_chunks
-        return Fault("truncate", after_chunks=after) if stream and after is not None else None
 
 
 class Memory(Protocol):
@@ -82,40 +62,43 @@ class Choosing:
     state: Memory
     work: Work = at_once
 
-    async def choose(self) -> Chosen:
+    async def choose(self) -> Decision:
         """What answers the request."""
+        decision = await self.work(decide_by_id, self.index, self.request)
+        if decision is not None:
+            if decision.scenario is None or decision.step is None:
+                return await self._missing(decision)
+            only = Candidate(decision.scenario, decision.step)
+            chosen = await self._try(only, "by_id")
+            assert chosen is not None
+            return chosen
+        narrowed = scenario_in_header(self.index, self.request)
+        if isinstance(narrowed, Decision):
+            return narrowed
+        name = narrowed.name if narrowed else None
         consumed = await self.state.consumed(self.session)
-        selection = await self.work(select, self.index, self.request, consumed)
-        if selection.way == "unknown":
-            return Chosen("unmatched", "match", Decision(), text=selection.error_text or "")
-        if selection.way == "by_id" and selection.step is None:
-            return await self._missing(selection)
-        chosen = await self._first(selection.candidates, selection.way)
-        if chosen is None:
-            near = await self._near(selection)
-            decision = Decision(near_misses=near)
-            return Chosen("unmatched", selection.way, decision, text=unmatched_message(near))
-        scenario = chosen.decision.scenario
-        if scenario is not None and scenario.catch_all:
-            near = await self._near(selection)
-            decision = replace(chosen.decision, fallback=True, near_misses=near)
-            return replace(chosen, decision=decision)
-        return chosen
+        found = self.index.candidates(self.request, scenario=name, consumed=consumed)
+        decision = await self._first(found)
+        if decision is None:
+            near = await self._near(name)
+            return Decision("unmatched", "match", near_misses=near, text=unmatched_message(near))
+        if decision.scenario is not None and decision.scenario.catch_all:
+            return replace(decision, fallback=True, near_misses=await self._near(name))
+        return decision
 
-    async def override(self) -> Chosen | None:
+    async def override(self) -> Decision | None:
         """What answers in place of a computed answer, if a step names the request's path."""
         consumed = await self.state.consumed(self.session)
-        found = candidates_naming_path(self.index, self.request, consumed)
-        return await self._first(found, "match")
+        return await self._first(self.index.candidates_naming_path(self.request, consumed=consumed))
 
-    async def _first(self, candidates: Iterator[Candidate], way: str) -> Chosen | None:
+    async def _first(self, candidates: Iterator[Candidate]) -> Decision | None:
         while (candidate := await self.work(next, candidates, None)) is not None:
-            chosen = await self._try(candidate, way)
-            if chosen is not None:
-                return chosen
+            decision = await self._try(candidate, "match")
+            if decision is not None:
+                return decision
         return None
 
-    async def _try(self, candidate: Candidate, way: str) -> Chosen | None:
+    async def _try(self, candidate: Candidate, way: Way) -> Decision | None:
         """The answer of one candidate; None where its step has been served already.
 
         Expectations come before failures, and neither consumes; so a step that has either is
@@ -125,8 +108,8 @@ class Choosing:
         ref = StepRef(scenario.name, step.key, step.label)
         consumable = step.consume and way == "match"
         violations = violations_of(scenario, step, self.request)
-        attempt = 0
-        if violations or step.failures is not None:
+        failures, attempt = step.failures, 0
+        if violations or failures is not None:
             before = await self.state.read(session)
             if consumable and any(_same(ref, served) for served in before.consumed):
                 return None
@@ -134,20 +117,44 @@ class Choosing:
             attempt = next((n for a, n in before.attempts if _same_attempt(a, counted)), 0)
             if violations:
                 await self._violate(violations)
-                decision = Decision(scenario, step, attempt, violations)
-                if way == "by_id":
-                    return Chosen("error_turn", way, decision, text=violations[0])
-                text = violated_message(scenario, step, self.request)
-                return Chosen("violation", way, decision, text=text)
-            failures = step.failures
+                return self._violation(candidate, way, violations, attempt=attempt)
             if failures and await self.state.fail(session, counted, times=failures.times):
-                decision = Decision(scenario, step, attempt + 1, groups=candidate.groups)
-                return Chosen("failure", way, decision, fault=failures.fault)
+                return Decision(
+                    "failure",
+                    way,
+                    scenario,
+                    step,
+                    attempt=attempt + 1,
+                    groups=candidate.groups,
+                    fault=failures.fault,
+                )
         if consumable and not await self.state.consume(session, ref):
             return None
-        failed = await self._side_effects(step)
-        decision = Decision(scenario, step, attempt, failed, groups=candidate.groups)
-        return Chosen("step", way, decision)
+        return Decision(
+            "step",
+            way,
+            scenario,
+            step,
+            attempt=attempt,
+            violations=await self._side_effects(step),
+            groups=candidate.groups,
+        )
+
+    def _violation(
+        self, candidate: Candidate, way: Way, violations: tuple[str, ...], *, attempt: int
+    ) -> Decision:
+        scenario, step = candidate.scenario, candidate.step
+        by_id = way == "by_id"
+        text = violations[0] if by_id else violated_message(scenario, step, self.request)
+        return Decision(
+            "error_turn" if by_id else "violation",
+            way,
+            scenario,
+            step,
+            text=text,
+            attempt=attempt,
+            violations=violations,
+        )
 
     async def _side_effects(self, step: Step) -> tuple[str, ...]:
         effects = step.side_effects
@@ -157,27 +164,27 @@ class Choosing:
         await self._violate(failed)
         return failed
 
-    async def _missing(self, selection: Selection) -> Chosen:
-        """A scenario asked for by id that does not exist, or has no step for this turn."""
-        scenario, missing = selection.scenario, selection.error_text or ""
+    async def _missing(self, decision: Decision) -> Decision:
+        """A scenario asked for by id that does not exist, or has no step for this turn. What the
+        scenario expects of every request goes before that."""
+        scenario, name = decision.scenario, None
         violations: tuple[str, ...] = ()
         if scenario is not None:
+            name = scenario.name
             violations = violations_of(scenario, None, self.request)
-        kind: Kind = "error_turn" if violations or scenario is None else "fallback_step"
-        violations = violations or (missing,)
+        if violations:
+            decision = replace(decision, kind="error_turn", text=violations[0])
+        violations = violations or (decision.text,)
         await self._violate(violations)
-        named = scenario.name if scenario is not None else None
-        near = await self.work(near_misses_by_id, self.index, self.request, scenario=named)
-        decision = Decision(scenario, violations=violations, near_misses=near)
-        return Chosen(kind, selection.way, decision, text=violations[0])
+        near = await self.work(near_misses_by_id, self.index, self.request, scenario=name)
+        return replace(decision, violations=violations, near_misses=near)
 
     async def _violate(self, violations: tuple[str, ...]) -> None:
         for violation in violations:
             await self.state.violate(self.session, violation)
 
-    async def _near(self, selection: Selection) -> tuple[NearMiss, ...]:
+    async def _near(self, name: str | None) -> tuple[NearMiss, ...]:
         served = (await self.state.read(self.session)).consumed
-        name = selection.scenario.name if selection.scenario else None
         return await self.work(near_misses, self.index, self.request, served=served, scenario=name)
 
 
@@ -190,7 +197,7 @@ def _same_attempt(one: AttemptRef, other: AttemptRef) -> bool:
     return one.provider == other.provider and _same(one.step, other.step)
 
 
-def choose_in_band(call: Call, request: CanonicalRequest, options: Options) -> Chosen | None:
+def choose_in_band(call: Call, request: CanonicalRequest, options: Options) -> Decision | None:
     """What an instruction block in the request asks for; raises WireError for a wrong one."""
     if not options.inband or request.model.startswith(BY_ID_MODELS):
         return None
@@ -200,26 +207,25 @@ def choose_in_band(call: Call, request: CanonicalRequest, options: Options) -> C
     if found is None:
         return None
     own, common = found.cancel_after_chunks, options.cancel_after_chunks
-    return Chosen(
+    return Decision(
         "in_band",
         "in_band",
-        Decision(),
         text=found.label,
         scripted=found.answer,
         cancel_after_chunks=common if own is None else own,
     )
 
 
-def with_cancel(chosen: Chosen, options: Options) -> Chosen:
-    """A choice whose stream breaks off where the settings say, if it is a generated one. A fault
-    that its step scripts goes before."""
-    step = chosen.decision.step
-    if options.cancel_after_chunks is None or chosen.kind != "step" or step is None:
-        return chosen
+def with_cancel(decision: Decision, options: Options) -> Decision:
+    """A decision whose stream breaks off where the settings say, if its answer is a generated one.
+    A fault that its step scripts goes before."""
+    step = decision.step
+    if options.cancel_after_chunks is None or decision.kind != "step" or step is None:
+        return decision
     generated = isinstance(scripted_answer(step.produce, stream=True), GeneratedAnswer)
     if not generated or step.produce.fault is not None:
-        return chosen
-    return replace(chosen, cancel_after_chunks=options.cancel_after_chunks)
+        return decision
+    return replace(decision, cancel_after_chunks=options.cancel_after_chunks)
 
 
 def received(call: Call) -> Received:

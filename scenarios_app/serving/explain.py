@@ -1,34 +1,55 @@
-"""What would answer a call and why: the same way through the pipeline, with nothing moved."""
+"""What would answer a call and why: the same way through the pipeline, with nothing moved; and
+every step beside that, with what keeps it from answering."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
+from scenarios_app.engine.matching.index import Index
+from scenarios_app.engine.matching.layer import Entry, entries_of
+from scenarios_app.engine.matching.match import Condition, explain_compiled
+from scenarios_app.engine.matching.precedence import beaten
+from scenarios_app.engine.matching.request_view import Reading
+from scenarios_app.engine.matching.select import Decision, asked_for, named_in_header
+from scenarios_app.engine.scenario import Scenario, Step
 from scenarios_app.engine.state import AttemptRef, SessionState, StepRef
-from scenarios_app.serving.choose import Chosen
 from scenarios_app.serving.exchange import Exchange
-from scenarios_app.serving.explained_steps import ExplainedStep, explained_steps
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Catalog, Pipeline
 from scenarios_app.serving.reply import Reply
-from scenarios_app.serving.respond import reply_to
+from scenarios_app.serving.respond import respond
 from scenarios_app.wire.base import Call
 
 STEPS = 1_000
+_FRESH = "not yet served in this session"
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedStep:
+    """Every condition on a step, what it wanted and what it got: all of them hold for the step
+    that answers and for no other. `wins`: it would answer. `matches`: it could, and the last of the
+    conditions says what goes before it, unless it wins."""
+
+    scenario: str
+    step: str
+    key: str
+    wins: bool
+    matches: bool
+    conditions: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`reply` is what would be sent; `whole` and `streamed` are what the same choice comes to
-    either way, where a scenario was looked for. Without a choice the call was refused, or its
+    """`reply` is what would be sent; `whole` and `streamed` are what the same decision comes
+    to either way, where a scenario was looked for. Without a decision the call was refused, or its
     answer is computed."""
 
     session: str
     provider: str
     request: CanonicalRequest | None
-    chosen: Chosen | None
+    decision: Decision | None
     steps: tuple[ExplainedStep, ...]
     reply: Reply
     whole: Reply | None
@@ -51,7 +72,7 @@ async def explain(
     pipeline = Pipeline(catalog=catalog, state=unmoved, options=options)
     exchange = pipeline.exchange(call)
     reply = await pipeline.work(exchange)
-    request, chosen = exchange.request, exchange.chosen
+    request = exchange.request
     steps: tuple[ExplainedStep, ...] = ()
     if request is not None:
         version, documents = await state.scenarios_of(exchange.session)
@@ -63,7 +84,7 @@ async def explain(
         session=exchange.session,
         provider=exchange.target.wire.provider,
         request=request,
-        chosen=chosen,
+        decision=exchange.decision,
         steps=steps,
         reply=reply,
         whole=_as(exchange, stream=False),
@@ -72,10 +93,10 @@ async def explain(
 
 
 def _as(exchange: Exchange, *, stream: bool) -> Reply | None:
-    if exchange.request is None or exchange.chosen is None:
+    if exchange.request is None or exchange.decision is None:
         return None
     request = replace(exchange.request, stream=stream)
-    return reply_to(exchange.chosen, request, exchange.speaker())
+    return respond(exchange, exchange.decision, request)
 
 
 class _Unmoved:
@@ -117,3 +138,74 @@ class _Unmoved:
 
     async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
         return await self._state.scenarios_of(session)
+
+
+def explained_steps(
+    index: Index,
+    request: CanonicalRequest,
+    consumed: Container[tuple[str, str]],
+    *,
+    exchange: Exchange,
+) -> Iterator[ExplainedStep]:
+    """All steps by scenario, in step order. `consumed` holds scenario and key of the steps that
+    the session has consumed."""
+    reading, winner = Reading(request), _winner(exchange)
+    for scenario in index.by_name.values():
+        offered: Entry | None = None
+        for entry in entries_of([scenario], scenario.select):
+            step = entry.step
+            conditions = [
+                *_way(scenario, step, request, exchange),
+                *_consumption(entry, consumed),
+                *explain_compiled(entry.match, reading),
+            ]
+            wins = winner is not None and entry.ref == winner.ref
+            matches = winner is not None and all(condition.ok for condition in conditions)
+            if winner is not None and matches:
+                offered = offered or entry
+                if not wins:
+                    conditions.append(beaten(entry, winner, offered=offered))
+            yield ExplainedStep(
+                scenario.name, step.label, step.key, wins, matches, tuple(conditions)
+            )
+
+
+def _winner(exchange: Exchange) -> Entry | None:
+    decision = exchange.decision
+    if decision is None or decision.scenario is None or decision.step is None:
+        return None
+    scenario, step = decision.scenario, decision.step
+    return next(entry for entry in entries_of([scenario], scenario.select) if entry.step is step)
+
+
+def _way(
+    scenario: Scenario, step: Step, request: CanonicalRequest, exchange: Exchange
+) -> Iterator[Condition]:
+    """What the way in which the answer is chosen asks of the step, beside its `match`."""
+    way, endpoint = exchange.decision and exchange.decision.way, exchange.target.endpoint
+    helper = endpoint is not None and not endpoint.generates
+    if way == "in_band":
+        block = "an instruction block, which answers before any scenario"
+        yield Condition("select", "no instruction block in the request", block, ok=False)
+    elif request.computed or (helper and endpoint is not None and endpoint.fixed):
+        computed = "one whose answer is always computed"
+        yield Condition("select", "a request that a step can answer", computed, ok=False)
+    elif helper:
+        if not step.match.path:
+            wanted = "a path, by which alone a step answers in place of a computed answer"
+            yield Condition("match.path", wanted, "no path in this step's match", ok=False)
+    elif scenario.select == "first_user_message":
+        asked = asked_for(request)
+        yield Condition("select", scenario.name, asked, asked == scenario.name)
+    elif way == "by_id":
+        asked = f"“{asked_for(request)}”, asked for by id"
+        yield Condition("select", "a request that asks for no scenario by id", asked, ok=False)
+    elif named := named_in_header(request):
+        wanted = f"X-MockLLM-Scenario: {scenario.name}, or no such header"
+        yield Condition("select", wanted, named, named == scenario.name)
+
+
+def _consumption(entry: Entry, consumed: Container[tuple[str, str]]) -> Iterator[Condition]:
+    if entry.step.consume and entry.scenario.select == "match":
+        gone = entry.ref in consumed
+        yield Condition("consume", _FRESH, "served" if gone else _FRESH, not gone)

@@ -2,31 +2,40 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Protocol
+from typing import Final, Protocol
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.matching.index import Index
 from scenarios_app.journal.entry import JournalEntry
-from scenarios_app.serving.archive import Archive, keep, recall
+from scenarios_app.serving.archive import Archive, resolve, store
 from scenarios_app.serving.choose import Choosing, Memory, choose_in_band, with_cancel
 from scenarios_app.serving.cors import preflight_headers, shared_headers
-from scenarios_app.serving.exchange import Exchange
-from scenarios_app.serving.known_models import known_models
+from scenarios_app.serving.exchange import Exchange, session_of
 from scenarios_app.serving.options import Options, Streams
-from scenarios_app.serving.playback import Answer, Sent, never
+from scenarios_app.serving.playback import Answer, never
 from scenarios_app.serving.read import admit, admit_head, check_size
-from scenarios_app.serving.reply import Reply
-from scenarios_app.serving.respond import is_long_script, ours, reply_to, with_headers
-from scenarios_app.serving.session import session_of
+from scenarios_app.serving.reply import Reply, Sent
+from scenarios_app.serving.respond import (
+    computed_reply,
+    error_reply,
+    is_long_script,
+    ours,
+    respond,
+    with_headers,
+)
 from scenarios_app.serving.worker import at_once, in_thread, in_turn, work_for
-from scenarios_app.wire.base import Call, Facts, Headers
+from scenarios_app.wire.base import Call, Facts, Headers, Wire
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.registry import Target, find, keeping, misplaced, wires
+from scenarios_app.wire.registry import Target, find, misplaced, wires
 
 log = logging.getLogger(__name__)
+
+
+# Who owns the models that are in no provider's list.
+OURS: Final = "mockllm"
 
 
 class Catalog(Protocol):
@@ -60,20 +69,21 @@ class Pipeline:
         self._catalog = catalog
         self._state = state
         self._record = record
-        self._drain_at = drain_at
+        self.drain_at = drain_at
 
     async def answer(self, call: Call) -> Answer:
         """The answer to a call. Whoever plays it out lets it tell the journal."""
-        allowed = preflight_headers(call, self.options.origins)
-        if allowed is not None:
-            return Answer(Reply(204, allowed))
+        if call.method == "OPTIONS":
+            allowed = preflight_headers(call, self.options.origins)
+            if allowed is not None:
+                return Answer(Reply(204, allowed), None, self)
         if len(call.body) > self.options.max_body_bytes:
             return self.refuse_body(call)
         exchange = self.exchange(call)
         try:
             reply = await self.work(exchange)
         except asyncio.CancelledError:
-            self._ended(exchange, Sent(Reply(499, started=False), (), 0, True, False, None))
+            self.ended(exchange, Sent(Reply(499, started=False), (), 0, True, False, None))
             raise
         for violation in exchange.violations:
             names = (exchange.session, *exchange.answered_by, violation)
@@ -87,16 +97,16 @@ class Pipeline:
         try:
             return await self._reply(exchange)
         except WireError as error:
-            return exchange.speaker().error(error.answer)
+            return error_reply(exchange, error.answer)
         except Exception:
             log.exception("%s %s could not be answered", call.method, call.path)
             message = "The mock server failed to answer this request; its log says why."
-            return exchange.speaker().error(ErrorAnswer(500, message))
+            return error_reply(exchange, ErrorAnswer(500, message))
 
     def refuse(self, call: Call, error: ErrorAnswer) -> Answer:
         """The answer to a call that a door cannot hand over whole."""
         exchange = self.exchange(call)
-        return self._answer(exchange, exchange.speaker().error(error))
+        return self._answer(exchange, error_reply(exchange, error))
 
     def refuse_head(self, call: Call) -> Answer | None:
         """The answer to a call that is refused whatever its body is, so that nobody need read it;
@@ -105,7 +115,7 @@ class Pipeline:
         try:
             admit_head(call, exchange.target, self.options)
         except WireError as error:
-            return self._answer(exchange, exchange.speaker().error(error.answer))
+            return self._answer(exchange, error_reply(exchange, error.answer))
         return None
 
     def refuse_body(self, call: Call) -> Answer:
@@ -117,92 +127,100 @@ class Pipeline:
         call, target, options = exchange.call, exchange.target, self.options
         work = work_for(size=len(call.body))
         request = exchange.request = await work(admit, call, target, options)
-        request = exchange.request = await recall(request, target, exchange.session, self._state)
-        check_size(request, options.limits)
-        if request.stream and not self._take_stream(exchange):
-            return exchange.speaker().error(
-                ErrorAnswer(
-                    503,
-                    f"All {options.max_streams} streams of this server are in use.",
-                    retry_after_ms=1000,
-                )
+        endpoint = target.endpoint
+        assert endpoint is not None
+        if endpoint.archival is not None:
+            request = await resolve(
+                request, endpoint.archival, exchange.session, archive=self._state
             )
+            exchange.request = request
+            check_size(request, options.limits)
+        if request.stream and not self._take_stream(exchange):
+            message = f"All {options.max_streams} streams of this server are in use."
+            return error_reply(exchange, ErrorAnswer(503, message, retry_after_ms=1000))
         version, documents = await self._state.scenarios_of(exchange.session)
         index = self._catalog.index_for(documents, version)
         exchange.ordinal = await self._state.next_ordinal(exchange.session)
         choosing = Choosing(index, request, exchange.session, self._state, work)
         if request.computed:
             return await self._computed(exchange, index)
-        if target.route is not None and target.route.kind == "compute":
-            chosen = None if target.route.fixed else await choosing.override()
-            if chosen is None:
-                return await self._computed(exchange, index)
-        else:
+        if endpoint.generates:
             in_band = await work(choose_in_band, call, request, options)
-            chosen = in_band or with_cancel(await choosing.choose(), options)
-        exchange.choose(chosen)
-        if work is at_once and is_long_script(chosen, stream=request.stream):
+            decision = in_band or with_cancel(await choosing.choose(), options)
+        else:
+            override = None if endpoint.fixed else await choosing.override()
+            if override is None:
+                return await self._computed(exchange, index)
+            decision = override
+        exchange.decide(decision)
+        if work is at_once and is_long_script(decision, stream=request.stream):
             work = in_turn
-        reply = await work(reply_to, chosen, request, exchange.speaker())
-        kept = reply.kept if isinstance(reply.kept, tuple) else await in_thread(reply.kept)
-        await keep(kept, exchange.session, self._state)
+        reply = await work(respond, exchange, decision, request)
+        if reply.stored:
+            stored = reply.stored
+            stored = stored if isinstance(stored, tuple) else await in_thread(stored)
+            await store(stored, exchange.session, archive=self._state)
         return reply
 
     async def _computed(self, exchange: Exchange, index: Index) -> Reply:
-        target, request, speaker = exchange.target, exchange.request, exchange.speaker()
-        assert target.route is not None and request is not None
+        endpoint, request = exchange.target.endpoint, exchange.request
+        assert endpoint is not None and endpoint.compute is not None and request is not None
         exchange.computed = True
-        models = known_models(target.wire, index, self.options.models)
-        facts = Facts(models, speaker.created, speaker.seed.request_id)
+        models = known_models(exchange.wire, index, self.options.models)
+        facts = Facts(models, exchange.created, exchange.seed.request_id)
         work = work_for(size=len(exchange.call.body), texts=len(request.messages))
-        body = await work(target.wire.compute, target.route, target.params, request, facts)
-        if wire := keeping(target.wire):
-            left = wire.leaves(target.route, target.params, request, facts)
-            await keep(left, exchange.session, self._state)
-        return speaker.computed(body, stream=request.stream)
+        body = await work(endpoint.compute, request, facts)
+        if endpoint.archival is not None:
+            left = endpoint.archival.after(request, facts)
+            await store(left, exchange.session, archive=self._state)
+        return computed_reply(exchange, body, stream=request.stream)
 
     def exchange(self, call: Call) -> Exchange:
         """A call that has just arrived."""
         # Who calls a door with a path that no provider owns means the last of them.
         target = find(call) or misplaced(call) or Target(wires()[-1], None)
-        return Exchange(
-            call,
-            target,
-            created=self.options.created(),
-            max_text_bytes=self.options.max_text_bytes,
-            words_per_second=self.options.words_per_second,
-            session=session_of(target.wire, call),
-        )
+        session = session_of(target.wire, call)
+        return Exchange(call, target, self.options, session, self.options.created())
 
-    def _answer(self, exchange: Exchange, reply: Reply) -> Answer:
-        def instead(error: ErrorAnswer, headers: Headers) -> Reply:
-            return self._dressed(exchange, with_headers(exchange.speaker().error(error), headers))
+    def instead(self, exchange: Exchange, error: ErrorAnswer, headers: Headers) -> Reply:
+        """The reply in place of one that cannot be given."""
+        return self._dressed(exchange, with_headers(error_reply(exchange, error), headers))
 
-        return Answer(
-            self._dressed(exchange, reply),
-            ended=lambda sent: self._ended(exchange, sent),
-            instead=instead,
-            drain_at=self._drain_at,
-            max_seconds=self.options.max_stream_seconds,
-            keep_bytes=self.options.journal_body_bytes,
-        )
-
-    def _dressed(self, exchange: Exchange, reply: Reply) -> Reply:
-        """A reply with our own headers; without a body where the method wants none."""
-        scenario, step = exchange.answered_by
-        reply = with_headers(reply, ours(scenario, step, exchange.uid))
-        shared = shared_headers(exchange.call, self.options.origins, reply.headers)
-        if shared:
-            reply = with_headers(reply, shared)
-        return replace(reply, frames=()) if exchange.call.method == "HEAD" else reply
-
-    def _take_stream(self, exchange: Exchange) -> bool:
-        exchange.streaming = self.streams.take()
-        return exchange.streaming
-
-    def _ended(self, exchange: Exchange, sent: Sent) -> None:
+    def ended(self, exchange: Exchange, sent: Sent) -> None:
+        """What became of the answer to a call."""
         if exchange.streaming:
             exchange.streaming = False
             self.streams.free()
         if self._record is not None:
             self._record(exchange.entry(sent))
+
+    def _answer(self, exchange: Exchange, reply: Reply) -> Answer:
+        return Answer(self._dressed(exchange, reply), exchange, self)
+
+    def _dressed(self, exchange: Exchange, reply: Reply) -> Reply:
+        """A reply with our own headers; without a body where the method wants none."""
+        scenario, step = exchange.answered_by
+        reply = with_headers(reply, ours(scenario, step, exchange.uid))
+        call = exchange.call
+        if "origin" in call.headers:
+            shared = shared_headers(call, self.options.origins, reply.headers)
+            reply = with_headers(reply, shared)
+        return replace(reply, frames=()) if call.method == "HEAD" else reply
+
+    def _take_stream(self, exchange: Exchange) -> bool:
+        exchange.streaming = self.streams.take()
+        return exchange.streaming
+
+
+def known_models(wire: Wire, index: Index, extra: Iterable[str]) -> dict[str, str]:
+    """The models that a models list names, with their owners as its provider tells them: the wire's
+    own, those in scenarios, and those in settings."""
+    named = {
+        condition.equals: OURS
+        for scenario in index.by_name.values()
+        for step in scenario.steps
+        for condition in step.match.model
+        if condition.equals
+    }
+    shipped = dict.fromkeys(wire.models, wire.provider)
+    return {**dict.fromkeys(extra, OURS), **named, **shipped}

@@ -5,11 +5,13 @@ import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from scenarios_app.engine.errors import ErrorAnswer
-from scenarios_app.serving.reply import PIECE_BYTES, Ending, Reply, count_events
+from scenarios_app.serving.exchange import Exchange
+from scenarios_app.serving.options import Options
+from scenarios_app.serving.reply import PIECE_BYTES, Ending, Reply, Sent, count_events
 from scenarios_app.wire.base import Headers
 
 MAX_STREAM_SECONDS = 600.0
@@ -89,47 +91,26 @@ def _ended(drained: bool, max_seconds: float) -> ErrorAnswer:
 UNSUPPORTED: Headers = (("x-mockllm-fault", "unsupported"),)
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """What became of a reply. `body` is the beginning of what left, `size` all of it.
+class Home(Protocol):
+    """Whose an answer is: it is asked when answers have to end, gives another in place of one that
+    cannot be given, and is told once what became of it."""
 
-    `gone`: the client did not wait for the end. `early`: the server ended it, or gave another.
-    `first_at` is when the head left, on the clock of `time.monotonic`.
-    """
-
-    reply: Reply
-    body: tuple[bytes, ...]
-    size: int
-    gone: bool
-    early: bool
-    first_at: float | None
-
-
-class Instead(Protocol):
-    """Makes the reply that takes the place of one that cannot be given."""
-
-    def __call__(self, error: ErrorAnswer, headers: Headers) -> Reply: ...
+    @property
+    def options(self) -> Options: ...
+    def drain_at(self) -> float: ...
+    def instead(self, exchange: Exchange, error: ErrorAnswer, headers: Headers) -> Reply: ...
+    def ended(self, exchange: Exchange, sent: Sent) -> None: ...
 
 
 class Answer:
-    """Played by exactly one door. `reply` is settled once the first piece has come."""
+    """Played by exactly one door. `reply` is settled once the first piece has come. Without an
+    exchange nobody is told of it."""
 
-    def __init__(
-        self,
-        reply: Reply,
-        *,
-        ended: Callable[[Sent], None] | None = None,
-        instead: Instead | None = None,
-        drain_at: Callable[[], float] = never,
-        max_seconds: float = MAX_STREAM_SECONDS,
-        keep_bytes: int = 0,
-    ) -> None:
+    def __init__(self, reply: Reply, exchange: Exchange | None, home: Home) -> None:
         self.reply = reply
-        self._ended = ended
-        self._instead = instead
-        self._drain_at = drain_at
-        self._max_seconds = max_seconds
-        self._keep_bytes = keep_bytes
+        self._exchange = exchange
+        self._home = home
+        self._over = False
         self._body: list[bytes] = []
         self._size = 0
         self._first_at: float | None = None
@@ -189,8 +170,8 @@ class Answer:
             await self._wait()
             playing = play(
                 self.reply,
-                drain_at=self._drain_at,
-                max_seconds=self._max_seconds,
+                drain_at=self._home.drain_at,
+                max_seconds=self._home.options.max_stream_seconds,
                 ending=ending,
             )
             async with aclosing(playing) as pieces:
@@ -207,28 +188,29 @@ class Answer:
         if reply.streaming or not reply.started or not reply.delay:
             return
         held = replace(reply, started=False, ending=Ending.CUT)
-        async with aclosing(play(held, drain_at=self._drain_at)) as pieces:
+        async with aclosing(play(held, drain_at=self._home.drain_at)) as pieces:
             async for _ in pieces:
                 pass
         self.reply = replace(reply, delay=0.0)
-        if self._drain_at() <= time.monotonic():
+        if self._home.drain_at() <= time.monotonic():
             self._replace(ErrorAnswer(503, "The server is shutting down.", retry_after_ms=1000))
 
     def _replace(self, error: ErrorAnswer, headers: Headers = ()) -> None:
-        if self._instead is not None:
-            self.reply = self._instead(error, headers)
+        if self._exchange is not None:
+            self.reply = self._home.instead(self._exchange, error, headers)
             self._replaced = True
 
     def _note(self, piece: bytes) -> None:
         if self._first_at is None:
             self._first_at = time.monotonic()
-        if self._size < self._keep_bytes:
+        if self._size < self._home.options.journal_body_bytes:
             self._body.append(piece)
         self._size += len(piece)
 
     def _end(self, *, gone: bool = False, early: bool = False) -> None:
-        ended, self._ended = self._ended, None
-        if ended is not None:
-            body = tuple(self._body)
-            early = early or self._replaced
-            ended(Sent(self.reply, body, self._size, gone, early, self._first_at))
+        if self._over or self._exchange is None:
+            return
+        self._over = True
+        body, early = tuple(self._body), early or self._replaced
+        sent = Sent(self.reply, body, self._size, gone, early, self._first_at)
+        self._home.ended(self._exchange, sent)

@@ -2,10 +2,9 @@
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.reasoning import without_unsigned
+from scenarios_app.serving.exchange import LONGEST_SESSION, SESSION_HEADER
 from scenarios_app.serving.options import Options
-from scenarios_app.serving.session import HEADER as SESSION
-from scenarios_app.serving.session import LONGEST
-from scenarios_app.wire.base import Call, Route
+from scenarios_app.wire.base import Call, Endpoint
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import Target
@@ -16,31 +15,31 @@ _AROUND = len(": \r\n")
 
 def admit(call: Call, target: Target, options: Options) -> CanonicalRequest:
     """The request that a call makes of its target; raises WireError."""
-    route = admit_head(call, target, options)
+    endpoint = admit_head(call, target, options)
     limits = options.limits
-    bodiless = route.bodiless or call.method != "POST"
+    bodiless = endpoint.bodiless or call.method != "POST"
     body = Node({}) if bodiless else read_body(call.body, limits)
-    request = target.wire.parse(call, route, target.params, body)
+    request = endpoint.read(call, endpoint, target.params, body)
     check_size(request, limits)
-    if target.wire.signs_reasoning and route.kind == "generate":
+    if target.wire.signs_reasoning and endpoint.generates:
         return without_unsigned(request)
     return request
 
 
-def admit_head(call: Call, target: Target, options: Options) -> Route:
-    """The route of a call whose head is as it must be; raises WireError. Looks at no body."""
+def admit_head(call: Call, target: Target, options: Options) -> Endpoint:
+    """The endpoint of a call whose head is as it must be; raises WireError. Looks at no body."""
     if header_bytes(call) > options.max_header_bytes:
         raise WireError(
             431, f"The request's headers are larger than {options.max_header_bytes} bytes."
         )
-    if target.route is None:
+    if target.endpoint is None:
         raise target.error or WireError(404, f"Unknown request URL: {call.method} {call.path}.")
     if options.require_auth:
         target.wire.authorise(call)
-    target.wire.check(call, target.route)
-    if len(call.headers.get(SESSION, "").strip()) > LONGEST:
-        raise WireError(400, f"X-MockLLM-Session is longer than {LONGEST} characters.")
-    return target.route
+    target.wire.check(call)
+    if len(call.headers.get(SESSION_HEADER, "").strip()) > LONGEST_SESSION:
+        raise WireError(400, f"X-MockLLM-Session is longer than {LONGEST_SESSION} characters.")
+    return target.endpoint
 
 
 def check_size(request: CanonicalRequest, limits: Limits) -> None:

@@ -1,4 +1,5 @@
-"""An answer as the doors send it: every byte decided beforehand, each with the time it is due."""
+"""An answer as the doors send it, every byte decided beforehand and each with the time it is due;
+and what became of it."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.producing.faults import fault_error, silence_ms
 from scenarios_app.engine.producing.plan import FaultMark, Timed
 from scenarios_app.engine.scenario import Fault
-from scenarios_app.wire.base import Headers, Kept, StreamEncoder, Wire
+from scenarios_app.wire.base import Headers, Stored, StreamEncoder, Wire
 
 # What the answer's bytes decide, whatever a script says.
 FRAMING = {"content-length", "transfer-encoding"}
@@ -55,8 +56,8 @@ class Reply:
     """One HTTP answer. Nothing leaves before `delay` (seconds); without `started` nothing at all.
 
     `headers` hold the declared content length of a whole answer, also where the frames fall short
-    of it. `wire` is set for a stream: it knows how to end one early. `kept` is what the session is
-    to keep of the answer, or for a long one what finds that out.
+    of it. `wire` is set for a stream: it knows how to end one early. `stored` is what the
+    archive keeps of the answer, or for a long one what finds that out.
     """
 
     status: int
@@ -66,7 +67,7 @@ class Reply:
     ending: Ending = Ending.COMPLETE
     started: bool = True
     wire: Wire | None = None
-    kept: tuple[Kept, ...] | Callable[[], tuple[Kept, ...]] = ()
+    stored: tuple[Stored, ...] | Callable[[], tuple[Stored, ...]] = ()
 
     @property
     def streaming(self) -> bool:
@@ -85,6 +86,22 @@ class Reply:
     def error_frame(self, sent: int, error: ErrorAnswer) -> bytes:
         """The provider's in-stream error, to end a stream with after `sent` of its events."""
         return self.wire.stream_error(error, sent=sent) if self.wire is not None else b""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What became of a reply. `body` is the beginning of what left, `size` all of it.
+
+    `gone`: the client did not wait for the end. `early`: the server ended it, or gave another.
+    `first_at` is when the head left, on the clock of `time.monotonic`.
+    """
+
+    reply: Reply
+    body: tuple[bytes, ...]
+    size: int
+    gone: bool
+    early: bool
+    first_at: float | None
 
 
 def whole(

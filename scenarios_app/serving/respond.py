@@ -2,31 +2,30 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from urllib.parse import quote
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.matching.expectations import VIOLATED
+from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.parts import held_text
 from scenarios_app.engine.producing.faults import fault_error, strike_of
 from scenarios_app.engine.producing.final_report import error_turn, fallback_step
 from scenarios_app.engine.producing.plan import LONG_CHARACTERS, Timed, is_long, plan
 from scenarios_app.engine.producing.produce import answer, produce, scripted_answer
-from scenarios_app.engine.producing.seed import Seed
 from scenarios_app.engine.scenario import (
     Fault,
     GeneratedAnswer,
     Pacing,
     RawAnswer,
-    Scenario,
     ScriptedAnswer,
     SideEffects,
     Step,
 )
 from scenarios_app.engine.secrets import is_secret, mask, secrets_of, without_pieces
-from scenarios_app.serving.choose import Chosen
+from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.reply import (
     BODILESS,
     FRAMING,
@@ -38,72 +37,69 @@ from scenarios_app.serving.reply import (
     streamed_long,
     whole,
 )
-from scenarios_app.wire.base import Headers, KeepingWire, Kept, StreamEncoder, Wire
-from scenarios_app.wire.registry import keeping
+from scenarios_app.wire.base import Archival, Headers, Stored, StreamEncoder
 
 UNPACED = Pacing()
 # Everything a header value may hold as it is; the rest of what a client sent is percent-encoded.
 PRINTABLE = "".join(chr(code) for code in range(0x20, 0x7F))
 
 
-@dataclass(frozen=True, slots=True)
-class Speaker:
-    """Whoever answers one request: its wire, and what the answer says of itself."""
-
-    wire: Wire
-    seed: Seed
-    created: int
-    max_text_bytes: int
-    words_per_second: float
-
-    def headers(self, error: ErrorAnswer | None = None) -> Headers:
-        """The provider's own headers."""
-        return self.wire.headers(request_id=self.seed.request_id, created=self.created, error=error)
-
-    def error(self, error: ErrorAnswer, *, delay: float = 0.0) -> Reply:
-        """An error in the provider's envelope, or with the body that it brings."""
-        match error.body:
-            case None:
-                body = self.wire.error(error, request_id=self.seed.request_id)
-            case str(text):
-                body = text.encode("utf-8", "surrogatepass")
-            case other:
-                body = json.dumps(other, ensure_ascii=False, separators=(",", ":")).encode()
-        return _with(
-            whole(error.status, body, headers=self.headers(error), delay=delay), error.headers
-        )
-
-    def computed(self, body: bytes, *, stream: bool = False) -> Reply:
-        """The answer of a helper endpoint, which may be a stream that has ended already."""
-        media_type = self.wire.stream_type if stream else "application/json"
-        return whole(200, body, headers=self.headers(), media_type=media_type)
+def provider_headers(exchange: Exchange, error: ErrorAnswer | None = None) -> Headers:
+    """The provider's own headers."""
+    request_id = exchange.seed.request_id
+    return exchange.wire.headers(request_id=request_id, created=exchange.created, error=error)
 
 
-def reply_to(chosen: Chosen, request: CanonicalRequest, speaker: Speaker) -> Reply:
-    """The reply that a choice comes to."""
-    scenario, step = chosen.decision.scenario, chosen.decision.step
-    match chosen.kind:
+def error_reply(exchange: Exchange, error: ErrorAnswer, *, delay: float = 0.0) -> Reply:
+    """An error in the provider's envelope, or with the body that it brings."""
+    match error.body:
+        case None:
+            body = exchange.wire.error(error, request_id=exchange.seed.request_id)
+        case str(text):
+            body = text.encode("utf-8", "surrogatepass")
+        case other:
+            body = json.dumps(other, ensure_ascii=False, separators=(",", ":")).encode()
+    headers = provider_headers(exchange, error)
+    return _with(whole(error.status, body, headers=headers, delay=delay), error.headers)
+
+
+def computed_reply(exchange: Exchange, body: bytes, *, stream: bool = False) -> Reply:
+    """The answer of a helper endpoint, which may be a stream that has ended already."""
+    media_type = exchange.wire.stream_type if stream else "application/json"
+    return whole(200, body, headers=provider_headers(exchange), media_type=media_type)
+
+
+def respond(exchange: Exchange, decision: Decision, request: CanonicalRequest) -> Reply:
+    """The reply that a decision comes to."""
+    match decision.kind:
         case "unmatched":
-            return speaker.error(ErrorAnswer(404, chosen.text, code="no_scenario_matched"))
+            error = ErrorAnswer(404, decision.text, code="no_scenario_matched")
+            return error_reply(exchange, error)
         case "violation":
-            return speaker.error(ErrorAnswer(400, chosen.text, code=VIOLATED))
+            return error_reply(exchange, ErrorAnswer(400, decision.text, code=VIOLATED))
         case "error_turn":
-            return _unscripted(error_turn(chosen.text), request, speaker)
+            return _unscripted(exchange, error_turn(decision.text), request)
         case "fallback_step":
-            return _unscripted(fallback_step(chosen.text), request, speaker)
+            return _unscripted(exchange, fallback_step(decision.text), request)
         case "in_band":
-            assert chosen.scripted is not None
-            fault = chosen.cancel(stream=request.stream)
-            pacing = Pacing(words_per_second=speaker.words_per_second)
-            return _unscripted(chosen.scripted, request, speaker, pacing=pacing, fault=fault)
-        case "failure" | "step":
-            assert scenario is not None and step is not None
-            return _Stepping(scenario, step, chosen, request, speaker).reply()
+            assert decision.scripted is not None
+            pacing = Pacing(words_per_second=exchange.options.words_per_second)
+            fault = decision.cancel(stream=request.stream)
+            return _unscripted(exchange, decision.scripted, request, pacing=pacing, fault=fault)
+        case "failure":
+            return _struck(exchange, decision, request, decision.fault, delay=0.0)
+        case "step":
+            assert decision.step is not None
+            produced = decision.step.produce
+            fault = produced.fault or decision.cancel(stream=request.stream)
+            delay = produced.latency_ms / 1000
+            reply = _struck(exchange, decision, request, fault, delay=delay)
+            return _with(reply, _effects(decision.step.side_effects, request))
 
 
-def is_long_script(chosen: Chosen, *, stream: bool) -> bool:
+def is_long_script(decision: Decision, *, stream: bool) -> bool:
     """Whether a step's answer holds so much text, or so much template, that it takes a while."""
-    step = chosen.decision.step
+    step = decision.step
     scripted = scripted_answer(step.produce, stream=stream) if step else None
     if not isinstance(scripted, ScriptedAnswer):
         return False
@@ -129,87 +125,87 @@ def with_headers(reply: Reply, *more: Headers) -> Reply:
     return replace(reply, headers=headers)
 
 
-@dataclass(frozen=True, slots=True)
-class _Stepping:
-    """A step at work on a request."""
+def _struck(
+    exchange: Exchange,
+    decision: Decision,
+    request: CanonicalRequest,
+    fault: Fault | None,
+    *,
+    delay: float,
+) -> Reply:
+    """A step's answer, with a fault where that strikes."""
+    if fault is None:
+        return _produced(exchange, decision, request, None, delay=delay)
+    assert decision.step is not None
+    stream = request.stream
+    # A raw answer is whole, whoever asks for it.
+    raw = isinstance(scripted_answer(decision.step.produce, stream=stream), RawAnswer)
+    match strike_of(fault, stream=stream and not raw):
+        case "silence":
+            return silent(fault, delay=delay)
+        case "malformed":
+            headers = provider_headers(exchange)
+            return malformed(exchange.wire, stream=stream, headers=headers, delay=delay)
+        case "error":
+            return error_reply(exchange, fault_error(fault), delay=delay)
+        case "inside":
+            return _produced(exchange, decision, request, fault, delay=delay)
 
-    scenario: Scenario
-    step: Step
-    chosen: Chosen
-    request: CanonicalRequest
-    speaker: Speaker
 
-    def reply(self) -> Reply:
-        if self.chosen.kind == "failure":
-            return self._struck(self.chosen.fault, delay=0.0)
-        delay = self.step.produce.latency_ms / 1000
-        cancel = self.chosen.cancel(stream=self.request.stream)
-        reply = self._struck(self.step.produce.fault or cancel, delay=delay)
-        return _with(reply, _effects(self.step.side_effects, self.request))
+def _produced(
+    exchange: Exchange,
+    decision: Decision,
+    request: CanonicalRequest,
+    fault: Fault | None,
+    *,
+    delay: float,
+) -> Reply:
+    scenario, step = decision.scenario, decision.step
+    assert scenario is not None and step is not None
+    response = produce(
+        scenario,
+        step,
+        request,
+        seed=exchange.seed,
+        created=exchange.created,
+        tool_call_prefix=exchange.wire.tool_call_prefix,
+        groups=decision.groups,
+        max_text_bytes=exchange.options.max_text_bytes,
+    )
+    match response:
+        case ErrorAnswer():
+            return error_reply(exchange, response, delay=delay)
+        case RawAnswer():
+            headers = provider_headers(exchange)
+            reply = whole(response.status, response.body, headers=headers, delay=delay)
+            reply = _with(reply, response.headers)
+            return broken(reply, fault) if fault else reply
+        case _:
+            return _encoded(
+                exchange,
+                response,
+                request,
+                status=step.side_effects.status or 200,
+                delay=delay,
+                pacing=_pacing(exchange, step, stream=request.stream),
+                fault=fault,
+            )
 
-    def _struck(self, fault: Fault | None, *, delay: float) -> Reply:
-        if fault is None:
-            return self._produced(None, delay=delay)
-        wire, stream = self.speaker.wire, self.request.stream
-        # A raw answer is whole, whoever asks for it.
-        raw = isinstance(scripted_answer(self.step.produce, stream=stream), RawAnswer)
-        match strike_of(fault, stream=stream and not raw):
-            case "silence":
-                return silent(fault, delay=delay)
-            case "malformed":
-                headers = self.speaker.headers()
-                return malformed(wire, stream=stream, headers=headers, delay=delay)
-            case "error":
-                return self.speaker.error(fault_error(fault), delay=delay)
-            case "inside":
-                return self._produced(fault, delay=delay)
 
-    def _produced(self, fault: Fault | None, *, delay: float) -> Reply:
-        speaker, request = self.speaker, self.request
-        response = produce(
-            self.scenario,
-            self.step,
-            request,
-            seed=speaker.seed,
-            created=speaker.created,
-            tool_call_prefix=speaker.wire.tool_call_prefix,
-            groups=self.chosen.decision.groups,
-            max_text_bytes=speaker.max_text_bytes,
-        )
-        status = self.step.side_effects.status or 200
-        match response:
-            case ErrorAnswer():
-                return speaker.error(response, delay=delay)
-            case RawAnswer():
-                reply = _with(
-                    whole(response.status, response.body, headers=speaker.headers(), delay=delay),
-                    response.headers,
-                )
-                return broken(reply, fault) if fault else reply
-            case _:
-                return _encoded(
-                    response,
-                    request,
-                    speaker,
-                    status=status,
-                    delay=delay,
-                    pacing=self._pacing(),
-                    fault=fault,
-                )
-
-    def _pacing(self) -> Pacing:
-        """The step's own, or the server's where a generated answer has none."""
-        produced = self.step.produce
-        scripted, own = scripted_answer(produced, stream=self.request.stream), produced.pacing
-        if own.chunk_ms or own.words_per_second or not isinstance(scripted, GeneratedAnswer):
-            return own
-        return replace(own, words_per_second=self.speaker.words_per_second)
+def _pacing(exchange: Exchange, step: Step, *, stream: bool) -> Pacing:
+    """The step's own, or the server's where a generated answer has none."""
+    own = step.produce.pacing
+    if own.chunk_ms or own.words_per_second:
+        return own
+    if not isinstance(scripted_answer(step.produce, stream=stream), GeneratedAnswer):
+        return own
+    return replace(own, words_per_second=exchange.options.words_per_second)
 
 
 def _unscripted(
+    exchange: Exchange,
     scripted: ScriptedAnswer,
     request: CanonicalRequest,
-    speaker: Speaker,
     *,
     pacing: Pacing = UNPACED,
     fault: Fault | None = None,
@@ -217,60 +213,63 @@ def _unscripted(
     response = answer(
         scripted,
         request,
-        seed=speaker.seed,
-        created=speaker.created,
-        tool_call_prefix=speaker.wire.tool_call_prefix,
-        max_text_bytes=speaker.max_text_bytes,
+        seed=exchange.seed,
+        created=exchange.created,
+        tool_call_prefix=exchange.wire.tool_call_prefix,
+        max_text_bytes=exchange.options.max_text_bytes,
     )
     if isinstance(response, ErrorAnswer):
-        return speaker.error(response)
-    return _encoded(response, request, speaker, pacing=pacing, fault=fault)
+        return error_reply(exchange, response)
+    return _encoded(exchange, response, request, pacing=pacing, fault=fault)
 
 
 def _encoded(
+    exchange: Exchange,
     response: CanonicalResponse,
     request: CanonicalRequest,
-    speaker: Speaker,
     *,
     status: int = 200,
     delay: float = 0.0,
     pacing: Pacing = UNPACED,
     fault: Fault | None = None,
 ) -> Reply:
-    wire, headers = speaker.wire, speaker.headers()
+    wire, endpoint, headers = exchange.wire, exchange.target.endpoint, provider_headers(exchange)
+    assert endpoint is not None and endpoint.render is not None
 
     def stream(fault: Fault | None) -> Reply:
         def make() -> tuple[StreamEncoder, Iterable[Timed]]:
+            assert endpoint is not None and endpoint.encode is not None
             timed = plan(
                 response,
                 pacing=pacing,
                 sequential=wire.sequential,
                 fault=fault,
-                draws=speaker.seed.draws(),
+                draws=exchange.seed.draws(),
             )
-            return wire.encoder(request, response), timed
+            return endpoint.encode(request, response), timed
 
         if is_long(response):
             cut = fault is not None and fault.kind == "disconnect"
             return streamed_long(wire, make, cut=cut, status=status, headers=headers, delay=delay)
         return streamed(wire, *make(), status=status, headers=headers, delay=delay)
 
-    def kept(keeper: KeepingWire) -> tuple[Kept, ...]:
+    def stored(archival: Archival) -> tuple[Stored, ...]:
         sent = (stream(None) if fault else reply).body if request.stream else b""
-        return keeper.keeps(request, response, sent)
+        return archival.record(request, response, sent)
 
     if status in BODILESS:
         return whole(status, b"", headers=headers, delay=delay)
-    if not request.stream:
-        body = wire.render(request, response)
+    if request.stream:
+        reply = stream(fault)
+    else:
+        body = endpoint.render(request, response)
         reply = whole(status, body, headers=headers, delay=delay)
         reply = broken(reply, fault) if fault else reply
-    else:
-        reply = stream(fault)
     # An answer that fails has not been given; one that was lost on its way can be asked for again.
-    if (keeper := keeping(wire)) and (fault is None or fault.kind != "error_event"):
+    archival = endpoint.archival
+    if archival is not None and (fault is None or fault.kind != "error_event"):
         long = request.stream and is_long(response)
-        return replace(reply, kept=partial(kept, keeper) if long else kept(keeper))
+        return replace(reply, stored=partial(stored, archival) if long else stored(archival))
     return reply
 
 

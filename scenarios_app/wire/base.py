@@ -1,8 +1,8 @@
 """What a wire is: the shape every provider module has, and the framing they share."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias
 
 import msgspec
 
@@ -33,28 +33,6 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
-    """A path of a provider. In its `pattern` a `{name}` before a slash takes one segment, any other
-    what is there. A `generate` route is answered by the engine; a `compute` route by the wire
-    itself, unless a step names its path. Where the path is a generate route's too, a step that
-    names it means that one: such a compute route is `fixed`. `alias_of` is the pattern by which
-    steps name this route where they name it by another's. A `bodiless` route takes no body."""
-
-    method: str
-    pattern: str
-    operation: str
-    kind: Literal["generate", "compute"] = "generate"
-    fixed: bool = False
-    alias_of: str | None = None
-    bodiless: bool = False
-
-    @property
-    def canonical(self) -> str:
-        """The path as steps name it, whatever stands in its variable places."""
-        return self.alias_of or self.pattern
-
-
-@dataclass(frozen=True, slots=True)
 class Facts:
     """What computed answers are made of: the known models with their owners, and the clock."""
 
@@ -69,6 +47,90 @@ class StreamEncoder(Protocol):
     def opening(self) -> bytes: ...
     def event(self, event: StreamEvent) -> bytes: ...
     def closing(self) -> bytes: ...
+
+
+Params: TypeAlias = Mapping[str, str]
+# A request read off a call; raises WireError, and nothing else, for a body that it cannot be.
+Read: TypeAlias = "Callable[[Call, Endpoint, Params, Node], CanonicalRequest]"
+# A whole answer's body, and the same answer as a stream.
+Render: TypeAlias = Callable[[CanonicalRequest, CanonicalResponse], bytes]
+Encode: TypeAlias = Callable[[CanonicalRequest, CanonicalResponse], StreamEncoder]
+# The body of a computed answer; raises WireError (an unknown model).
+Compute: TypeAlias = Callable[[CanonicalRequest, Facts], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a session stores under a name; without `data` it gives up what is there."""
+
+    name: str
+    data: bytes | None
+
+
+# What is stored under the names that a request leads to, None where nothing is.
+Found: TypeAlias = Mapping[str, bytes | None]
+
+
+def _records_nothing(
+    request: CanonicalRequest, response: CanonicalResponse, stream: bytes
+) -> tuple[Stored, ...]:
+    return ()
+
+
+def _leaves_nothing(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Archival:
+    """How an endpoint uses the archive of answers that later requests can name.
+
+    `references` gives the names that a request leads to, as far as what is found is known;
+    `resolve` the request with what it names in it, or raises WireError where that is not stored.
+    `record` gives what is stored of an answer, whose stream is all of it as it was streamed, if it
+    was; `after` what is stored, or given up, once an answer is computed.
+    """
+
+    references: Callable[[CanonicalRequest, Found], tuple[str, ...]]
+    resolve: Callable[[CanonicalRequest, Found], CanonicalRequest]
+    record: Callable[[CanonicalRequest, CanonicalResponse, bytes], tuple[Stored, ...]] = (
+        _records_nothing
+    )
+    after: Callable[[CanonicalRequest, Facts], tuple[Stored, ...]] = _leaves_nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A method and path of a provider, and what is done there.
+
+    In its `pattern` a `{name}` before a slash takes one segment, any other what is there. The
+    engine answers where there is `render` and `encode`; else `compute` does, unless a step names
+    the path. Where the path is a generating endpoint's too, a step that names it means that one:
+    such a computed one is `fixed`. A generating endpoint computes what asks for no answer of a
+    model. `alias_of` is the pattern by which steps name this endpoint where they name it by
+    another's. A `bodiless` one takes no body, `archival` is how it uses the archive.
+    """
+
+    method: str
+    pattern: str
+    read: Read
+    render: Render | None = None
+    encode: Encode | None = None
+    compute: Compute | None = None
+    archival: Archival | None = None
+    fixed: bool = False
+    alias_of: str | None = None
+    bodiless: bool = False
+
+    @property
+    def canonical(self) -> str:
+        """The path as steps name it, with its variable places."""
+        return self.alias_of or self.pattern
+
+    @property
+    def generates(self) -> bool:
+        """Whether the engine answers."""
+        return self.render is not None
 
 
 class Wire(Protocol):
@@ -89,7 +151,7 @@ class Wire(Protocol):
     models: tuple[str, ...]
     key_headers: tuple[str, ...]
     prefixes: tuple[str, ...]
-    routes: tuple[Route, ...]
+    endpoints: tuple[Endpoint, ...]
     tool_call_prefix: str
     sequential: bool
     signs_reasoning: bool
@@ -112,24 +174,8 @@ class Wire(Protocol):
     def authorise(self, call: Call) -> None:
         """Raise the provider's 401 (or its own status) unless some key was sent."""
 
-    def check(self, call: Call, route: Route) -> None:
+    def check(self, call: Call) -> None:
         """Raise for what else must be there before the body is read (a version header)."""
-
-    def parse(
-        self, call: Call, route: Route, params: Mapping[str, str], body: Node
-    ) -> CanonicalRequest:
-        """Read a request. Raises WireError, and nothing else, for whatever it cannot be."""
-
-    def compute(
-        self, route: Route, params: Mapping[str, str], request: CanonicalRequest, facts: Facts
-    ) -> bytes:
-        """The body of a computed answer; raises WireError (an unknown model)."""
-
-    def render(self, request: CanonicalRequest, response: CanonicalResponse) -> bytes:
-        """A whole answer's body."""
-
-    def encoder(self, request: CanonicalRequest, response: CanonicalResponse) -> StreamEncoder:
-        """The same answer as a stream."""
 
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         """An error's body in the provider's envelope (`error.body` is already dealt with)."""
@@ -139,37 +185,6 @@ class Wire(Protocol):
 
     def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
         """The provider's own headers: request id, rate limits, and for errors when to retry."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What a session is to keep under a name; without `data` it is to keep that no longer."""
-
-    name: str
-    data: bytes | None
-
-
-@runtime_checkable
-class KeepingWire(Wire, Protocol):
-    """A wire whose API keeps its answers, so that later requests can name them."""
-
-    def wanted(
-        self, request: CanonicalRequest, kept: Mapping[str, bytes | None]
-    ) -> tuple[str, ...]:
-        """The names that a request leads to, as far as what is `kept` under them is known."""
-
-    def told(self, request: CanonicalRequest, kept: Mapping[str, bytes | None]) -> CanonicalRequest:
-        """The request with what it names in it; raises WireError for what is not kept."""
-
-    def keeps(
-        self, request: CanonicalRequest, response: CanonicalResponse, stream: bytes
-    ) -> tuple[Kept, ...]:
-        """What is kept of an answer; `stream` is all of it as it was streamed, if it was."""
-
-    def leaves(
-        self, route: Route, params: Mapping[str, str], request: CanonicalRequest, facts: Facts
-    ) -> tuple[Kept, ...]:
-        """What is kept, or kept no longer, once a route has computed its answer."""
 
 
 def sse(data: bytes) -> bytes:

@@ -8,18 +8,19 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
+from types import MappingProxyType
+from typing import TypeAlias
 from urllib.parse import unquote
 
 from scenarios_app.engine.secrets import declare
 from scenarios_app.wire.anthropic import wire as anthropic_messages
-from scenarios_app.wire.base import Call, KeepingWire, Route, Wire
+from scenarios_app.wire.base import Call, Endpoint, Params, Wire
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini import wire as gemini
 from scenarios_app.wire.ollama import wire as ollama_api
 from scenarios_app.wire.openai import chat as openai_chat
 from scenarios_app.wire.openai.responses import wire as openai_responses
-from scenarios_app.wire.paths import match_path
-from scenarios_app.wire.wrong_base import Endings, Meant, swallows, told
+from scenarios_app.wire.paths import Endings, Meant, match_path, swallows, told
 
 SHIPPED: tuple[Wire, ...] = (
     ollama_api.WIRE,
@@ -30,21 +31,22 @@ SHIPPED: tuple[Wire, ...] = (
 )
 
 
+# A path of more characters is looked up anew each time.
+_LONG = 512
+
+
 @dataclass(slots=True)
 class _Installed:
     wires: tuple[Wire, ...]
     endings: Endings
-    keeping: Mapping[int, KeepingWire]
 
 
 def install(*wires: Wire) -> None:
     """Make these the wires of this process, in this order; the headers of their keys are secret."""
     declare(name for wire in wires for name in wire.key_headers)
     _installed.wires = wires
-    _installed.endings = Endings(route for wire in wires for route in wire.routes)
-    # Whether one keeps answers is asked for each request, and costs a look at all it has.
-    _installed.keeping = {id(wire): wire for wire in wires if isinstance(wire, KeepingWire)}
-    for known in (_wires_under, meant):
+    _installed.endings = Endings(endpoint for wire in wires for endpoint in wire.endpoints)
+    for known in (_wires_under, _known_at, meant):
         known.cache_clear()
 
 
@@ -63,19 +65,18 @@ def ways() -> Mapping[str, Wire]:
     return {wire.name: wire for wire in reversed(wires())}
 
 
-def keeping(wire: Wire) -> KeepingWire | None:
-    """The wire, if it is one that keeps answers."""
-    return _installed.keeping.get(id(wire))
-
-
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a call goes. Without a route, `error` is the provider's 404 or 405."""
+    """Where a call goes. Without an endpoint, `error` is the provider's 404 or 405."""
 
     wire: Wire
-    route: Route | None
-    params: Mapping[str, str] = field(default_factory=dict)
+    endpoint: Endpoint | None
+    params: Params = field(default_factory=dict)
     error: WireError | None = None
+
+
+# A wire, and by method where a call of one path goes on it.
+_Known: TypeAlias = tuple[Wire, Mapping[str, Target]]
 
 
 def owns(path: str) -> bool:
@@ -93,12 +94,13 @@ def url_patterns() -> Iterator[str]:
 
 def find(call: Call) -> Target | None:
     """The target of a call, or None where no provider owns its path."""
+    found = _known(call)
+    if found is not None and not swallows(found.params):
+        return found
     owners = _owners(call)
     if not owners:
         return None
-    found = _known(call, owners)
-    if found is None or swallows(found.params):
-        found = _meant(call, _installed.endings.whole(call.method, call.path)) or found
+    found = _meant(call, _installed.endings.whole(call.method, call.path)) or found
     if found is not None:
         return found
     message = f"Unknown request URL: {call.method} {call.path}."
@@ -121,8 +123,8 @@ def _meant(call: Call, found: Iterable[Meant]) -> Target | None:
     possible = list(found)
     for likely in possible:
         there = replace(call, path=likely.path)
-        target = _known(there, _owners(there))
-        if target is not None and target.route is not None:
+        target = _known(there)
+        if target is not None and target.endpoint is not None:
             home = target.wire.prefixes[0].rstrip("/")
             at_home = (one for one in possible if (one.base, one.lead) == (home, likely.lead))
             message = told(call, next(at_home, likely))
@@ -134,27 +136,45 @@ def _owners(call: Call) -> list[Wire]:
     return [wire for wire in _wires_under(call.path) if wire.claims(call)]
 
 
-def _known(call: Call, owners: list[Wire]) -> Target | None:
-    """The first route that fits the path, or the 405 of the first wire that knows it."""
-    for wire in owners:
-        fits, allowed = "", set()
-        for route in wire.routes:
-            # The first pattern that fits the path has it, so that `x:verb` is no model's name.
-            params = match_path(route.pattern, call.path) if fits in ("", route.pattern) else None
-            if params is None:
-                continue
-            if route.method == call.method:
-                return Target(wire, route, params)
-            fits = route.pattern
-            allowed.add(route.method)
-        if allowed:
-            error = WireError(
-                405,
-                f"Method {call.method} is not allowed for {call.path}.",
-                headers=(("allow", ", ".join(sorted(allowed))),),
-            )
-            return Target(wire, None, error=error)
+def _known(call: Call) -> Target | None:
+    """The endpoint that fits the call, or the 405 of the first wire that knows its path."""
+    path, method = call.path, call.method
+    known = _known_at(path) if len(path) <= _LONG else _known_at.__wrapped__(path)
+    for wire, targets in known:
+        if wire.claims(call):
+            return targets.get(method) or _not_allowed(call, wire, targets)
     return None
+
+
+def _not_allowed(call: Call, wire: Wire, targets: Mapping[str, Target]) -> Target:
+    error = WireError(
+        405,
+        f"Method {call.method} is not allowed for {call.path}.",
+        headers=(("allow", ", ".join(sorted(targets))),),
+    )
+    return Target(wire, None, error=error)
+
+
+@lru_cache(maxsize=256)
+def _known_at(path: str) -> tuple[_Known, ...]:
+    """The wires that know a path, in order."""
+    found = ((wire, _targets(wire, path)) for wire in wires() if _under(path, wire.prefixes))
+    return tuple((wire, targets) for wire, targets in found if targets)
+
+
+def _targets(wire: Wire, path: str) -> Mapping[str, Target]:
+    """The first pattern that fits the path has it, so that `x:verb` is no model's name."""
+    targets: dict[str, Target] = {}
+    fits = ""
+    for endpoint in wire.endpoints:
+        if fits not in ("", endpoint.pattern):
+            continue
+        params = match_path(endpoint.pattern, path)
+        if params is not None:
+            fits = endpoint.pattern
+            target = Target(wire, endpoint, MappingProxyType(params))
+            targets.setdefault(endpoint.method, target)
+    return targets
 
 
 @lru_cache(maxsize=256)
@@ -176,5 +196,5 @@ def _split(prefixes: tuple[str, ...]) -> tuple[tuple[str, ...], frozenset[str]]:
     return folders, frozenset(prefixes).difference(folders)
 
 
-_installed = _Installed((), Endings(()), {})
+_installed = _Installed((), Endings(()))
 install(*SHIPPED)

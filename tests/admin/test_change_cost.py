@@ -1,7 +1,7 @@
 """A provider is a folder and a line: one that a test installs is known everywhere else by that."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -15,15 +15,21 @@ from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.document import load_documents
 from scenarios_app.journal.entry import row_of
 from scenarios_app.wire import registry
-from scenarios_app.wire.base import Call, Route
+from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.openai.chat import OpenAIChat
+from scenarios_app.wire.openai.chat_request import read_chat
+from scenarios_app.wire.openai.models import list_models, read_named
 from scenarios_app.wire.samples import Asked, Sdk, Sent
 from tests.admin.pages import a_scenario
 from tests.admin.test_try import TRY
 from tests.serving.pipelines import Playing, says, scenario
 
 KEY = "very-much-a-key-of-acme"
+
+
+def read_acme(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    return replace(read_chat(call, endpoint, params, body), provider="acme")
 
 
 class Acme(OpenAIChat):
@@ -35,9 +41,9 @@ class Acme(OpenAIChat):
     models = ("acme-1", "acme-2")
     key_headers = ("x-acme",)
     prefixes = ("/acme/",)
-    routes = (
-        Route("POST", "/acme/chat", "create_completion"),
-        Route("GET", "/acme/models", "list_models", "compute"),
+    endpoints = (
+        replace(OpenAIChat.endpoints[0], pattern="/acme/chat", read=read_acme),
+        Endpoint("GET", "/acme/models", read_named, compute=list_models),
     )
 
     def sample(self, asked: Asked) -> Sent:
@@ -49,11 +55,6 @@ class Acme(OpenAIChat):
 
     def api_key(self, call: Call) -> str | None:
         return call.headers.get("x-acme")
-
-    def parse(
-        self, call: Call, route: Route, params: Mapping[str, str], body: Node
-    ) -> CanonicalRequest:
-        return replace(super().parse(call, route, params, body), provider=self.provider)
 
 
 @pytest.fixture(autouse=True)

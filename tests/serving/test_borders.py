@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from scenarios_app.engine.state import key_session
 from scenarios_app.serving.cors import METHODS, preflight_headers, shared_headers
 from scenarios_app.serving.doors.calls import call_of_scope, declared_length, make_call, path_of
 from scenarios_app.serving.doors.connection import EXTENSION, Scope, close_of, with_close
-from scenarios_app.serving.session import key_session, session_of
+from scenarios_app.serving.exchange import session_of
 from scenarios_app.wire.anthropic.wire import WIRE as ANTHROPIC
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.openai.chat import WIRE as OPENAI

@@ -42,7 +42,7 @@ async def test_nothing_moves() -> None:
     playing = Playing(scenario("s", step))
     before = await playing.state.read("s")
     first = await explained(playing, chat(headers=SESSION))
-    assert first.reply.status == 500 and first.chosen and first.chosen.kind == "failure"
+    assert first.reply.status == 500 and first.decision and first.decision.kind == "failure"
     await explained(playing, chat(headers=SESSION, temperature=1))
     assert await playing.state.read("s") == before
     assert playing.journal == []
@@ -202,14 +202,14 @@ async def test_a_refused_call_gets_its_refusal() -> None:
     playing = Playing(scenario("s", says("Hi!")))
     explanation = await explained(playing, Call("POST", "/v1/chat/completions", {}, {}, b"{}"))
     assert explanation.reply.status == 401
-    assert (explanation.chosen, explanation.whole, explanation.steps) == (None, None, ())
+    assert (explanation.decision, explanation.whole, explanation.steps) == (None, None, ())
 
 
 async def test_a_computed_answer_is_explained_too() -> None:
     call = Call("GET", "/v1/models", {}, {"authorization": "Bearer k"}, b"")
     explanation = await explained(Playing(), call)
     assert json.loads(explanation.reply.body)["object"] == "list"
-    assert explanation.chosen is None
+    assert explanation.decision is None
 
 
 async def test_only_so_many_steps_are_explained() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from scenarios_app.engine.state import key_session
 from scenarios_app.serving import playback as answer
 from scenarios_app.serving.reply import Reply
-from scenarios_app.serving.session import key_session
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits
 from tests.serving.pipelines import KEY, Playing, chat, claude, says, scenario

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.engine.state import StepRef
-from scenarios_app.serving.session import key_session
+from scenarios_app.engine.state import StepRef, key_session
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import KEY, Playing, chat, claude, gemini, llama, says, scenario
 

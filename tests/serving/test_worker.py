@@ -100,10 +100,10 @@ EMBEDDED = Call(
     ("call", "stage", "beside"),
     [
         (chat("x" * LARGE_BYTES), "admit", True),
-        (chat("x" * LARGE_BYTES), "reply_to", True),
+        (chat("x" * LARGE_BYTES), "respond", True),
         (chat("x" * LARGE_BYTES), "choose_in_band", True),
         (chat("x" * MEDIUM_BYTES), "admit", False),
-        (chat("x"), "reply_to", False),
+        (chat("x"), "respond", False),
     ],
 )
 async def test_large_requests_are_worked_on_beside_the_loop(
@@ -123,16 +123,16 @@ async def test_large_requests_are_worked_on_beside_the_loop(
 
 
 async def test_many_texts_are_computed_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    from scenarios_app.wire.openai import models as openai_extras
+    from scenarios_app.wire.openai import embeddings
 
     threads = []
-    made = openai_extras.embeddings
+    made = embeddings.unit_vector
 
     def seen(*given: Any) -> Any:
         threads.append(threading.current_thread())
         return made(*given)
 
-    monkeypatch.setattr(openai_extras, "embeddings", seen)
+    monkeypatch.setattr(embeddings, "unit_vector", seen)
     status, _, body = await Playing().ask(EMBEDDED)
     assert status == 200 and body.count(b'"embedding":[') == MANY_TEXTS + 1
     assert threads and threading.current_thread() not in threads

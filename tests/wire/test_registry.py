@@ -13,6 +13,8 @@ from tests.wire.openai.openai_cases import make_call
 
 VERSION = {"anthropic-version": "2023-06-01"}
 
+ONE = "/v1/chat/completions/{completion_id}"
+
 
 def target(method: str, path: str, headers: dict[str, str] | None = None) -> Target:
     found = find(make_call(method, path, headers=headers))
@@ -21,31 +23,35 @@ def target(method: str, path: str, headers: dict[str, str] | None = None) -> Tar
 
 
 def error_of(found: Target) -> WireError:
-    assert found.route is None
+    assert found.endpoint is None
     assert found.error is not None
     return found.error
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "operation"),
+    ("method", "path", "canonical"),
     [
-        ("POST", "/v1/chat/completions", "create_completion"),
-        ("GET", "/v1/chat/completions", "list_completions"),
-        ("GET", "/v1/chat/completions/c1", "retrieve_completion"),
-        ("POST", "/v1/chat/completions/c1", "update_completion"),
-        ("DELETE", "/v1/chat/completions/c1", "delete_completion"),
-        ("GET", "/v1/chat/completions/c1/messages", "list_stored_messages"),
-        ("GET", "/v1/models", "list_models"),
-        ("GET", "/v1/models/gpt-4o", "retrieve_model"),
-        ("DELETE", "/v1/models/gpt-4o", "delete_model"),
+        ("POST", "/v1/chat/completions", "/v1/chat/completions"),
+        ("GET", "/v1/chat/completions", "/v1/chat/completions"),
+        ("GET", "/v1/chat/completions/c1", ONE),
+        ("POST", "/v1/chat/completions/c1", ONE),
+        ("DELETE", "/v1/chat/completions/c1", ONE),
+        (
+            "GET",
+            "/v1/chat/completions/c1/messages",
+            f"{ONE}/messages",
+        ),
+        ("GET", "/v1/models", "/v1/models"),
+        ("GET", "/v1/models/gpt-4o", "/v1/models/{model}"),
+        ("DELETE", "/v1/models/gpt-4o", "/v1/models/{model}"),
     ],
 )
-def test_openai_routes(method: str, path: str, operation: str) -> None:
+def test_openai_endpoints(method: str, path: str, canonical: str) -> None:
     found = target(method, path)
     assert found.wire is openai_chat.WIRE
     assert found.error is None
-    assert found.route is not None
-    assert found.route.operation == operation
+    assert found.endpoint is not None
+    assert (found.endpoint.method, found.endpoint.canonical) == (method, canonical)
 
 
 def test_the_version_header_makes_a_shared_path_anthropics() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits, read_body
-from scenarios_app.wire.registry import find, keeping, providers, ways
+from scenarios_app.wire.registry import find, providers, ways, wires
 from scenarios_app.wire.samples import Asked
 
 FULL = Asked(
@@ -32,11 +32,11 @@ def test_a_wire_reads_its_own_sample(way: str, asked: Asked, stream: bool) -> No
     body = json.dumps(sent.body).encode()
     call = Call("POST", path, dict(parse_qsl(query)), sent.headers, body, query)
     target = find(call)
-    assert target is not None and target.route is not None
+    assert target is not None and target.endpoint is not None
     assert target.wire.name == way
     target.wire.authorise(call)
-    target.wire.check(call, target.route)
-    request = target.wire.parse(call, target.route, target.params, read_body(body, Limits()))
+    target.wire.check(call)
+    request = target.endpoint.read(call, target.endpoint, target.params, read_body(body, Limits()))
     assert (request.provider, request.model) == (wire.provider, asked.model)
     assert (request.system_text, request.last_user_text) == (asked.system, asked.user)
     assert tuple(tool.name for tool in request.tools) == asked.tools
@@ -58,7 +58,12 @@ def test_each_provider_is_named_once() -> None:
     assert providers() == ("openai", "anthropic", "gemini", "ollama")
 
 
-def test_a_wire_that_keeps_answers_is_known_as_one() -> None:
-    kept = {name for name, wire in ways().items() if keeping(wire) is wire}
-    assert kept == {"responses"}
-    assert keeping(ways()["anthropic"]) is None
+def test_responses_and_conversations_alone_are_archived() -> None:
+    archived = {
+        (wire.name, endpoint.canonical)
+        for wire in wires()
+        for endpoint in wire.endpoints
+        if endpoint.archival is not None
+    }
+    assert {name for name, _ in archived} == {"responses"}
+    assert {path.split("/")[2] for _, path in archived} == {"responses", "conversations"}

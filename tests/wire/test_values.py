@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.wire import values
-from scenarios_app.wire.values import more_values_than
+from scenarios_app.wire import body
+from scenarios_app.wire.body import more_values_than
 
 TEXT = st.text(st.sampled_from('",[]{}\\\\\\né'), max_size=12)
 JSON = st.recursive(
@@ -49,7 +49,7 @@ def containers_in(value: Json) -> int:
 def test_what_stands_in_strings_does_not_count(value: Json, ascii_only: bool, piece: int) -> None:
     data = json.dumps(value, ensure_ascii=ascii_only).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(values, "SLICE_BYTES", piece)
+        patch.setattr(body, "SLICE_BYTES", piece)
         assert not more_values_than(number_of(value), data)
         assert not more_values_than(at_least(value), data)
         assert not at_least(value) or more_values_than(at_least(value) - 1, data)

@@ -20,7 +20,7 @@ def target(method: str, path: str, **headers: str) -> Target:
 
 
 def told(found: Target) -> str:
-    assert (found.route, found.error and found.error.answer.status) == (None, 404)
+    assert (found.endpoint, found.error and found.error.answer.status) == (None, 404)
     assert found.error is not None
     return found.error.answer.message
 
@@ -83,7 +83,7 @@ def test_a_slash_at_the_end_says_nothing_of_the_base() -> None:
 def test_the_whole_url_as_a_base_is_no_completions_id() -> None:
     path = "/v1/chat/completions/chat/completions"
     assert told(target("POST", path)).endswith(f"Then the base URL is {HOST}/v1")
-    assert target("POST", "/v1/chat/completions/c1").route is not None
+    assert target("POST", "/v1/chat/completions/c1").endpoint is not None
 
 
 def test_a_models_name_may_hold_what_looks_like_a_path() -> None:

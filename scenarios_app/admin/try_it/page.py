@@ -188,17 +188,16 @@ def _cards(explanation: Explanation, only: str, draft: TriedDraft | None) -> Ite
 
 
 def _decision(explanation: Explanation) -> str:
-    chosen = explanation.chosen
-    if chosen is None:
+    decision = explanation.decision
+    if decision is None:
         return "computed" if explanation.reply.status < 400 else "refused"
-    decision = chosen.decision
-    if decision is None or decision.scenario is None:
-        return "none" if chosen.kind != "in_band" else "in_band"
+    if decision.scenario is None:
+        return "none" if decision.kind != "in_band" else "in_band"
     return "step"
 
 
 def _violations(explanation: Explanation) -> Sequence[str]:
-    decision = explanation.chosen.decision if explanation.chosen else None
+    decision = explanation.decision
     return decision.violations if decision else ()
 
 

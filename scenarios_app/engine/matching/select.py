@@ -1,124 +1,85 @@
-"""Chooses what answers a request: by id, by match, or nothing. Pure: consuming is not done here."""
+"""Which way an answer is chosen, and what is chosen: by id, by match, or nothing. Pure: consuming
+is not done here."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 from urllib.parse import unquote
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.matching.conditions import shorten
-from scenarios_app.engine.matching.expectations import (
-    assert_violations,
-    violated_message,
-    violations_of,
-)
-from scenarios_app.engine.matching.index import Candidate, Index
-from scenarios_app.engine.matching.near_misses import (
-    UNMATCHED,
-    NearMiss,
-    near_misses,
-    near_misses_by_id,
-    unmatched_message,
-)
-from scenarios_app.engine.scenario import Scenario, Step
+from scenarios_app.engine.matching.index import Index
+from scenarios_app.engine.matching.near_misses import UNMATCHED, NearMiss
+from scenarios_app.engine.scenario import Fault, Scenario, ScriptedAnswer, Step
 
-__all__ = [
-    "Decision",
-    "NearMiss",
-    "Selection",
-    "assert_violations",
-    "candidates_naming_path",
-    "near_misses",
-    "near_misses_by_id",
-    "select",
-    "unmatched_message",
-    "violated_message",
-    "violations_of",
+Kind: TypeAlias = Literal[
+    "step", "failure", "violation", "error_turn", "fallback_step", "in_band", "unmatched"
 ]
-
-Way: TypeAlias = Literal["by_id", "match", "unknown"]
+Way: TypeAlias = Literal["by_id", "match", "in_band"]
 HEADER = "x-mockllm-scenario"
 BY_ID_MODELS = "test-llm"
 _LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """The way an answer is chosen, and what is chosen so far.
+class Decision:
+    """What answers a request, and what the journal keeps of it.
 
-    `by_id`: `scenario` and `step`, which is also the only candidate and is never consumed. Without
-    a step `error_text` says what is missing, and the answer is an error turn where there is no
-    scenario, a fallback step where there is one; the text is a violation too.
-    `match`: `candidates` in order, of `scenario` alone where a header names it; the first that can
-    be consumed, or needs not be, answers.
-    `unknown`: a header names no scenario; `error_text` is the message of the 404.
+    `text` is what an error turn, a fallback step or an error says; `fault` is what a failing
+    attempt gets in place of its step's answer. In band, `scripted` is the answer and `text` its
+    name. `attempt` counts from 1 the attempts that the step's failures have had, 0 where it has
+    none to give; `fallback` marks a catch-all's answer; `groups` are what its patterns captured.
+    After `cancel_after_chunks`, if given, a stream breaks off.
     """
 
+    kind: Kind
     way: Way
-    candidates: Iterator[Candidate] = field(default_factory=lambda: iter(()))
     scenario: Scenario | None = None
     step: Step | None = None
-    error_text: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What was chosen in the end, as the journal keeps it. `attempt` counts from 1 the attempts
-    that its failures have had, 0 where it has none to give; `fallback` marks a catch-all's
-    answer."""
-
-    scenario: Scenario | None = None
-    step: Step | None = None
+    text: str = ""
     attempt: int = 0
     violations: tuple[str, ...] = ()
     near_misses: tuple[NearMiss, ...] = ()
     fallback: bool = False
     groups: Mapping[str, str] = field(default_factory=dict)
+    fault: Fault | None = None
+    scripted: ScriptedAnswer | None = None
+    cancel_after_chunks: int | None = None
+
+    def cancel(self, *, stream: bool) -> Fault | None:
+        """What breaks a stream off; a whole answer stays whole."""
+        after = self.cancel_after_chunks
+        return Fault("truncate", after_chunks=after) if stream and after is not None else None
 
 
-def select(
-    index: Index, request: CanonicalRequest, consumed: Container[tuple[str, str]] = frozenset()
-) -> Selection:
-    """Choose by the first way that applies; `consumed` holds scenario and key of the steps that
-    the session has consumed. An answer scripted inside the request itself goes before them all."""
-    return _by_id(index, request) or _by_match(index, request, consumed)
+def decide_by_id(index: Index, request: CanonicalRequest) -> Decision | None:
+    """Way 2: a header or else the first user message names a scenario of that kind, whose step of
+    this turn answers. A model named `test-llm…` takes no other way.
 
-
-def candidates_naming_path(
-    index: Index, request: CanonicalRequest, consumed: Container[tuple[str, str]] = frozenset()
-) -> Iterator[Candidate]:
-    """What may answer a helper endpoint in place of its computed answer."""
-    return index.candidates_naming_path(request, consumed=consumed)
-
-
-def _by_id(index: Index, request: CanonicalRequest) -> Selection | None:
-    """Way 2: a header or else the first user message names a scenario of that kind. A model named
-    `test-llm…` takes no other way."""
+    Where there is no such scenario the answer is an error turn, where it has no such step a
+    fallback step; the text of either is a violation too.
+    """
     name = asked_for(request)
     scenario = index.by_name.get(name)
     if scenario is None or scenario.select != "first_user_message":
         if not request.model.startswith(BY_ID_MODELS):
             return None
-        return Selection("by_id", error_text=f"Scenario not found: {_shown(name)}")
+        return Decision("error_turn", "by_id", text=f"Scenario not found: {_shown(name)}")
     step = next((step for step in scenario.steps if step.turn == request.turn), None)
     if step is None:
         text = f"No turn {request.turn} in scenario {scenario.name}"
-        return Selection("by_id", scenario=scenario, error_text=text)
-    return Selection("by_id", iter((Candidate(scenario, step),)), scenario, step)
+        return Decision("fallback_step", "by_id", scenario, text=text)
+    return Decision("step", "by_id", scenario, step)
 
 
-def _by_match(
-    index: Index, request: CanonicalRequest, consumed: Container[tuple[str, str]]
-) -> Selection:
-    """Way 3, narrowed to one scenario where a header names it."""
+def scenario_in_header(index: Index, request: CanonicalRequest) -> Scenario | Decision | None:
+    """Way 3 is narrowed to one scenario where a header names it: that scenario, the 404 where it is
+    none, None without a header."""
     name = named_in_header(request)
-    scenario = index.by_name.get(name) if name else None
-    if name and scenario is None:
-        text = f"{UNMATCHED}: X-MockLLM-Scenario names no enabled scenario: {_shown(name)}"
-        return Selection("unknown", error_text=text)
-    narrowed = scenario.name if scenario else None
-    found = index.candidates(request, scenario=narrowed, consumed=consumed)
-    return Selection("match", found, scenario)
+    if not name:
+        return None
+    text = f"{UNMATCHED}: X-MockLLM-Scenario names no enabled scenario: {_shown(name)}"
+    return index.by_name.get(name) or Decision("unmatched", "match", text=text)
 
 
 def asked_for(request: CanonicalRequest) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
 from scenarios_app.engine.errors import ErrorAnswer
-from scenarios_app.serving.doors.bodies import SMALL_BODY, NoRoom, announced_length, room
-from scenarios_app.serving.doors.calls import call_of_scope
+from scenarios_app.serving.doors.bodies import SMALL_BODY, NoRoom, room
+from scenarios_app.serving.doors.calls import announced_length, call_of_scope
 from scenarios_app.serving.doors.connection import Close, Message, Receive, Scope, Send, close_of
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.serving.playback import Answer

@@ -2,11 +2,8 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import Any
-
-from scenarios_app.serving.doors.calls import declared_length
 
 # A body of which no more is announced is read at once, whatever else is being read.
 SMALL_BODY = 65_536
@@ -69,10 +66,3 @@ class Room:
 
 
 room = Room()
-
-
-def announced_length(scope: Mapping[str, Any], *, unknown: int) -> int:
-    """How long a request says that its body is: `unknown` where it comes in chunks."""
-    if any(name == b"transfer-encoding" for name, _ in scope["headers"]):
-        return unknown
-    return declared_length(scope)

@@ -39,6 +39,13 @@ def declared_length(scope: Mapping[str, Any]) -> int:
     return int(given[:18]) if given.isdigit() else 0
 
 
+def announced_length(scope: Mapping[str, Any], *, unknown: int) -> int:
+    """How long a request says that its body is: `unknown` where it comes in chunks."""
+    if any(name == b"transfer-encoding" for name, _ in scope["headers"]):
+        return unknown
+    return declared_length(scope)
+
+
 def make_call(
     method: str,
     path: str,

@@ -1,11 +1,9 @@
 """Anthropic's models list: what is known of a model, and pages of them."""
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from scenarios_app.engine.canonical import Json
 from scenarios_app.wire.base import Call
-from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 
 _DEFAULT_LIMIT = 20
@@ -49,28 +47,34 @@ def model_info(model: str) -> dict[str, Any]:
     }
 
 
-def read_page(call: Call) -> Mapping[str, Json]:
-    """The part of a models list that a call asks for."""
-    wanted: dict[str, Json] = {
-        key: call.query[key] for key in ("after_id", "before_id") if call.query.get(key)
-    }
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The part of a models list that is asked for, between the ids of two models."""
+
+    after: str
+    before: str
+    limit: int
+
+
+def read_page(call: Call) -> Page:
+    """The page that a call's query asks for."""
     given = call.query.get("limit") or str(_DEFAULT_LIMIT)
     digits = given.isascii() and given.isdigit() and len(given) <= len(str(_MAX_LIMIT))
     if not digits or not 1 <= int(given) <= _MAX_LIMIT:
         raise WireError(400, f"limit: Input should be a whole number from 1 to {_MAX_LIMIT}")
-    return {**wanted, "limit": int(given)}
+    return Page(call.query.get("after_id", ""), call.query.get("before_id", ""), int(given))
 
 
-def models_page(models: list[str], wanted: Mapping[str, Json]) -> dict[str, Any]:
+def models_page(models: list[str], wanted: Page) -> dict[str, Any]:
     """One page. A cursor that names no model is as good as none."""
-    page, limit = models, Node(dict(wanted)).get("limit").integer()
-    if (after := wanted.get("after_id")) in page:
-        page = page[page.index(str(after)) + 1 :]
-    if (before := wanted.get("before_id")) in page:
-        page = page[: page.index(str(before))]
-        shown = page[-limit:]
+    page = models
+    if wanted.after in page:
+        page = page[page.index(wanted.after) + 1 :]
+    if wanted.before in page:
+        page = page[: page.index(wanted.before)]
+        shown = page[-wanted.limit :]
     else:
-        shown = page[:limit]
+        shown = page[: wanted.limit]
     return {
         "data": [model_info(model) for model in shown],
         "has_more": len(shown) < len(page),

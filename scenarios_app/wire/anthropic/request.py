@@ -12,41 +12,25 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from scenarios_app.wire.base import Call, Route, encode_json
+from scenarios_app.wire.base import Call, Endpoint, encode_json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 
 PROVIDER = "anthropic"
 
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
-_READ = frozenset(
-    {
-        "model",
-        "messages",
-        "system",
-        "tools",
-        "tool_choice",
-        "stream",
-        "metadata",
-        "thinking",
-        "temperature",
-        "top_p",
-        "max_tokens",
-        "stop_sequences",
-        "output_config",
-        "output_format",
-    }
-)
 
 
-def read_request(call: Call, route: Route, body: Node) -> CanonicalRequest:
-    """A request for an answer, or with the `count_tokens` operation one that is only counted."""
+def read_request(
+    call: Call, endpoint: Endpoint, body: Node, *, counted: bool = False
+) -> CanonicalRequest:
+    """A request for an answer, or one that is only counted."""
     model = need(body, "model").text()
-    max_tokens = _max_tokens(body, required=route.operation == "messages")
+    max_tokens = _max_tokens(body, required=not counted)
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
-        route=route.pattern,
+        route=endpoint.pattern,
         model=model,
         messages=tuple(_messages(body)),
         tools=tuple(_tool(node) for node in _list(body, "tools")),
@@ -60,7 +44,6 @@ def read_request(call: Call, route: Route, body: Node) -> CanonicalRequest:
         response_format=_response_format(body),
         headers=call.headers,
         metadata=_metadata(body.maybe("metadata")),
-        extra={key: value for key, value in body.object().items() if key not in _READ},
     )
 
 

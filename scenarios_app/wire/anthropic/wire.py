@@ -1,7 +1,5 @@
 """The Anthropic wire: messages, token counts and the models list."""
 
-from collections.abc import Mapping
-
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.producing.usage import count_input
@@ -12,7 +10,16 @@ from scenarios_app.wire.anthropic.request import PROVIDER, continued_thread, rea
 from scenarios_app.wire.anthropic.sample import clients, sample
 from scenarios_app.wire.anthropic.shipped import MODELS
 from scenarios_app.wire.anthropic.stream import AnthropicEncoder
-from scenarios_app.wire.base import Call, Facts, Headers, Route, Wire, encode_json, named_sse
+from scenarios_app.wire.base import (
+    Call,
+    Endpoint,
+    Facts,
+    Headers,
+    Params,
+    Wire,
+    encode_json,
+    named_sse,
+)
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.samples import Asked, Sdk, Sent
@@ -20,8 +27,62 @@ from scenarios_app.wire.samples import Asked, Sdk, Sent
 _MESSAGES = "/v1/messages"
 
 
+def _read(
+    call: Call, endpoint: Endpoint, params: Params, body: Node, *, counted: bool = False
+) -> CanonicalRequest:
+    try:
+        if (held := continued_thread(body)) is None:
+            return read_request(call, endpoint, body, counted=counted)
+    except WireError as error:
+        # The place is in the text: this envelope has no field for it.
+        raise WireError(error.answer.status, error.answer.message) from None
+    # The official client knows this code: it sends all of the conversation instead.
+    raise WireError(
+        404,
+        f"thread.previous_message_id: no conversation is held under '{held}'",
+        code="thread_not_found",
+    )
+
+
+def _read_counted(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    return _read(call, endpoint, params, body, counted=True)
+
+
+def _read_model(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """A request about one model, or about a page of all of them."""
+    model = params.get("model", "")
+    return CanonicalRequest(
+        provider=PROVIDER,
+        path=call.path,
+        route=endpoint.pattern,
+        model=model,
+        headers=call.headers,
+        own=None if model else read_page(call),
+    )
+
+
+def _render(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
+    return encode_json(message_of(response))
+
+
+def _encode(request: CanonicalRequest, response: CanonicalResponse) -> AnthropicEncoder:
+    return AnthropicEncoder(response)
+
+
+def _count(request: CanonicalRequest, facts: Facts) -> bytes:
+    return encode_json({"input_tokens": count_input(request)})
+
+
+def _list_models(request: CanonicalRequest, facts: Facts) -> bytes:
+    return encode_json(models_page(list(facts.models), request.own))
+
+
+def _retrieve_model(request: CanonicalRequest, facts: Facts) -> bytes:
+    return encode_json(model_info(request.model))
+
+
 class AnthropicMessages:
-    """Anthropic's dialect. Beta calls take the same routes with a query nobody reads."""
+    """Anthropic's dialect. Beta calls take the same endpoints with a query nobody reads."""
 
     name = "anthropic"
     title = "Anthropic"
@@ -29,11 +90,11 @@ class AnthropicMessages:
     key_headers: tuple[str, ...] = ("x-api-key", "authorization")
     provider = PROVIDER
     prefixes: tuple[str, ...] = ("/v1/",)
-    routes: tuple[Route, ...] = (
-        Route("POST", _MESSAGES, "messages"),
-        Route("POST", f"{_MESSAGES}/count_tokens", "count_tokens", "compute"),
-        Route("GET", "/v1/models", "models", "compute"),
-        Route("GET", "/v1/models/{model}", "model", "compute"),
+    endpoints: tuple[Endpoint, ...] = (
+        Endpoint("POST", _MESSAGES, _read, render=_render, encode=_encode),
+        Endpoint("POST", f"{_MESSAGES}/count_tokens", _read_counted, compute=_count),
+        Endpoint("GET", "/v1/models", _read_model, compute=_list_models),
+        Endpoint("GET", "/v1/models/{model}", _read_model, compute=_retrieve_model),
     )
     tool_call_prefix = "toolu_"
     sequential = True
@@ -67,51 +128,9 @@ class AnthropicMessages:
         if self.api_key(call) is None:
             raise WireError(401, "x-api-key header is required")
 
-    def check(self, call: Call, route: Route) -> None:
+    def check(self, call: Call) -> None:
         if not call.headers.get("anthropic-version", "").strip():
             raise WireError(400, "anthropic-version: header is required")
-
-    def parse(
-        self, call: Call, route: Route, params: Mapping[str, str], body: Node
-    ) -> CanonicalRequest:
-        if route.method == "GET":
-            return CanonicalRequest(
-                provider=PROVIDER,
-                path=call.path,
-                route=route.pattern,
-                model=params.get("model", ""),
-                headers=call.headers,
-                extra=read_page(call) if route.operation == "models" else {},
-            )
-        try:
-            if (held := continued_thread(body)) is None:
-                return read_request(call, route, body)
-        except WireError as error:
-            # The place is in the text: this envelope has no field for it.
-            raise WireError(error.answer.status, error.answer.message) from None
-        # The official client knows this code: it sends all of the conversation instead.
-        raise WireError(
-            404,
-            f"thread.previous_message_id: no conversation is held under '{held}'",
-            code="thread_not_found",
-        )
-
-    def compute(
-        self, route: Route, params: Mapping[str, str], request: CanonicalRequest, facts: Facts
-    ) -> bytes:
-        match route.operation:
-            case "count_tokens":
-                return encode_json({"input_tokens": count_input(request)})
-            case "model":
-                return encode_json(model_info(request.model))
-            case _:
-                return encode_json(models_page(list(facts.models), request.extra))
-
-    def render(self, request: CanonicalRequest, response: CanonicalResponse) -> bytes:
-        return encode_json(message_of(response))
-
-    def encoder(self, request: CanonicalRequest, response: CanonicalResponse) -> AnthropicEncoder:
-        return AnthropicEncoder(response)
 
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         return envelope(error, request_id=request_id)

@@ -3,12 +3,13 @@
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from scenarios_app.engine.canonical import CanonicalRequest, Json, Message
+from scenarios_app.engine.canonical import CanonicalRequest, Message
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.engine.producing.usage import CHARACTERS_PER_TOKEN, count_input
-from scenarios_app.wire.base import Call, Facts, Route, encode_json
+from scenarios_app.wire.base import Call, Endpoint, Facts, Params, encode_json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.embedding import unit_vector
 from scenarios_app.wire.errors import WireError
@@ -46,25 +47,32 @@ def model_info(model: str) -> dict[str, Any]:
     return info
 
 
-def read_page(call: Call) -> Mapping[str, Json]:
-    """The part of a models list that a call asks for."""
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The part of a models list that is asked for: how many of them, from a token's place on."""
+
+    size: int
+    token: str
+
+
+def read_page(call: Call) -> Page:
+    """The page that a call's query asks for."""
     given = _query(call, "pageSize") or "0"
     if not (given.isascii() and given.isdigit()):
         raise WireError(
             400, f"pageSize: expected a whole number, but got {given}", param="pageSize"
         )
     size = min(int(given[:9]) or _DEFAULT_SIZE, _MAX_SIZE)
-    return {"size": size, "token": _query(call, "pageToken")}
+    return Page(size, _query(call, "pageToken"))
 
 
-def models_page(models: list[str], wanted: Mapping[str, Json]) -> dict[str, Any]:
+def models_page(models: list[str], wanted: Page) -> dict[str, Any]:
     """One page, and the token of the next if there is one."""
-    size, token = wanted["size"], wanted["token"]
-    assert isinstance(size, int)
-    start = _start(token) if isinstance(token, str) and token else 0
-    page: dict[str, Any] = {"models": [model_info(m) for m in models[start : start + size]]}
-    if start + size < len(models):
-        page["nextPageToken"] = urlsafe_b64encode(str(start + size).encode()).decode()
+    start = _start(wanted.token) if wanted.token else 0
+    end = start + wanted.size
+    page: dict[str, Any] = {"models": [model_info(model) for model in models[start:end]]}
+    if end < len(models):
+        page["nextPageToken"] = urlsafe_b64encode(str(end).encode()).decode()
     return page
 
 
@@ -88,52 +96,72 @@ _MOST_EMBEDDED = 100
 _READ_CHARACTERS = 2_048 * CHARACTERS_PER_TOKEN
 
 
-def read_plain(call: Call, route: Route, params: Mapping[str, str], body: Node) -> CanonicalRequest:
-    """A request about models, or for embeddings: each text is a message."""
-    model = model_of(route, params)
-    texts: tuple[str, ...] = ()
-    extra: Mapping[str, Json] = {}
-    match route.operation:
-        case "list_models":
-            extra = read_page(call)
-        case "embed":
-            texts, extra = _embedded((body,), model)
-        case "batch_embed":
-            texts, extra = _embedded(tuple(listed(body, "requests")), model)
-    return CanonicalRequest(
-        provider=PROVIDER,
-        path=call.path,
-        route=route.canonical,
-        model=model,
-        messages=tuple(Message("user", (TextPart(text),)) for text in texts),
-        headers=call.headers,
-        extra=extra,
+def read_model(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """A request about one model, or about a page of all of them."""
+    model = model_of(endpoint, params)
+    return _request(call, endpoint, model, own=None if model else read_page(call))
+
+
+def read_embedding(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """A request to embed one text."""
+    return _embedded(call, endpoint, model_of(endpoint, params), (body,))
+
+
+def read_embeddings(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """A request to embed several texts."""
+    requests = tuple(listed(body, "requests"))
+    return _embedded(call, endpoint, model_of(endpoint, params), requests)
+
+
+def count_tokens(request: CanonicalRequest, facts: Facts) -> bytes:
+    return encode_json({"totalTokens": count_input(request)})
+
+
+def embedding(request: CanonicalRequest, facts: Facts) -> bytes:
+    return encode_json({"embedding": _embeddings(request)[0]})
+
+
+def embeddings(request: CanonicalRequest, facts: Facts) -> bytes:
+    return encode_json({"embeddings": _embeddings(request)})
+
+
+def list_models(request: CanonicalRequest, facts: Facts) -> bytes:
+    return encode_json(models_page(list(facts.models), request.own))
+
+
+def get_model(request: CanonicalRequest, facts: Facts) -> bytes:
+    if request.model in facts.models:
+        return encode_json(model_info(request.model))
+    version = request.path.split("/")[1]
+    raise WireError(
+        404,
+        f"Model is not found: models/{request.model} for api version {version}. "
+        "Call ModelService.ListModels to see the list of available models.",
     )
 
 
-def compute(route: Route, request: CanonicalRequest, facts: Facts) -> bytes:
-    """The answer of a computed route."""
-    match route.operation:
-        case "count_tokens":
-            return encode_json({"totalTokens": count_input(request)})
-        case "embed":
-            return encode_json({"embedding": _embeddings(request)[0]})
-        case "batch_embed":
-            return encode_json({"embeddings": _embeddings(request)})
-        case "list_models":
-            return encode_json(models_page(list(facts.models), request.extra))
-        case _:
-            return encode_json(_model(request, facts))
+def _request(call: Call, endpoint: Endpoint, model: str, **more: Any) -> CanonicalRequest:
+    return CanonicalRequest(
+        provider=PROVIDER,
+        path=call.path,
+        route=endpoint.canonical,
+        model=model,
+        headers=call.headers,
+        **more,
+    )
 
 
-def _embedded(requests: tuple[Node, ...], model: str) -> tuple[tuple[str, ...], Mapping[str, Json]]:
-    """The texts to embed, and into how many dimensions each."""
+def _embedded(
+    call: Call, endpoint: Endpoint, model: str, requests: tuple[Node, ...]
+) -> CanonicalRequest:
+    """Each text is a message; the request's own is into how many dimensions each goes."""
     if not 1 <= len(requests) <= _MOST_EMBEDDED:
         message = f"requests: expected 1 to {_MOST_EMBEDDED} of them, but got {len(requests)}."
         raise WireError(400, message, param="requests")
-    texts = tuple(read_text(need(request, "content")) for request in requests)
-    dimensions: list[Json] = [_dimensions(request, model) for request in requests]
-    return texts, {"dimensions": dimensions}
+    texts = [read_text(need(request, "content")) for request in requests]
+    dimensions = tuple(_dimensions(request, model) for request in requests)
+    messages = tuple(Message("user", (TextPart(text),)) for text in texts)
+    return _request(call, endpoint, model, messages=messages, own=dimensions)
 
 
 def _dimensions(request: Node, model: str) -> int:
@@ -149,19 +177,8 @@ def _dimensions(request: Node, model: str) -> int:
 
 
 def _embeddings(request: CanonicalRequest) -> list[dict[str, Any]]:
-    asked = Node(dict(request.extra)).get("dimensions").items()
+    dimensions: tuple[int, ...] = request.own
     return [
-        {"values": unit_vector(message.text[:_READ_CHARACTERS], dimensions.integer())}
-        for message, dimensions in zip(request.messages, asked, strict=True)
+        {"values": unit_vector(message.text[:_READ_CHARACTERS], size)}
+        for message, size in zip(request.messages, dimensions, strict=True)
     ]
-
-
-def _model(request: CanonicalRequest, facts: Facts) -> dict[str, Any]:
-    if request.model in facts.models:
-        return model_info(request.model)
-    version = request.path.split("/")[1]
-    raise WireError(
-        404,
-        f"Model is not found: models/{request.model} for api version {version}. "
-        "Call ModelService.ListModels to see the list of available models.",
-    )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Tool
-from scenarios_app.wire.base import Call, Route
+from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.contents import read_contents, read_system
@@ -23,16 +23,6 @@ PROVIDER = "gemini"
 TUNED = "tunedModels/"
 
 _MOST_CANDIDATES = 8
-_READ = frozenset(
-    {
-        "contents",
-        "generation_config",
-        "labels",
-        "system_instruction",
-        "tool_config",
-        "tools",
-    }
-)
 _FORMATS = ("responseMimeType", "responseSchema", "responseJsonSchema")
 # Settings that nothing here depends on, but whose wrong type the real API refuses as well.
 _TYPES: Mapping[str, Callable[[Node], object]] = {
@@ -48,29 +38,29 @@ _TYPES: Mapping[str, Callable[[Node], object]] = {
 }
 
 
-def model_of(route: Route, params: Mapping[str, str]) -> str:
+def model_of(endpoint: Endpoint, params: Params) -> str:
     """The model that a path names; a tuned one keeps its kind, as its resource name does."""
     name = params.get("model", "")
-    return f"{TUNED}{name}" if f"/{TUNED}" in route.pattern else name
+    return f"{TUNED}{name}" if f"/{TUNED}" in endpoint.pattern else name
 
 
 def read_generate(
-    call: Call, route: Route, params: Mapping[str, str], body: Node
+    call: Call, endpoint: Endpoint, params: Params, body: Node, *, stream: bool = False
 ) -> CanonicalRequest:
     """A request for an answer; what is to be counted is one too."""
     config = maybe(body, "generationConfig") or Node({}, "generationConfig")
     for key, check in _TYPES.items():
         if setting := maybe(config, key):
             check(setting)
-    return CanonicalRequest(
+    request = CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
-        route=route.canonical,
-        model=model_of(route, params),
+        route=endpoint.canonical,
+        model=model_of(endpoint, params),
         messages=tuple(_messages(body)),
         tools=tuple(_tools(body)),
         tool_choice=object_of(body, "toolConfig"),
-        stream=route.operation == "stream",
+        stream=stream,
         temperature=number_of(config, "temperature"),
         top_p=number_of(config, "topP"),
         max_tokens=integer_of(config, "maxOutputTokens"),
@@ -80,15 +70,21 @@ def read_generate(
         n=_candidates(config),
         headers=call.headers,
         metadata=_labels(body),
-        extra=_extra(body),
     )
+    for setting in listed(body, "safetySettings"):
+        setting.object()
+    text_of(body, "cachedContent")
+    return request
 
 
-def read_counted(
-    call: Call, route: Route, params: Mapping[str, str], body: Node
-) -> CanonicalRequest:
+def read_streamed(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """A request for an answer as a stream, which its path asks for."""
+    return read_generate(call, endpoint, params, body, stream=True)
+
+
+def read_counted(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """What is to be counted: a whole request, or contents alone."""
-    return read_generate(call, route, params, maybe(body, "generateContentRequest") or body)
+    return read_generate(call, endpoint, params, maybe(body, "generateContentRequest") or body)
 
 
 def _messages(body: Node) -> Iterator[Message]:
@@ -148,10 +144,3 @@ def _candidates(config: Node) -> int:
 def _labels(body: Node) -> Mapping[str, str]:
     labels = maybe(body, "labels")
     return {key: labels.get(key).text() for key in labels.object()} if labels else {}
-
-
-def _extra(body: Node) -> Mapping[str, Json]:
-    for setting in listed(body, "safetySettings"):
-        setting.object()
-    text_of(body, "cachedContent")
-    return {key: value for key, value in body.object().items() if snake(key) not in _READ}

@@ -5,44 +5,137 @@ alike in everything else.
 """
 
 import re
-from collections.abc import Mapping
-from typing import Literal
+from functools import partial
 from urllib.parse import unquote
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse
 from scenarios_app.engine.errors import ErrorAnswer
-from scenarios_app.wire.base import Call, Facts, Headers, Route, StreamEncoder, Wire, encode_json
+from scenarios_app.wire.base import (
+    Call,
+    Compute,
+    Encode,
+    Endpoint,
+    Headers,
+    Params,
+    Read,
+    Render,
+    StreamEncoder,
+    Wire,
+    encode_json,
+)
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.answer import answer_of, is_blocked
 from scenarios_app.wire.gemini.errors import answer_headers, envelope
-from scenarios_app.wire.gemini.models import compute, read_plain
-from scenarios_app.wire.gemini.request import PROVIDER, read_counted, read_generate
+from scenarios_app.wire.gemini.models import (
+    count_tokens,
+    embedding,
+    embeddings,
+    get_model,
+    list_models,
+    read_embedding,
+    read_embeddings,
+    read_model,
+)
+from scenarios_app.wire.gemini.request import (
+    PROVIDER,
+    read_counted,
+    read_generate,
+    read_streamed,
+)
 from scenarios_app.wire.gemini.sample import clients, sample
 from scenarios_app.wire.gemini.shipped import MODELS
 from scenarios_app.wire.gemini.stream import ARRAY, EVENTS, BlockedEncoder, Framing, GeminiEncoder
 from scenarios_app.wire.samples import Asked, Sdk, Sent
 
-Kind = Literal["generate", "compute"]
-
 _MODELS = "/v1beta/models"
-# Verb, operation, kind, and the verb by which steps name it.
-_VERBS: tuple[tuple[str, str, Kind, str], ...] = (
-    ("generateContent", "generate", "generate", "generateContent"),
-    ("streamGenerateContent", "stream", "generate", "generateContent"),
-    ("countTokens", "count_tokens", "compute", "countTokens"),
-    ("embedContent", "embed", "compute", "embedContent"),
-    ("batchEmbedContents", "batch_embed", "compute", "batchEmbedContents"),
-)
 _OWN, _SHARED = ("/v1beta/", "/v1alpha/"), "/v1/"
 _LISTS = tuple(f"{version}models" for version in (*_OWN, _SHARED))
 _FOLDERS = (*_LISTS, *(f"{version}tunedModels" for version in (*_OWN, _SHARED)))
 _UPLOADS = tuple(f"/upload{version}" for version in (*_OWN, _SHARED))
 _OTHERS = ("anthropic-version", "authorization", "x-api-key")
-_VERB = re.compile(
-    rf"{_SHARED}(?:tunedM|m)odels/.*:(?:{'|'.join(verb for verb, *_ in _VERBS)})/?", re.DOTALL
+_VERBS = (
+    "generateContent",
+    "streamGenerateContent",
+    "countTokens",
+    "embedContent",
+    "batchEmbedContents",
 )
+_VERB = re.compile(rf"{_SHARED}(?:tunedM|m)odels/.*:(?:{'|'.join(_VERBS)})/?", re.DOTALL)
 _STREAM = ":streamGenerateContent"
+
+
+def _render(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
+    return encode_json(answer_of(response))
+
+
+def _encode(
+    framing: Framing, request: CanonicalRequest, response: CanonicalResponse
+) -> StreamEncoder:
+    made = BlockedEncoder if is_blocked(response) else GeminiEncoder
+    return made(response, framing)
+
+
+def _without_codes(read: Read) -> Read:
+    """This envelope names places, and has no codes for what is wrong there."""
+
+    def read_it(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+        try:
+            return read(call, endpoint, params, body)
+        except WireError as error:
+            answer = error.answer
+            raise WireError(answer.status, answer.message, param=answer.param) from None
+
+    return read_it
+
+
+def _endpoints(framing: Framing) -> tuple[Endpoint, ...]:
+    encode = partial(_encode, framing)
+    return (
+        *_verb("generateContent", read_generate, render=_render, encode=encode),
+        *_verb(
+            "streamGenerateContent",
+            read_streamed,
+            render=_render,
+            encode=encode,
+            named="generateContent",
+        ),
+        *_verb("countTokens", read_counted, compute=count_tokens),
+        *_verb("embedContent", read_embedding, compute=embedding),
+        *_verb("batchEmbedContents", read_embeddings, compute=embeddings),
+        *(
+            Endpoint("GET", f"{path}{one}", read, compute=compute, alias_of=f"{_MODELS}{one}")
+            for read in (_without_codes(read_model),)
+            for one, compute in (("", list_models), ("/{model}", get_model))
+            for path in _LISTS
+        ),
+    )
+
+
+def _verb(
+    verb: str,
+    read: Read,
+    *,
+    render: Render | None = None,
+    encode: Encode | None = None,
+    compute: Compute | None = None,
+    named: str | None = None,
+) -> tuple[Endpoint, ...]:
+    """What is asked of a model by a verb, wherever models stand; steps name it by one path, of the
+    verb itself or of the one that it is `named` by."""
+    read, alias = _without_codes(read), f"{_MODELS}/{{model}}:{named or verb}"
+    return tuple(
+        Endpoint(
+            "POST",
+            f"{folder}/{{model}}:{verb}",
+            read,
+            render=render,
+            encode=encode,
+            compute=compute,
+            alias_of=alias,
+        )
+        for folder in _FOLDERS
+    )
 
 
 class Gemini:
@@ -54,24 +147,6 @@ class Gemini:
     key_headers: tuple[str, ...] = ("x-goog-api-key",)
     provider = PROVIDER
     prefixes: tuple[str, ...] = (*_OWN, *_UPLOADS, _SHARED)
-    routes: tuple[Route, ...] = (
-        *(
-            Route(
-                "POST",
-                f"{folder}/{{model}}:{verb}",
-                operation,
-                kind,
-                alias_of=f"{_MODELS}/{{model}}:{named}",
-            )
-            for verb, operation, kind, named in _VERBS
-            for folder in _FOLDERS
-        ),
-        *(Route("GET", path, "list_models", "compute", alias_of=_MODELS) for path in _LISTS),
-        *(
-            Route("GET", path + "/{model}", "get_model", "compute", alias_of=_MODELS + "/{model}")
-            for path in _LISTS
-        ),
-    )
     tool_call_prefix = "call_"
     sequential = True
     signs_reasoning = True
@@ -79,6 +154,7 @@ class Gemini:
 
     def __init__(self, framing: Framing) -> None:
         self._framing = framing
+        self.endpoints = _endpoints(framing)
         as_events = framing is EVENTS
         self.stream_type = "text/event-stream" if as_events else "application/json; charset=UTF-8"
         self.malformed_event = framing.later + self.malformed_body + framing.after
@@ -108,35 +184,8 @@ class Gemini:
                 "Please use API Key or other form of API consumer identity to call this API.",
             )
 
-    def check(self, call: Call, route: Route) -> None:
+    def check(self, call: Call) -> None:
         """Nothing more than a key is asked for."""
-
-    def parse(
-        self, call: Call, route: Route, params: Mapping[str, str], body: Node
-    ) -> CanonicalRequest:
-        read = read_plain
-        if route.kind == "generate":
-            read = read_generate
-        elif route.operation == "count_tokens":
-            read = read_counted
-        try:
-            return read(call, route, params, body)
-        except WireError as error:
-            # This envelope names places, and has no codes for what is wrong there.
-            answer = error.answer
-            raise WireError(answer.status, answer.message, param=answer.param) from None
-
-    def compute(
-        self, route: Route, params: Mapping[str, str], request: CanonicalRequest, facts: Facts
-    ) -> bytes:
-        return compute(route, request, facts)
-
-    def render(self, request: CanonicalRequest, response: CanonicalResponse) -> bytes:
-        return encode_json(answer_of(response))
-
-    def encoder(self, request: CanonicalRequest, response: CanonicalResponse) -> StreamEncoder:
-        made = BlockedEncoder if is_blocked(response) else GeminiEncoder
-        return made(response, self._framing)
 
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         return envelope(error)

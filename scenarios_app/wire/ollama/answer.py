@@ -17,8 +17,9 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from scenarios_app.wire.base import encode_line, encode_text
+from scenarios_app.wire.base import Facts, encode_json, encode_line, encode_text
 from scenarios_app.wire.ollama.context import remember
+from scenarios_app.wire.ollama.request import GenerateFields
 
 CHAT, GENERATE = "/api/chat", "/api/generate"
 _DONE_REASONS: Mapping[FinishReason, str] = {"length": "length"}
@@ -31,13 +32,13 @@ LOAD_NS, PROMPT_NS, EVAL_NS = 5_000_000, 1_000_000, 20_000_000
 _decode = msgspec.json.Decoder().decode
 
 
-def whole(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
+def whole(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
     """The answer in one piece. Its choices, of which this wire knows one, follow each other."""
     parts = [part for choice in response.choices for part in choice.parts]
     thinking = "".join(part.text for part in parts if isinstance(part, ReasoningPart))
     calls: list[Json] = [call_of(part) for part in parts if isinstance(part, ToolCallPart)]
     said = content(request, content_of(response), thinking=thinking, calls=calls)
-    return {**head(response), **said, **ending(request, response)}
+    return encode_json({**head(response), **said, **ending(request, response)})
 
 
 def head(response: CanonicalResponse) -> dict[str, Json]:
@@ -80,7 +81,8 @@ def ending(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, 
         "done_reason": _DONE_REASONS.get(last, "stop"),
         **_metrics(response.usage),
     }
-    if request.route == GENERATE and request.extra.get("raw") is not True:
+    own: GenerateFields = request.own
+    if request.route == GENERATE and not own.raw:
         answered = Message("assistant", (TextPart(content_of(response)),))
         fields["context"] = list(remember((*request.messages, answered)))
     taken = _STRUCTURE | _HEAD
@@ -93,15 +95,18 @@ def content_of(response: CanonicalResponse) -> str:
     return "".join(part.text for part in parts if isinstance(part, TextPart | RefusalPart))
 
 
-def nothing(request: CanonicalRequest, *, created: int, reason: str) -> dict[str, Json]:
+def nothing(request: CanonicalRequest, facts: Facts) -> bytes:
     """The answer to a request that says nothing: its model was loaded or put away."""
-    return {
-        "model": request.model,
-        "created_at": timestamp(created),
-        **content(request, ""),
-        "done": True,
-        "done_reason": reason,
-    }
+    own: GenerateFields = request.own
+    return encode_json(
+        {
+            "model": request.model,
+            "created_at": timestamp(facts.created),
+            **content(request, ""),
+            "done": True,
+            "done_reason": "unload" if own.unloads else "load",
+        }
+    )
 
 
 def timestamp(seconds: int) -> str:

@@ -2,7 +2,7 @@
 
 import binascii
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from scenarios_app.engine.canonical import Json, Tool
@@ -10,8 +10,6 @@ from scenarios_app.engine.parts import OpaquePart
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 
-# What a CanonicalRequest holds as it came; every other field stays readable in `extra`.
-_CARRIED = frozenset({"format", "messages", "model", "prompt", "stream", "tools"})
 _MOST_LOGPROBS = 20
 # Durations as Go writes them: "5m", "1h30m", "-1s", and a bare zero.
 _DURATION = re.compile(r"[-+]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
@@ -140,11 +138,6 @@ def images_of(node: Node) -> Iterator[OpaquePart]:
 def tools_of(body: Node) -> tuple[Tool, ...]:
     tools = body.maybe("tools")
     return tuple(map(_tool, tools.items())) if tools else ()
-
-
-def others(body: Node) -> Mapping[str, Json]:
-    """The fields of a request that its canonical form does not have."""
-    return {key: value for key, value in body.object().items() if key not in _CARRIED}
 
 
 def _tool(node: Node) -> Tool:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from hashlib import sha256
 
-from scenarios_app.engine.canonical import Json
-from scenarios_app.wire.base import Facts
+from scenarios_app.engine.canonical import CanonicalRequest, Json
+from scenarios_app.wire.base import Facts, encode_json
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.ollama.answer import timestamp
 from scenarios_app.wire.ollama.embeddings import CONTEXT_LENGTH, dimensions_of, embeds
@@ -20,37 +20,32 @@ _GIGABYTE = 1_000_000_000
 _KEPT_SECONDS = 300
 
 
-def version() -> dict[str, Json]:
-    return {"version": VERSION}
+def version(request: CanonicalRequest, facts: Facts) -> bytes:
+    return encode_json({"version": VERSION})
 
 
-def listed(facts: Facts) -> dict[str, Json]:
+def listed(request: CanonicalRequest, facts: Facts) -> bytes:
     """Every known model, under the name that scenarios know it by."""
     modified: dict[str, Json] = {"modified_at": timestamp(facts.created)}
-    return {"models": [modified | _entry(name) for name in facts.models]}
+    return encode_json({"models": [modified | _entry(name) for name in facts.models]})
 
 
-def running(facts: Facts) -> dict[str, Json]:
+def running(request: CanonicalRequest, facts: Facts) -> bytes:
     """Every known model again: all of them are in memory, as after a request a moment ago."""
     until = timestamp(facts.created + _KEPT_SECONDS)
-    return {
-        "models": [
-            _entry(name)
-            | {
-                "expires_at": until,
-                "size_vram": _size(name),
-                "context_length": CONTEXT_LENGTH,
-            }
-            for name in facts.models
-        ]
-    }
+    models = [
+        _entry(name)
+        | {"expires_at": until, "size_vram": _size(name), "context_length": CONTEXT_LENGTH}
+        for name in facts.models
+    ]
+    return encode_json({"models": models})
 
 
-def shown(asked: str, facts: Facts) -> dict[str, Json]:
+def shown(request: CanonicalRequest, facts: Facts) -> bytes:
     """One model. A name without a tag is that of the latest."""
-    name = _known(asked, facts.models)
+    name = _known(request.model, facts.models)
     family = _family(name)
-    return {
+    answer: Json = {
         "license": "",
         "modelfile": f"FROM {name}\nTEMPLATE {{{{ .Prompt }}}}\n",
         "parameters": "",
@@ -64,6 +59,7 @@ def shown(asked: str, facts: Facts) -> dict[str, Json]:
         "capabilities": ["embedding"] if embeds(name) else _ABILITIES,
         "modified_at": timestamp(facts.created),
     }
+    return encode_json(answer)
 
 
 def _known(asked: str, models: Mapping[str, str]) -> str:

@@ -11,7 +11,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from scenarios_app.wire.base import Call, Route, encode_json
+from scenarios_app.wire.base import Call, Endpoint, Params, encode_json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.ollama.context import recall
@@ -23,7 +23,6 @@ from scenarios_app.wire.ollama.fields import (
     model_of,
     need,
     options_of,
-    others,
     text_of,
     thinks,
     tools_of,
@@ -119,30 +118,34 @@ PROVIDER = "ollama"
 MOST_INPUTS = 2_048
 
 
-def read_request(call: Call, route: Route, body: Node) -> CanonicalRequest:
-    match route.operation:
-        case "chat":
-            return _chat(call, route, body)
-        case "generate":
-            return _generate(call, route, body)
-        case "embed":
-            return _embed(call, route, body)
-        case "embeddings":
-            unloads(body)
-            return _embedding(call, route, body, (TextPart(text_of(body, "prompt")),))
-        case "show":
-            return _show(call, route, body)
-        case _:
-            return _plain(call, route)
+@dataclass(frozen=True, slots=True)
+class GenerateFields:
+    """Whether a request puts its model away, and whether its prompt is raw, so that its answer
+    brings no conversation to go on with."""
+
+    unloads: bool = False
+    raw: bool = False
 
 
-def _chat(call: Call, route: Route, body: Node) -> CanonicalRequest:
+@dataclass(frozen=True, slots=True)
+class EmbeddingFields:
+    """How long a vector is to be, how many tokens of a text are read, and whether a longer text is
+    cut or refused."""
+
+    dimensions: int | None = None
+    context_length: int | None = None
+    truncate: bool = True
+
+
+def read_chat(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """A request to go on with a conversation."""
     check_logprobs(body)
     messages = read_messages(node) if (node := body.maybe("messages")) else ()
-    return _asked(call, route, body, messages, asks=bool(messages))
+    return _asked(call, endpoint, body, messages, asks=bool(messages))
 
 
-def _generate(call: Call, route: Route, body: Node) -> CanonicalRequest:
+def read_generate(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """A request to answer one prompt, after the conversation in its context."""
     check_logprobs(body)
     system, prompt = text_of(body, "system"), text_of(body, "prompt")
     template = text_of(body, "template")
@@ -155,19 +158,19 @@ def _generate(call: Call, route: Route, body: Node) -> CanonicalRequest:
     messages = (*recall(numbers), Message("user", said))
     if system:
         messages = (Message("system", (TextPart(system),)), *messages)
-    return _asked(call, route, body, messages, asks=bool(prompt))
+    return _asked(call, endpoint, body, messages, asks=bool(prompt))
 
 
 def _asked(
-    call: Call, route: Route, body: Node, messages: tuple[Message, ...], *, asks: bool
+    call: Call, endpoint: Endpoint, body: Node, messages: tuple[Message, ...], *, asks: bool
 ) -> CanonicalRequest:
     """A request for an answer. One that says nothing only loads its model, or puts it away."""
     options = options_of(body)
-    unloads(body)
+    own = GenerateFields(unloads=unloads(body), raw=body.get("raw").value is True)
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
-        route=route.pattern,
+        route=endpoint.pattern,
         model=model_of(body),
         messages=messages if asks else (),
         tools=tools_of(body),
@@ -179,16 +182,16 @@ def _asked(
         reasoning=thinks(body),
         response_format=format_of(body),
         headers=call.headers,
-        extra=others(body),
+        own=own,
         computed=not asks,
     )
 
 
-def _embed(call: Call, route: Route, body: Node) -> CanonicalRequest:
+def read_embed(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """A request to embed a list of texts."""
     unloads(body)
-    flag_of(body, "truncate")
-    if dimensions := body.maybe("dimensions"):
-        dimensions.integer()
+    truncate = flag_of(body, "truncate", default=True)
+    dimensions = node.integer() if (node := body.maybe("dimensions")) else None
     node = body.get("input")
     match node.value:
         case None | "":
@@ -201,37 +204,56 @@ def _embed(call: Call, route: Route, body: Node) -> CanonicalRequest:
             texts = tuple(TextPart(item.text()) for item in node.items())
         case _:
             raise node.wrong("a string or an array of strings")
-    return _embedding(call, route, body, texts)
+    return _embedding(call, endpoint, body, texts, dimensions=dimensions, truncate=truncate)
+
+
+def read_embedding(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """A request to embed one prompt, as older clients send it."""
+    unloads(body)
+    return _embedding(call, endpoint, body, (TextPart(text_of(body, "prompt")),))
 
 
 def _embedding(
-    call: Call, route: Route, body: Node, texts: tuple[TextPart, ...]
+    call: Call,
+    endpoint: Endpoint,
+    body: Node,
+    texts: tuple[TextPart, ...],
+    *,
+    dimensions: int | None = None,
+    truncate: bool = True,
 ) -> CanonicalRequest:
     """What is to be embedded is what the user says, a part for each text."""
-    options_of(body)
+    options = options_of(body)
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
-        route=route.pattern,
+        route=endpoint.pattern,
         model=model_of(body),
         messages=(Message("user", texts),),
         headers=call.headers,
-        extra=others(body),
+        own=EmbeddingFields(dimensions, options.context_length, truncate),
     )
 
 
-def _show(call: Call, route: Route, body: Node) -> CanonicalRequest:
-    """Older clients ask for a model by `name`."""
+def read_show(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """A request about one model, which older clients ask for by `name`."""
     flag_of(body, "verbose")
     name = text_of(body, "model") or text_of(body, "name")
     if not name:
         raise WireError(400, "model is required")
-    return CanonicalRequest(
-        provider=PROVIDER, path=call.path, route=route.pattern, model=name, headers=call.headers
-    )
+    return _about(call, endpoint, model=name)
 
 
-def _plain(call: Call, route: Route) -> CanonicalRequest:
+def read_plain(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """A request that says nothing."""
+    return _about(call, endpoint)
+
+
+def _about(call: Call, endpoint: Endpoint, *, model: str = "") -> CanonicalRequest:
     return CanonicalRequest(
-        provider=PROVIDER, path=call.path, route=route.pattern, model="", headers=call.headers
+        provider=PROVIDER,
+        path=call.path,
+        route=endpoint.pattern,
+        model=model,
+        headers=call.headers,
     )

@@ -1,26 +1,25 @@
 """The Ollama wire: chat and generate, and the computed answers about embeddings and models."""
 
-from collections.abc import Mapping
-
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.wire.base import (
     Call,
-    Facts,
+    Endpoint,
     Headers,
-    Route,
-    StreamEncoder,
     Wire,
-    encode_json,
     encode_line,
     retry_after_seconds,
 )
-from scenarios_app.wire.body import Node
-from scenarios_app.wire.ollama import embeddings as ollama_embeddings
-from scenarios_app.wire.ollama import models as ollama_models
+from scenarios_app.wire.ollama import embeddings, models
 from scenarios_app.wire.ollama.answer import CHAT, GENERATE, LineEncoder, nothing, whole
-from scenarios_app.wire.ollama.fields import unloads
-from scenarios_app.wire.ollama.request import PROVIDER, read_request
+from scenarios_app.wire.ollama.request import (
+    PROVIDER,
+    read_chat,
+    read_embed,
+    read_embedding,
+    read_generate,
+    read_plain,
+    read_show,
+)
 from scenarios_app.wire.ollama.sample import clients, sample
 from scenarios_app.wire.ollama.shipped import MODELS
 from scenarios_app.wire.samples import Asked, Sdk, Sent
@@ -48,6 +47,20 @@ def answer_headers(error: ErrorAnswer | None) -> Headers:
 _BEARER = "bearer "
 
 
+_ENDPOINTS = (
+    Endpoint("POST", CHAT, read_chat, render=whole, encode=LineEncoder, compute=nothing),
+    Endpoint("POST", GENERATE, read_generate, render=whole, encode=LineEncoder, compute=nothing),
+    Endpoint("POST", "/api/embed", read_embed, compute=embeddings.embed),
+    Endpoint("POST", "/api/embeddings", read_embedding, compute=embeddings.embedding),
+    Endpoint("POST", "/api/show", read_show, compute=models.shown),
+    Endpoint("GET", "/api/tags", read_plain, compute=models.listed),
+    Endpoint("HEAD", "/api/tags", read_plain, compute=models.listed),
+    Endpoint("GET", "/api/ps", read_plain, compute=models.running),
+    Endpoint("GET", "/api/version", read_plain, compute=models.version),
+    Endpoint("HEAD", "/api/version", read_plain, compute=models.version),
+)
+
+
 class Ollama:
     """Ollama's own API as its clients read and write it. A server of one's own asks for no key;
     one that is sent all the same, as to Ollama's cloud, names the session."""
@@ -57,20 +70,9 @@ class Ollama:
     models = MODELS
     key_headers: tuple[str, ...] = ("authorization",)
     provider = PROVIDER
-    routes: tuple[Route, ...] = (
-        Route("POST", CHAT, "chat"),
-        Route("POST", GENERATE, "generate"),
-        Route("POST", "/api/embed", "embed", "compute"),
-        Route("POST", "/api/embeddings", "embeddings", "compute"),
-        Route("POST", "/api/show", "show", "compute"),
-        Route("GET", "/api/tags", "tags", "compute"),
-        Route("HEAD", "/api/tags", "tags", "compute"),
-        Route("GET", "/api/ps", "ps", "compute"),
-        Route("GET", "/api/version", "version", "compute"),
-        Route("HEAD", "/api/version", "version", "compute"),
-    )
+    endpoints: tuple[Endpoint, ...] = _ENDPOINTS
     # The rest of `/api/` belongs to others.
-    prefixes: tuple[str, ...] = tuple(dict.fromkeys(route.pattern for route in routes))
+    prefixes: tuple[str, ...] = tuple(dict.fromkeys(endpoint.pattern for endpoint in _ENDPOINTS))
     tool_call_prefix = "call_"
     sequential = False
     signs_reasoning = False
@@ -96,24 +98,8 @@ class Ollama:
     def authorise(self, call: Call) -> None:
         """Nobody is asked for a key."""
 
-    def check(self, call: Call, route: Route) -> None:
+    def check(self, call: Call) -> None:
         """Nor for anything else."""
-
-    def parse(
-        self, call: Call, route: Route, params: Mapping[str, str], body: Node
-    ) -> CanonicalRequest:
-        return read_request(call, route, body)
-
-    def compute(
-        self, route: Route, params: Mapping[str, str], request: CanonicalRequest, facts: Facts
-    ) -> bytes:
-        return encode_json(_computed(route, request, facts))
-
-    def render(self, request: CanonicalRequest, response: CanonicalResponse) -> bytes:
-        return encode_json(whole(request, response))
-
-    def encoder(self, request: CanonicalRequest, response: CanonicalResponse) -> StreamEncoder:
-        return LineEncoder(request, response)
 
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         return error_body(error)
@@ -123,25 +109,6 @@ class Ollama:
 
     def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
         return answer_headers(error)
-
-
-def _computed(route: Route, request: CanonicalRequest, facts: Facts) -> Mapping[str, object]:
-    match route.operation:
-        case "embed":
-            return ollama_embeddings.embed(request)
-        case "embeddings":
-            return ollama_embeddings.embedding(request)
-        case "show":
-            return ollama_models.shown(request.model, facts)
-        case "tags":
-            return ollama_models.listed(facts)
-        case "ps":
-            return ollama_models.running(facts)
-        case "version":
-            return ollama_models.version()
-        case _:
-            reason = "unload" if unloads(Node(dict(request.extra))) else "load"
-            return nothing(request, created=facts.created, reason=reason)
 
 
 WIRE: Wire = Ollama()

@@ -17,21 +17,21 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from scenarios_app.wire.base import encode_json, encode_line, encode_text, sse
+from scenarios_app.wire.openai.chat_request import ChatFields
 
 # What the stream is made of can't be replaced by a script's own top-level fields.
 _STRUCTURE = frozenset({"object", "choices", "usage"})
 
 
-def completion(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
-    """The whole answer."""
-    custom = _custom_tools(request.extra.get("tools"))
+def completion(own: ChatFields, response: CanonicalResponse) -> dict[str, Json]:
+    """The whole answer, in the form that its request asks for."""
     choices: list[Json] = []
     for index, choice in enumerate(response.choices):
-        legacy = wants_legacy_call(request, choice)
+        legacy = wants_legacy_call(own, choice)
         choices.append(
             {
                 "index": index,
-                "message": _message(choice, custom, legacy=legacy),
+                "message": _message(choice, own.custom_tools, legacy=legacy),
                 "logprobs": None,
                 "finish_reason": finish_reason(choice.finish_reason, legacy=legacy),
             }
@@ -83,11 +83,10 @@ def finish_reason(reason: FinishReason, *, legacy: bool) -> str:
     return "function_call" if legacy and reason == "tool_calls" else reason
 
 
-def wants_legacy_call(request: CanonicalRequest, choice: Choice) -> bool:
+def wants_legacy_call(own: ChatFields, choice: Choice) -> bool:
     """Whether the client offered legacy `functions` alone, whose form of answer holds one call."""
-    if not request.extra.get("functions") or request.extra.get("tools"):
-        return False
-    return sum(isinstance(part, ToolCallPart) for part in choice.parts) == 1
+    calls = sum(isinstance(part, ToolCallPart) for part in choice.parts)
+    return own.legacy_functions and calls == 1
 
 
 def content_of(parts: tuple[AnswerPart, ...]) -> str | None:
@@ -149,15 +148,6 @@ def _call(call: ToolCallPart, custom: frozenset[str]) -> Json:
     return {"id": call.id, "type": "function", "function": content}
 
 
-def _custom_tools(tools: Json) -> frozenset[str]:
-    names = set()
-    for tool in tools if isinstance(tools, list) else ():
-        match tool:
-            case {"type": "custom", "custom": {"name": str(name)}}:
-                names.add(name)
-    return frozenset(names)
-
-
 _OBJECT = "chat.completion.chunk"
 
 
@@ -169,9 +159,9 @@ class ChunkEncoder:
     """
 
     def __init__(self, request: CanonicalRequest, response: CanonicalResponse) -> None:
-        self._request = request
+        self._own: ChatFields = request.own
         self._response = response
-        self._with_usage = wants_usage(request)
+        self._with_usage = self._own.include_usage
         self._head = b"data: " + encode_json(envelope(response, _OBJECT))[:-1] + b',"choices":[{'
         self._tail = b"}]" + (b',"usage":null' if self._with_usage else b"") + b"}\n\n"
         self._begun: set[int] = set()
@@ -251,15 +241,7 @@ class ChunkEncoder:
         return self._head + encode_line(fields)[1:-1] + self._tail
 
     def _legacy(self, choice: int) -> bool:
-        return wants_legacy_call(self._request, self._response.choices[choice])
-
-
-def wants_usage(request: CanonicalRequest) -> bool:
-    match request.extra.get("stream_options"):
-        case {"include_usage": True}:
-            return True
-        case _:
-            return False
+        return wants_legacy_call(self._own, self._response.choices[choice])
 
 
 def _first_content(choice: Choice) -> str | None:

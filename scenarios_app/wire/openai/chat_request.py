@@ -1,6 +1,7 @@
 """Reads OpenAI chat requests."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Tool
 from scenarios_app.engine.parts import (
@@ -12,7 +13,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from scenarios_app.wire.base import Call, Route
+from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.dialect import DEPLOYMENT, PROVIDER
@@ -26,6 +27,7 @@ from scenarios_app.wire.openai.fields import (
     read_stop,
     read_stream,
     read_tool_choice,
+    wants_usage,
 )
 
 _ROLES = "'system', 'developer', 'user', 'assistant', 'tool' and 'function'"
@@ -151,20 +153,16 @@ def _text(node: Node) -> str:
 
 _MAX_TOKENS = ("max_completion_tokens", "max_tokens")
 
-# What a CanonicalRequest holds as it came; every other field stays readable in `extra`.
-_CARRIED = frozenset(
-    {
-        "messages",
-        "metadata",
-        "model",
-        "n",
-        "response_format",
-        "stream",
-        "temperature",
-        "tool_choice",
-        "top_p",
-    }
-)
+
+@dataclass(frozen=True, slots=True)
+class ChatFields:
+    """What a chat request says that decides the form of its answer alone: the names of its custom
+    tools, whether it offers legacy `functions` and nothing else, whether a stream tells usage."""
+
+    custom_tools: frozenset[str] = frozenset()
+    legacy_functions: bool = False
+    include_usage: bool = False
+
 
 # Fields that nothing here depends on, but whose wrong type the real API refuses as well.
 _TYPES: Mapping[str, Callable[[Node], object]] = {
@@ -191,7 +189,7 @@ _TYPES: Mapping[str, Callable[[Node], object]] = {
 }
 
 
-def read_chat(call: Call, route: Route, params: Mapping[str, str], body: Node) -> CanonicalRequest:
+def read_chat(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request for a chat completion."""
     model = model_of(body, params.get(DEPLOYMENT))
     messages = read_messages(body.need("messages"))
@@ -199,7 +197,7 @@ def read_chat(call: Call, route: Route, params: Mapping[str, str], body: Node) -
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
-        route=route.canonical,
+        route=endpoint.canonical,
         model=model,
         messages=messages,
         tools=_tools(body),
@@ -214,8 +212,23 @@ def read_chat(call: Call, route: Route, params: Mapping[str, str], body: Node) -
         n=read_choices(body),
         headers=call.headers,
         metadata=read_metadata(body),
-        extra={key: value for key, value in body.object().items() if key not in _CARRIED},
+        own=_own(body),
     )
+
+
+def _own(body: Node) -> ChatFields:
+    tools = body.maybe("tools")
+    return ChatFields(
+        custom_tools=frozenset(_custom(tools)) if tools else frozenset(),
+        legacy_functions=bool(body.get("functions").value) and not (tools and tools.value),
+        include_usage=wants_usage(body),
+    )
+
+
+def _custom(tools: Node) -> Iterator[str]:
+    for tool in tools.items():
+        if tool.get("type").value == "custom":
+            yield tool.get("custom").get("name").text()
 
 
 def _tools(body: Node) -> tuple[Tool, ...]:

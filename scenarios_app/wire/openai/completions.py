@@ -1,6 +1,7 @@
 """OpenAI's legacy completions: a prompt in, plain text out."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from scenarios_app.engine.canonical import (
     CanonicalRequest,
@@ -17,10 +18,10 @@ from scenarios_app.engine.parts import (
     StreamEvent,
     TextPart,
 )
-from scenarios_app.wire.base import Call, Route, encode_json, encode_line, sse
+from scenarios_app.wire.base import Call, Endpoint, Params, encode_json, encode_line, sse
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.chat_answer import envelope, finish_reason, usage_fields, wants_usage
+from scenarios_app.wire.openai.chat_answer import envelope, finish_reason, usage_fields
 from scenarios_app.wire.openai.dialect import DEPLOYMENT, PROVIDER
 from scenarios_app.wire.openai.fields import (
     MOST_CHOICES,
@@ -30,9 +31,8 @@ from scenarios_app.wire.openai.fields import (
     read_number,
     read_stop,
     read_stream,
+    wants_usage,
 )
-
-ROUTE = Route("POST", "/v1/completions", "create_text_completion")
 
 _OBJECT = "text_completion"
 _TYPES: Mapping[str, Callable[[Node], object]] = {
@@ -48,9 +48,15 @@ _TYPES: Mapping[str, Callable[[Node], object]] = {
 }
 
 
-def read_completion(
-    call: Call, route: Route, params: Mapping[str, str], body: Node
-) -> CanonicalRequest:
+@dataclass(frozen=True, slots=True)
+class CompletionFields:
+    """Whether the prompt comes before its completions, and whether a stream tells usage."""
+
+    echo: bool = False
+    include_usage: bool = False
+
+
+def read_completion(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request for a completion: a user message for each prompt."""
     model = model_of(body, params.get(DEPLOYMENT))
     prompts = _prompts(body.get("prompt"))
@@ -68,7 +74,7 @@ def read_completion(
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
-        route=route.canonical,
+        route=endpoint.canonical,
         model=model,
         messages=prompts,
         stream=read_stream(body),
@@ -78,14 +84,11 @@ def read_completion(
         stop=read_stop(body),
         n=n * len(prompts),
         headers=call.headers,
-        extra={
-            "echo": body.get("echo").value,
-            "stream_options": body.get("stream_options").value,
-        },
+        own=CompletionFields(body.get("echo").value is True, wants_usage(body)),
     )
 
 
-def text_completion(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
+def text_completion(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
     """The whole answer. It has words for text alone: what else there is of it is left out, and
     refusals are text."""
     count = len(response.choices)
@@ -93,7 +96,9 @@ def text_completion(request: CanonicalRequest, response: CanonicalResponse) -> d
         _choice(index, _echo(request, index, count) + _text(choice), _reason(choice))
         for index, choice in enumerate(response.choices)
     ]
-    return {**_head(response), "choices": choices, "usage": usage_fields(response.usage)}
+    return encode_json(
+        {**_head(response), "choices": choices, "usage": usage_fields(response.usage)}
+    )
 
 
 class CompletionEncoder:
@@ -102,7 +107,8 @@ class CompletionEncoder:
     def __init__(self, request: CanonicalRequest, response: CanonicalResponse) -> None:
         self._request = request
         self._response = response
-        self._with_usage = wants_usage(request)
+        own: CompletionFields = request.own
+        self._with_usage = own.include_usage
         self._head = encode_json(_head(response))[1:-1]
         self._tail = b',"usage":null}' if self._with_usage else b"}"
         self._begun: set[int] = set()
@@ -163,7 +169,8 @@ def _prompt(node: Node) -> Message:
 
 def _echo(request: CanonicalRequest, choice: int, choices: int) -> str:
     """The prompt that a choice answers, if it is to be repeated: each has as many choices."""
-    if not request.extra.get("echo"):
+    own: CompletionFields = request.own
+    if not own.echo:
         return ""
     return request.messages[choice * len(request.messages) // choices].text
 
@@ -183,3 +190,8 @@ def _head(response: CanonicalResponse) -> dict[str, Json]:
 
 def _choice(index: int, text: str, reason: str | None) -> Json:
     return {"text": text, "index": index, "logprobs": None, "finish_reason": reason}
+
+
+ENDPOINT = Endpoint(
+    "POST", "/v1/completions", read_completion, render=text_completion, encode=CompletionEncoder
+)

@@ -1,10 +1,10 @@
-"""What all of OpenAI's routes share: keys, errors, headers, and the forms of paths on Azure."""
+"""What all of OpenAI's endpoints share: keys, errors, headers, and the forms of paths on Azure."""
 
 from collections.abc import Iterable
 from dataclasses import replace
 
 from scenarios_app.engine.errors import ErrorAnswer
-from scenarios_app.wire.base import Call, Headers, Route, encode_json, retry_after_seconds, sse
+from scenarios_app.wire.base import Call, Endpoint, Headers, encode_json, retry_after_seconds, sse
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.shipped import MODELS
 
@@ -49,7 +49,7 @@ class OpenAIDialect:
                 f"'Authorization: Bearer KEY'{azure}.",
             )
 
-    def check(self, call: Call, route: Route) -> None:
+    def check(self, call: Call) -> None:
         """Nothing more than a key is asked for."""
 
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
@@ -68,20 +68,20 @@ def _at_ollamas(call: Call) -> bool:
     return at_port and not call.path.startswith(AZURE)
 
 
-def with_azure(routes: Iterable[Route]) -> tuple[Route, ...]:
-    """Routes under `/v1/`, and then their forms on Azure: of a deployment, of the `v1` API and of
-    the dated ones."""
-    own = tuple(routes)
-    return (*own, *(alias for route in own for alias in _aliases(route)))
+def with_azure(endpoints: Iterable[Endpoint]) -> tuple[Endpoint, ...]:
+    """Endpoints under `/v1/`, and then their forms on Azure: of a deployment, of the `v1` API and
+    of the dated ones."""
+    own = tuple(endpoints)
+    return (*own, *(alias for endpoint in own for alias in _aliases(endpoint)))
 
 
-def _aliases(route: Route) -> Iterable[Route]:
-    rest = route.pattern.removeprefix("/v1/")
+def _aliases(endpoint: Endpoint) -> Iterable[Endpoint]:
+    rest = endpoint.pattern.removeprefix("/v1/")
     starts = [f"{AZURE}v1/", AZURE]
-    if route.method == "POST" and rest in _DEPLOYED:
+    if endpoint.method == "POST" and rest in _DEPLOYED:
         starts.insert(0, f"{AZURE}deployments/{{{DEPLOYMENT}}}/")
     for start in starts:
-        yield replace(route, pattern=start + rest, alias_of=route.canonical)
+        yield replace(endpoint, pattern=start + rest, alias_of=endpoint.canonical)
 
 
 _CODES = {

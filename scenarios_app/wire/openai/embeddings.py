@@ -3,16 +3,17 @@
 import base64
 import struct
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Message
 from scenarios_app.engine.parts import OpaquePart, TextPart
 from scenarios_app.engine.producing.usage import count_tokens
-from scenarios_app.wire.base import Call, Facts, Route, encoded
+from scenarios_app.wire.base import Call, Endpoint, Facts, Params, encode_json, encoded
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.embedding import unit_vector
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.chat_request import unsupported
-from scenarios_app.wire.openai.dialect import PROVIDER
+from scenarios_app.wire.openai.dialect import DEPLOYMENT, PROVIDER
 from scenarios_app.wire.openai.fields import check_types, model_of
 
 _LARGE = "text-embedding-3-large"
@@ -27,11 +28,18 @@ _MOST_TOKENS = 300_000
 _FORMATS = "'float' and 'base64'"
 
 
-def read_embeddings(
-    call: Call, route: Route, body: Node, *, deployment: str | None
-) -> CanonicalRequest:
+@dataclass(frozen=True, slots=True)
+class EmbeddingFields:
+    """What is to be embedded, texts or lists of tokens, in how many dimensions and which form."""
+
+    inputs: tuple[Json, ...]
+    dimensions: int
+    base64: bool
+
+
+def read_embeddings(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request for embeddings. Each input is a user message; one of tokens has no text."""
-    model = model_of(body, deployment)
+    model = model_of(body, params.get(DEPLOYMENT))
     inputs = tuple(_inputs(body.need("input")))
     form = body.maybe("encoding_format")
     if form and form.text() not in ("float", "base64"):
@@ -40,38 +48,38 @@ def read_embeddings(
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
-        route=route.canonical,
+        route=endpoint.canonical,
         model=model,
         messages=tuple(
             Message("user", (TextPart(text) if isinstance(text, str) else OpaquePart("tokens"),))
             for text in inputs
         ),
         headers=call.headers,
-        extra={
-            "inputs": list(inputs),
-            "dimensions": _dimensions(body, model),
-            "base64": form is not None and form.value == "base64",
-        },
+        own=EmbeddingFields(
+            inputs,
+            _dimensions(body, model),
+            base64=form is not None and form.value == "base64",
+        ),
     )
 
 
-def embeddings(request: CanonicalRequest, facts: Facts) -> dict[str, object]:
+def embeddings(request: CanonicalRequest, facts: Facts) -> bytes:
     """The answer, with one embedding per input. OpenAI's has no id; Mistral's client wants one."""
-    extra = Node(dict(request.extra))
-    dimensions, packed = extra.get("dimensions").integer(), extra.get("base64").flag()
-    inputs = [node.value for node in extra.get("inputs").items()]
+    own: EmbeddingFields = request.own
     data: list[object] = []
-    for index, given in enumerate(inputs):
-        vector = encoded(_embedding(given, dimensions, packed=packed))
+    for index, given in enumerate(own.inputs):
+        vector = encoded(_embedding(given, own.dimensions, packed=own.base64))
         data.append({"object": "embedding", "index": index, "embedding": vector})
-    tokens = sum(map(_tokens, inputs))
-    return {
-        "id": f"embd-{facts.request_id}",
-        "object": "list",
-        "data": data,
-        "model": request.model,
-        "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
-    }
+    tokens = sum(map(_tokens, own.inputs))
+    return encode_json(
+        {
+            "id": f"embd-{facts.request_id}",
+            "object": "list",
+            "data": data,
+            "model": request.model,
+            "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+        }
+    )
 
 
 def _inputs(node: Node) -> Iterator[Json]:
@@ -125,3 +133,6 @@ def _tokens(given: Json) -> int:
 def _bad(node: Node, why: str) -> WireError:
     message = f"Invalid '{node.place}': {why}."
     return WireError(400, message, param=node.place, code="invalid_value")
+
+
+ENDPOINT = Endpoint("POST", "/v1/embeddings", read_embeddings, compute=embeddings)

@@ -45,6 +45,12 @@ def read_stream(body: Node) -> bool:
     return stream.flag() if stream else False
 
 
+def wants_usage(body: Node) -> bool:
+    """Whether a stream is to tell what the answer costs."""
+    options = body.maybe("stream_options")
+    return options is not None and options.get("include_usage").value is True
+
+
 def read_stop(body: Node) -> tuple[str, ...]:
     node = body.get("stop")
     match node.value:

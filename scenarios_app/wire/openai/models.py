@@ -1,11 +1,8 @@
-"""What OpenAI answers without scripted text: embeddings, moderations, the models themselves, and
-the store of completions.
+"""OpenAI's models, listed and one by one, and its store of completions.
 
 Chat completions are not stored, so the store's lists are empty; an id asked for gets an answer that
 says so, and changing or deleting it succeeds.
 """
-
-from collections.abc import Mapping
 
 from scenarios_app.engine.canonical import (
     CanonicalRequest,
@@ -15,82 +12,66 @@ from scenarios_app.engine.canonical import (
     Usage,
 )
 from scenarios_app.engine.parts import TextPart
-from scenarios_app.wire.base import Call, Facts, Route, encode_json
+from scenarios_app.wire.base import Call, Endpoint, Facts, Params, encode_json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.chat_answer import completion
-from scenarios_app.wire.openai.dialect import DEPLOYMENT, PROVIDER
-from scenarios_app.wire.openai.embeddings import embeddings, read_embeddings
+from scenarios_app.wire.openai.chat_request import ChatFields
+from scenarios_app.wire.openai.dialect import PROVIDER
 from scenarios_app.wire.openai.fields import read_metadata
-from scenarios_app.wire.openai.moderations import moderations, read_moderations
 
+_MODELS, _MODEL = "/v1/models", "/v1/models/{model}"
 _STORE = "/v1/chat/completions"
-
-# The first pattern that fits a path has it, so the longer one stands first.
-ROUTES: tuple[Route, ...] = (
-    Route("POST", "/v1/embeddings", "create_embeddings", "compute"),
-    Route("POST", "/v1/moderations", "create_moderation", "compute"),
-    Route("GET", "/v1/models", "list_models", "compute"),
-    Route("GET", "/v1/models/{model}", "retrieve_model", "compute"),
-    Route("DELETE", "/v1/models/{model}", "delete_model", "compute"),
-    Route("GET", _STORE, "list_completions", "compute", fixed=True),
-    Route("GET", _STORE + "/{completion_id}/messages", "list_stored_messages", "compute"),
-    Route("GET", _STORE + "/{completion_id}", "retrieve_completion", "compute"),
-    Route("POST", _STORE + "/{completion_id}", "update_completion", "compute"),
-    Route("DELETE", _STORE + "/{completion_id}", "delete_completion", "compute"),
-)
+_COMPLETION = _STORE + "/{completion_id}"
 
 
-def read_extra(call: Call, route: Route, params: Mapping[str, str], body: Node) -> CanonicalRequest:
-    """A request for one of `ROUTES`; most have metadata at the most."""
-    match route.operation:
-        case "create_embeddings":
-            return read_embeddings(call, route, body, deployment=params.get(DEPLOYMENT))
-        case "create_moderation":
-            return read_moderations(call, route, body)
+def read_named(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """A request about what its path names; it has metadata at the most."""
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
-        route=route.canonical,
+        route=endpoint.canonical,
         model=params.get("model", ""),
         headers=call.headers,
         metadata=read_metadata(body) if call.method == "POST" else {},
+        own=params.get("completion_id", ""),
     )
 
 
-def compute(
-    route: Route, params: Mapping[str, str], request: CanonicalRequest, facts: Facts
-) -> bytes:
-    """The answer of one of `ROUTES`."""
-    match route.operation:
-        case "create_embeddings":
-            answer: object = embeddings(request, facts)
-        case "create_moderation":
-            answer = moderations(request, facts)
-        case "list_models":
-            models: list[Json] = [_model(name, facts) for name in facts.models]
-            answer = {"object": "list", "data": models}
-        case "retrieve_model":
-            answer = _model(params["model"], facts)
-        case "delete_model":
-            answer = {"id": params["model"], "object": "model", "deleted": True}
-        case "retrieve_completion" | "update_completion":
-            answer = _stored(params["completion_id"], request, facts)
-        case "delete_completion":
-            answer = {
-                "id": params["completion_id"],
-                "object": "chat.completion.deleted",
-                "deleted": True,
-            }
-        case _:
-            answer = {
-                "object": "list",
-                "data": [],
-                "first_id": None,
-                "last_id": None,
-                "has_more": False,
-            }
-    return encode_json(answer)
+def list_models(request: CanonicalRequest, facts: Facts) -> bytes:
+    models = [_model(name, facts) for name in facts.models]
+    return encode_json({"object": "list", "data": models})
+
+
+def _retrieve_model(request: CanonicalRequest, facts: Facts) -> bytes:
+    return encode_json(_model(request.model, facts))
+
+
+def _delete_model(request: CanonicalRequest, facts: Facts) -> bytes:
+    return encode_json({"id": request.model, "object": "model", "deleted": True})
+
+
+def _list_nothing(request: CanonicalRequest, facts: Facts) -> bytes:
+    return encode_json(
+        {"object": "list", "data": [], "first_id": None, "last_id": None, "has_more": False}
+    )
+
+
+def _retrieve_completion(request: CanonicalRequest, facts: Facts) -> bytes:
+    text = "Completions are not stored here; this one was made for its id."
+    response = CanonicalResponse(
+        id="",
+        created=facts.created,
+        model=next(iter(facts.models), "gpt-4o"),
+        choices=(Choice((TextPart(text),), "stop"),),
+        usage=Usage(input_tokens=1, output_tokens=-(-len(text) // 4)),
+        metadata={"id": request.own, "metadata": dict(request.metadata)},
+    )
+    return encode_json(completion(ChatFields(), response))
+
+
+def _delete_completion(request: CanonicalRequest, facts: Facts) -> bytes:
+    return encode_json({"id": request.own, "object": "chat.completion.deleted", "deleted": True})
 
 
 def _model(name: str, facts: Facts) -> Json:
@@ -110,14 +91,14 @@ def _model(name: str, facts: Facts) -> Json:
     }
 
 
-def _stored(completion_id: str, request: CanonicalRequest, facts: Facts) -> Json:
-    text = "Completions are not stored here; this one was made for its id."
-    response = CanonicalResponse(
-        id="",
-        created=facts.created,
-        model=next(iter(facts.models), "gpt-4o"),
-        choices=(Choice((TextPart(text),), "stop"),),
-        usage=Usage(input_tokens=1, output_tokens=-(-len(text) // 4)),
-        metadata={"id": completion_id, "metadata": dict(request.metadata)},
-    )
-    return completion(request, response)
+# The first pattern that fits a path has it, so the longer one stands first.
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint("GET", _MODELS, read_named, compute=list_models),
+    Endpoint("GET", _MODEL, read_named, compute=_retrieve_model),
+    Endpoint("DELETE", _MODEL, read_named, compute=_delete_model),
+    Endpoint("GET", _STORE, read_named, compute=_list_nothing, fixed=True),
+    Endpoint("GET", f"{_COMPLETION}/messages", read_named, compute=_list_nothing),
+    Endpoint("GET", _COMPLETION, read_named, compute=_retrieve_completion),
+    Endpoint("POST", _COMPLETION, read_named, compute=_retrieve_completion),
+    Endpoint("DELETE", _COMPLETION, read_named, compute=_delete_completion),
+)

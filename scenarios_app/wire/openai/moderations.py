@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Message
 from scenarios_app.engine.parts import MessagePart, OpaquePart, TextPart
-from scenarios_app.wire.base import Call, Facts, Route
+from scenarios_app.wire.base import Call, Endpoint, Facts, Params, encode_json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.openai.chat_request import unsupported
 from scenarios_app.wire.openai.dialect import PROVIDER
@@ -35,7 +35,9 @@ _SEEN_IN_IMAGES = frozenset(
 _WORDS = {name: re.compile(rf"(?i)\b(?:{words})\b", re.ASCII) for name, words in CATEGORIES.items()}
 
 
-def read_moderations(call: Call, route: Route, body: Node) -> CanonicalRequest:
+def read_moderations(
+    call: Call, endpoint: Endpoint, params: Params, body: Node
+) -> CanonicalRequest:
     """A request for moderation: a user message per input. Parts, with images among them, are one
     input together."""
     given = body.need("input")
@@ -52,17 +54,19 @@ def read_moderations(call: Call, route: Route, body: Node) -> CanonicalRequest:
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
-        route=route.canonical,
+        route=endpoint.canonical,
         model=model.text() if model else MODEL,
         messages=tuple(messages),
         headers=call.headers,
     )
 
 
-def moderations(request: CanonicalRequest, facts: Facts) -> Json:
+def moderations(request: CanonicalRequest, facts: Facts) -> bytes:
     """The answer, with one result per input."""
     results: list[Json] = [_result(message) for message in request.messages]
-    return {"id": f"modr-{facts.request_id}", "model": request.model, "results": results}
+    return encode_json(
+        {"id": f"modr-{facts.request_id}", "model": request.model, "results": results}
+    )
 
 
 def _part(node: Node) -> MessagePart:
@@ -113,3 +117,6 @@ def _applied(name: str, *, said: bool, image: bool) -> list[Json]:
     if image and name in _SEEN_IN_IMAGES:
         applied.append("image")
     return applied
+
+
+ENDPOINT = Endpoint("POST", "/v1/moderations", read_moderations, compute=moderations)

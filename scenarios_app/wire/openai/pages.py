@@ -1,6 +1,7 @@
 """Pages of items, as OpenAI's lists of them are asked for and answered."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.wire.base import Call
@@ -12,21 +13,30 @@ _PAGE, _LARGEST_PAGE = 20, 100
 _DIGITS = 9
 
 
-def read_page(call: Call) -> dict[str, Json]:
-    """Which page is asked for, as the query says."""
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which part of a list is asked for: how many items after the one with that id."""
+
+    after: str | None
+    limit: int
+    descending: bool
+
+
+def read_page(call: Call) -> Page:
+    """The page that the query asks for; the last item comes first unless it says otherwise."""
     query = Node(dict(call.query))
-    return {"after": call.query.get("after"), "limit": _limit(query), "order": _order(query)}
+    return Page(call.query.get("after"), _limit(query), _order(query) == "desc")
 
 
-def page_of(items: Iterable[Node], asked: Node) -> Json:
-    """A page of items, of which the last comes first unless it is asked otherwise."""
+def page_of(items: Iterable[Node], asked: Page) -> Json:
+    """A page of items."""
     items = list(items)
-    if asked.get("order").value == "desc":
+    if asked.descending:
         items.reverse()
     ids = [item.get("id").value for item in items]
-    if (after := asked.get("after").value) in ids:
-        items = items[ids.index(after) + 1 :]
-    shown = items[: asked.get("limit").integer()]
+    if asked.after in ids:
+        items = items[ids.index(asked.after) + 1 :]
+    shown = items[: asked.limit]
     return list_of(shown, more=len(shown) < len(items))
 
 

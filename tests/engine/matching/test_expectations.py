@@ -7,8 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import CanonicalRequest, Message
-from scenarios_app.engine.matching.expectations import js_number
-from scenarios_app.engine.matching.select import assert_violations, violated_message, violations_of
+from scenarios_app.engine.matching.expectations import (
+    assert_violations,
+    js_number,
+    violated_message,
+    violations_of,
+)
 from scenarios_app.engine.scenario import Expect, Match, SideEffects
 from tests.engine.asking import ask, say, saying, scenario, step
 

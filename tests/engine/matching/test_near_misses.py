@@ -7,7 +7,7 @@ from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.matching.index import build_index, overlay
 from scenarios_app.engine.matching.layer import COMPARED
 from scenarios_app.engine.matching.match import Mismatch
-from scenarios_app.engine.matching.select import NearMiss, near_misses, select, unmatched_message
+from scenarios_app.engine.matching.near_misses import NearMiss, near_misses, unmatched_message
 from scenarios_app.engine.scenario import Match, Scenario, TextCondition
 from scenarios_app.engine.state import StepRef
 from tests.engine.asking import ask, requests, saying, scenario, scenarios, step
@@ -193,7 +193,7 @@ def test_the_404_names_each_step_and_its_first_mismatch() -> None:
 
 def test_the_404_of_an_empty_catalog() -> None:
     index = build_index([])
-    assert list(select(index, ask("hi")).candidates) == []
+    assert list(index.candidates(ask("hi"))) == []
     assert unmatched_message(near_misses(index, ask("hi"))) == (
         "no_scenario_matched: there is no step that this request could match"
     )

@@ -1,10 +1,10 @@
-"""Choosing: by id, by match, by header, or not at all."""
+"""The way an answer is chosen: by id, by match, by header, or not at all."""
 
 import pytest
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.matching.index import build_index
-from scenarios_app.engine.matching.select import Selection, candidates_naming_path, select
+from scenarios_app.engine.matching.index import Index, build_index
+from scenarios_app.engine.matching.select import Decision, decide_by_id, scenario_in_header
 from scenarios_app.engine.scenario import Match, TextCondition
 from tests.engine.asking import ask, result, say, saying, scenario, step
 
@@ -15,8 +15,19 @@ OTHER = scenario("other", step(saying(contains="e"), key="other"), priority=5)
 INDEX = build_index([BY_ID, MATCHING, OTHER])
 
 
-def chosen(selection: Selection) -> list[str]:
-    return [candidate.step.key for candidate in selection.candidates]
+def by_id(request: CanonicalRequest, index: Index = INDEX) -> Decision:
+    decision = decide_by_id(index, request)
+    assert decision is not None and decision.way == "by_id"
+    return decision
+
+
+def matching(request: CanonicalRequest) -> list[str]:
+    """The keys of the steps that may answer, in order."""
+    assert decide_by_id(INDEX, request) is None
+    narrowed = scenario_in_header(INDEX, request)
+    assert not isinstance(narrowed, Decision)
+    name = narrowed.name if narrowed else None
+    return [candidate.step.key for candidate in INDEX.candidates(request, scenario=name)]
 
 
 def named(name: str, *said: str, **fields: str) -> CanonicalRequest:
@@ -24,79 +35,70 @@ def named(name: str, *said: str, **fields: str) -> CanonicalRequest:
 
 
 def test_the_first_user_message_trimmed_names_a_scenario() -> None:
-    selection = select(INDEX, ask(say("system", "x"), "  run test 1\n", "run test 2"))
-    assert (selection.way, selection.scenario, selection.step) == ("by_id", BY_ID, ONE)
-    assert selection.error_text is None
-    assert chosen(selection) == ["one"]
+    decision = by_id(ask(say("system", "x"), "  run test 1\n", "run test 2"))
+    assert decision == Decision("step", "by_id", BY_ID, ONE)
 
 
 def test_assistant_messages_count_the_turn_and_no_others() -> None:
     talk = ask("run test 1", result("x"), say("system", "x"), say("assistant", "a"), "more")
-    assert select(INDEX, talk).step == TWO
+    assert by_id(talk).step == TWO
 
 
 def test_consecutive_assistant_messages_all_count() -> None:
     talk = ask("run test 1", say("assistant", "a"), say("assistant", "b"))
-    assert select(INDEX, talk).error_text == "No turn 3 in scenario run test 1"
+    assert by_id(talk).text == "No turn 3 in scenario run test 1"
 
 
 def test_a_missing_turn_has_its_scenario_and_no_step() -> None:
-    selection = select(INDEX, ask("run test 1", say("assistant", "a"), say("assistant", "b")))
-    assert (selection.way, selection.scenario, selection.step) == ("by_id", BY_ID, None)
-    assert chosen(selection) == []
+    decision = by_id(ask("run test 1", say("assistant", "a"), say("assistant", "b")))
+    assert (decision.kind, decision.scenario, decision.step) == ("fallback_step", BY_ID, None)
 
 
 def test_a_scenario_without_turns_has_no_turn_1() -> None:
     index = build_index([scenario("empty", select="first_user_message")])
-    assert select(index, ask("empty")).error_text == "No turn 1 in scenario empty"
+    assert by_id(ask("empty"), index).text == "No turn 1 in scenario empty"
 
 
 def test_the_header_names_a_scenario_percent_encoded() -> None:
-    selection = select(INDEX, named("run%20test%201", "hello"))
-    assert (selection.way, selection.scenario, selection.step) == ("by_id", BY_ID, ONE)
+    decision = by_id(named("run%20test%201", "hello"))
+    assert decision == Decision("step", "by_id", BY_ID, ONE)
 
 
 def test_the_header_goes_before_the_first_user_message() -> None:
-    selection = select(INDEX, named("weather", "run test 1"))
-    assert (selection.way, selection.scenario) == ("match", MATCHING)
-    assert chosen(selection) == ["e", "any"]
+    assert matching(named("weather", "run test 1")) == ["e", "any"]
 
 
 def test_the_header_narrows_matching_to_its_scenario() -> None:
-    assert chosen(select(INDEX, ask("hello"))) == ["other", "e", "any"]
-    assert chosen(select(INDEX, named("weather", "hello"))) == ["e", "any"]
+    assert matching(ask("hello")) == ["other", "e", "any"]
+    assert matching(named("weather", "hello")) == ["e", "any"]
 
 
 def test_a_header_that_names_nothing_is_told() -> None:
-    selection = select(INDEX, named("w%C3%B6rld", "run test 1"))
-    assert (selection.way, selection.scenario, selection.step) == ("unknown", None, None)
-    assert selection.error_text == (
-        "no_scenario_matched: X-MockLLM-Scenario names no enabled scenario: wörld"
-    )
-    assert chosen(selection) == []
+    request = named("w%C3%B6rld", "run test 1")
+    assert decide_by_id(INDEX, request) is None
+    text = "no_scenario_matched: X-MockLLM-Scenario names no enabled scenario: wörld"
+    assert scenario_in_header(INDEX, request) == Decision("unmatched", "match", text=text)
 
 
 def test_an_empty_header_is_none() -> None:
-    assert chosen(select(INDEX, named(" ", "hello"))) == ["other", "e", "any"]
+    assert matching(named(" ", "hello")) == ["other", "e", "any"]
 
 
 def test_the_name_of_a_matching_scenario_said_is_no_id() -> None:
-    selection = select(INDEX, ask("weather"))
-    assert (selection.way, selection.scenario) == ("match", None)
+    assert decide_by_id(INDEX, ask("weather")) is None
 
 
 @pytest.mark.parametrize("model", ["test-llm", "test-llm/gpt-4o", "test-llm-2"])
 def test_test_llm_models_go_by_id_alone(model: str) -> None:
-    assert select(INDEX, ask("run test 1", model=model)).step == ONE
-    assert select(INDEX, named("run test 1", "hello", model=model)).step == ONE
+    assert by_id(ask("run test 1", model=model)).step == ONE
+    assert by_id(named("run test 1", "hello", model=model)).step == ONE
     for request in (
         ask("weather", model=model),
         named("weather", "run test 1", model=model),
         named("nobody", "run test 1", model=model),
     ):
-        selection = select(INDEX, request)
-        assert (selection.way, selection.scenario, selection.step) == ("by_id", None, None)
-        assert chosen(selection) == []
+        decision = by_id(request)
+        assert (decision.kind, decision.scenario, decision.step) == ("error_turn", None, None)
 
 
 @pytest.mark.parametrize(
@@ -109,16 +111,16 @@ def test_test_llm_models_go_by_id_alone(model: str) -> None:
     ],
 )
 def test_an_unknown_id_is_told(said: tuple[str, ...], text: str) -> None:
-    assert select(INDEX, ask(*said, model="test-llm")).error_text == text
+    assert by_id(ask(*said, model="test-llm")).text == text
 
 
 def test_a_model_that_only_sounds_alike_is_like_any_other() -> None:
-    assert select(INDEX, ask("nobody", model="my-test-llm")).way == "match"
+    assert decide_by_id(INDEX, ask("nobody", model="my-test-llm")) is None
 
 
 def test_a_helper_endpoint_is_answered_by_steps_that_name_its_path() -> None:
     named_path = step(Match(path=(TextCondition(equals="/v1/models"),)), key="models")
     index = build_index([MATCHING, scenario("models", named_path)])
     request = ask(path="/v1/models", route="/v1/models")
-    assert [c.step.key for c in candidates_naming_path(index, request)] == ["models"]
-    assert list(candidates_naming_path(index, ask("hello"))) == []
+    assert [c.step.key for c in index.candidates_naming_path(request)] == ["models"]
+    assert list(index.candidates_naming_path(ask("hello"))) == []

@@ -97,10 +97,10 @@ def _without_ids(said: Said) -> Said:
 
 def test_every_wire_has_a_client() -> None:
     routes = {
-        (wire.provider, route.canonical)
+        (wire.provider, endpoint.canonical)
         for wire in wires()
-        for route in wire.routes
-        if route.kind == "generate"
+        for endpoint in wire.endpoints
+        if endpoint.generates
     }
     assert routes == {(client.provider, client.route) for client in CLIENTS.values()}
     assert list(CLIENTS) == list(LIMITS)

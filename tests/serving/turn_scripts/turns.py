@@ -6,7 +6,7 @@ What is expected is worked out here from the document alone, by nothing of what 
 from collections.abc import Mapping
 from typing import Any
 
-from scenarios_app.serving.session import key_session
+from scenarios_app.engine.state import key_session
 from scenarios_app.wire.base import Call
 from tests.serving.dialects import DIALECTS, Heard
 from tests.serving.modes import WireName, asking

@@ -23,7 +23,7 @@ from scenarios_app.wire.base import Call, Facts
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.registry import match_path
 
-MESSAGES, COUNT_TOKENS, MODELS, MODEL = WIRE.routes
+MESSAGES, COUNT_TOKENS, MODELS, MODEL = WIRE.endpoints
 HEADERS = {"x-api-key": "key-1", "anthropic-version": "2023-06-01"}
 FACTS = Facts({"claude-a": "anthropic", "claude-b": "anthropic"}, 1_763_760_000, "f00d")
 LEAST: dict[str, Any] = {
@@ -47,7 +47,7 @@ def call(
 def parse(body: object, route: Any = MESSAGES) -> CanonicalRequest:
     """A body as the wire reads it from bytes."""
     sent = call(route.pattern, json.dumps(body).encode())
-    return WIRE.parse(sent, route, {}, read_body(sent.body, Limits()))
+    return route.read(sent, route, {}, read_body(sent.body, Limits()))
 
 
 def parse_messages(*messages: object) -> CanonicalRequest:
@@ -72,7 +72,7 @@ def response(
 
 
 def render(answer: CanonicalResponse) -> dict[str, Any]:
-    return json.loads(WIRE.render(parse(LEAST), answer))
+    return json.loads(MESSAGES.render(parse(LEAST), answer))
 
 
 def events_of(answer: CanonicalResponse, cut: int = 4) -> Iterator[StreamEvent]:
@@ -88,7 +88,7 @@ def events_of(answer: CanonicalResponse, cut: int = 4) -> Iterator[StreamEvent]:
 
 
 def stream(answer: CanonicalResponse, cut: int = 4) -> bytes:
-    encoder = WIRE.encoder(parse(LEAST), answer)
+    encoder = MESSAGES.encode(parse(LEAST), answer)
     sent = b"".join(encoder.event(event) for event in events_of(answer, cut))
     return encoder.opening() + sent + encoder.closing()
 
@@ -119,20 +119,20 @@ def transport(answer: CanonicalResponse) -> httpx2.MockTransport:
         )
         route, params = next(
             (route, params)
-            for route in WIRE.routes
+            for route in WIRE.endpoints
             if route.method == sent.method
             and (params := match_path(route.pattern, sent.path)) is not None
         )
         WIRE.authorise(sent)
-        WIRE.check(sent, route)
-        canonical = WIRE.parse(sent, route, params, read_body(sent.body or b"{}", Limits()))
+        WIRE.check(sent)
+        canonical = route.read(sent, route, params, read_body(sent.body or b"{}", Limits()))
         kind = "application/json"
-        if route.kind == "compute":
-            body = WIRE.compute(route, params, canonical, FACTS)
+        if not route.generates:
+            body = route.compute(canonical, FACTS)
         elif canonical.stream:
             kind, body = WIRE.stream_type, stream(answer)
         else:
-            body = WIRE.render(canonical, answer)
+            body = route.render(canonical, answer)
         ours = WIRE.headers(request_id="f00d", created=FACTS.created, error=None)
         return httpx2.Response(200, headers=[*ours, ("content-type", kind)], content=body)
 

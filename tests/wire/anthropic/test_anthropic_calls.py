@@ -13,7 +13,6 @@ from tests.wire.anthropic.anthropic_cases import (
     FACTS,
     HEADERS,
     LEAST,
-    MESSAGES,
     MODEL,
     MODELS,
     call,
@@ -40,11 +39,11 @@ def test_a_path_that_only_begins_alike_is_not_claimed() -> None:
 
 
 def test_messages_are_generated_and_the_rest_is_computed() -> None:
-    assert [(r.method, r.pattern, r.kind) for r in WIRE.routes] == [
-        ("POST", "/v1/messages", "generate"),
-        ("POST", "/v1/messages/count_tokens", "compute"),
-        ("GET", "/v1/models", "compute"),
-        ("GET", "/v1/models/{model}", "compute"),
+    assert [(r.method, r.pattern, r.generates) for r in WIRE.endpoints] == [
+        ("POST", "/v1/messages", True),
+        ("POST", "/v1/messages/count_tokens", False),
+        ("GET", "/v1/models", False),
+        ("GET", "/v1/models/{model}", False),
     ]
 
 
@@ -77,13 +76,13 @@ def test_no_key_is_401(headers: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("version", ["2023-06-01", "2026-10-21", "anything"])
 def test_any_version_will_do(version: str) -> None:
-    WIRE.check(call(headers={"anthropic-version": version}), MESSAGES)
+    WIRE.check(call(headers={"anthropic-version": version}))
 
 
 @pytest.mark.parametrize("headers", [{}, {"anthropic-version": " "}])
 def test_no_version_is_400_and_names_the_header(headers: dict[str, str]) -> None:
     with pytest.raises(WireError) as caught:
-        WIRE.check(call(headers=headers), MESSAGES)
+        WIRE.check(call(headers=headers))
     assert caught.value.answer.status == 400
     assert caught.value.answer.message.startswith("anthropic-version:")
 
@@ -91,7 +90,7 @@ def test_no_version_is_400_and_names_the_header(headers: dict[str, str]) -> None
 def test_tokens_are_counted_as_an_answers_usage_would_count_them() -> None:
     body = {"model": "claude-x", "messages": [{"role": "user", "content": "x" * 9}]}
     request = parse(body, COUNT_TOKENS)
-    assert json.loads(WIRE.compute(COUNT_TOKENS, {}, request, FACTS)) == {"input_tokens": 3}
+    assert json.loads(COUNT_TOKENS.compute(request, FACTS)) == {"input_tokens": 3}
 
 
 def test_counting_looks_at_system_tools_and_results_too() -> None:
@@ -106,19 +105,19 @@ def test_counting_looks_at_system_tools_and_results_too() -> None:
 
 def test_a_model_of_any_name_is_known() -> None:
     sent = call("/v1/models/claude-z", method="GET")
-    request = WIRE.parse(sent, MODEL, {"model": "claude-z"}, Node({}))
+    request = MODEL.read(sent, MODEL, {"model": "claude-z"}, Node({}))
     assert request.model == "claude-z"
     assert request.route == "/v1/models/{model}"
     assert request.path == "/v1/models/claude-z"
-    answer = json.loads(WIRE.compute(MODEL, {"model": "claude-z"}, request, FACTS))
+    answer = json.loads(MODEL.compute(request, FACTS))
     assert (answer["id"], answer["type"]) == ("claude-z", "model")
 
 
 def test_the_models_list_is_the_page_asked_for() -> None:
     sent = call("/v1/models", method="GET", query={"limit": "1", "after_id": "claude-a"})
-    request = WIRE.parse(sent, MODELS, {}, Node({}))
+    request = MODELS.read(sent, MODELS, {}, Node({}))
     facts = Facts({"claude-a": "a", "claude-b": "a", "claude-c": "a"}, 0, "f00d")
-    answer = json.loads(WIRE.compute(MODELS, {}, request, facts))
+    answer = json.loads(MODELS.compute(request, facts))
     assert [model["id"] for model in answer["data"]] == ["claude-b"]
     assert answer["has_more"] is True
 
@@ -126,10 +125,10 @@ def test_the_models_list_is_the_page_asked_for() -> None:
 def test_the_headers_of_a_call_are_kept() -> None:
     assert parse(LEAST).headers == HEADERS
     sent = call("/v1/models", method="GET")
-    assert WIRE.parse(sent, MODELS, {}, Node({})).headers == HEADERS
+    assert MODELS.read(sent, MODELS, {}, Node({})).headers == HEADERS
 
 
 def _counted(body: dict[str, object]) -> int:
     request = parse({"model": "claude-x", **body}, COUNT_TOKENS)
-    answer = json.loads(WIRE.compute(COUNT_TOKENS, {}, request, FACTS))
+    answer = json.loads(COUNT_TOKENS.compute(request, FACTS))
     return int(answer["input_tokens"])

@@ -127,7 +127,7 @@ def _read(body: dict[str, Any]) -> None:
     sent = json.dumps(body).encode()
     for route in (MESSAGES, COUNT_TOKENS):
         try:
-            request = WIRE.parse(call(body=sent), route, {}, read_body(sent, Limits()))
+            request = route.read(call(body=sent), route, {}, read_body(sent, Limits()))
         except WireError as error:
             assert error.answer.status == 400
             sent_back = json.loads(WIRE.error(error.answer, request_id="f00d"))
@@ -135,4 +135,4 @@ def _read(body: dict[str, Any]) -> None:
         else:
             assert isinstance(request, CanonicalRequest)
             assert all(isinstance(value, str) for value in request.metadata.values())
-            json.loads(WIRE.compute(COUNT_TOKENS, {}, request, FACTS))
+            json.loads(COUNT_TOKENS.compute(request, FACTS))

@@ -25,6 +25,7 @@ from scenarios_app.wire.anthropic.wire import WIRE
 from tests.examples import often
 from tests.wire.anthropic.anthropic_cases import (
     LEAST,
+    MESSAGES,
     parse,
     read_stream,
     render,
@@ -115,7 +116,7 @@ def test_redacted_thinking_starts_and_stops() -> None:
 
 def test_redacted_thinking_never_shows_its_text() -> None:
     part = ReasoningPart("secret", redacted="x==")
-    encoder = WIRE.encoder(parse(LEAST), response(part))
+    encoder = MESSAGES.encode(parse(LEAST), response(part))
     encoder.event(PartStart(0, 0, part))
     assert encoder.event(PartDelta(0, 0, part, "secret")) == b""
 
@@ -172,7 +173,7 @@ def test_a_ping_comes_once_after_the_first_block_began() -> None:
 
 def test_an_empty_part_leaves_no_trace() -> None:
     part = TextPart("")
-    encoder = WIRE.encoder(parse(LEAST), response(part))
+    encoder = MESSAGES.encode(parse(LEAST), response(part))
     events = (PartStart(0, 0, part), PartDelta(0, 0, part, ""), PartEnd(0, 0, part))
     assert [encoder.event(event) for event in events] == [b"", b"", b""]
 

@@ -17,7 +17,7 @@ from scenarios_app.engine.parts import (
     StreamEvent,
     streamed_text,
 )
-from scenarios_app.wire.base import Call, Facts, Wire
+from scenarios_app.wire.base import Call, Endpoint, Facts, Wire
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.wire import WIRES
@@ -30,6 +30,7 @@ FACTS = Facts({"gemini-a": "gemini", "tunedModels/b": "gemini"}, 1_763_760_000, 
 HELLO: dict[str, Any] = {"role": "user", "parts": [{"text": "Hello"}]}
 LEAST: dict[str, Any] = {"contents": [HELLO]}
 Form = Literal["events", "array"]
+GENERATE = EVENTS.endpoints[0]
 FORMS: tuple[Form, ...] = ("events", "array")
 
 
@@ -52,16 +53,16 @@ def parse(body: object, path: str = f"{MODEL}:generateContent") -> CanonicalRequ
 def read(sent: Call) -> CanonicalRequest:
     """A call as the wire that it is for reads it."""
     target = find(sent)
-    assert target is not None and target.route is not None, sent
+    assert target is not None and target.endpoint is not None, sent
     body = read_body(sent.body or b"{}", Limits())
-    return target.wire.parse(sent, target.route, target.params, body)
+    return target.endpoint.read(sent, target.endpoint, target.params, body)
 
 
 def computed(sent: Call) -> Any:
     """What the wire computes for a call."""
     target = find(sent)
-    assert target is not None and target.route is not None, sent
-    return json.loads(target.wire.compute(target.route, target.params, read(sent), FACTS))
+    assert target is not None and target.endpoint is not None, sent
+    return json.loads(target.endpoint.compute(read(sent), FACTS))
 
 
 def parse_contents(*contents: object) -> CanonicalRequest:
@@ -94,8 +95,13 @@ def of_choices(
     )
 
 
+def generate_of(wire: Wire) -> Endpoint:
+    """Where a wire generates, in its own framing."""
+    return wire.endpoints[0]
+
+
 def render(answer: CanonicalResponse) -> dict[str, Any]:
-    return json.loads(EVENTS.render(parse(LEAST), answer))
+    return json.loads(GENERATE.render(parse(LEAST), answer))
 
 
 def events_of(answer: CanonicalResponse, cut: int = 4) -> Iterator[StreamEvent]:
@@ -115,7 +121,7 @@ def wire_of(form: Form) -> Wire:
 
 
 def stream(answer: CanonicalResponse, form: Form = "events", *, cut: int = 4) -> bytes:
-    encoder = wire_of(form).encoder(parse(LEAST), answer)
+    encoder = generate_of(wire_of(form)).encode(parse(LEAST), answer)
     sent = b"".join(encoder.event(event) for event in events_of(answer, cut))
     return encoder.opening() + sent + encoder.closing()
 
@@ -148,7 +154,7 @@ def transport(answers: Sequence[CanonicalResponse]) -> httpx2.MockTransport:
         target = find(sent)
         assert target is not None and target.wire in WIRES
         try:
-            assert target.route is not None, target.error
+            assert target.endpoint is not None, target.error
             kind, body = _answer(target.wire, sent, answers[0])
             status = 200
         except WireError as error:
@@ -162,11 +168,11 @@ def transport(answers: Sequence[CanonicalResponse]) -> httpx2.MockTransport:
 def _answer(wire: Wire, sent: Call, answer: CanonicalResponse) -> tuple[str, bytes]:
     wire.authorise(sent)
     target, canonical = find(sent), read(sent)
-    assert target is not None and target.route is not None
-    wire.check(sent, target.route)
-    if target.route.kind == "compute":
-        computed = wire.compute(target.route, target.params, canonical, FACTS)
+    assert target is not None and target.endpoint is not None
+    wire.check(sent)
+    if target.endpoint.compute is not None:
+        computed = target.endpoint.compute(canonical, FACTS)
         return "application/json", computed
     if canonical.stream:
         return wire.stream_type, stream(answer, "events" if wire is EVENTS else "array")
-    return "application/json", wire.render(canonical, answer)
+    return "application/json", target.endpoint.render(canonical, answer)

@@ -174,8 +174,8 @@ def test_the_servers_own_size_is_fifty() -> None:
     for query, size in (({}, 50), ({"pageSize": "2000"}, 1000)):
         sent = call("/v1beta/models", method="GET", query=query)
         target = find(sent)
-        assert target is not None and target.route is not None
-        page = json.loads(target.wire.compute(target.route, {}, read(sent), facts))
+        assert target is not None and target.endpoint is not None
+        page = json.loads(target.endpoint.compute(read(sent), facts))
         assert len(page["models"]) == size
 
 
@@ -208,8 +208,8 @@ def test_a_model_is_told_by_its_name() -> None:
     facts = {**FACTS.models, "text-embedding-9": "gemini"}
     sent = call("/v1/models/text-embedding-9", method="GET")
     target = find(sent)
-    assert target is not None and target.route is not None
-    body = target.wire.compute(target.route, {}, read(sent), Facts(facts, 0, "f00d"))
+    assert target is not None and target.endpoint is not None
+    body = target.endpoint.compute(read(sent), Facts(facts, 0, "f00d"))
     assert json.loads(body)["supportedGenerationMethods"] == ["embedContent", "countTokens"]
 
 

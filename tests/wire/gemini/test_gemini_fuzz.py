@@ -138,10 +138,12 @@ def _put(at: Any, place: tuple[str | int, ...], value: Any) -> None:
 def _read(body: dict[str, Any], verb: str, *, refusable: bool = True) -> None:
     sent = call(f"{MODEL}:{verb}", json.dumps(body).encode())
     target = find(sent)
-    assert target is not None and target.route is not None
+    assert target is not None and target.endpoint is not None
     wire = target.wire
     try:
-        request = wire.parse(sent, target.route, target.params, read_body(sent.body, Limits()))
+        request = target.endpoint.read(
+            sent, target.endpoint, target.params, read_body(sent.body, Limits())
+        )
     except WireError as error:
         assert refusable and error.answer.status == 400
         sent_back = json.loads(wire.error(error.answer, request_id="f00d"))
@@ -150,5 +152,5 @@ def _read(body: dict[str, Any], verb: str, *, refusable: bool = True) -> None:
     else:
         assert isinstance(request, CanonicalRequest)
         assert all(isinstance(value, str) for value in request.metadata.values())
-        if target.route.kind == "compute":
-            json.loads(wire.compute(target.route, target.params, request, FACTS))
+        if target.endpoint.compute is not None:
+            json.loads(target.endpoint.compute(request, FACTS))

@@ -61,7 +61,7 @@ def test_least() -> None:
     assert (request.stream, request.reasoning, request.response_format) == (False, False, None)
     assert (request.temperature, request.top_p, request.max_tokens) == (None, None, None)
     assert (request.tools, request.tool_choice, request.stop) == ((), None, ())
-    assert (request.metadata, request.extra) == ({}, {})
+    assert (request.metadata, request.own) == ({}, None)
     assert request.headers["x-goog-api-key"] == "key-1"
 
 
@@ -134,7 +134,7 @@ def test_the_rest_is_kept() -> None:
     )
     assert request.tool_choice == config
     assert request.metadata == {"team": "qa"}
-    assert set(request.extra) == {"safetySettings", "cachedContent", "somethingNew"}
+    assert request.own is None
 
 
 @pytest.mark.parametrize("body", [{}, {"contents": None}, {"contents": []}])

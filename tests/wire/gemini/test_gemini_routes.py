@@ -7,12 +7,13 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import Target, find, owns
 from tests.wire.gemini.gemini_cases import ARRAY, EVENTS, HEADERS, MODEL, call
 
+# By which verb steps name each.
 VERBS = {
-    "generateContent": "generate",
-    "streamGenerateContent": "stream",
-    "countTokens": "count_tokens",
-    "embedContent": "embed",
-    "batchEmbedContents": "batch_embed",
+    "generateContent": "generateContent",
+    "streamGenerateContent": "generateContent",
+    "countTokens": "countTokens",
+    "embedContent": "embedContent",
+    "batchEmbedContents": "batchEmbedContents",
 }
 
 
@@ -34,7 +35,7 @@ def wire_of(method: str, path: str, headers: dict[str, str], **query: str) -> Wi
 def test_verbs(verb: str, folder: str, headers: dict[str, str]) -> None:
     found = target(call(f"{folder}/m-1:{verb}", headers=headers))
     assert found.wire.provider == "gemini"
-    assert found.route is not None and found.route.operation == VERBS[verb]
+    assert found.endpoint is not None and found.endpoint.canonical.endswith(f":{VERBS[verb]}")
     assert found.params == {"model": "m-1"}
 
 
@@ -48,14 +49,14 @@ def test_the_query_says_how_a_stream_is_framed(query: dict[str, str], wire: Wire
 
 
 @pytest.mark.parametrize(
-    ("path", "operation"), [("models", "list_models"), ("models/gemini-x", "get_model")]
+    ("path", "canonical"), [("models", "models"), ("models/gemini-x", "models/{model}")]
 )
 @pytest.mark.parametrize("version", ["v1beta", "v1", "v1alpha"])
-def test_models(version: str, path: str, operation: str) -> None:
+def test_models(version: str, path: str, canonical: str) -> None:
     found = target(call(f"/{version}/{path}", method="GET"))
     assert found.wire is EVENTS
-    assert found.route is not None
-    assert (found.route.operation, found.route.canonical.split("/")[1]) == (operation, "v1beta")
+    assert found.endpoint is not None
+    assert found.endpoint.canonical == f"/v1beta/{canonical}"
 
 
 def test_the_models_below_v1_are_googles_for_googles_key_alone() -> None:
@@ -139,7 +140,7 @@ def test_an_unknown_path_is_googles_404(path: str) -> None:
 def test_a_wrong_method_is_405_with_the_right_one(method: str, path: str, allowed: str) -> None:
     found = target(call(path, method=method))
     assert found.wire.provider == "gemini"
-    assert found.route is None and found.error is not None
+    assert found.endpoint is None and found.error is not None
     answer = found.error.answer
     assert (answer.status, answer.headers) == (405, (("allow", allowed),))
 

@@ -188,7 +188,7 @@ def test_sources_come_after_their_text() -> None:
 
 def test_an_empty_part_and_a_tool_that_google_lacks_leave_no_trace() -> None:
     for part in (TextPart(""), ServerToolUsePart("s-1", "unknown_tool", "{}")):
-        encoder = EVENTS.encoder(parse(LEAST), response(part))
+        encoder = EVENTS.endpoints[0].encode(parse(LEAST), response(part))
         events = (PartStart(0, 0, part), PartDelta(0, 0, part, "{}"), PartEnd(0, 0, part))
         sent = [encoder.event(event) for event in (events[0], events[2])]
         assert sent == [b"", b""]

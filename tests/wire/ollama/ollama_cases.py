@@ -19,13 +19,13 @@ from scenarios_app.engine.parts import (
     StreamEvent,
     streamed_text,
 )
-from scenarios_app.wire.base import Call, Facts, Route
+from scenarios_app.wire.base import Call, Endpoint, Facts
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.ollama.wire import WIRE
 
-ROUTES: dict[str, Route] = {
-    route.operation: route for route in WIRE.routes if route.method != "HEAD"
+ROUTES: dict[str, Endpoint] = {
+    route.pattern.rpartition("/")[2]: route for route in WIRE.endpoints if route.method != "HEAD"
 }
 HELLO = {"role": "user", "content": "Hello"}
 CREATED = 1_735_689_600
@@ -48,7 +48,7 @@ def parse_body(body: Any, operation: str = "chat") -> CanonicalRequest:
     """A body as a client would have sent it to one of the routes."""
     raw, route = msgspec.json.encode(body), ROUTES[operation]
     call = make_call(route.method, route.pattern, body=raw)
-    return WIRE.parse(call, route, {}, read_body(raw, Limits()))
+    return route.read(call, route, {}, read_body(raw, Limits()))
 
 
 def parse(*messages: Any, **fields: Any) -> CanonicalRequest:
@@ -73,7 +73,7 @@ def refused(operation: str = "chat", **fields: Any) -> ErrorAnswer:
 def computed(operation: str, body: Any = None) -> Any:
     """What a route answers by itself."""
     request = parse_body(body or {}, operation)
-    return msgspec.json.decode(WIRE.compute(ROUTES[operation], {}, request, FACTS))
+    return msgspec.json.decode(ROUTES[operation].compute(request, FACTS))
 
 
 def answer(
@@ -94,7 +94,7 @@ def answer(
 
 
 def render(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Any]:
-    whole: dict[str, Any] = msgspec.json.decode(WIRE.render(request, response))
+    whole: dict[str, Any] = msgspec.json.decode(ROUTES["chat"].render(request, response))
     return whole
 
 
@@ -117,7 +117,7 @@ def stream(
     request: CanonicalRequest, response: CanonicalResponse, sizes: Sequence[int] = (3,)
 ) -> bytes:
     """The whole stream as it leaves."""
-    encoder = WIRE.encoder(request, response)
+    encoder = ROUTES["chat"].encode(request, response)
     middle = b"".join(encoder.event(event) for event in events_of(response, sizes))
     return encoder.opening() + middle + encoder.closing()
 

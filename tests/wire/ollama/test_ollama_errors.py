@@ -7,7 +7,7 @@ import pytest
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.wire.ollama.wire import WIRE
 from scenarios_app.wire.registry import find, owns
-from tests.wire.ollama.ollama_cases import ROUTES, make_call
+from tests.wire.ollama.ollama_cases import make_call
 
 
 def test_an_error_is_a_text() -> None:
@@ -41,7 +41,7 @@ def test_headers_say_when_to_come_again(error: ErrorAnswer | None, headers: dict
 def test_nobody_needs_a_key_but_one_that_is_sent_is_known() -> None:
     assert WIRE.api_key(make_call()) is None
     WIRE.authorise(make_call())
-    WIRE.check(make_call(), ROUTES["chat"])
+    WIRE.check(make_call())
     for sent, key in (("Bearer k", "k"), ("bearer  k ", "k"), ("Bearer ", None), ("k", None)):
         assert WIRE.api_key(make_call(headers={"authorization": sent})) == key
 
@@ -98,5 +98,5 @@ def test_other_paths_and_methods_are_ollamas_errors(
 @pytest.mark.parametrize("path", ["/api/tags", "/api/version"])
 def test_lists_can_be_probed(method: str, path: str) -> None:
     found = find(make_call(method, path))
-    assert found is not None and found.route is not None
-    assert found.route.kind == "compute"
+    assert found is not None and found.endpoint is not None
+    assert found.endpoint.compute is not None

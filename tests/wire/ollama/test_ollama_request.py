@@ -7,6 +7,7 @@ import pytest
 
 from scenarios_app.engine.canonical import Message
 from scenarios_app.engine.parts import OpaquePart, TextPart
+from scenarios_app.wire.ollama.request import GenerateFields
 from tests.wire.ollama.ollama_cases import HELLO, parse, parse_body, prompt, refused
 
 IMAGE = b64encode(b"\x89PNG").decode()
@@ -44,7 +45,7 @@ def test_a_chat_request_has_everything_in_its_place() -> None:
     assert request.response_format == SCHEMA
     (tool,) = request.tools
     assert (tool.name, tool.description, tool.schema) == ("f", "does", {"type": "object"})
-    assert set(request.extra) == {"think", "keep_alive", "options"}
+    assert request.own == GenerateFields(unloads=False, raw=False)
     assert (request.n, request.metadata, request.tool_choice) == (1, {}, None)
 
 
@@ -94,7 +95,8 @@ def test_a_prompt_is_what_the_user_says() -> None:
         Message("system", (TextPart("Be brief."),)),
         Message("user", (TextPart("Why?"), OpaquePart("image"))),
     )
-    assert {"suffix", "template", "system", "images"} <= set(request.extra)
+    assert request.own == GenerateFields()
+    assert prompt("Why?", raw=True, keep_alive=0).own == GenerateFields(unloads=True, raw=True)
 
 
 def test_a_context_from_elsewhere_is_no_memory() -> None:

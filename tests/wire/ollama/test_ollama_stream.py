@@ -19,8 +19,8 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from scenarios_app.wire.ollama.wire import WIRE
 from tests.wire.ollama.ollama_cases import (
+    ROUTES,
     STAMP,
     answer,
     joined,
@@ -106,7 +106,7 @@ def test_a_line_stays_one_whatever_is_said() -> None:
 
 def test_calls_come_in_their_order_though_their_pieces_are_mixed() -> None:
     first, second = ToolCallPart("1", "f", '{"a":1}'), ToolCallPart("2", "g", "{}")
-    encoder = WIRE.encoder(CHAT, answer([first, second]))
+    encoder = ROUTES["chat"].encode(CHAT, answer([first, second]))
     sent = [
         encoder.event(event)
         for event in (

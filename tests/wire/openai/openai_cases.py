@@ -19,12 +19,12 @@ from scenarios_app.engine.parts import (
     StreamEvent,
     streamed_text,
 )
-from scenarios_app.wire.base import Call
+from scenarios_app.wire.base import Call, Endpoint
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.chat import WIRE
 
-CHAT = WIRE.routes[0]
+CHAT = WIRE.endpoints[0]
 HELLO = {"role": "user", "content": "Hello"}
 
 
@@ -42,7 +42,7 @@ def make_call(
 def parse_body(body: Any) -> CanonicalRequest:
     """A body as a client would have sent it, parsed as a chat request."""
     raw = msgspec.json.encode(body)
-    return WIRE.parse(make_call(body=raw), CHAT, {}, read_body(raw, Limits()))
+    return CHAT.read(make_call(body=raw), CHAT, {}, read_body(raw, Limits()))
 
 
 def parse(*messages: Any, **fields: Any) -> CanonicalRequest:
@@ -74,8 +74,10 @@ def answer(
     )
 
 
-def render(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Any]:
-    whole: dict[str, Any] = msgspec.json.decode(WIRE.render(request, response))
+def render(
+    request: CanonicalRequest, response: CanonicalResponse, *, endpoint: Endpoint = CHAT
+) -> dict[str, Any]:
+    whole: dict[str, Any] = msgspec.json.decode(endpoint.render(request, response))
     return whole
 
 
@@ -98,7 +100,7 @@ def stream(
     request: CanonicalRequest, response: CanonicalResponse, sizes: Sequence[int] = (3,)
 ) -> bytes:
     """The whole stream as it leaves."""
-    encoder = WIRE.encoder(request, response)
+    encoder = CHAT.encode(request, response)
     middle = b"".join(encoder.event(event) for event in events_of(response, sizes))
     return encoder.opening() + middle + encoder.closing()
 

@@ -19,7 +19,7 @@ from scenarios_app.wire.registry import Target, find
 from tests.wire.openai.openai_cases import events_of
 
 PATH = "/v1/responses"
-CREATE = WIRE.routes[0]
+CREATE = WIRE.endpoints[0]
 FACTS = Facts(models={"gpt-4o": "openai"}, created=1735689600, request_id="abc")
 CALL_1 = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
 RESULT_1 = {"type": "function_call_output", "call_id": "c1", "output": "done"}
@@ -34,7 +34,7 @@ class Session:
 
     def target(self, method: str, path: str, query: Mapping[str, str], raw: bytes) -> Target:
         target = find(Call(method, path, query, {"authorization": "Bearer k"}, raw))
-        assert target is not None and target.wire is WIRE and target.route is not None
+        assert target is not None and target.wire is WIRE and target.endpoint is not None
         return target
 
     def read(
@@ -43,36 +43,37 @@ class Session:
         """A request with all that it names."""
         raw = b"" if body is None else msgspec.json.encode(body)
         target = self.target(method, path, query, raw)
-        assert target.route is not None
+        assert target.endpoint is not None
         node = Node({}) if body is None else read_body(raw, Limits())
         call = Call(method, path, query, {"authorization": "Bearer k"}, raw)
-        return self.tell(WIRE.parse(call, target.route, target.params, node))
+        request = target.endpoint.read(call, target.endpoint, target.params, node)
+        return self.resolve(request, target.endpoint.archival)
 
-    def tell(self, request: CanonicalRequest) -> CanonicalRequest:
+    def resolve(self, request: CanonicalRequest, archival: Any) -> CanonicalRequest:
         kept: dict[str, bytes | None] = {}
-        while missing := [name for name in WIRE.wanted(request, kept) if name not in kept]:
+        while missing := [n for n in archival.references(request, kept) if n not in kept]:
             kept |= {name: self.kept.get(name) for name in missing}
-        return WIRE.told(request, kept)
+        return archival.resolve(request, kept)
 
     def ask(self, response: CanonicalResponse, **body: Any) -> dict[str, Any]:
         """The whole answer to a request, which is kept if it is to be."""
         request = self.read(body)
         sent = stream(request, response) if request.stream else b""
-        for kept in WIRE.keeps(request, response, sent):
+        for kept in CREATE.archival.record(request, response, sent):
             assert kept.data is not None
             self.kept[kept.name] = kept.data
-        whole: dict[str, Any] = json.loads(WIRE.render(request, response))
+        whole: dict[str, Any] = json.loads(CREATE.render(request, response))
         return whole
 
     def compute(self, method: str, path: str, body: Any = None, **query: str) -> bytes:
         """A computed answer, with what it leaves kept and dropped."""
         raw = b"" if body is None else msgspec.json.encode(body)
         target = self.target(method, path, query, raw)
-        assert target.route is not None and target.route.kind == "compute"
+        assert target.endpoint is not None and target.endpoint.compute is not None
         request = self.read(body, path=path, method=method, **query)
         facts = replace(FACTS, request_id=f"{next(self.numbers):032x}")
-        answer = WIRE.compute(target.route, target.params, request, facts)
-        for left in WIRE.leaves(target.route, target.params, request, facts):
+        answer = target.endpoint.compute(request, facts)
+        for left in target.endpoint.archival.after(request, facts):
             self.kept.pop(left.name, None)
             if left.data is not None:
                 self.kept[left.name] = left.data
@@ -100,7 +101,7 @@ def refusal_of(session: Session | None = None, **body: Any) -> ErrorAnswer:
 
 
 def render(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Any]:
-    whole: dict[str, Any] = msgspec.json.decode(WIRE.render(request, response))
+    whole: dict[str, Any] = msgspec.json.decode(CREATE.render(request, response))
     return whole
 
 
@@ -108,7 +109,7 @@ def stream(
     request: CanonicalRequest, response: CanonicalResponse, sizes: Sequence[int] = (3,)
 ) -> bytes:
     """The whole stream as it leaves."""
-    encoder = WIRE.encoder(request, response)
+    encoder = CREATE.encode(request, response)
     sent = encoder.opening()
     for event in events_of(response, sizes):
         sent += encoder.event(event)

@@ -14,8 +14,7 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from scenarios_app.wire.openai.chat import WIRE
-from tests.wire.openai.openai_cases import answer, parse, render
+from tests.wire.openai.openai_cases import CHAT, answer, parse, render
 
 CALL = ToolCallPart("call_1", "f", '{"a":1}')
 FUNCTIONS = {"functions": [{"name": "f"}]}
@@ -193,4 +192,4 @@ def test_scripted_metadata_joins_the_top_level_but_replaces_no_structure() -> No
 
 
 def test_text_leaves_as_utf_8() -> None:
-    assert "Grüße 世界".encode() in WIRE.render(parse(), answer([TextPart("Grüße 世界")]))
+    assert "Grüße 世界".encode() in CHAT.render(parse(), answer([TextPart("Grüße 世界")]))

@@ -1,5 +1,7 @@
 """The forms that OpenAI's paths have on Azure, and its key."""
 
+from dataclasses import replace
+
 import pytest
 
 from scenarios_app.engine.canonical import Json
@@ -41,11 +43,11 @@ def target(method: str, path: str) -> Target:
 )
 def test_a_route_has_its_forms_on_azure(method: str, path: str, canonical: str) -> None:
     found = target(method, path)
-    assert found.route is not None
-    assert found.route.canonical == canonical
-    plain = found.route.method, found.route.operation, found.route.kind, found.route.fixed
-    own = [route for route in found.wire.routes if route.pattern == canonical]
-    assert plain in [(r.method, r.operation, r.kind, r.fixed) for r in own]
+    assert found.endpoint is not None
+    assert found.endpoint.canonical == canonical
+    own = [route for route in found.wire.endpoints if route.pattern == canonical]
+    pattern = found.endpoint.pattern
+    assert found.endpoint in [replace(e, pattern=pattern, alias_of=canonical) for e in own]
     wire = openai_responses.WIRE if "responses" in path else openai_chat.WIRE
     assert found.wire is wire
 
@@ -80,9 +82,9 @@ def test_a_wrong_method_gets_the_envelope() -> None:
 def test_the_path_as_it_came_and_its_canonical_form_are_both_known() -> None:
     path = f"{DEPLOYMENT}/chat/completions"
     found = target("POST", path)
-    assert found.route is not None
+    assert found.endpoint is not None
     body: Json = {"messages": [{"role": "user", "content": "x"}]}
-    request = found.wire.parse(make_call("POST", path), found.route, found.params, Node(body))
+    request = found.endpoint.read(make_call("POST", path), found.endpoint, found.params, Node(body))
     assert (request.path, request.route) == (path, "/v1/chat/completions")
 
 
@@ -99,10 +101,10 @@ def test_the_deployment_is_the_model_unless_the_body_names_one(
     path: str, body: dict[str, Json], model: str | None, expected: str
 ) -> None:
     found = target("POST", f"{DEPLOYMENT}/{path}")
-    assert found.route is not None
+    assert found.endpoint is not None
     given: Json = {**body, "model": model}
     call = make_call("POST", f"{DEPLOYMENT}/{path}")
-    assert found.wire.parse(call, found.route, found.params, Node(given)).model == expected
+    assert found.endpoint.read(call, found.endpoint, found.params, Node(given)).model == expected
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_another_providers_header_is_no_key() -> None:
 def test_it_takes_every_call_and_asks_for_no_further_header() -> None:
     call = make_call(headers={})
     assert WIRE.claims(call)
-    WIRE.check(call, CHAT)
+    WIRE.check(call)
 
 
 def test_ids_of_scripted_tool_calls_look_like_openais() -> None:
@@ -108,7 +108,7 @@ def test_the_malformed_event_is_one_event_that_is_no_json() -> None:
 def test_a_request_knows_its_paths_and_headers() -> None:
     call = make_call(path="/v1/chat/completions", headers={"x-team": "qa"})
     body = Node({"model": "gpt-4o", "messages": [{"role": "user", "content": "x"}]})
-    request = WIRE.parse(call, CHAT, {}, body)
+    request = CHAT.read(call, CHAT, {}, body)
     assert (request.provider, request.path) == ("openai", "/v1/chat/completions")
     assert request.route == CHAT.pattern
     assert request.headers == {"x-team": "qa"}

@@ -30,20 +30,19 @@ from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.chat import WIRE
 from tests.examples import often
-from tests.wire.openai.openai_cases import answer, chunks_of, events_of, make_call
-from tests.wire.openai.openai_cases import render as rendered
+from tests.wire.openai.openai_cases import answer, chunks_of, events_of, make_call, render
 from tests.wire.openai.test_openai_fuzz import relaxed
 from tests.wire.typed import JSON, values_of
 
 PATH = "/v1/completions"
-ROUTE = next(route for route in WIRE.routes if route.pattern == PATH)
+ROUTE = next(route for route in WIRE.endpoints if route.pattern == PATH)
 TEXT = TextPart("Hello")
 LEFT_OUT = (ReasoningPart("Hm."), ToolCallPart("c", "f", "{}"))
 
 
 def read(body: Any, **params: str) -> CanonicalRequest:
     raw = msgspec.json.encode(body)
-    return WIRE.parse(make_call(path=PATH, body=raw), ROUTE, params, read_body(raw, Limits()))
+    return ROUTE.read(make_call(path=PATH, body=raw), ROUTE, params, read_body(raw, Limits()))
 
 
 def parse(**fields: Any) -> CanonicalRequest:
@@ -59,7 +58,7 @@ def refused(**fields: Any) -> ErrorAnswer:
 def texts(request: CanonicalRequest, *choices: Sequence[AnswerPart]) -> list[str]:
     """What the choices say, whole and streamed alike."""
     response = answer(*choices)
-    whole = rendered(request, response)
+    whole = render(request, response, endpoint=ROUTE)
     validate_type(type_=Completion, value=whole)
     streamed = [""] * len(choices)
     for chunk in stream(request, response):
@@ -71,7 +70,7 @@ def texts(request: CanonicalRequest, *choices: Sequence[AnswerPart]) -> list[str
 
 
 def stream(request: CanonicalRequest, response: CanonicalResponse) -> list[dict[str, Any]]:
-    encoder = WIRE.encoder(request, response)
+    encoder = ROUTE.encode(request, response)
     sent = encoder.opening()
     for event in events_of(response):
         sent += encoder.event(event)
@@ -149,7 +148,7 @@ def test_what_is_wrong_is_named_by_its_place(body: dict[str, Any], place: str) -
 
 
 def test_a_whole_answer_is_all_of_this() -> None:
-    assert rendered(parse(prompt="x"), answer([TEXT])) == {
+    assert render(parse(prompt="x"), answer([TEXT]), endpoint=ROUTE) == {
         "id": "cmpl-f00d",
         "object": "text_completion",
         "created": 1735689600,
@@ -211,7 +210,7 @@ def test_only_text_can_be_said() -> None:
     ],
 )
 def test_a_choice_ends_for_a_reason_that_there_is(finish: FinishReason, reason: str) -> None:
-    whole = rendered(parse(), answer([TEXT], finish=finish))
+    whole = render(parse(), answer([TEXT], finish=finish), endpoint=ROUTE)
     assert whole["choices"][0]["finish_reason"] == reason
     *_, last = stream(parse(), answer([TEXT], finish=finish))
     assert last["choices"][0]["finish_reason"] == reason
@@ -223,7 +222,7 @@ def test_a_choice_of_nothing_ends_all_the_same() -> None:
 
 
 def test_a_line_separator_keeps_to_its_line() -> None:
-    encoder = WIRE.encoder(parse(), answer([TextPart("a\u2028b")]))
+    encoder = ROUTE.encode(parse(), answer([TextPart("a\u2028b")]))
     sent = b"".join(map(encoder.event, events_of(answer([TextPart("a\u2028b")]))))
     assert b"\\u2028" in sent and "\u2028" not in sent.decode()
 
@@ -241,7 +240,8 @@ def test_every_request_that_the_official_types_allow_is_accepted(body: Any, n: i
         prompt = "x"
     request = read({**body, "model": "m", "n": n, "prompt": prompt})
     assert request.stream is bool(body.get("stream"))
-    validate_type(type_=Completion, value=rendered(request, answer(*[[TEXT]] * request.n)))
+    whole = render(request, answer(*[[TEXT]] * request.n), endpoint=ROUTE)
+    validate_type(type_=Completion, value=whole)
 
 
 @relaxed(max_examples=often(500))

@@ -35,16 +35,16 @@ SMALL = "text-embedding-3-small"
 def read(body: Any, path: str = PATH) -> CanonicalRequest:
     raw = msgspec.json.encode(body)
     target = find(make_call(path=path, body=raw))
-    assert target is not None and target.route is not None and target.wire is WIRE
-    assert target.route.canonical == PATH
+    assert target is not None and target.endpoint is not None and target.wire is WIRE
+    assert target.endpoint.canonical == PATH
     call = make_call(path=path, body=raw)
-    return WIRE.parse(call, target.route, target.params, read_body(raw, Limits()))
+    return target.endpoint.read(call, target.endpoint, target.params, read_body(raw, Limits()))
 
 
 def embed(given_: Any = "Hello", *, model: str = SMALL, **fields: Any) -> dict[str, Any]:
     request = read({"model": model, "input": given_, **fields})
-    route = next(route for route in WIRE.routes if route.pattern == PATH)
-    answer: dict[str, Any] = json.loads(WIRE.compute(route, {}, request, FACTS))
+    route = next(route for route in WIRE.endpoints if route.pattern == PATH)
+    answer: dict[str, Any] = json.loads(route.compute(request, FACTS))
     return answer
 
 

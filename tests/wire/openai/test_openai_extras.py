@@ -33,16 +33,17 @@ def ask(method: str, path: str, body: Any = None, *, facts: Facts = FACTS) -> An
     call = make_call(method, path)
     target = find(call)
     assert target is not None
-    assert target.route is not None
-    assert target.route.kind == "compute"
-    request = target.wire.parse(call, target.route, target.params, Node(body or {}))
-    return json.loads(target.wire.compute(target.route, target.params, request, facts))
+    assert target.endpoint is not None
+    assert target.endpoint.compute is not None
+    request = target.endpoint.read(call, target.endpoint, target.params, Node(body or {}))
+    return json.loads(target.endpoint.compute(request, facts))
 
 
 def test_a_step_that_names_the_chat_path_is_not_spent_on_the_stores_list() -> None:
-    paths = {route.pattern for route in WIRE.routes if route.kind == "generate"}
-    computed = [route for route in WIRE.routes if route.kind == "compute"]
-    assert {route.operation for route in computed if route.fixed} == {"list_completions"}
+    paths = {route.pattern for route in WIRE.endpoints if route.generates}
+    computed = [route for route in WIRE.endpoints if not route.generates]
+    fixed = [(route.method, route.canonical) for route in computed if route.fixed]
+    assert set(fixed) == {("GET", "/v1/chat/completions")}
     assert all(route.fixed is (route.pattern in paths) for route in computed)
 
 
@@ -133,6 +134,6 @@ def test_a_request_about_a_model_names_it() -> None:
     call = make_call("GET", "/v1/models/gpt-4o")
     target = find(call)
     assert target is not None
-    assert target.route is not None
-    request = target.wire.parse(call, target.route, target.params, Node({}))
+    assert target.endpoint is not None
+    request = target.endpoint.read(call, target.endpoint, target.params, Node({}))
     assert (request.model, request.route) == ("gpt-4o", "/v1/models/{model}")

@@ -24,18 +24,18 @@ from tests.wire.openai.test_openai_fuzz import relaxed
 from tests.wire.typed import JSON, values_of
 
 PATH = "/v1/moderations"
-ROUTE = next(route for route in WIRE.routes if route.pattern == PATH)
+ROUTE = next(route for route in WIRE.endpoints if route.pattern == PATH)
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
 
 
 def read(body: Any) -> CanonicalRequest:
     raw = msgspec.json.encode(body)
-    return WIRE.parse(make_call(path=PATH, body=raw), ROUTE, {}, read_body(raw, Limits()))
+    return ROUTE.read(make_call(path=PATH, body=raw), ROUTE, {}, read_body(raw, Limits()))
 
 
 def moderate(given_: Any, **fields: Any) -> dict[str, Any]:
     request = read({"input": given_, **fields})
-    answer: dict[str, Any] = json.loads(WIRE.compute(ROUTE, {}, request, FACTS))
+    answer: dict[str, Any] = json.loads(ROUTE.compute(request, FACTS))
     validate_type(type_=ModerationCreateResponse, value=answer)
     return answer
 

@@ -6,6 +6,7 @@ import pytest
 
 from scenarios_app.engine.canonical import Json, Tool
 from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.openai.chat_request import ChatFields
 from tests.wire.openai.openai_cases import HELLO, parse, parse_body, refusal_of
 
 SCHEMA: Json = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -17,7 +18,7 @@ def test_a_bare_request_has_the_defaults() -> None:
     assert (request.temperature, request.top_p, request.max_tokens) == (None, None, None)
     assert (request.tools, request.tool_choice, request.stop) == ((), None, ())
     assert (request.reasoning, request.response_format) == (False, None)
-    assert (request.metadata, request.extra) == ({}, {})
+    assert (request.metadata, request.own) == ({}, ChatFields())
 
 
 def test_null_is_as_good_as_nothing() -> None:
@@ -110,9 +111,17 @@ def test_the_response_format_is_kept_as_sent() -> None:
     assert parse(response_format=form).response_format == form
 
 
-def test_extra_holds_the_fields_that_the_request_has_no_place_for() -> None:
-    request = parse(seed=1, logprobs=True, new_next_month={"a": [1]}, temperature=1, n=2)
-    assert request.extra == {"seed": 1, "logprobs": True, "new_next_month": {"a": [1]}}
+def test_fields_that_nobody_reads_change_nothing() -> None:
+    assert parse(seed=1, logprobs=True, new_next_month={"a": [1]}) == parse()
+
+
+def test_what_decides_the_form_of_the_answer_is_read() -> None:
+    custom = {"type": "custom", "custom": {"name": "grep"}}
+    usage = {"include_usage": True}
+    assert parse(tools=[custom], functions=[{"name": "f"}], stream_options=usage).own == (
+        ChatFields(frozenset({"grep"}), include_usage=True)
+    )
+    assert parse(functions=[{"name": "f"}], tools=[]).own == ChatFields(legacy_functions=True)
 
 
 @pytest.mark.parametrize(

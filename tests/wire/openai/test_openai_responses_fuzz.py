@@ -30,7 +30,7 @@ from scenarios_app.wire.openai.responses.items import REFERENCE, kind_of
 from scenarios_app.wire.openai.responses.wire import WIRE
 from tests.examples import often
 from tests.wire.envelopes import envelope_complaint
-from tests.wire.openai.responses_cases import Session, events_in, parse, render, stream
+from tests.wire.openai.responses_cases import CREATE, Session, events_in, parse, render, stream
 from tests.wire.openai.test_openai_fuzz import relaxed
 from tests.wire.typed import JSON, values_of
 
@@ -120,7 +120,7 @@ def test_every_request_that_the_official_types_allow_is_accepted(body: dict[str,
         "0" * 32, 1, request.model, (Choice((TextPart("Hi"),), "stop"),), Usage(1, 1)
     )
     validate_type(type_=Response, value=render(request, response))
-    WIRE.keeps(request, response, b"")
+    CREATE.archival.record(request, response, b"")
 
 
 @relaxed(max_examples=often(300))

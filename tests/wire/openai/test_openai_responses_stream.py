@@ -19,7 +19,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from scenarios_app.wire.openai.responses.wire import WIRE
-from tests.wire.openai.responses_cases import events_in, parse, render, stream
+from tests.wire.openai.responses_cases import CREATE, events_in, parse, render, stream
 from tests.wire.openai.test_openai_responses_answer import CALL, HEX, answer
 
 
@@ -162,7 +162,7 @@ def test_nothing_flows_under_the_item_before_it() -> None:
 
 def test_a_delta_of_an_empty_part_is_nothing() -> None:
     part = TextPart("")
-    encoder = WIRE.encoder(parse(), answer((part,)))
+    encoder = CREATE.encode(parse(), answer((part,)))
     encoder.opening()
     assert encoder.event(PartDelta(0, 0, part, "")) == b""
 

@@ -16,8 +16,7 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from scenarios_app.wire.openai.chat import WIRE
-from tests.wire.openai.openai_cases import answer, chunks_of, parse, stream
+from tests.wire.openai.openai_cases import CHAT, answer, chunks_of, parse, stream
 from tests.wire.openai.test_openai_answer import USAGE
 
 CALL = ToolCallPart("call_1", "f", '{"a":1}')
@@ -186,7 +185,7 @@ def test_choices_follow_one_another() -> None:
 
 def test_deltas_of_parts_that_interleave_keep_to_their_part() -> None:
     text, call = TextPart("ab"), CALL
-    encoder = WIRE.encoder(parse(), answer([text, call]))
+    encoder = CHAT.encode(parse(), answer([text, call]))
     events: list[StreamEvent] = [
         PartStart(0, 0, text),
         PartDelta(0, 0, text, "a"),

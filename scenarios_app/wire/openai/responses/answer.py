@@ -14,6 +14,7 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
+from scenarios_app.wire.openai.responses.request import ResponseFields
 
 # What an answer consists of can't be replaced by a script's own top-level fields.
 _STRUCTURE = frozenset({"object", "output", "usage"})
@@ -42,7 +43,8 @@ def placed_items(
     Several choices are one output, each part that this API has a word for an item of it. Calls of
     one id, which alternatives may have, are told apart: no output holds an id twice.
     """
-    custom = _custom_tools(request.extra.get("tools"))
+    own: ResponseFields = request.own
+    custom = _custom_tools(own.given.get("tools"))
     taken: set[str] = set()
     placed: dict[tuple[int, int], Placed] = {}
     for number, choice in enumerate(response.choices):
@@ -109,46 +111,47 @@ def annotations_of(part: TextPart) -> list[Json]:
 
 def _head(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
     """The fields that do not depend on how the answer goes on."""
-    extra = request.extra
-    text = extra.get("text")
-    reasoning = extra.get("reasoning")
+    own: ResponseFields = request.own
+    given = own.given
+    text = given.get("text")
+    reasoning = given.get("reasoning")
     head: dict[str, Json] = {
         "id": f"resp_{response.id}",
         "object": "response",
         "created_at": response.created,
-        "background": extra.get("background") or False,
-        "instructions": extra.get("instructions"),
+        "background": given.get("background") or False,
+        "instructions": given.get("instructions"),
         "max_output_tokens": request.max_tokens,
-        "max_tool_calls": extra.get("max_tool_calls"),
+        "max_tool_calls": given.get("max_tool_calls"),
         "metadata": dict(request.metadata),
         "model": response.model,
-        "parallel_tool_calls": extra.get("parallel_tool_calls") is not False,
-        "previous_response_id": extra.get("previous_response_id"),
-        "prompt_cache_key": extra.get("prompt_cache_key"),
-        "prompt_cache_retention": extra.get("prompt_cache_retention"),
+        "parallel_tool_calls": given.get("parallel_tool_calls") is not False,
+        "previous_response_id": given.get("previous_response_id"),
+        "prompt_cache_key": given.get("prompt_cache_key"),
+        "prompt_cache_retention": given.get("prompt_cache_retention"),
         "reasoning": {
             "effort": None,
             "summary": None,
             **(reasoning if isinstance(reasoning, dict) else {}),
         },
-        "safety_identifier": extra.get("safety_identifier"),
+        "safety_identifier": given.get("safety_identifier"),
         "service_tier": "default",
-        "store": extra.get("store") is not False,
+        "store": given.get("store") is not False,
         "temperature": 1.0 if request.temperature is None else request.temperature,
         "text": {"format": {"type": "text"}, **(text if isinstance(text, dict) else {})},
         "tool_choice": request.tool_choice or "auto",
-        "tools": extra.get("tools") or [],
-        "top_logprobs": extra.get("top_logprobs") or 0,
+        "tools": given.get("tools") or [],
+        "top_logprobs": given.get("top_logprobs") or 0,
         "top_p": 1.0 if request.top_p is None else request.top_p,
-        "truncation": extra.get("truncation") or "disabled",
-        "user": extra.get("user"),
+        "truncation": given.get("truncation") or "disabled",
+        "user": given.get("user"),
     }
-    if "conversation" in extra:
-        head["conversation"] = {"id": extra["conversation"]}
-    if "prompt" in extra:
-        head["prompt"] = extra["prompt"]
-    own = _STRUCTURE | _ENDING
-    return head | {key: value for key, value in response.metadata.items() if key not in own}
+    if own.conversation is not None:
+        head["conversation"] = {"id": own.conversation}
+    if "prompt" in given:
+        head["prompt"] = given["prompt"]
+    taken = _STRUCTURE | _ENDING
+    return head | {key: value for key, value in response.metadata.items() if key not in taken}
 
 
 def _unused(call_id: str, taken: set[str]) -> str:

@@ -1,34 +1,37 @@
 """OpenAI's conversations, which requests for Responses can go on with: what is known of one, and
 its items, listed, added and taken out."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
-from scenarios_app.wire.base import Call, Facts, Kept, Route, encode_json
+from scenarios_app.wire.base import (
+    Call,
+    Endpoint,
+    Facts,
+    Params,
+    Stored,
+    encode_json,
+)
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.dialect import PROVIDER
 from scenarios_app.wire.openai.fields import read_metadata
-from scenarios_app.wire.openai.pages import list_of, page_of, read_page
+from scenarios_app.wire.openai.pages import Page, list_of, page_of, read_page
 from scenarios_app.wire.openai.responses.example import ITEM as EXAMPLE
 from scenarios_app.wire.openai.responses.items import read_items
 from scenarios_app.wire.openai.responses.memory import (
-    ABOUT,
-    BEFORE,
-    ITEMS,
-    PREVIOUS,
+    HISTORY,
     about_name,
     conversation_name,
 )
 from scenarios_app.wire.openai.responses.record import (
     About,
-    read_about,
     with_ids,
     write_about,
     write_alias,
     write_record,
 )
+from scenarios_app.wire.openai.responses.request import ResponseFields
 
 PATH = "/v1/conversations"
 
@@ -37,137 +40,159 @@ _ONE = f"{PATH}/{{{_CONVERSATION}}}"
 _ALL_ITEMS = f"{_ONE}/items"
 _ONE_ITEM = f"{_ALL_ITEMS}/{{{_ITEM}}}"
 
-# The first pattern that fits a path has it, so the longer ones stand first.
-ROUTES: tuple[Route, ...] = (
-    Route("GET", _ONE_ITEM, "retrieve_item", "compute"),
-    Route("DELETE", _ONE_ITEM, "delete_item", "compute"),
-    Route("GET", _ALL_ITEMS, "list_items", "compute"),
-    Route("POST", _ALL_ITEMS, "create_items", "compute"),
-    Route("GET", _ONE, "retrieve_conversation", "compute"),
-    Route("POST", _ONE, "update_conversation", "compute"),
-    Route("DELETE", _ONE, "delete_conversation", "compute"),
-    Route("POST", PATH, "create_conversation", "compute"),
-)
-OPERATIONS = frozenset(route.operation for route in ROUTES)
+
+@dataclass(frozen=True, slots=True)
+class ConversationFields(ResponseFields):
+    """A request about a conversation is read as one that goes on with it is, with items to add for
+    an input; besides, it names an item or a page of them."""
+
+    item_id: str = ""
+    page: Page | None = None
 
 
-def read_conversation(
-    call: Call, route: Route, params: Mapping[str, str], body: Node
+def _request(
+    call: Call, endpoint: Endpoint, params: Params, body: Node, own: ConversationFields
 ) -> CanonicalRequest:
-    """A request about a conversation; items to add are its input."""
-    extra: dict[str, Json] = {}
-    if _CONVERSATION in params:
-        extra["conversation"] = params[_CONVERSATION]
-    match route.operation:
-        case "retrieve_item" | "delete_item":
-            extra[_ITEM] = params[_ITEM]
-        case "list_items":
-            extra |= read_page(call)
-        case "create_items":
-            extra["input"] = _items(body.need("items"))
-        case "update_conversation":
-            body.need("metadata")
-        case "create_conversation" if items := body.maybe("items"):
-            extra["input"] = _items(items)
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
-        route=route.canonical,
+        route=endpoint.canonical,
         model="",
         headers=call.headers,
         metadata=read_metadata(body),
-        extra=extra,
+        own=replace(own, conversation=params.get(_CONVERSATION)),
     )
 
 
-def answer_conversation(route: Route, request: CanonicalRequest, facts: Facts) -> bytes:
-    """The answer of one of `ROUTES`."""
-    match route.operation:
-        case "retrieve_item":
-            return encode_json(_item(request).value)
-        case "list_items":
-            extra = Node(dict(request.extra))
-            return encode_json(page_of(extra.get(BEFORE).items(), extra))
-        case "create_items":
-            return encode_json(list_of(_added(request, facts)))
-        case "delete_conversation":
-            name = _name(request, facts)
-            return encode_json({"id": name, "object": "conversation.deleted", "deleted": True})
-        case _:
-            about = _about(route, request, facts)
-            return encode_json(
-                {
-                    "id": _name(request, facts),
-                    "object": "conversation",
-                    "created_at": about.created_at,
-                    "metadata": about.metadata,
-                }
-            )
+def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    own = ConversationFields(item_id=params.get(_ITEM, ""))
+    return _request(call, endpoint, params, body, own)
 
 
-def kept_conversation(route: Route, request: CanonicalRequest, facts: Facts) -> tuple[Kept, ...]:
-    """What is kept once one of `ROUTES` has answered."""
+def _read_list(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    return _request(call, endpoint, params, body, ConversationFields(page=read_page(call)))
+
+
+def _read_update(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    body.need("metadata")
+    return _request(call, endpoint, params, body, ConversationFields())
+
+
+def _read_items(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """Items to add, which a new conversation may come without."""
+    items = body.maybe("items") if endpoint.canonical == PATH else body.need("items")
+    return _request(
+        call, endpoint, params, body, ConversationFields({"input": _items(items)} if items else {})
+    )
+
+
+def _retrieve_item(request: CanonicalRequest, facts: Facts) -> bytes:
+    return encode_json(_item(request.own).value)
+
+
+def _list_items(request: CanonicalRequest, facts: Facts) -> bytes:
+    own: ConversationFields = request.own
+    assert own.page is not None
+    return encode_json(page_of(own.before, own.page))
+
+
+def _create_items(request: CanonicalRequest, facts: Facts) -> bytes:
+    return encode_json(list_of(_added(request, facts)))
+
+
+def _delete(request: CanonicalRequest, facts: Facts) -> bytes:
     name = _name(request, facts)
-    match route.operation:
-        case "delete_conversation":
-            return (Kept(about_name(name), None), Kept(conversation_name(name), None))
-        case "create_items":
-            return _kept_items(request, facts)
-        case "create_conversation" | "update_conversation" | "delete_item":
-            about = write_about(_about(route, request, facts))
-            return (Kept(about_name(name), about), *_kept_items(request, facts))
-        case _:
-            return ()
+    return encode_json({"id": name, "object": "conversation.deleted", "deleted": True})
 
 
-def _name(request: CanonicalRequest, facts: Facts) -> str:
-    return str(request.extra.get("conversation", f"conv_{facts.request_id}"))
+def _retrieve(request: CanonicalRequest, facts: Facts) -> bytes:
+    return _shown(request, _about(request, facts), facts)
 
 
-def _about(route: Route, request: CanonicalRequest, facts: Facts) -> About:
-    """What is known of a conversation once a route has answered. One that nobody has told of is as
-    if it were new."""
-    about = read_about(request.extra.get(ABOUT)) or About(facts.created)
-    match route.operation:
-        case "create_conversation" | "update_conversation":
-            return replace(about, metadata=request.metadata)
-        case "delete_item":
-            return replace(about, gone=(*about.gone, str(_item(request).get("id").value)))
-        case _:
-            return about
+def _write(request: CanonicalRequest, facts: Facts) -> bytes:
+    return _shown(request, _written(request, facts), facts)
 
 
-def _added(request: CanonicalRequest, facts: Facts) -> list[Node]:
-    return [Node(i) for i in with_ids(facts.request_id, Node(request.extra.get(ITEMS)).items())]
+def _delete_item(request: CanonicalRequest, facts: Facts) -> bytes:
+    return _shown(request, _without_item(request, facts), facts)
 
 
-def _kept_items(request: CanonicalRequest, facts: Facts) -> tuple[Kept, ...]:
-    """Items are kept as an answer is that has no words of its own."""
-    items, previous = _added(request, facts), request.extra.get(PREVIOUS)
+def _shown(request: CanonicalRequest, about: About, facts: Facts) -> bytes:
+    return encode_json(
+        {
+            "id": _name(request, facts),
+            "object": "conversation",
+            "created_at": about.created_at,
+            "metadata": about.metadata,
+        }
+    )
+
+
+def _store_deletion(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+    name = _name(request, facts)
+    return (Stored(about_name(name), None), Stored(conversation_name(name), None))
+
+
+def _store_items(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+    """Items are stored as an answer is that has no words of its own."""
+    own: ConversationFields = request.own
+    items = _added(request, facts)
     if not items:
         return ()
     name = f"resp_{facts.request_id}"
     data = write_record(
-        facts.request_id,
-        {"output": []},
-        items=items,
-        previous=previous if isinstance(previous, str) else None,
-        stream=b"",
+        facts.request_id, {"output": []}, items=items, previous=own.previous, stream=b""
     )
-    alias = Kept(conversation_name(_name(request, facts)), write_alias(name))
-    return (Kept(name, data), alias)
+    alias = Stored(conversation_name(_name(request, facts)), write_alias(name))
+    return (Stored(name, data), alias)
 
 
-def _item(request: CanonicalRequest) -> Node:
+def _store_written(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+    about = _store_about(request, _written(request, facts), facts)
+    return (about, *_store_items(request, facts))
+
+
+def _store_without_item(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+    return (_store_about(request, _without_item(request, facts), facts),)
+
+
+def _store_about(request: CanonicalRequest, about: About, facts: Facts) -> Stored:
+    return Stored(about_name(_name(request, facts)), write_about(about))
+
+
+def _name(request: CanonicalRequest, facts: Facts) -> str:
+    own: ConversationFields = request.own
+    return own.conversation or f"conv_{facts.request_id}"
+
+
+def _about(request: CanonicalRequest, facts: Facts) -> About:
+    """What is known of a conversation. One that nobody has told of is as if it were new."""
+    own: ConversationFields = request.own
+    return own.about or About(facts.created)
+
+
+def _written(request: CanonicalRequest, facts: Facts) -> About:
+    return replace(_about(request, facts), metadata=request.metadata)
+
+
+def _without_item(request: CanonicalRequest, facts: Facts) -> About:
+    about = _about(request, facts)
+    return replace(about, gone=(*about.gone, str(_item(request.own).get("id").value)))
+
+
+def _added(request: CanonicalRequest, facts: Facts) -> list[Node]:
+    own: ConversationFields = request.own
+    return [Node(item) for item in with_ids(facts.request_id, own.items)]
+
+
+def _item(own: ConversationFields) -> Node:
     """The item that a path names."""
-    item_id = request.extra[_ITEM]
-    said = Node(request.extra.get(BEFORE)).items()
-    for item in (*said, Node(EXAMPLE)):
-        if item.get("id").value == item_id:
+    for item in (*own.before, Node(EXAMPLE)):
+        if item.get("id").value == own.item_id:
             return item
     raise WireError(
         404,
-        f"Item with id '{item_id}' not found in conversation '{request.extra['conversation']}'.",
+        f"Item with id '{own.item_id}' not found in conversation '{own.conversation}'.",
         code="item_not_found",
     )
 
@@ -176,3 +201,21 @@ def _items(node: Node) -> Json:
     """Items as they are given, once they are seen to be some."""
     read_items(node.items(), {})
     return node.value
+
+
+_WRITTEN = replace(HISTORY, after=_store_written)
+_WITHOUT_ITEM = replace(HISTORY, after=_store_without_item)
+_ITEMS = replace(HISTORY, after=_store_items)
+_DELETED = replace(HISTORY, after=_store_deletion)
+
+# The first pattern that fits a path has it, so the longer ones stand first.
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint("GET", _ONE_ITEM, _read, compute=_retrieve_item, archival=HISTORY),
+    Endpoint("DELETE", _ONE_ITEM, _read, compute=_delete_item, archival=_WITHOUT_ITEM),
+    Endpoint("GET", _ALL_ITEMS, _read_list, compute=_list_items, archival=HISTORY),
+    Endpoint("POST", _ALL_ITEMS, _read_items, compute=_create_items, archival=_ITEMS),
+    Endpoint("GET", _ONE, _read, compute=_retrieve, archival=HISTORY),
+    Endpoint("POST", _ONE, _read_update, compute=_write, archival=_WRITTEN),
+    Endpoint("DELETE", _ONE, _read, compute=_delete, archival=_DELETED),
+    Endpoint("POST", PATH, _read_items, compute=_write, archival=_WRITTEN),
+)

@@ -16,6 +16,7 @@ from scenarios_app.wire.body import Node
 from scenarios_app.wire.openai.dialect import PROVIDER
 from scenarios_app.wire.openai.responses.answer import response_body
 from scenarios_app.wire.openai.responses.record import write_record
+from scenarios_app.wire.openai.responses.request import ResponseFields
 from scenarios_app.wire.openai.responses.stream import ResponseEncoder
 
 IDS = ("resp_677efb5139a88190b512bc3fef8e535d", "resp_123", "response_id")
@@ -38,7 +39,7 @@ def example(name: str) -> bytes:
     """Its record: of an answer in the background, which can be cancelled and streamed again."""
     path = "/v1/responses"
     request = CanonicalRequest(
-        PROVIDER, path, path, "gpt-4o", stream=True, extra={"background": True}
+        PROVIDER, path, path, "gpt-4o", stream=True, own=ResponseFields({"background": True})
     )
     part = TextPart(_ANSWER)
     response = CanonicalResponse(

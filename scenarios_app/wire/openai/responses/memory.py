@@ -2,62 +2,63 @@
 conversation, single items; and what is kept of its own answer."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeAlias
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Json, Message
-from scenarios_app.wire.base import Kept
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Message
+from scenarios_app.wire.base import Archival, Found, Stored
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.responses.answer import response_body
 from scenarios_app.wire.openai.responses.example import IDS, example
 from scenarios_app.wire.openai.responses.items import REFERENCE, kind_of, read_items
 from scenarios_app.wire.openai.responses.record import (
+    About,
     Record,
-    decode_about,
     previous_of,
     read_about,
     read_record,
     write_alias,
     write_record,
 )
-from scenarios_app.wire.openai.responses.request import conversation_of, read_input
+from scenarios_app.wire.openai.responses.request import (
+    ResponseFields,
+    conversation_of,
+    read_input,
+)
 
-KeptData: TypeAlias = Mapping[str, bytes | None]
-
-# What a request carries once it has been told: items of the answers before it, its own, and the
-# name of the latest of those answers; and what is known of the conversation that it names.
-BEFORE, ITEMS, PREVIOUS, ABOUT = "before", "items", "previous", "about"
 # Stand before the id of a conversation, under which there is never a record.
 _CONVERSATION, _ABOUT = "conversation ", "about "
 _ITEM = re.compile(r"[a-z]+_([0-9a-f]{32})")
 
 
-def names_of(request: CanonicalRequest, kept: KeptData) -> Iterator[str]:
+def references(request: CanonicalRequest, found: Found) -> tuple[str, ...]:
     """The names that a request leads to: of the answers before it, and of those that the items are
     from which it refers to."""
-    if "conversation" in request.extra:
-        yield about_name(str(request.extra["conversation"]))
-    yield from _before(request.extra, kept)
-    for item in read_input(request.extra):
+    return tuple(_references(request.own, found))
+
+
+def _references(own: ResponseFields, found: Found) -> Iterator[str]:
+    if own.conversation is not None:
+        yield about_name(own.conversation)
+    yield from _before(own, found)
+    for item in read_input(own.given):
         if kind_of(item) == REFERENCE and (owner := _ITEM.match(item.need("id").text())):
             yield f"resp_{owner[1]}"
 
 
-def with_history(request: CanonicalRequest, kept: KeptData) -> CanonicalRequest:
+def with_history(request: CanonicalRequest, found: Found) -> CanonicalRequest:
     """The request with the conversation that it goes on with, and with its references resolved."""
-    extra = request.extra
-    names = [name for name in _before(extra, kept) if not name.startswith(_CONVERSATION)]
-    items = [_resolved(item, kept) for item in read_input(extra)]
-    known = _about(extra, kept)
-    about = read_about(known)
+    own: ResponseFields = request.own
+    names = [name for name in _before(own, found) if not name.startswith(_CONVERSATION)]
+    items = tuple(_resolved(item, found) for item in read_input(own.given))
+    about = _about(own, found)
     gone = about.gone if about else ()
     called: dict[str, str] = {}
     before: list[Node] = []
     messages: list[Message] = []
     for name in reversed(names):
-        record = found(name, kept)
+        record = record_of(name, found)
         if record is None:
             raise _lost(name)
         # Apart from each other: where one answer ends and the next begins is known here.
@@ -65,42 +66,33 @@ def with_history(request: CanonicalRequest, kept: KeptData) -> CanonicalRequest:
             said = [item for item in items_or_output if item.get("id").value not in gone]
             before += said
             messages += read_items(said, called)
-    return replace(
-        request,
-        messages=conversation_of(extra, tuple(messages), items, called)
-        if kept
-        else request.messages,
-        extra={
-            **extra,
-            BEFORE: [item.value for item in before],
-            ITEMS: [item.value for item in items],
-            PREVIOUS: names[0] if names else None,
-            ABOUT: known,
-        },
-    )
+    previous = names[0] if names else None
+    history = replace(own, before=tuple(before), items=items, previous=previous, about=about)
+    if not found:
+        return replace(request, own=history)
+    conversation = conversation_of(own.given, tuple(messages), items, called)
+    return replace(request, messages=conversation, own=history)
 
 
-def kept_of(
+def record_answer(
     request: CanonicalRequest, response: CanonicalResponse, stream: bytes
-) -> tuple[Kept, ...]:
-    """What is kept of an answer: the record under its id, also where a script made that up, and
+) -> tuple[Stored, ...]:
+    """What is stored of an answer: the record under its id, also where a script made that up, and
     that id under the conversation's name."""
-    extra = request.extra
-    if extra.get("store") is False:
+    own: ResponseFields = request.own
+    if own.given.get("store") is False:
         return ()
-    body, previous = response_body(request, response), extra.get(PREVIOUS)
+    body = response_body(request, response)
     name = str(body["id"])
-    data = write_record(
-        response.id,
-        body,
-        items=Node(extra.get(ITEMS)).items(),
-        previous=previous if isinstance(previous, str) else None,
-        stream=stream,
-    )
-    kept = [Kept(each, data) for each in dict.fromkeys((f"resp_{response.id}", name))]
-    if "conversation" in extra:
-        kept.append(Kept(conversation_name(str(extra["conversation"])), write_alias(name)))
-    return tuple(kept)
+    data = write_record(response.id, body, items=own.items, previous=own.previous, stream=stream)
+    stored = [Stored(each, data) for each in dict.fromkeys((f"resp_{response.id}", name))]
+    if own.conversation is not None:
+        stored.append(Stored(conversation_name(own.conversation), write_alias(name)))
+    return tuple(stored)
+
+
+HISTORY = Archival(references, with_history)
+ANSWERS = Archival(references, with_history, record=record_answer)
 
 
 def conversation_name(conversation: str) -> str:
@@ -113,41 +105,41 @@ def about_name(conversation: str) -> str:
     return f"{_ABOUT}{conversation}"
 
 
-def found(name: str, kept: KeptData) -> Record | None:
-    """What is kept under the id of a response."""
-    data = _data(name, kept)
+def record_of(name: str, found: Found) -> Record | None:
+    """What is stored under the id of a response."""
+    data = _data(name, found)
     return read_record(data) if data is not None else None
 
 
-def _before(extra: Mapping[str, Json], kept: KeptData) -> Iterator[str]:
+def _before(own: ResponseFields, found: Found) -> Iterator[str]:
     """The names of the answers before a request, the latest first; a conversation's own name
     comes before those in it. Where both are given, the conversation is what goes on."""
-    name = extra.get("previous_response_id")
-    if "conversation" in extra:
-        name = conversation_name(str(extra["conversation"]))
+    name = own.given.get("previous_response_id")
+    if own.conversation is not None:
+        name = conversation_name(own.conversation)
     while isinstance(name, str):
         yield name
-        data = _data(name, kept)
+        data = _data(name, found)
         name = None if data is None else previous_of(data)
 
 
-def _about(extra: Mapping[str, Json], kept: KeptData) -> Json:
-    data = kept.get(about_name(str(extra.get("conversation"))))
-    return None if data is None else decode_about(data)
+def _about(own: ResponseFields, found: Found) -> About | None:
+    data = found.get(about_name(own.conversation)) if own.conversation is not None else None
+    return None if data is None else read_about(data)
 
 
-def _data(name: str, kept: KeptData) -> bytes | None:
-    data = kept.get(name)
+def _data(name: str, found: Found) -> bytes | None:
+    data = found.get(name)
     return example(name) if data is None and name in IDS else data
 
 
-def _resolved(item: Node, kept: KeptData) -> Node:
+def _resolved(item: Node, found: Found) -> Node:
     """The item that a reference means, and any other as it is."""
     if kind_of(item) != REFERENCE:
         return item
     item_id = item.need("id").text()
     owner = _ITEM.match(item_id)
-    record = found(f"resp_{owner[1]}", kept) if owner else None
+    record = record_of(f"resp_{owner[1]}", found) if owner else None
     value = record.item(item_id) if record else None
     if value is None:
         raise WireError(

@@ -55,6 +55,9 @@ class About:
     gone: tuple[str, ...] = ()
 
 
+_decode_about = msgspec.json.Decoder(About).decode
+
+
 def write_record(
     made: str,
     response: Json,
@@ -94,14 +97,8 @@ def write_about(about: About) -> bytes:
     return encode_json(about)
 
 
-def decode_about(data: bytes) -> Json:
-    """What is known of a conversation, as a request carries it."""
-    about: Json = _decode(data)
-    return about
-
-
-def read_about(carried: Json) -> About | None:
-    return msgspec.convert(carried, About | None)
+def read_about(data: bytes) -> About:
+    return _decode_about(data)
 
 
 def with_ids(made: str, items: Iterable[Node]) -> list[Json]:

@@ -1,10 +1,11 @@
 """Reads a request for one of OpenAI's Responses."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Tool
 from scenarios_app.engine.parts import TextPart
-from scenarios_app.wire.base import Call, Route
+from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.openai.dialect import PROVIDER
 from scenarios_app.wire.openai.fields import (
@@ -17,6 +18,7 @@ from scenarios_app.wire.openai.fields import (
 )
 from scenarios_app.wire.openai.responses.compaction import unpacked
 from scenarios_app.wire.openai.responses.items import kind_of, read_items
+from scenarios_app.wire.openai.responses.record import About
 
 # Who names none has a prompt that does, or does not mind.
 MODEL = "gpt-4o"
@@ -46,22 +48,39 @@ _TYPES: Mapping[str, Callable[[Node], object]] = {
 _KEPT = frozenset(_TYPES) - {"include"} | {"input", "tools"}
 
 
-def read_response(call: Call, route: Route, body: Node) -> CanonicalRequest:
+@dataclass(frozen=True, slots=True)
+class ResponseFields:
+    """What a request for a Response says beside what every request does.
+
+    `given` are the fields of its body that an answer says again, and its input; `conversation` is
+    the id of the one that it goes on with. The rest is known once what it names is found: the items
+    `before` it and its own, the name of the latest answer before it, and what is known of the
+    conversation.
+    """
+
+    given: Mapping[str, Json] = field(default_factory=dict)
+    conversation: str | None = None
+    before: tuple[Node, ...] = ()
+    items: tuple[Node, ...] = ()
+    previous: str | None = None
+    about: About | None = None
+
+
+def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request, as far as it can be understood alone: what it names is not in it yet."""
     check_types(body, _TYPES)
     model, conversation = body.maybe("model"), body.maybe("conversation")
     limit = body.maybe("max_output_tokens")
     fields = body.object()
-    extra: dict[str, Json] = {key: fields[key] for key in fields.keys() & _KEPT}
-    if conversation:
-        extra["conversation"] = _conversation(conversation)
-    items = tuple(read_input(extra))
+    given = {key: fields[key] for key in fields.keys() & _KEPT}
+    named = _conversation(conversation) if conversation else None
+    items = tuple(read_input(given))
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
-        route=route.canonical,
+        route=endpoint.canonical,
         model=model.text() if model else MODEL,
-        messages=conversation_of(extra, (), items, {}),
+        messages=conversation_of(given, (), items, {}),
         tools=(*_tools(body.maybe("tools")), *_added_tools(items)),
         tool_choice=read_tool_choice(body, "tool_choice"),
         stream=read_stream(body),
@@ -72,13 +91,13 @@ def read_response(call: Call, route: Route, body: Node) -> CanonicalRequest:
         response_format=_format(body.maybe("text")),
         headers=call.headers,
         metadata=read_metadata(body),
-        extra=extra,
+        own=ResponseFields(given, named),
     )
 
 
-def read_input(extra: Mapping[str, Json]) -> Iterator[Node]:
+def read_input(given: Mapping[str, Json]) -> Iterator[Node]:
     """The items of a request's input, of which a text is one; a compaction's are those in it."""
-    node = Node(extra.get("input"), "input")
+    node = Node(given.get("input"), "input")
     match node.value:
         case None:
             return
@@ -92,7 +111,7 @@ def read_input(extra: Mapping[str, Json]) -> Iterator[Node]:
 
 
 def conversation_of(
-    extra: Mapping[str, Json],
+    given: Mapping[str, Json],
     before: tuple[Message, ...],
     items: Iterable[Node],
     called: dict[str, str],
@@ -100,7 +119,7 @@ def conversation_of(
     """The instructions, what was said `before`, and the input. Instructions are never taken over
     from before."""
     messages = (*before, *read_items(items, called))
-    instructions = extra.get("instructions")
+    instructions = given.get("instructions")
     if isinstance(instructions, str):
         return (Message("system", (TextPart(instructions),)), *messages)
     return messages
