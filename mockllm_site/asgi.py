@@ -19,6 +19,7 @@ from mockllm_site.serve.sockets import sockets  # noqa: E402
 from scenarios_app.serving.doors.asgi import ProviderDoor  # noqa: E402
 from scenarios_app.serving.doors.calls import path_of  # noqa: E402
 from scenarios_app.serving.doors.connection import App, Receive, Scope, Send, with_close  # noqa: E402
+from scenarios_app.serving.services import services  # noqa: E402
 from scenarios_app.wire.registry import owns  # noqa: E402
 
 providers = ProviderDoor()
@@ -29,7 +30,8 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     """Providers' paths never reach Django, whose own errors are not a provider's."""
     match scope["type"]:
         case "http":
-            await ensure_started()
+            if not services().started:
+                await ensure_started()
             app = providers if owns(path_of(scope)) or is_misled(scope) else pages
             await app(scope, receive, send)
         case "websocket":

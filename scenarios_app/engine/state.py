@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol
 
 from scenarios_app.engine.canonical import Json
@@ -19,6 +20,7 @@ SESSIONS = 100_000
 _OF_A_KEY = re.compile(r"key-[0-9a-f]{12}")
 
 
+@lru_cache(maxsize=1024)
 def key_session(key: str) -> str:
     """The name under which a key's session is stored and shown, from which none gets the key."""
     return "key-" + hashlib.sha256(key.encode()).hexdigest()[:12]

@@ -31,7 +31,7 @@ from scenarios_app.engine.matching.select import (
     scenario_in_header,
 )
 from scenarios_app.engine.producing.produce import scripted_answer
-from scenarios_app.engine.scenario import GeneratedAnswer, Step
+from scenarios_app.engine.scenario import Expect, GeneratedAnswer, Step
 from scenarios_app.engine.secrets import is_secret, secrets_of, without_pieces
 from scenarios_app.engine.state import AttemptRef, SessionState, StepRef
 from scenarios_app.journal.redaction import redact_headers, redact_query
@@ -39,6 +39,10 @@ from scenarios_app.serving.options import Options
 from scenarios_app.serving.worker import Work, at_once
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
+
+
+# What a step expects that expects nothing.
+NOTHING = Expect()
 
 
 class Memory(Protocol):
@@ -107,7 +111,8 @@ class Choosing:
         scenario, step, session = candidate.scenario, candidate.step, self.session
         ref = StepRef(scenario.name, step.key, step.label)
         consumable = step.consume and way == "match"
-        violations = violations_of(scenario, step, self.request)
+        expects = scenario.system_prompt_must_include or step.expect != NOTHING
+        violations = violations_of(scenario, step, self.request) if expects else ()
         failures, attempt = step.failures, 0
         if violations or failures is not None:
             before = await self.state.read(session)

@@ -1,7 +1,6 @@
 """What the pipeline is told from outside: its limits, its clock and how strict it is;
 and how many streams it has left."""
 
-import time
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -51,7 +50,3 @@ class Options:
     max_streams: int = 2_000
     max_stream_seconds: float = 600
     journal_body_bytes: int = 65_536
-
-    def created(self) -> int:
-        """The time that an answer gives as its own."""
-        return int(time.time()) if self.clock is None else self.clock

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final, Protocol
@@ -180,7 +181,9 @@ class Pipeline:
         # Who calls a door with a path that no provider owns means the last of them.
         target = find(call) or misplaced(call) or Target(wires()[-1], None)
         session = session_of(target.wire, call)
-        return Exchange(call, target, self.options, session, self.options.created())
+        clock = self.options.clock
+        created = int(time.time()) if clock is None else clock
+        return Exchange(call, target, self.options, session, created)
 
     def instead(self, exchange: Exchange, error: ErrorAnswer, headers: Headers) -> Reply:
         """The reply in place of one that cannot be given."""

@@ -1,7 +1,7 @@
 """What a wire is: the shape every provider module has, and the framing they share."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -121,16 +121,14 @@ class Endpoint:
     fixed: bool = False
     alias_of: str | None = None
     bodiless: bool = False
+    canonical: str = field(init=False)
+    """The path as steps name it, with its variable places."""
+    generates: bool = field(init=False)
+    """Whether the engine answers."""
 
-    @property
-    def canonical(self) -> str:
-        """The path as steps name it, with its variable places."""
-        return self.alias_of or self.pattern
-
-    @property
-    def generates(self) -> bool:
-        """Whether the engine answers."""
-        return self.render is not None
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "canonical", self.alias_of or self.pattern)
+        object.__setattr__(self, "generates", self.render is not None)
 
 
 class Wire(Protocol):

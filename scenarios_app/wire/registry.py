@@ -95,7 +95,7 @@ def url_patterns() -> Iterator[str]:
 def find(call: Call) -> Target | None:
     """The target of a call, or None where no provider owns its path."""
     found = _known(call)
-    if found is not None and not swallows(found.params):
+    if found is not None and not (found.params and swallows(found.params)):
         return found
     owners = _owners(call)
     if not owners:

@@ -33,8 +33,8 @@ class ProviderDoor:
             answer = await _answer_to(pipeline, scope, receive)
         if answer is None:
             return
-        close = close_of(send)
-        if close is None:
+        close = close_of(send) if answer.cuts else None
+        if answer.cuts and close is None:
             answer.without_cut()
         if answer.at_once:
             await send(head(answer.reply))
