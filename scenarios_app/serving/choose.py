@@ -40,7 +40,6 @@ from scenarios_app.serving.worker import Work, at_once
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
 
-
 # What a step expects that expects nothing.
 NOTHING = Expect()
 
