@@ -61,13 +61,22 @@ class SessionState:
     violations: tuple[str, ...] = ()
 
 
-class StateStore(Protocol):
-    """Every operation is atomic. Nothing that was counted is ever given back.
+class SessionReader(Protocol):
+    """What can be read of sessions; nothing moves by it."""
 
-    It keeps a limited number of sessions: one beyond it takes the place of the one that was used
-    longest ago, of which nothing is known any more, its own scenarios neither. Whoever is in the
-    middle of a request of that one goes on in a new session of its name.
-    """
+    async def read(self, session: str) -> SessionState:
+        """The session's state as it is now; an unknown session is an empty one."""
+
+    async def recall_response(self, session: str, name: str) -> bytes | None:
+        """An answer that the session keeps, None where there is none of that name."""
+
+    async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
+        """The session's own documents by name, and a number that changes with them."""
+
+
+class AnswerState(SessionReader, Protocol):
+    """What the answer to a request moves in its session. Every operation is atomic; nothing that was
+    counted is ever given back."""
 
     async def next_ordinal(self, session: str) -> int:
         """Number of this request in its session, from 1."""
@@ -87,8 +96,22 @@ class StateStore(Protocol):
     async def violate(self, session: str, violation: str) -> None:
         """Remember a violated expectation; of a session the latest `VIOLATIONS` are known."""
 
-    async def read(self, session: str) -> SessionState:
-        """The session's state as it is now; an unknown session is an empty one."""
+    async def remember_response(self, session: str, name: str, data: bytes) -> None:
+        """Keep an answer under its name, in place of an older one of that name. Of a session's
+        answers the latest `RESPONSES` are kept, and of these no more than `RESPONSE_BYTES` hold;
+        the newest always is."""
+
+    async def forget_response(self, session: str, name: str) -> None:
+        """Keep an answer no longer."""
+
+
+class StateStore(AnswerState, Protocol):
+    """All that a process, or several of them, remember of sessions.
+
+    It keeps a limited number of sessions: one beyond it takes the place of the one that was used
+    longest ago, of which nothing is known any more, its own scenarios neither. Whoever is in the
+    middle of a request of that one goes on in a new session of its name.
+    """
 
     async def sessions(self) -> tuple[str, ...]:
         """Every session that has state or scenarios, by name."""
@@ -100,23 +123,9 @@ class StateStore(Protocol):
         """Forget what every session, or just this one, knows of a scenario's steps: it was
         replaced."""
 
-    async def remember_response(self, session: str, name: str, data: bytes) -> None:
-        """Keep an answer under its name, in place of an older one of that name. Of a session's
-        answers the latest `RESPONSES` are kept, and of these no more than `RESPONSE_BYTES` hold;
-        the newest always is."""
-
-    async def recall_response(self, session: str, name: str) -> bytes | None:
-        """An answer that the session keeps, None where there is none of that name."""
-
-    async def forget_response(self, session: str, name: str) -> None:
-        """Keep an answer no longer."""
-
     async def put_scenario(self, session: str, name: str, document: Json) -> bool:
         """Keep a scenario document for one session alone; false if it replaced one. Sessions with
         one `alias` have their own scenarios in common."""
 
     async def drop_scenario(self, session: str, name: str) -> bool:
         """Drop a session's own scenario; false if there was none."""
-
-    async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
-        """The session's own documents by name, and a number that changes with them."""

@@ -1,10 +1,9 @@
 """From a request to what answers it, with everything that moves in the state on the way."""
 
 import json
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
 from urllib.parse import urlencode
 
 from scenarios_app.engine.canonical import CanonicalRequest
@@ -33,7 +32,7 @@ from scenarios_app.engine.matching.select import (
 from scenarios_app.engine.producing.produce import scripted_answer
 from scenarios_app.engine.scenario import Expect, GeneratedAnswer, Step
 from scenarios_app.engine.secrets import is_secret, secrets_of, without_pieces
-from scenarios_app.engine.state import AttemptRef, SessionState, StepRef
+from scenarios_app.engine.state import AnswerState, AttemptRef, StepRef
 from scenarios_app.journal.redaction import redact_headers, redact_query
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.worker import Work, at_once
@@ -44,17 +43,6 @@ from scenarios_app.wire.errors import WireError
 NOTHING = Expect()
 
 
-class Memory(Protocol):
-    """What choosing needs of a `StateStore`."""
-
-    async def consume(self, session: str, step: StepRef) -> bool: ...
-    async def consumed(self, session: str) -> Container[tuple[str, str]]: ...
-    async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool: ...
-    async def count(self, session: str, counter: str) -> int: ...
-    async def violate(self, session: str, violation: str) -> None: ...
-    async def read(self, session: str) -> SessionState: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Choosing:
     """One request's way through the index. It consumes, counts and remembers violations."""
@@ -62,7 +50,7 @@ class Choosing:
     index: Index
     request: CanonicalRequest
     session: str
-    state: Memory
+    state: AnswerState
     work: Work = at_once
 
     async def choose(self) -> Decision:

@@ -4,7 +4,6 @@ every step beside that, with what keeps it from answering."""
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Protocol
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.matching.index import Index
@@ -14,7 +13,7 @@ from scenarios_app.engine.matching.precedence import beaten
 from scenarios_app.engine.matching.request_view import Reading
 from scenarios_app.engine.matching.select import Decision, asked_for, named_in_header
 from scenarios_app.engine.scenario import Scenario, Step
-from scenarios_app.engine.state import AttemptRef, SessionState, StepRef
+from scenarios_app.engine.state import AttemptRef, SessionReader, SessionState, StepRef
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Catalog, Pipeline
@@ -56,16 +55,8 @@ class Explanation:
     streamed: Reply | None
 
 
-class Known(Protocol):
-    """What explaining needs of a `StateStore`."""
-
-    async def read(self, session: str) -> SessionState: ...
-    async def recall_response(self, session: str, name: str) -> bytes | None: ...
-    async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]: ...
-
-
 async def explain(
-    call: Call, *, catalog: Catalog, state: Known, options: Options, most: int = STEPS
+    call: Call, *, catalog: Catalog, state: SessionReader, options: Options, most: int = STEPS
 ) -> Explanation:
     """What would happen to a call now. `most` bounds the number of explained steps."""
     unmoved = _Unmoved(state)
@@ -102,7 +93,7 @@ def _as(exchange: Exchange, *, stream: bool) -> Reply | None:
 class _Unmoved:
     """A session's state as it is, in which nothing moves."""
 
-    def __init__(self, state: Known) -> None:
+    def __init__(self, state: SessionReader) -> None:
         self._state = state
 
     async def next_ordinal(self, session: str) -> int:

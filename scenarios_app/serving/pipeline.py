@@ -10,9 +10,10 @@ from typing import Final, Protocol
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.matching.index import Index
+from scenarios_app.engine.state import AnswerState
 from scenarios_app.journal.entry import JournalEntry
-from scenarios_app.serving.archive import Archive, resolve, store
-from scenarios_app.serving.choose import Choosing, Memory, choose_in_band, with_cancel
+from scenarios_app.serving.archive import resolve, store
+from scenarios_app.serving.choose import Choosing, choose_in_band, with_cancel
 from scenarios_app.serving.cors import preflight_headers, shared_headers
 from scenarios_app.serving.exchange import Exchange, session_of
 from scenarios_app.serving.options import Options, Streams
@@ -46,13 +47,6 @@ class Catalog(Protocol):
         """The common scenarios, with a session's own ones over them."""
 
 
-class State(Memory, Archive, Protocol):
-    """What answering needs of a `StateStore`."""
-
-    async def next_ordinal(self, session: str) -> int: ...
-    async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]: ...
-
-
 class Pipeline:
     """Calls in, answers out. Nothing here touches a database, a thread or a template."""
 
@@ -60,7 +54,7 @@ class Pipeline:
         self,
         *,
         catalog: Catalog,
-        state: State,
+        state: AnswerState,
         options: Options,
         record: Callable[[JournalEntry], None] | None = None,
         drain_at: Callable[[], float] = never,
