@@ -8,7 +8,7 @@ from chat_app.api.pages import NothingHere as NothingBelowApi
 from mockllm_site.pages import health as pages
 from mockllm_site.pages import home
 from scenarios_app.control.pages import NothingHere
-from scenarios_app.journal.page import journal_page
+from scenarios_app.journal.live import journal_page
 from scenarios_app.serving.doors.django import provider
 from scenarios_app.wire.registry import url_patterns
 from traces_app import pages as trace_pages

@@ -1,12 +1,18 @@
-"""Two roles, as groups that every migrated database has: QA editor and QA read-only."""
+"""Users and groups in the looks of the rest of the admin, and the two roles that every migrated
+database has as groups: QA editor and QA read-only."""
 
 from typing import Any
 
 from django.apps import AppConfig
 from django.apps import apps as global_apps
+from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.management import create_permissions
+from django.contrib.auth.models import Group, User
 from django.db.models.signals import post_migrate
 from django.dispatch import receiver
+from unfold.admin import ModelAdmin
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 EDITOR = "QA editor"
 READER = "QA read-only"
@@ -58,3 +64,19 @@ def create_roles(sender: AppConfig, using: str, apps: Any = global_apps, **_: An
         return
     for name in sorted(missing):
         groups.create(name=name).permissions.set(found[one] for one in ROLES[name])
+
+
+admin.site.unregister(User)
+admin.site.unregister(Group)
+
+
+@admin.register(User)
+class Users(UserAdmin, ModelAdmin):
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+
+
+@admin.register(Group)
+class Groups(GroupAdmin, ModelAdmin):
+    pass

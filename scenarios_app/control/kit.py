@@ -1,10 +1,11 @@
-"""What all views of the control API have in common: who gets in, how JSON is
-read, what they share of shapes, errors and descriptions."""
+"""What all views of the control API have in common: who gets in, how JSON is read, shapes, errors,
+descriptions, and the journal's rows with all in them that has ended."""
 
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -18,6 +19,8 @@ from scenarios_app.control.access import Access
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.document.json_text import decode
+from scenarios_app.journal import journal
+from scenarios_app.models import ServedRequest
 
 
 class SessionQuery(Shape):
@@ -101,3 +104,27 @@ class ScenarioField(serializers.JSONField):
 @extend_schema_field(MATCH)
 class MatchField(serializers.JSONField):
     """Conditions on a request, as a step has them."""
+
+
+def flush() -> None:
+    """Wait until all that has ended can be read."""
+    if not journal.flush():
+        raise ControlError(503, "The journal is behind; try again.")
+
+
+def completeness(session: str | None) -> dict[str, Any]:
+    """Whether the journal has all requests of a session, or of all, and how many it has lost."""
+    lost = journal.losses.of(session)
+    return {"complete": lost == 0, "lost": lost}
+
+
+def forget_rows(session: str | None) -> None:
+    """Empty the journal of a session, or of all; what it lost of them is forgotten with them."""
+    rows_of_session(session).delete()
+    journal.losses.forget(session)
+
+
+def rows_of_session(session: str | None) -> QuerySet[ServedRequest]:
+    """The rows of a session, or of all, in the order in which answers ended."""
+    rows = ServedRequest.objects.order_by("pk")
+    return rows if session is None else rows.filter(session=session)

@@ -8,14 +8,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
-from scenarios_app.control.journalled import completeness, flush, forget_rows, rows_of_session
 from scenarios_app.control.kit import (
     ControlError,
     ControlView,
     JournalledBody,
     MismatchBody,
     SessionQuery,
+    completeness,
     documented,
+    flush,
+    forget_rows,
+    rows_of_session,
 )
 from scenarios_app.control.sessions import session_named
 from scenarios_app.models import Outcome, ServedRequest

@@ -6,8 +6,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
-from scenarios_app.control.journalled import completeness, flush, forget_rows, rows_of_session
-from scenarios_app.control.kit import ControlView, JournalledBody, NeededSession, documented
+from scenarios_app.control.kit import (
+    ControlView,
+    JournalledBody,
+    NeededSession,
+    completeness,
+    documented,
+    flush,
+    forget_rows,
+    rows_of_session,
+)
 from scenarios_app.engine.state import SessionState, alias
 from scenarios_app.serving.services import services
 

@@ -9,13 +9,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
-from scenarios_app.control.journalled import completeness, flush, rows_of_session
 from scenarios_app.control.kit import (
     ControlView,
     JournalledBody,
     MatchField,
     MismatchBody,
+    completeness,
     documented,
+    flush,
+    rows_of_session,
 )
 from scenarios_app.control.matches import Tally, tally
 from scenarios_app.control.sessions import session_named

@@ -75,7 +75,7 @@ class SessionReader(Protocol):
 
 
 class AnswerState(SessionReader, Protocol):
-    """What the answer to a request moves in its session. Every operation is atomic; nothing that was
+    """What the answer to a request moves in its session. Operations are atomic. Nothing that was
     counted is ever given back."""
 
     async def next_ordinal(self, session: str) -> int:

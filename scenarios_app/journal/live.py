@@ -1,4 +1,5 @@
-"""The journal as it grows, over a WebSocket: the newest rows first, then each new one."""
+"""The journal as it grows: the page, and the WebSocket over which it gets the newest rows first,
+then each new one."""
 
 import asyncio
 import contextlib
@@ -10,9 +11,16 @@ from weakref import WeakKeyDictionary
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
 
+from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
 
 log = logging.getLogger(__name__)
@@ -167,3 +175,13 @@ def _nearest(near_misses: Any) -> str:
                 f"got {mismatch.get('actual')}"
             )
     return ""
+
+
+@require_safe
+@never_cache
+@login_required
+def journal_page(request: HttpRequest) -> HttpResponse:
+    """Its rows come over a WebSocket."""
+    if not request.user.has_perm(PERMISSION):
+        raise PermissionDenied
+    return render(request, "scenarios_app/journal.html", {"lost": journal.losses.told(None)})

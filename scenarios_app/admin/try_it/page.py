@@ -11,8 +11,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from scenarios_app.admin.site import may_see_journal
-from scenarios_app.admin.try_it.draft import TriedDraft, number_in, tried_draft
-from scenarios_app.admin.try_it.requests import call_of, raw
+from scenarios_app.admin.try_it.requests import TriedDraft, call_of, number_in, raw, tried_draft
 from scenarios_app.catalog import catalog
 from scenarios_app.control.explain import explained_now
 from scenarios_app.engine.scenario import Scenario as Compiled

@@ -1,4 +1,5 @@
-"""What Anthropic's own client sends for a described request, and how it is pointed here."""
+"""What Anthropic's own client sends for a described request, how it is pointed here, and the models
+that it finds."""
 
 from scenarios_app.wire.samples import CALL, FILLER, KEY, Asked, Json, Sdk, Sent
 
@@ -34,3 +35,20 @@ def sample(asked: Asked) -> Sent:
 
 def clients(origin: str) -> tuple[Sdk, ...]:
     return (Sdk("Anthropic", origin, f'Anthropic(base_url="{origin}", api_key="any")'),)
+
+
+MODELS: tuple[str, ...] = (
+    "claude-opus-5-5",
+    "claude-sonnet-5-5",
+    "claude-haiku-5-5",
+    "claude-opus-5",
+    "claude-sonnet-5",
+    "claude-opus-4-5",
+    "claude-opus-4-1",
+    "claude-sonnet-4-5",
+    "claude-haiku-4-5",
+    "claude-opus-4-0",
+    "claude-sonnet-4-0",
+    "claude-3-7-sonnet-latest",
+    "claude-3-5-haiku-latest",
+)

@@ -7,8 +7,7 @@ from scenarios_app.wire.anthropic.answer import message_of
 from scenarios_app.wire.anthropic.errors import answer_headers, envelope
 from scenarios_app.wire.anthropic.models import model_info, models_page, read_page
 from scenarios_app.wire.anthropic.request import PROVIDER, continued_thread, read_request
-from scenarios_app.wire.anthropic.sample import clients, sample
-from scenarios_app.wire.anthropic.shipped import MODELS
+from scenarios_app.wire.anthropic.sample import MODELS, clients, sample
 from scenarios_app.wire.anthropic.stream import AnthropicEncoder
 from scenarios_app.wire.base import (
     Call,

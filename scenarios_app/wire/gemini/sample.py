@@ -1,4 +1,5 @@
-"""What Gemini's own client sends for a described request, and how it is pointed here."""
+"""What Google's own client sends for a described request, how it is pointed here, and the models
+that it finds."""
 
 from urllib.parse import quote
 
@@ -34,3 +35,23 @@ def clients(origin: str) -> tuple[Sdk, ...]:
 
 def _content(role: str, text: str) -> Json:
     return {"role": role, "parts": [{"text": text}]}
+
+
+MODELS: tuple[str, ...] = (
+    "gemini-3.8-flash",
+    "gemini-3.5-flash",
+    "gemini-3.1-pro-preview",
+    "gemini-3.1-flash-lite",
+    "gemini-3-pro-preview",
+    "gemini-3-flash-preview",
+    "gemini-2.5-pro",
+    "gemini-2.5-flash",
+    "gemini-2.5-flash-lite",
+    "gemini-2.0-flash",
+    "gemini-2.0-flash-lite",
+    "gemini-1.5-pro",
+    "gemini-1.5-flash",
+    "gemini-embedding-2",
+    "gemini-embedding-001",
+    "text-embedding-004",
+)

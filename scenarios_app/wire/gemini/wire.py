@@ -43,8 +43,7 @@ from scenarios_app.wire.gemini.request import (
     read_generate,
     read_streamed,
 )
-from scenarios_app.wire.gemini.sample import clients, sample
-from scenarios_app.wire.gemini.shipped import MODELS
+from scenarios_app.wire.gemini.sample import MODELS, clients, sample
 from scenarios_app.wire.gemini.stream import ARRAY, EVENTS, BlockedEncoder, Framing, GeminiEncoder
 from scenarios_app.wire.samples import Asked, Sdk, Sent
 

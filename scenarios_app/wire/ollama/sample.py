@@ -1,4 +1,5 @@
-"""What Ollama's own client sends for a described request, and how it is pointed here."""
+"""What Ollama's own client sends for a described request, how it is pointed here, and the models
+that it finds."""
 
 from scenarios_app.wire.samples import FILLER, Asked, Json, Sdk, Sent
 
@@ -25,3 +26,22 @@ def sample(asked: Asked) -> Sent:
 
 def clients(origin: str) -> tuple[Sdk, ...]:
     return (Sdk("Ollama", origin, f'ollama.Client(host="{origin}")'),)
+
+
+MODELS: tuple[str, ...] = (
+    "llama3.3",
+    "llama3.2",
+    "llama3.2-vision",
+    "llama3.1",
+    "gpt-oss:20b",
+    "gpt-oss:120b",
+    "qwen3",
+    "qwen2.5-coder",
+    "gemma3",
+    "mistral",
+    "phi4",
+    "deepseek-r1",
+    "nomic-embed-text",
+    "mxbai-embed-large",
+    "all-minilm",
+)

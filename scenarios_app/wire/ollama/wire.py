@@ -20,8 +20,7 @@ from scenarios_app.wire.ollama.request import (
     read_plain,
     read_show,
 )
-from scenarios_app.wire.ollama.sample import clients, sample
-from scenarios_app.wire.ollama.shipped import MODELS
+from scenarios_app.wire.ollama.sample import MODELS, clients, sample
 from scenarios_app.wire.samples import Asked, Sdk, Sent
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.wire.base import Call, Endpoint, Headers, encode_json, retry_after_seconds, sse
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.shipped import MODELS
+from scenarios_app.wire.openai.sample import MODELS
 
 PROVIDER = "openai"
 AZURE = "/openai/"

@@ -1,4 +1,5 @@
-"""What OpenAI's own client sends for a described request, and how it is pointed here."""
+"""What OpenAI's own client sends for a described request, how it is pointed here, and the models
+that it finds."""
 
 from scenarios_app.wire.samples import CALL, FILLER, KEY, Asked, Json, Sdk, Sent
 
@@ -55,3 +56,28 @@ def clients(origin: str) -> tuple[Sdk, ...]:
         Sdk("OpenAI", v1, f'OpenAI(base_url="{v1}", api_key="any")'),
         Sdk("Azure OpenAI", origin, f"AzureOpenAI({azure})"),
     )
+
+
+MODELS: tuple[str, ...] = (
+    "gpt-6-astra",
+    "gpt-5",
+    "gpt-5-mini",
+    "gpt-5-nano",
+    "gpt-4.1",
+    "gpt-4.1-mini",
+    "gpt-4.1-nano",
+    "gpt-4o",
+    "gpt-4o-mini",
+    "gpt-4-turbo",
+    "gpt-4",
+    "gpt-3.5-turbo",
+    "gpt-3.5-turbo-instruct",
+    "o1",
+    "o3",
+    "o3-mini",
+    "o4-mini",
+    "omni-moderation-latest",
+    "text-embedding-3-large",
+    "text-embedding-3-small",
+    "text-embedding-ada-002",
+)

@@ -16,8 +16,7 @@ from scenarios_app.wire.openai.fields import (
     read_stream,
     read_tool_choice,
 )
-from scenarios_app.wire.openai.responses.compaction import unpacked
-from scenarios_app.wire.openai.responses.items import kind_of, read_items
+from scenarios_app.wire.openai.responses.items import kind_of, read_items, unpacked
 from scenarios_app.wire.openai.responses.record import About
 
 # Who names none has a prompt that does, or does not mind.

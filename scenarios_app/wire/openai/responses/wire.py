@@ -8,7 +8,7 @@ from scenarios_app.wire.base import Call, Endpoint, Facts, Wire, encode_json, na
 from scenarios_app.wire.openai.dialect import AZURE, OpenAIDialect, event_code, with_azure
 from scenarios_app.wire.openai.responses import conversations, stored
 from scenarios_app.wire.openai.responses.answer import response_body, usage_fields
-from scenarios_app.wire.openai.responses.compaction import packed
+from scenarios_app.wire.openai.responses.items import packed
 from scenarios_app.wire.openai.responses.memory import ANSWERS, HISTORY
 from scenarios_app.wire.openai.responses.request import ResponseFields, read_response
 from scenarios_app.wire.openai.responses.stream import ResponseEncoder
