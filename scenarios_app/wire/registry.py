@@ -18,7 +18,7 @@ from scenarios_app.wire.base import Call, Endpoint, Params, Wire
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini import wire as gemini
 from scenarios_app.wire.ollama import wire as ollama_api
-from scenarios_app.wire.openai import chat as openai_chat
+from scenarios_app.wire.openai import wire as openai_chat
 from scenarios_app.wire.openai.responses import wire as openai_responses
 from scenarios_app.wire.paths import Endings, Meant, match_path, swallows, told
 

@@ -17,9 +17,9 @@ from scenarios_app.journal.entry import row_of
 from scenarios_app.wire import registry
 from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Node
-from scenarios_app.wire.openai.chat import OpenAIChat
 from scenarios_app.wire.openai.chat_request import read_chat
 from scenarios_app.wire.openai.models import list_models, read_named
+from scenarios_app.wire.openai.wire import OpenAIChat
 from scenarios_app.wire.samples import Asked, Sdk, Sent
 from tests.admin.pages import a_scenario
 from tests.admin.test_try import TRY

@@ -14,7 +14,7 @@ from scenarios_app.serving.doors.connection import EXTENSION, Scope, close_of, w
 from scenarios_app.serving.exchange import session_of
 from scenarios_app.wire.anthropic.wire import WIRE as ANTHROPIC
 from scenarios_app.wire.base import Call
-from scenarios_app.wire.openai.chat import WIRE as OPENAI
+from scenarios_app.wire.openai.wire import WIRE as OPENAI
 from tests.serving.pipelines import Playing, chat
 
 

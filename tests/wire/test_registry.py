@@ -6,7 +6,7 @@ import pytest
 
 from scenarios_app.wire.anthropic import wire as anthropic_messages
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai import chat as openai_chat
+from scenarios_app.wire.openai import wire as openai_chat
 from scenarios_app.wire.paths import match_path
 from scenarios_app.wire.registry import Target, find, owns, url_patterns
 from tests.wire.openai.openai_cases import make_call

@@ -22,7 +22,7 @@ from scenarios_app.engine.parts import (
 from scenarios_app.wire.base import Call, Endpoint
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.chat import WIRE
+from scenarios_app.wire.openai.wire import WIRE
 
 CHAT = WIRE.endpoints[0]
 HELLO = {"role": "user", "content": "Hello"}

@@ -7,7 +7,7 @@ import pytest
 from scenarios_app.engine.canonical import Json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai import chat as openai_chat
+from scenarios_app.wire.openai import wire as openai_chat
 from scenarios_app.wire.openai.responses import wire as openai_responses
 from scenarios_app.wire.registry import Target, find, owns
 from tests.wire.openai.openai_cases import make_call

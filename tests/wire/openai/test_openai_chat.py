@@ -7,7 +7,7 @@ import pytest
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.chat import WIRE
+from scenarios_app.wire.openai.wire import WIRE
 from tests.wire.openai.openai_cases import CHAT, answer, chunks_of, make_call, parse, stream
 
 

@@ -28,7 +28,7 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.chat import WIRE
+from scenarios_app.wire.openai.wire import WIRE
 from tests.examples import often
 from tests.wire.openai.openai_cases import answer, chunks_of, events_of, make_call, render
 from tests.wire.openai.test_openai_fuzz import relaxed

@@ -20,7 +20,7 @@ from scenarios_app.engine.parts import OpaquePart, TextPart
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.embedding import unit_vector
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.chat import WIRE
+from scenarios_app.wire.openai.wire import WIRE
 from scenarios_app.wire.registry import find
 from tests.examples import often
 from tests.wire.openai.openai_cases import make_call

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.errors import ErrorAnswer
-from scenarios_app.wire.openai.chat import WIRE
 from scenarios_app.wire.openai.dialect import duration
+from scenarios_app.wire.openai.wire import WIRE
 
 
 def envelope(error: ErrorAnswer) -> dict[str, Any]:

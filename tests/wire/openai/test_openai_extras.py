@@ -12,7 +12,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionDeleted, ChatComplet
 from scenarios_app.wire.base import Facts
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.chat import WIRE
+from scenarios_app.wire.openai.wire import WIRE
 from scenarios_app.wire.registry import find
 from tests.wire.openai.openai_cases import make_call
 

@@ -17,7 +17,7 @@ from openai.types.chat.completion_create_params import (
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, Usage
 from scenarios_app.engine.parts import ReasoningPart, RefusalPart, TextPart, ToolCallPart
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.chat import WIRE
+from scenarios_app.wire.openai.wire import WIRE
 from tests.examples import often
 from tests.wire.envelopes import envelope_complaint
 from tests.wire.openai.openai_cases import HELLO, chunks_of, parse, parse_body, render, stream
