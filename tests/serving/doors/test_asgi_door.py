@@ -173,7 +173,7 @@ async def test_where_the_connection_is_out_of_reach_a_cut_is_an_error_that_says_
 def draining(playing: Playing) -> Callable[[], None]:
     """Lets the pipeline end what runs as soon as this is called."""
     deadline = [math.inf]
-    playing.pipeline._drain_at = lambda: deadline[0]
+    playing.pipeline.drain_at = lambda: deadline[0]
 
     def begin() -> None:
         deadline[0] = time.monotonic()

@@ -10,8 +10,8 @@ from scenarios_app.serving.doors.bodies import (
     SMALL_BODY,
     NoRoom,
     Room,
-    announced_length,
 )
+from scenarios_app.serving.doors.calls import announced_length
 
 LARGE = SMALL_BODY + 1
 
