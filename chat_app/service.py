@@ -15,12 +15,12 @@ from chat_app.models import ModelProfile
 from chat_app.runs import cancel as cancelling
 from chat_app.runs.begin import Begun, Sending, begin
 from chat_app.runs.endings import UNAVAILABLE
-from chat_app.runs.events import told_events
+from chat_app.runs.log_entries import stream_events
 from chat_app.runs.registry import open_runs
-from chat_app.values.events import StreamEvent
+from chat_app.values.events import RunEvent, StreamEvent, ToolEnded, ToolStarted
 from mockllm_site.kit.database_thread import in_database
 from traces_app.follow import follow
-from traces_app.log import Feed
+from traces_app.log import RunLog
 
 log = logging.getLogger(__name__)
 
@@ -35,12 +35,12 @@ class StreamHandle:
     user_message_id: UUID
     conversation_id: UUID
     replayed: bool = False
-    _feed: Feed[StreamEvent] | None = field(default=None, repr=False, compare=False)
+    _log: RunLog[RunEvent] | None = field(default=None, repr=False, compare=False)
 
     def events(self) -> AsyncIterator[StreamEvent]:
         """What the run says from its beginning on; the last is Complete or Error. Of a run that
-        another call began it is read from its log, whose results of tools may be cut."""
-        return told_events(follow(self.id)) if self._feed is None else self._feed.follow()
+        another call began it is read from the log's entries, whose results of tools may be cut."""
+        return stream_events(follow(self.id)) if self._log is None else _said(self._log)
 
 
 async def send_message(
@@ -91,5 +91,11 @@ async def _send(sending: Sending) -> StreamHandle:
         begun.user_message_id,
         begun.conversation_id,
         replayed=not started,
-        _feed=started[0].events if started else None,
+        _log=started[0].log if started else None,
     )
+
+
+async def _said(log: RunLog[RunEvent]) -> AsyncIterator[StreamEvent]:
+    async for event in log.sources():
+        if not isinstance(event, ToolStarted | ToolEnded):
+            yield event

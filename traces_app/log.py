@@ -94,34 +94,50 @@ class LoggedEvent:
         return self.type in TERMINAL
 
 
-class RunLog:
-    """A run's events in order. Whoever makes the run publishes, anyone follows, from any loop."""
+class RunLog(Generic[T]):
+    """A run's events in order. One thread publishes, anyone follows, from any loop.
+
+    An event may have a source: what the run said, as a value, where its payload has less of it.
+    What is passed on has a source alone: it gets no number and is stored nowhere.
+    """
 
     def __init__(self) -> None:
-        self._feed: Feed[LoggedEvent] = Feed()
+        self._feed: Feed[tuple[LoggedEvent | None, T | None]] = Feed()
+        self._last = 0
 
     def next(self, type: str, payload: Mapping[str, Any]) -> LoggedEvent:
         """The event that comes next, not yet published: its number is the one after the last."""
-        return LoggedEvent(len(self._feed) + 1, type, payload, timezone.now())
+        return LoggedEvent(self._last + 1, type, payload, timezone.now())
 
     @property
     def ended(self) -> bool:
         return self._feed.ended
 
-    def publish(self, event: LoggedEvent) -> None:
-        self._feed.publish(event, last=event.terminal)
+    def publish(self, event: LoggedEvent, source: T | None = None) -> None:
+        self._last += 1
+        self._feed.publish((event, source), last=event.terminal)
+
+    def pass_on(self, source: T) -> None:
+        """Give it to those who follow sources."""
+        self._feed.publish((None, source))
 
     async def follow(self, after: int = 0) -> AsyncGenerator[LoggedEvent, None]:
         """The events after that number as they come, and always the terminal one."""
-        async for event in self._feed.follow():
-            if event.seq > after or event.terminal:
+        async for event, _ in self._feed.follow():
+            if event is not None and (event.seq > after or event.terminal):
                 yield event
 
+    async def sources(self) -> AsyncGenerator[T, None]:
+        """All sources from the first on, as they come."""
+        async for _, source in self._feed.follow():
+            if source is not None:
+                yield source
 
-_live: dict[UUID, RunLog] = {}
+
+_live: dict[UUID, RunLog[Any]] = {}
 
 
-def keep(trace_id: UUID, log: RunLog) -> None:
+def keep(trace_id: UUID, log: RunLog[Any]) -> None:
     """Let followers find the log of a run that is alive here."""
     _live[trace_id] = log
 
@@ -131,7 +147,7 @@ def drop(trace_id: UUID) -> None:
     _live.pop(trace_id, None)
 
 
-def live_log(trace_id: UUID) -> RunLog | None:
+def live_log(trace_id: UUID) -> RunLog[Any] | None:
     return _live.get(trace_id)
 
 

@@ -21,7 +21,6 @@ from chat_app.prompt.messages import PromptMessage, turns_of
 from chat_app.prompt.sandwich import LEAST_RESULT, TRIGGER_PERCENT, Inputs
 from chat_app.prompt.shorten import shorten_results
 from chat_app.prompt.summaries import SummaryTask, transcript
-from chat_app.prompt.tokens import Count, estimate
 from chat_app.values.request import Tool, ToolResults, Turn
 
 SANDWICH: Final = "sandwich"
@@ -99,14 +98,11 @@ def plan_context(
     limit: int,
     strategy: str,
     state: Summary | None,
-    count: Count = estimate,
 ) -> ContextPlan:
     """How to send these messages to a model that takes `limit` tokens. A strategy other than
     `sandwich` sends all of them. What is still too long is sent all the same: the provider
     knows best what it takes."""
-    return _plan(
-        Inputs(tuple(messages), system_prompt, tuple(tools), limit, strategy, count), state
-    )
+    return _plan(Inputs(tuple(messages), system_prompt, tuple(tools), limit, strategy), state)
 
 
 def _plan(inputs: Inputs, state: Summary | None) -> ContextPlan:
@@ -154,6 +150,5 @@ def _task(inputs: Inputs, middle: range, covered: range, summary: str) -> Summar
             summary,
             before=messages[before.start : before.stop],
             tokens=inputs.share(TRIGGER_PERCENT),
-            count=inputs.count,
         ),
     )

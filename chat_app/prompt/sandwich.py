@@ -6,7 +6,7 @@ from typing import Final
 
 from chat_app.prompt.messages import PromptMessage, turns_of
 from chat_app.prompt.shorten import shorten_results, with_results_cut, without_middle
-from chat_app.prompt.tokens import Count, texts_of
+from chat_app.prompt.tokens import estimate, texts_of
 from chat_app.values.request import Tool, Turn, UserTurn
 
 # How many messages each end has at the most.
@@ -33,10 +33,9 @@ class Inputs:
     tools: tuple[Tool, ...]
     limit: int
     strategy: str
-    count: Count
 
     def tokens(self, turns: Sequence[Turn]) -> int:
-        return self.count(texts_of(self.system_prompt, self.tools, turns))
+        return estimate(texts_of(self.system_prompt, self.tools, turns))
 
     def characters(self, turns: Sequence[Turn]) -> int:
         return sum(map(len, texts_of(self.system_prompt, self.tools, turns)))
@@ -88,11 +87,11 @@ class Inputs:
     def worth_it(self, *places: range) -> bool:
         """Whether a summary can have fewer tokens than these messages."""
         turns = turns_of(self.messages[place] for one in places for place in one)
-        return self.count(texts_of("", (), turns)) > self.share(SUMMARY_PERCENT)
+        return estimate(texts_of("", (), turns)) > self.share(SUMMARY_PERCENT)
 
     def _cut(self, text: str, tokens: int) -> str:
         length, found = len(text), text
-        while (counted := self.count([found])) > tokens and length > len(_CUT):
+        while (counted := estimate([found])) > tokens and length > len(_CUT):
             length = max(min(length * tokens // counted, length - 1), len(_CUT))
             found = without_middle(text, length, _CUT)
         return found

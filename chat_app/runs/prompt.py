@@ -1,7 +1,8 @@
 """The prompt of a run: the conversation as its strategy has it, with a summary where one is due."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,15 +11,14 @@ from chat_app.errors import ChatError
 from chat_app.prompt.context import ContextPlan, Summary, plan_context
 from chat_app.prompt.messages import prompt_messages
 from chat_app.prompt.summaries import SummaryTask, summary_request
-from chat_app.prompt.tokens import counter
 from chat_app.runs.begin import OpenedRun
 from chat_app.runs.final_reports import handed_in
 from chat_app.runs.history import history_of
 from chat_app.runs.model_calls import SUMMARY, ModelCalls
 from chat_app.stream.pipeline import StreamPipeline
-from chat_app.values.events import StreamEvent
 from chat_app.values.request import Tool, Turn
 from mockllm_site.kit.database_thread import in_database
+from traces_app.models import ModelCall
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +40,11 @@ class Prompt:
         return self.plan.going_on(own) if own else self.plan.turns
 
 
-async def prompt_of(opened: OpenedRun, *, tools: Sequence[Tool], calls: ModelCalls) -> Prompt:
-    """The prompt for a run's first model call.
+async def prompt_events(
+    opened: OpenedRun, *, tools: Sequence[Tool], calls: ModelCalls
+) -> AsyncGenerator[ModelCall | Prompt, None]:
+    """Makes the prompt for a run's first model call, which is given last; before it the row of the
+    call for a summary, where one is due.
 
     A summary that fails costs the answer nothing: as long as the model may take them, all messages
     are sent then, and beyond its limit those in the middle are left out.
@@ -57,35 +60,43 @@ async def prompt_of(opened: OpenedRun, *, tools: Sequence[Tool], calls: ModelCal
         limit=profile.context_limit,
         strategy=profile.context_strategy,
         state=history.state,
-        count=counter(profile.model_id),
     )
     if plan.task is not None:
-        plan = await _summarised(plan, plan.task, opened=opened, calls=calls)
-    return Prompt(plan, changed=plan.state != history.state)
+        summary = SummaryCall(opened, plan.task, calls)
+        async with aclosing(summary.rows()) as rows:
+            async for row in rows:
+                yield row
+        plan = plan.summarised(summary.text)
+    yield Prompt(plan, changed=plan.state != history.state)
 
 
-async def _summarised(
-    plan: ContextPlan, task: SummaryTask, *, opened: OpenedRun, calls: ModelCalls
-) -> ContextPlan:
-    client = get_client(opened.profile, session=f"{opened.session}-summary")
-    pipeline = StreamPipeline()
-    try:
-        done = await calls.make(
-            client,
-            summary_request(opened.profile, task),
-            pipeline=pipeline,
-            say=_unheard,
-            purpose=SUMMARY,
-        )
-    except ChatError as error:
-        log.warning("conversation %s: no summary (%s)", opened.conversation_id, error)
-        return plan.summarised("")
-    finally:
-        await client.aclose()
-    if (report := handed_in(done.calls)) is not None:
-        return plan.summarised("" if report.failed else report.report_content)
-    return plan.summarised(pipeline.complete().text)
+class SummaryCall:
+    """The model call that makes a summary; `text` is empty where it came to none."""
 
+    def __init__(self, opened: OpenedRun, task: SummaryTask, calls: ModelCalls) -> None:
+        self.text = ""
+        self._opened = opened
+        self._task = task
+        self._calls = calls
 
-def _unheard(_: StreamEvent) -> None:
-    """Nobody follows a summary while it is made."""
+    async def rows(self) -> AsyncGenerator[ModelCall, None]:
+        """Makes the call; gives out its row alone, since nobody follows a summary."""
+        client = get_client(self._opened.profile, session=f"{self._opened.session}-summary")
+        pipeline = StreamPipeline()
+        request = summary_request(self._opened.profile, self._task)
+        call = self._calls.begin(request, pipeline=pipeline, purpose=SUMMARY)
+        try:
+            async with aclosing(call.events(client)) as events:
+                async for event in events:
+                    if isinstance(event, ModelCall):
+                        yield event
+        except ChatError as error:
+            log.warning("conversation %s: no summary (%s)", self._opened.conversation_id, error)
+            return
+        finally:
+            await client.aclose()
+        report = handed_in(call.round.calls)
+        if report is None:
+            self.text = pipeline.complete().text
+        elif not report.failed:
+            self.text = report.report_content

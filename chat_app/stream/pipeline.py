@@ -97,9 +97,9 @@ class StreamPipeline:
         self._calls.append(call)
         return [ToolCallStart(call.id, call.name), ToolCallDelta(call.id, call.arguments)]
 
-    def tool_result(self, result: ToolResult) -> list[StreamEvent]:
+    def tool_result(self, result: ToolResult) -> ToolResult:
         """The result as it may be shown and stored."""
-        return [replace(result, result=clean(result.result))]
+        return replace(result, result=clean(result.result))
 
     def complete(self) -> Complete:
         return Complete(

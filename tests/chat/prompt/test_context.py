@@ -139,12 +139,6 @@ def test_everything_that_is_sent_counts() -> None:
     assert found.estimated_tokens == -(-(40 + 4 + 8 + len('{"type":"object"}') + 400 + call) // 4)
 
 
-def test_counting_can_be_left_to_others() -> None:
-    found = plan(TWELVE, count=lambda texts: len([text for text in texts if text]))
-    assert found.estimated_tokens == 12
-    assert found.task is None
-
-
 def test_a_kept_summary_is_used_again() -> None:
     state = kept(summarised(plan(TWELVE)))
     again = plan(TWELVE, state=state)
