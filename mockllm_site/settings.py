@@ -111,9 +111,9 @@ if "runserver" in sys.argv:
     INSTALLED_APPS.insert(0, "daphne")
 
 MIDDLEWARE = [
-    "mockllm_site.kit.closing.close_lost_streams",
+    "mockllm_site.kit.lost_streams.close_lost_streams",
     "mockllm_site.pages.wrong_base.answer_misled",
-    "mockllm_site.json_errors.json_errors",
+    "mockllm_site.pages.errors.json_errors",
     "django.middleware.security.SecurityMiddleware",
     "mockllm_site.kit.security_headers.security_headers",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -164,7 +164,7 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_RESET_ON_SUCCESS = True
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
-AXES_LOCKOUT_CALLABLE = "mockllm_site.pages.logins.locked_out"
+AXES_LOCKOUT_CALLABLE = "mockllm_site.pages.errors.locked_out"
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 # Who tries passwords is what the log is for.

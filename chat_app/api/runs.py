@@ -11,11 +11,10 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat_app.api.descriptions import documented
-from chat_app.api.kit import AsyncChatView
+from chat_app.api.event_stream import event_stream, stream_slot
+from chat_app.api.kit import AsyncChatView, documented
 from chat_app.api.shapes import CancelBody, CancelledBody, SendBody, StreamQuery
-from chat_app.api.streaming import event_stream, stream_slot
-from chat_app.conversation_queries import conversation_of
+from chat_app.conversations import conversation_of
 from chat_app.errors import CONFLICT, NOT_FOUND, ChatError
 from chat_app.profiles import profile_named
 from chat_app.service import cancel, send_message

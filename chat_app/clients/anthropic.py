@@ -4,28 +4,25 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, assert_never
 
-from chat_app.clients.base import (
+from chat_app.clients.failures import unreadable
+from chat_app.clients.providers import ANTHROPIC
+from chat_app.clients.sdk import as_object, call, count, drained, legible, needed, text
+from chat_app.clients.transports import NO_KEY, Route
+from chat_app.imports import imported
+from chat_app.values.events import ToolCall
+from chat_app.values.model_call import (
+    AssistantPart,
+    AssistantTurn,
     CallArguments,
     CallBegun,
     Finished,
-    ProviderEvent,
-    TextPiece,
-    ThinkingPiece,
-)
-from chat_app.clients.failures import unreadable
-from chat_app.clients.gate import NO_KEY, Route
-from chat_app.clients.providers import ANTHROPIC
-from chat_app.clients.sdk import call, drained
-from chat_app.clients.sdk_values import as_object, count, legible, needed, text
-from chat_app.lazy import imported
-from chat_app.values.events import ToolCall
-from chat_app.values.request import (
-    AssistantPart,
-    AssistantTurn,
     ModelRequest,
+    ProviderEvent,
     Result,
     Text,
+    TextPiece,
     Thinking,
+    ThinkingPiece,
     Tool,
     ToolResults,
     Turn,

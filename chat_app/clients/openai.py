@@ -1,29 +1,25 @@
 """OpenAI's chat completions, through its SDK: OpenAI's own, and all that speak it elsewhere."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, assert_never
 
-from chat_app.clients.base import (
+from chat_app.clients.failures import unreadable
+from chat_app.clients.providers import OPENAI, TEST_LLM
+from chat_app.clients.sdk import Folding, call, count, legible, number, text
+from chat_app.clients.transports import NO_KEY, Route
+from chat_app.imports import imported
+from chat_app.values.events import ToolCall
+from chat_app.values.model_call import (
+    AssistantTurn,
     CallArguments,
     CallBegun,
     Finished,
+    ModelRequest,
     ProviderEvent,
+    Text,
     TextPiece,
     ThinkingPiece,
-)
-from chat_app.clients.failures import unreadable
-from chat_app.clients.folded import Folding
-from chat_app.clients.gate import NO_KEY, Route
-from chat_app.clients.providers import OPENAI
-from chat_app.clients.sdk import call
-from chat_app.clients.sdk_values import count, legible, number, text
-from chat_app.lazy import imported
-from chat_app.values.events import ToolCall
-from chat_app.values.request import (
-    AssistantTurn,
-    ModelRequest,
-    Text,
     Tool,
     ToolResults,
     Turn,
@@ -241,3 +237,9 @@ class OpenAIClient:
                             yield event
             for event in chunks.end():
                 yield event
+
+
+class HarnessClient(OpenAIClient):
+    def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
+        """The mock knows its harness by the model's name."""
+        return super().stream(replace(request, model=f"{TEST_LLM}/{request.model}"))

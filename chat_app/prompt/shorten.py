@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-from chat_app.values.request import ToolResults, Turn
+from chat_app.values.model_call import ToolResults, Turn
 
 MARK: Final = "[… {:,} characters left out …]"
 

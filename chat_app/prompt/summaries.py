@@ -12,7 +12,14 @@ from chat_app.prompt.messages import ProfileValues, PromptMessage
 from chat_app.prompt.shorten import even_length, without_middle
 from chat_app.prompt.tokens import CHARACTERS_PER_TOKEN
 from chat_app.values.events import ToolCall
-from chat_app.values.request import AssistantTurn, ModelRequest, Text, ToolResults, Turn, UserTurn
+from chat_app.values.model_call import (
+    AssistantTurn,
+    ModelRequest,
+    Text,
+    ToolResults,
+    Turn,
+    UserTurn,
+)
 
 INSTRUCTIONS: Final = """\
 Summarise this part of a conversation for the assistant who goes on with it: names, numbers, \

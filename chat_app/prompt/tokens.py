@@ -6,7 +6,15 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from chat_app.values.events import ToolCall
-from chat_app.values.request import AssistantTurn, Text, Thinking, Tool, ToolResults, Turn, UserTurn
+from chat_app.values.model_call import (
+    AssistantTurn,
+    Text,
+    Thinking,
+    Tool,
+    ToolResults,
+    Turn,
+    UserTurn,
+)
 
 CHARACTERS_PER_TOKEN: Final = 4
 

@@ -11,8 +11,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from chat_app.conversation_queries import as_uuid
-from chat_app.conversations import append_message, create
+from chat_app.conversations import append_message, as_uuid, create
 from chat_app.errors import CONFLICT, NOT_FOUND, VALIDATION_ERROR, ChatError
 from chat_app.models import Conversation, Message, ModelProfile, Sender
 from chat_app.profiles import check_profile

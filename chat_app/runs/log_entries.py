@@ -1,30 +1,25 @@
 """What a run's log holds: requirement 004's events, as a type and the fields that follow it,
-made of a run's events, and read as those of requirement 002."""
+made of a run's events."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from chat_app.errors import STATUSES
-from chat_app.values.cleaning import whole_characters
 from chat_app.values.events import (
-    Complete,
     Error,
     RunEvent,
-    StreamEvent,
     TextDelta,
     ThinkingDelta,
     ToolCall,
-    ToolCallDelta,
-    ToolCallStart,
     ToolEnded,
     ToolResult,
     ToolStarted,
     ToolStatus,
 )
-from traces_app.log import LoggedEvent
+from chat_app.values.text import whole_characters
 
 OUTPUT_LIMIT: Final = 16_384
 # Deeper arguments are shown as the text that they came as.
@@ -114,43 +109,6 @@ def done(
         "trace_id": str(trace_id),
     }
     return "done", {**fields, "cancelled": True} if cancelled else fields
-
-
-async def stream_events(log: AsyncIterator[LoggedEvent]) -> AsyncIterator[StreamEvent]:
-    """The events that a log amounts to; results of tools are as long as it keeps them."""
-    text: list[str] = []
-    thinking: list[str] = []
-    calls: list[ToolCall] = []
-    async for logged in log:
-        said = logged.payload
-        match logged.type:
-            case "chunk":
-                text.append(said["content"])
-                yield TextDelta(said["content"])
-            case "thinking":
-                thinking.append(said["content"])
-                yield ThinkingDelta(said["content"])
-            case "tool_start":
-                calls.append(call := _call(logged))
-                yield ToolCallStart(call.id, call.name)
-                yield ToolCallDelta(call.id, call.arguments)
-            case "tool_output":
-                yield ToolResult(
-                    said["tool_call_id"],
-                    said["output"],
-                    is_error=said["is_error"],
-                    code=said["code"],
-                )
-            case "done":
-                yield Complete("".join(text), "".join(thinking) or None, tuple(calls))
-            case "error":
-                yield Error(said["message"], said["code"])
-
-
-def _call(start: LoggedEvent) -> ToolCall:
-    arguments = start.payload["tool_args"]
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return ToolCall(start.payload["tool_call_id"], start.payload["tool_name"], text)
 
 
 def timestamp(at: datetime) -> str:

@@ -1,24 +1,84 @@
-"""The prompt of a run: the conversation as its strategy has it, with a summary where one is due."""
+"""The prompt of a run: the conversation read from the database, as its strategy has it, with a
+summary where one is due."""
 
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import partial
+from typing import Any
+from uuid import UUID
 
-from chat_app.clients import get_client
+from django.db.models import F
+from django.utils import timezone
+
+from chat_app.clients.registry import get_client
 from chat_app.errors import ChatError
+from chat_app.models import ABComparison, ContextState, Message
 from chat_app.prompt.context import ContextPlan, Summary, plan_context
-from chat_app.prompt.messages import prompt_messages
+from chat_app.prompt.messages import PastMessage, prompt_messages
 from chat_app.prompt.summaries import SummaryTask, summary_request
 from chat_app.runs.begin import OpenedRun
 from chat_app.runs.final_reports import handed_in
-from chat_app.runs.history import history_of
 from chat_app.runs.model_calls import SUMMARY, ModelCalls
 from chat_app.stream.pipeline import StreamPipeline
-from chat_app.values.request import Tool, Turn
+from chat_app.values.model_call import Tool, Turn
 from mockllm_site.kit.database_thread import in_database
 from traces_app.models import ModelCall
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Messages in order, which answer was preferred to each compared one, and the kept summary."""
+
+    messages: tuple[PastMessage, ...]
+    preferences: Mapping[int, str]
+    state: Summary | None
+
+
+def history_of(conversation_id: UUID, *, up_to: int) -> History:
+    """A conversation up to the message of that number."""
+    rows = Message.objects.filter(conversation=conversation_id, number__lte=up_to)
+    return History(
+        messages=tuple(
+            PastMessage(
+                number=row.number,
+                sender=row.sender,
+                content=row.content,
+                rounds=row.rounds,
+                status=row.status,
+                provider_id=row.provider_id,
+                branch=row.branch,
+            )
+            for row in rows.order_by("number")
+        ),
+        preferences=preferences_of(conversation_id),
+        state=_state_of(conversation_id),
+    )
+
+
+def keep_state(conversation_id: UUID, state: Summary | None) -> None:
+    """Let this summary be the conversation's, or let it have none."""
+    if state is None:
+        ContextState.objects.filter(conversation=conversation_id).delete()
+    else:
+        ContextState.objects.update_or_create(
+            conversation_id=conversation_id,
+            defaults={**asdict(state), "created_at": timezone.now()},
+        )
+
+
+def _state_of(conversation_id: UUID) -> Summary | None:
+    columns = [field.name for field in fields(Summary)]
+    rows = ContextState.objects.filter(conversation=conversation_id)
+    return next((Summary(**row) for row in rows.values(*columns)), None)
+
+
+def preferences_of(conversation_id: Any) -> dict[int, str]:
+    """What was preferred, by the number of the user's message: what later prompts hold."""
+    voted = ABComparison.objects.filter(conversation=conversation_id).exclude(preference="")
+    return dict(voted.values_list(F("user_message__number"), "preference"))
+
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from chat_app.runs.answer import Answer, AnswerEvent
 from chat_app.runs.begin import OpenedRun
 from chat_app.runs.endings import DELETED, ENDED_BY_PROCESS, UNRECORDED, End, Stop, columns, end_of
 from chat_app.runs.endings import failed as failed_end
-from chat_app.runs.history import keep_state
+from chat_app.runs.prompt import keep_state
 from chat_app.runs.store import StoredAnswer, store_answer
 from chat_app.values.events import RunEvent
 from mockllm_site.kit.database_thread import in_database

@@ -23,7 +23,7 @@ from chat_app.values.events import (
     ToolStarted,
     ToolStatus,
 )
-from chat_app.values.request import Result
+from chat_app.values.model_call import Result
 
 
 class ToolCalls:

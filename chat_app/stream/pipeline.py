@@ -8,7 +8,6 @@ from typing import assert_never
 
 from chat_app.stream.markers import Kind, Marks, Stretch
 from chat_app.stream.rounds import OpenCall, OpenRound, Round
-from chat_app.values.cleaning import Characters, Edges, clean, without_controls
 from chat_app.values.events import (
     Complete,
     StreamEvent,
@@ -19,7 +18,7 @@ from chat_app.values.events import (
     ToolCallStart,
     ToolResult,
 )
-from chat_app.values.provider_events import (
+from chat_app.values.model_call import (
     CallArguments,
     CallBegun,
     Finished,
@@ -27,6 +26,7 @@ from chat_app.values.provider_events import (
     TextPiece,
     ThinkingPiece,
 )
+from chat_app.values.text import Characters, Edges, clean, without_controls
 
 
 class StreamPipeline:

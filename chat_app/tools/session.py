@@ -19,7 +19,7 @@ from anyio.abc import TaskGroup
 
 from chat_app.tools.calls import Outcome
 from chat_app.tools.servers import Server
-from chat_app.values.request import Tool
+from chat_app.values.model_call import Tool
 
 log = logging.getLogger(__name__)
 

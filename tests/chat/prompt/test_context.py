@@ -9,7 +9,7 @@ from chat_app.prompt.context import ContextPlan, Summary
 from chat_app.prompt.messages import PromptMessage, turns_of
 from chat_app.prompt.summaries import INSTRUCTIONS
 from chat_app.prompt.tokens import estimate
-from chat_app.values.request import Tool, UserTurn
+from chat_app.values.model_call import Tool, UserTurn
 from tests.chat.past import looked_up, plan, talk, texts, user
 
 SUMMARY = "[Summary of the messages that came here]\nthey talked"

@@ -8,7 +8,7 @@ from chat_app.prompt.messages import PromptMessage
 from chat_app.prompt.summaries import INSTRUCTIONS, SummaryTask, summary_request, transcript
 from chat_app.prompt.tokens import estimate
 from chat_app.values.events import ToolCall
-from chat_app.values.request import AssistantTurn, Result, Text, Thinking, ToolResults, UserTurn
+from chat_app.values.model_call import AssistantTurn, Result, Text, Thinking, ToolResults, UserTurn
 from tests.chat.past import answer, looked_up, user
 
 ROOMY = 100_000

@@ -4,7 +4,7 @@ import pytest
 
 from chat_app.prompt import tokens
 from chat_app.values.events import ToolCall
-from chat_app.values.request import (
+from chat_app.values.model_call import (
     AssistantTurn,
     Result,
     Text,

@@ -11,7 +11,7 @@ from chat_app.runs.tool_calls import ToolCalls
 from chat_app.stream.pipeline import StreamPipeline
 from chat_app.tools.calls import Outcome, failed
 from chat_app.values.events import RunEvent, ToolCall, ToolEnded, ToolResult, ToolStarted
-from chat_app.values.request import Result, Tool
+from chat_app.values.model_call import Result, Tool
 
 SLOW, QUICK = ToolCall("s", "slow", "{}"), ToolCall("q", "quick", "{}")
 

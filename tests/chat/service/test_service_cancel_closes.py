@@ -12,7 +12,7 @@ from chat_app.runs import run as runs
 from chat_app.runs.answer import AnswerEvent
 from chat_app.service import StreamHandle, cancel
 from chat_app.tools.calls import Outcome
-from chat_app.tools.mcp_toolbox import McpToolbox
+from chat_app.tools.toolbox import McpToolbox
 from tests.chat.chatting import Chat, log_of, scenario, trace_of
 from tests.chat.clients.test_client_sockets import SAYS
 from tests.chat.gates import GIVEN_UP_SECONDS, Gate

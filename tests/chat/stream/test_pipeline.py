@@ -12,14 +12,14 @@ from chat_app.values.events import (
     ToolCallStart,
     ToolResult,
 )
-from chat_app.values.provider_events import (
+from chat_app.values.model_call import (
     CallArguments,
     CallBegun,
     ProviderEvent,
+    Text,
     TextPiece,
     ThinkingPiece,
 )
-from chat_app.values.request import Text
 from tests.chat.pipelines import END, fed, said, split
 
 

@@ -14,7 +14,7 @@ from django.http import StreamingHttpResponse
 
 from chat_app.runs.metrics import STREAMS_OPEN
 from mockllm_site.kit.api.errors import ApiError
-from mockllm_site.kit.closing import close_if_lost, close_soon
+from mockllm_site.kit.lost_streams import close_if_lost, close_soon
 from traces_app.log import LoggedEvent
 
 HEARTBEAT: Final = b": still here\n\n"

@@ -1,7 +1,8 @@
-"""Where profiles may send requests and keys: the hosts that are allowed, and how each is reached.
+"""Where profiles may send requests, and which key goes where.
 
-A base URL's host has to be in CHAT_ALLOWED_HOSTS, and what its name resolves to has to be public.
-"""
+A base URL's host has to be in CHAT_ALLOWED_HOSTS, and what its name resolves to has to be public. A
+key's variable has to be listed with the host: who edits profiles chooses both, and could otherwise
+read any variable of the server's by sending it to an address of their own."""
 
 import re
 from enum import Enum, auto
@@ -119,7 +120,6 @@ DEFAULT_HOSTS = (
     "127.0.0.1:11434",
     "localhost:11434",
 )
-FIELD = "base_url"
 _PLAIN = re.compile(r"[!-\[\]-~]+")  # visible ASCII but the backslash, which parsers disagree on
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9._-]*[a-z0-9])?")
 _PORTS = {"http": 80, "https": 443}
@@ -218,4 +218,34 @@ def covers(entry: str, place: Place) -> bool:
 
 
 def refused(why: str) -> ChatError:
-    return ChatError(VALIDATION_ERROR, f"Base URL: {why}", field=FIELD)
+    return ChatError(VALIDATION_ERROR, f"Base URL: {why}", field="base_url")
+
+
+# Each named provider's own pair; CHAT_KEYS adds more.
+OWN = (
+    ("OPENAI_API_KEY", "api.openai.com"),
+    ("ANTHROPIC_API_KEY", "api.anthropic.com"),
+    ("GEMINI_API_KEY", "generativelanguage.googleapis.com"),
+    ("GOOGLE_API_KEY", "generativelanguage.googleapis.com"),
+    ("OPENROUTER_API_KEY", "openrouter.ai"),
+)
+
+
+def check_key_host(name: str, base_url: str) -> None:
+    """Raises VALIDATION_ERROR where the variable of this name may not be sent to this address."""
+    place = place_of(base_url)
+    if not any(variable == name and covers(host, place) for variable, host in pairs()):
+        raise ChatError(
+            VALIDATION_ERROR,
+            f"{name} may not be sent to {place}: the operator's CHAT_KEYS has no {name}@{place}",
+            field="api_key_env",
+        )
+
+
+def pairs() -> tuple[tuple[str, str], ...]:
+    return (*OWN, *settings.CHAT_KEYS)
+
+
+def is_listed(name: str) -> bool:
+    """Whether a variable may go anywhere at all, so that one may ask whether it is set."""
+    return any(variable == name for variable, _ in pairs())
