@@ -26,12 +26,12 @@ def rename(conversation: Conversation, title: str) -> Conversation:
 
 
 def delete(conversation: Conversation) -> None:
-    """Delete it with its messages, traces and comparisons. Whoever writes to it at that moment is
-    waited for, and whoever comes later finds it gone."""
+    """Delete it with its messages, traces and comparisons. A writer at that moment
+    is waited for, and a later one finds it gone."""
     gone = False
     while not gone:
         with transaction.atomic():
-            # The runs first: whoever ends one has it already when the answer is to be stored.
+            # The runs first: what ends one has locked it already when the answer is to be stored.
             runs = _locked(conversation.traces.all())
             _locked(Conversation.objects.filter(pk=conversation.pk))
             # While this waited, a message may have come with runs of its own: once more, with them.
@@ -49,7 +49,7 @@ def append_message(
 
     `columns` are further columns of the message, by name.
     """
-    # Whoever appends at the same time waits here, so that no two messages get one number.
+    # A second writer waits here, so that no two messages get one number.
     row = Conversation.objects.select_for_update(no_key=True).get(pk=conversation.pk)
     last = row.messages.aggregate(last=Max("number"))["last"] or 0
     message = Message.objects.create(
@@ -89,7 +89,7 @@ def title_of(text: str) -> str:
 
 
 def conversation_of(client_id: str, conversation_id: Any) -> Conversation:
-    """A client's conversation, by its id as it came in; raises NOT_FOUND for whatever is none."""
+    """A client's conversation, by its id as it came in; raises NOT_FOUND for an id of none."""
     key = as_uuid(conversation_id)
     found = key and Conversation.objects.filter(pk=key, client_id=client_id).first()
     if not found:
@@ -103,7 +103,7 @@ def conversations_of(client_id: str, limit: int | None = None) -> QuerySet[Conve
 
 
 def message_of(client_id: str, message_id: Any) -> Message:
-    """A message of one of a client's conversations; raises NOT_FOUND for whatever is none."""
+    """A message of one of a client's conversations; raises NOT_FOUND for an id of none."""
     key = as_uuid(message_id)
     rows = Message.objects.select_related("conversation")
     found = key and rows.filter(pk=key, conversation__client_id=client_id).first()

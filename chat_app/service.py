@@ -69,7 +69,7 @@ async def send_message(
     client_id: str | None = None,
     client_message_id: str | None = None,
 ) -> StreamHandle:
-    """Store a message and have it answered; the answer goes on whoever follows it.
+    """Store a message and have it answered; the answer goes on, followed or not.
 
     Without a conversation one is begun for `client_id`; with both, it must be that client's. The
     same `client_message_id` of a client gives the same run again. Raises ChatError, and nothing

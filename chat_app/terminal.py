@@ -151,7 +151,7 @@ class Screen:
         self._print(self._asides, text, style=style, end="\n")
 
     def error(self, code: str, message: str) -> None:
-        """One line, whatever the message holds."""
+        """One line, also of a message of several."""
         self.note(f"{code}: {' '.join(message.split())}", style="red")
 
     def end_line(self) -> None:

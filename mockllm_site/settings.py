@@ -8,7 +8,7 @@ from pathlib import Path
 from mockllm_site import __version__, env, paths
 from mockllm_site.pages import theme as look
 
-# Test mode is the module `settings_test`; whoever loads this one by name gets dev.
+# Test mode is the module `settings_test`; loading this one by name gives dev.
 MOCKLLM_ENV = "prod" if env.mode(env.variables()) == "prod" else "dev"
 PROD = MOCKLLM_ENV == "prod"
 
@@ -183,7 +183,7 @@ if REDIS_URL:
     CHANNEL_LAYERS = {
         "default": {
             "BACKEND": "channels_redis.core.RedisChannelLayer",
-            # Whoever listens waits 5 s for each message, as long as a Redis client waits by itself.
+            # A listener waits 5 s for each message, as long as a Redis client waits by itself.
             "CONFIG": {"hosts": [{"address": REDIS_URL, "socket_timeout": 30}]},
         }
     }

@@ -2,7 +2,7 @@
 
 from mockllm_site import env
 
-# Before the star: test mode ignores both addresses, whatever the environment or `.env` says.
+# Before the star: test mode ignores both addresses, also those of the environment and `.env`.
 env.variables().update(MOCKLLM_ENV="test", DATABASE_URL="", REDIS_URL="")
 
 from mockllm_site.settings import *  # noqa: E402, F403

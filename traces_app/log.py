@@ -16,8 +16,8 @@ T = TypeVar("T")
 
 
 class Feed(Generic[T]):
-    """One thread publishes, anyone follows. A follower costs a place in the list, however slow it
-    is, and one wake-up for whatever came while it slept."""
+    """One thread publishes, anyone follows. A follower costs an index into the list, also a slow
+    one, and one wake-up for all that came while it slept."""
 
     def __init__(self) -> None:
         self._items: list[T] = []
@@ -45,23 +45,23 @@ class Feed(Generic[T]):
                 future.get_loop().call_soon_threadsafe(_wake, future)
 
     async def follow(self, start: int = 0) -> AsyncGenerator[T, None]:
-        """Every item from place `start` on, as it comes, up to the last."""
-        place = start
+        """Every item from index `start` on, as it comes, up to the last."""
+        index = start
         while True:
             # Asked first: what ended before has all its items in the list.
             ended = self._ended
-            while place < len(self._items):
-                yield self._items[place]
-                place += 1
+            while index < len(self._items):
+                yield self._items[index]
+                index += 1
             if ended:
                 return
-            await self._beyond(place)
+            await self._beyond(index)
 
-    async def _beyond(self, place: int) -> None:
-        """Wait until there is an item at `place`, or no more to come."""
+    async def _beyond(self, index: int) -> None:
+        """Wait until there is an item at `index`, or no more to come."""
         future = asyncio.get_running_loop().create_future()
         with self._lock:
-            if self._ended or place < len(self._items):
+            if self._ended or index < len(self._items):
                 return
             self._waiting.add(future)
         try:

@@ -17,7 +17,7 @@ from traces_app.reports import Report, report_in
 def trace_of(trace_id: Any, client_id: str | None = None) -> Trace:
     """A trace by its id as it came in. With a client, only one of that client's conversations.
 
-    Raises Trace.DoesNotExist for whatever is none. A run whose process died is ended first.
+    Raises Trace.DoesNotExist for an id of none. A run whose process died is ended first.
     """
     return _one(Q(pk=_uuid(trace_id)), client_id)
 

@@ -108,7 +108,7 @@ class DeleteView(ChatView):
         errors=(404,),
     )
     def post(self, request: Request) -> Response:
-        """Delete a conversation with its messages and traces; whatever runs in it ends."""
+        """Delete a conversation with its messages and traces; the runs in it end."""
         conversations.delete(conversation_of(**self.given_as(OfConversation)))
         return Response({"status": "deleted"})
 

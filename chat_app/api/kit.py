@@ -28,12 +28,12 @@ documented = partial(described.documented, meanings=MEANINGS)
 
 
 # What the service calls a thing, and where that stands in a request.
-PLACES: Mapping[str, str] = {"user_message": "message", "profile.id": "profile"}
+FIELDS: Mapping[str, str] = {"user_message": "message", "profile.id": "profile"}
 
 
 def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
     if isinstance(error, ChatError):
-        field = error.field and PLACES.get(error.field, error.field)
+        field = error.field and FIELDS.get(error.field, error.field)
         return errors.error_response(error.status, error.message, field=field)
     return errors.answer_error(error, context)
 

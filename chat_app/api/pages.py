@@ -38,7 +38,7 @@ class DocsView(ChatView):
 
 
 class NothingHere(ChatView):
-    """Every other path, whatever the method."""
+    """Every other path, with any method."""
 
     schema = None
 

@@ -1,5 +1,5 @@
 """Runs over HTTP: a message starts one, its events can be followed from anywhere, it can be
-cancelled. Whoever stops listening stops nothing."""
+cancelled. A client that stops listening stops nothing."""
 
 from contextlib import ExitStack
 from functools import partial

@@ -26,7 +26,7 @@ from chat_app.models.profiles import MOCK_URL
 
 class Reach(Enum):
     """NEVER is what no profile has a reason to call: link-local and so metadata services,
-    carrier-grade NAT, multicast, documentation, benchmarks, whatever is reserved."""
+    carrier-grade NAT, multicast, documentation, benchmarks, all that is reserved."""
 
     PUBLIC = auto()
     LOOPBACK = auto()
@@ -125,7 +125,7 @@ _HOST = re.compile(r"[a-z0-9_]([a-z0-9._-]*[a-z0-9])?")
 _PORTS = {"http": 80, "https": 443}
 
 
-class Place(NamedTuple):
+class Endpoint(NamedTuple):
     """Whom a URL speaks to."""
 
     scheme: str
@@ -144,22 +144,22 @@ def check_base_url(provider_id: str, base_url: str) -> None:
         if not provider_of(provider_id).base_url:
             raise refused(f"needed for {provider_id}, which is no provider known by name")
     elif base_url != MOCK_URL:
-        place_of(base_url)
+        endpoint_of(base_url)
 
 
-def place_of(base_url: str) -> Place:
+def endpoint_of(base_url: str) -> Endpoint:
     """Whom a base URL speaks to, if it is allowed. Looks nothing up."""
-    place = place_at(_parsed(base_url))
-    if not any(covers(entry, place) for entry in allowed_hosts()):
-        raise refused(f"{place} is not in CHAT_ALLOWED_HOSTS")
-    if (address := literal(place.host)) and reach(address) is Reach.NEVER:
-        raise refused(f"{place.host} is not an address that calls may be sent to")
-    return place
+    endpoint = endpoint_at(_parsed(base_url))
+    if not any(covers(entry, endpoint) for entry in allowed_hosts()):
+        raise refused(f"{endpoint} is not in CHAT_ALLOWED_HOSTS")
+    if (address := literal(endpoint.host)) and reach(address) is Reach.NEVER:
+        raise refused(f"{endpoint.host} is not an address that calls may be sent to")
+    return endpoint
 
 
-def place_at(url: httpx2.URL) -> Place:
+def endpoint_at(url: httpx2.URL) -> Endpoint:
     port = _PORTS[url.scheme] if url.port is None else url.port
-    return Place(url.scheme, url.raw_host.decode("ascii"), port)
+    return Endpoint(url.scheme, url.raw_host.decode("ascii"), port)
 
 
 def allowed_hosts() -> tuple[str, ...]:
@@ -203,18 +203,18 @@ def _parsed(base_url: str) -> httpx2.URL:
     return url
 
 
-def covers(entry: str, place: Place) -> bool:
-    """Whether an entry of the list allows a place. One without a port means TLS on its usual one:
-    what is not encrypted needs a port that says so."""
+def covers(entry: str, endpoint: Endpoint) -> bool:
+    """Whether an entry of the list allows an endpoint. One without a port means TLS on its usual
+    one: what is not encrypted needs a port that says so."""
     try:
         url = httpx2.URL(f"https://{entry}")
     except httpx2.InvalidURL:
         return False
-    if url.raw_host.decode("ascii") != place.host:
+    if url.raw_host.decode("ascii") != endpoint.host:
         return False
     if url.port is None:
-        return place.scheme == "https" and place.port == _PORTS["https"]
-    return url.port == place.port
+        return endpoint.scheme == "https" and endpoint.port == _PORTS["https"]
+    return url.port == endpoint.port
 
 
 def refused(why: str) -> ChatError:
@@ -233,11 +233,12 @@ OWN = (
 
 def check_key_host(name: str, base_url: str) -> None:
     """Raises VALIDATION_ERROR where the variable of this name may not be sent to this address."""
-    place = place_of(base_url)
-    if not any(variable == name and covers(host, place) for variable, host in pairs()):
+    endpoint = endpoint_of(base_url)
+    if not any(variable == name and covers(host, endpoint) for variable, host in pairs()):
         raise ChatError(
             VALIDATION_ERROR,
-            f"{name} may not be sent to {place}: the operator's CHAT_KEYS has no {name}@{place}",
+            f"{name} may not be sent to {endpoint}: "
+            f"the operator's CHAT_KEYS has no {name}@{endpoint}",
             field="api_key_env",
         )
 

@@ -110,12 +110,12 @@ class Chunks:
     def _call(self, choice: int, piece: "ChoiceDeltaToolCall") -> _Call:
         """The call that a delta belongs to. Some servers number no calls, or all alike: another
         id is another call."""
-        given, place = text(piece.id), (choice, number(piece.index))
-        call = self._at.get(place)
+        given, key = text(piece.id), (choice, number(piece.index))
+        call = self._at.get(key)
         if call is None or (given and call.given and given != call.given):
             call = _Call(given, given or f"{self._prefix}_{len(self._calls)}")
             self._calls.append(call)
-            self._at[place] = call
+            self._at[key] = call
         elif given and not call.given:
             call.given = given
             call.id = call.id if call.begun else given

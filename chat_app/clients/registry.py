@@ -1,4 +1,4 @@
-"""The client of a profile: by its provider, for the place where its calls may go."""
+"""The client of a profile: by its provider, with a route to where its calls may go."""
 
 import os
 import re
@@ -20,7 +20,7 @@ from chat_app.values.model_call import LlmClient
 from mockllm_site import env
 
 SESSION_HEADER = "X-MockLLM-Session"
-# The mock wants to see a key, whichever.
+# The mock wants to see a key, any key.
 MOCK_KEY = "mock"
 _KEY = re.compile(r"[!-~]+")
 
@@ -29,7 +29,7 @@ def get_client(profile: ModelProfile, *, session: str) -> LlmClient:
     """The client that the profile's provider wants. Does no I/O.
 
     `session` is the mock's, for calls that it answers in process. Raises ChatError where no call
-    can be made: no place for it, no key, no SDK.
+    can be made: no endpoint for it, no key, no SDK.
     """
     provider_id, base_url = profile.provider_id.strip(), profile.base_url.strip()
     if not provider_id:

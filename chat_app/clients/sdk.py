@@ -53,7 +53,7 @@ def needed(value: object) -> str:
 
 
 def number(value: object) -> int:
-    """The place of something among others, 0 where none is told."""
+    """The index of something among others, 0 where none is told."""
     if value is None:
         return 0
     if isinstance(value, int):
@@ -119,7 +119,7 @@ _CLOSING_SECONDS = 0.5
 async def call(
     events: AsyncGenerator[ProviderEvent, None], route: Route
 ) -> AsyncGenerator[ProviderEvent, None]:
-    """The events of a call, and ChatError for whatever it raises."""
+    """The events of a call, and ChatError for anything it raises."""
     try:
         async with aclosing(events):
             told = 0

@@ -1,5 +1,5 @@
 """The way of a call to a provider: to the one endpoint that its base URL names, at addresses that
-were looked at before, or in process; whatever an SDK made of it.
+were looked at before, or in process.
 
 SDKs take headers, proxies and patience from the environment; a call goes out as its route says.
 """
@@ -15,7 +15,7 @@ from ssl import SSLContext
 import httpx2
 from django.conf import settings
 
-from chat_app.clients.endpoints import check_addresses, literal, place_at, place_of, refused
+from chat_app.clients.endpoints import check_addresses, endpoint_at, endpoint_of, literal, refused
 
 # What SDKs are given in place of a key: they have no use for the real one.
 NO_KEY = "set-by-the-route"
@@ -40,7 +40,7 @@ class Route:
 
     @asynccontextmanager
     async def call(self) -> AsyncIterator[httpx2.AsyncClient]:
-        """The HTTP client of one model call; whatever the call left open is closed at its end."""
+        """The HTTP client of one model call; what the call left open is closed at its end."""
         async with httpx2.AsyncClient(
             transport=_Gate(self), trust_env=False, follow_redirects=False
         ) as http:
@@ -114,17 +114,17 @@ def tls() -> SSLContext:
 
 
 class Dialing(httpx2.AsyncBaseTransport):
-    """Speaks to one place, at the addresses that its name had when it was first asked for and
+    """Speaks to one endpoint, at the addresses that its name had when it was first asked for and
     that were found to be allowed: a name that changes its mind changes nothing."""
 
     def __init__(self, base_url: str) -> None:
-        self._place = place_of(base_url)
+        self._endpoint = endpoint_of(base_url)
         self._addresses: tuple[str, ...] = ()
         self._inner: httpx2.AsyncHTTPTransport | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if (place := place_at(request.url)) != self._place:
-            raise refused(f"{place} is not {self._place}")
+        if (endpoint := endpoint_at(request.url)) != self._endpoint:
+            raise refused(f"{endpoint} is not {self._endpoint}")
         inner = await self._transport()
         timeout = request.extensions["timeout"]
         addresses = await self._checked(timeout["connect"])
@@ -151,12 +151,12 @@ class Dialing(httpx2.AsyncBaseTransport):
     async def _checked(self, seconds: float) -> tuple[str, ...]:
         if not self._addresses:
             addresses = await self._looked_up(seconds)
-            check_addresses(self._place.host, addresses)
+            check_addresses(self._endpoint.host, addresses)
             self._addresses = addresses
         return self._addresses
 
     async def _looked_up(self, seconds: float) -> tuple[str, ...]:
-        host, port = self._place.host, self._place.port
+        host, port = self._endpoint.host, self._endpoint.port
         if literal(host):
             return (host,)
         try:

@@ -102,7 +102,7 @@ def vote(client_id: str, comparison_id: Any, preference: str) -> ABComparison:
 
 
 def comparison_of(client_id: str | None, comparison_id: Any, *, lock: bool = False) -> ABComparison:
-    """A client's comparison, or anyone's for None; raises NOT_FOUND for whatever is none."""
+    """A client's comparison, or anyone's for None; raises NOT_FOUND for an id of none."""
     key = as_uuid(comparison_id)
     rows = ABComparison.objects.select_related(*_TRACES)
     if lock:
@@ -192,7 +192,7 @@ def _vote(preference: str, a: str, b: str) -> Vote:
 
 @dataclass(frozen=True, slots=True)
 class PairHandle:
-    """A comparison whose two runs go on, whoever follows them; `trace_ids` are those of a and b."""
+    """A comparison whose two runs go on, followed or not; `trace_ids` are those of a and b."""
 
     comparison_id: UUID
     conversation_id: UUID

@@ -27,8 +27,8 @@ class NotAKeyName(ValueError):
 
 
 def check_key_name(name: str) -> None:
-    """Raises NotAKeyName for whatever is not empty, and no name of a variable that may hold a key
-    for a provider."""
+    """Raises NotAKeyName for a text that is neither empty nor the name of a variable that may hold
+    a provider's key."""
     if not name:
         return
     if not _NAME.fullmatch(name) or _LIKE_A_KEY.search(name):

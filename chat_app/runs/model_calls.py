@@ -45,7 +45,7 @@ class Budget:
         self._calls = 0
 
     def take(self, event: ProviderEvent) -> ProviderEvent:
-        """The event, its text cut to what is left; `check` says that it was. Whatever a model
+        """The event, its text cut to what is left; `check` says that it was. All that a model
         says is text, the arguments of its calls too. Raises ChatError for a tool call too many."""
         if isinstance(event, CallBegun) and event.name != REPORT_TOOL:
             self._calls += 1

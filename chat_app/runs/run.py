@@ -125,7 +125,7 @@ class Run:
 
     async def _end(self, end: End) -> Status:
         """Store the end. What cannot be stored as it should be fails; what cannot be stored at
-        all is left to whoever finds that the lease is over, with the same words."""
+        all is left to the process that finds the lease over, which says the same."""
         for pause in RETRY_SECONDS:
             await asyncio.sleep(pause)
             try:
@@ -191,7 +191,7 @@ class Run:
         )
 
     def _publish(self, end: End, event: LoggedEvent) -> Status:
-        # The end is stored, here or elsewhere: whoever follows from now on reads what is stored.
+        # The end is stored, here or elsewhere: followers from now on read what is stored.
         drop(self.id)
         self.log.publish(event, end.error or self._answer.pipeline.complete())
         return end.status

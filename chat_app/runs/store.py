@@ -35,7 +35,7 @@ class StoredAnswer:
 
 
 def store_answer(answer: StoredAnswer, *, message_id: UUID | None = None) -> Message:
-    """Add an answer to its conversation, in the transaction of whoever ends the run."""
+    """Add an answer to its conversation, in the transaction that ends the run."""
     given = {} if message_id is None else {"id": message_id}
     return append_message(
         Conversation(pk=answer.conversation_id),

@@ -62,7 +62,7 @@ class StreamPipeline:
     @property
     def ended(self) -> bool:
         """␄ was seen in this round's text: it is as good as the provider's terminal marker, and
-        whatever else the call says is dropped. Calls that began before it are still to be run."""
+        all else that the call says is dropped. Calls that began before it are still to be run."""
         return self._marks.ended
 
     def feed(self, event: ProviderEvent) -> list[StreamEvent]:

@@ -24,7 +24,7 @@ HIDDEN = "hidden until the vote"
 
 class RecordAdmin(ModelAdmin):
     """What programs recorded: a list, and a page for each row. Of its columns staff may write the
-    `editable` ones, whoever posts what; rows come from programs alone, and stay unless they are
+    `editable` ones and no other; rows come from programs alone, and stay unless they are
     `deletable`."""
 
     actions: Sequence[str] | None = None

@@ -89,7 +89,7 @@ class Server(uvicorn.Server):
             self.should_exit = True
         else:
             # What is there now stays: looking through it again and again for garbage would take
-            # a tenth of a second each time, for whoever waits just then.
+            # a tenth of a second each time, for all who wait just then.
             gc.collect()
             gc.freeze()
             print(self._ready, flush=True)

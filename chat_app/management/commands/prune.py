@@ -14,7 +14,7 @@ from chat_app.models import Conversation
 from traces_app.leases import end_dead_runs
 from traces_app.models import Status, Trace
 
-# Small transactions: whoever else writes waits for one of these at most.
+# Small transactions: other writers wait for one of these at most.
 BATCH = 100
 
 

@@ -4,8 +4,8 @@ This machine and those with the chat token name a client as they like; a login i
 sees no other's conversations. What is open to this machine alone asks `is_open`. Three things must
 hold, since each can be faked without the others: the socket is one that no other machine reaches,
 the client called this server by a name of loopback (a page whose host name was made to resolve to
-loopback sends that name), and nothing says that a proxy handed the request on (whoever is behind it
-may be anywhere)."""
+loopback sends that name), and nothing says that a proxy handed the request on (its client may be
+anywhere)."""
 
 import hmac
 import os
@@ -38,7 +38,7 @@ def bearer_of(request: HttpRequest) -> str | None:
 
 def is_token(given: str, token: str) -> bool:
     """Whether a token is this one; where none is set, none is."""
-    # Headers come as Latin-1, whatever was meant.
+    # Headers come as Latin-1, also those of another encoding.
     return bool(token) and hmac.compare_digest(given.encode("latin-1", "replace"), token.encode())
 
 
@@ -94,9 +94,9 @@ def is_foreign(request: HttpRequest) -> bool:
     origin = request.META.get("HTTP_ORIGIN")
     if origin is None:
         return False
-    scheme, _, place = origin.lower().partition("://")
-    if scheme in ("http", "https") and place == request.META.get("HTTP_HOST", "").lower():
-        return not place
+    scheme, _, host = origin.lower().partition("://")
+    if scheme in ("http", "https") and host == request.META.get("HTTP_HOST", "").lower():
+        return not host
     return not any(fnmatchcase(origin.lower(), own) for own in settings.CSRF_TRUSTED_ORIGINS)
 
 

@@ -89,7 +89,7 @@ _making = Lock()
 
 
 def made_once(make: Callable[[], Document]) -> Callable[[], Document]:
-    """As `functools.cache`, for several threads: whoever asks while any document is being made
+    """As `functools.cache`, for several threads: who asks while any document is being made
     waits. What makes them loads parts of itself into globals at its first use, and says what it
     describes by attributes of classes that all threads share."""
     made = cache(make)

@@ -37,8 +37,8 @@ def decode(body: bytes) -> Any:
     except UnicodeEncodeError:
         raise ApiError(400, "A text holds half of a surrogate pair.") from None
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno} column {error.colno}"
-        raise ApiError(400, f"Not valid JSON, {place}: {error.msg}.") from None
+        position = f"line {error.lineno} column {error.colno}"
+        raise ApiError(400, f"Not valid JSON, {position}: {error.msg}.") from None
     except RecursionError:
         raise ApiError(400, "The JSON is nested too deep.") from None
     except ValueError:
@@ -60,7 +60,7 @@ def _no_number(name: str) -> NoReturn:
 
 
 class JsonAlways(BaseContentNegotiation):
-    """Answers are JSON, whatever the client would rather have."""
+    """Answers are JSON, also for a client that would rather have another type."""
 
     def select_renderer(
         self, request: Request, renderers: Any, format_suffix: str | None = None
@@ -71,7 +71,7 @@ class JsonAlways(BaseContentNegotiation):
 class JsonView(APIView):
     """One path. `given` and `query` read the request: unknown keys and wrong types are errors."""
 
-    # Whoever authentication let in.
+    # All that authentication let in.
     permission_classes: Sequence[type[BasePermission]] = (AllowAny,)
     content_negotiation_class = JsonAlways
     renderer_classes = (JSONRenderer,)
