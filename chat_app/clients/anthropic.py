@@ -87,10 +87,10 @@ class Events:
             case "message_stop":
                 self.ended = True
 
-    def finished(self) -> Finished:
+    def end(self) -> Iterator[ProviderEvent]:
         if not self.ended:
             raise unreadable()
-        return Finished(REASONS.get(self._reason, self._reason), self._input, self._output)
+        yield Finished(REASONS.get(self._reason, self._reason), self._input, self._output)
 
     def _start(self, event: "RawContentBlockStartEvent") -> Iterator[ProviderEvent]:
         block = self._blocks[event.index] = _Block()
@@ -259,4 +259,5 @@ class AnthropicClient:
                         if events.ended:
                             await drained(stream)
                             break
-            yield events.finished()
+            for told in events.end():
+                yield told

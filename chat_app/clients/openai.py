@@ -49,7 +49,7 @@ class _Call:
     held: list[str] = field(default_factory=list)
 
 
-class Chunks:
+class Events:
     """One answer. It is whole when every choice that began has a finish reason: `[DONE]` says no
     more than that, and the SDK keeps it to itself."""
 
@@ -226,16 +226,16 @@ class OpenAIClient:
             client = AsyncOpenAI(
                 api_key=NO_KEY, base_url=self.route.base_url, http_client=http, max_retries=0
             )
-            chunks = Chunks(call_prefix=f"call_{len(request.turns)}")
+            events = Events(call_prefix=f"call_{len(request.turns)}")
             stream = await client.chat.completions.create(
                 **body(request, genuine=self._genuine), stream=True
             )
             async with stream:
                 with legible():
                     async for chunk in stream:
-                        for event in chunks.read(chunk):
+                        for event in events.read(chunk):
                             yield event
-            for event in chunks.end():
+            for event in events.end():
                 yield event
 
 

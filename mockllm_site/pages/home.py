@@ -45,7 +45,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "version": __version__,
         "mode": settings.MOCKLLM_ENV,
         "clients": clients(origin),
-        "links": [(path, meaning) for path, meaning in LINKS if is_valid_path(path)],
+        "addresses": [(path, meaning) for path, meaning in LINKS if is_valid_path(path)],
     }
     if is_open(request) or request.user.is_authenticated:
         today = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)

@@ -56,8 +56,8 @@ def load_scenarios(documents: Sequence[ScenarioDocument]) -> None:
 
 
 def load_fixtures(names: Sequence[str]) -> None:
-    """Load fixtures, all of one or nothing: ours by name, also where a file of that name lies about,
-    or a file."""
+    """Load fixtures, all of one or nothing: ours by name, with or without a file of that name in
+    the working directory, or a file."""
     ours = paths.fixtures()
     for name in names:
         try:
