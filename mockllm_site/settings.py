@@ -5,7 +5,8 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
-from mockllm_site import __version__, env, paths
+from mockllm_site import __version__, paths
+from mockllm_site.kit import env
 from mockllm_site.pages import theme as look
 
 # Test mode is the module `settings_test`; loading this one by name gives dev.

@@ -1,6 +1,6 @@
 """Test mode: an in-memory database, clean at each start, plain HTTP on 5099, a frozen clock."""
 
-from mockllm_site import env
+from mockllm_site.kit import env
 
 # Before the star: test mode ignores both addresses, also those of the environment and `.env`.
 env.variables().update(MOCKLLM_ENV="test", DATABASE_URL="", REDIS_URL="")

@@ -17,7 +17,7 @@ from chat_app.clients.transports import Dialing, Route
 from chat_app.errors import SERVICE_UNAVAILABLE, UNAUTHORIZED, VALIDATION_ERROR, ChatError
 from chat_app.models.profiles import MOCK_URL, ModelProfile
 from chat_app.values.model_call import LlmClient
-from mockllm_site import env
+from mockllm_site.kit import env
 
 SESSION_HEADER = "X-MockLLM-Session"
 # The mock wants to see a key, any key.

@@ -18,7 +18,7 @@ from chat_app.errors import (
     VALIDATION_ERROR,
     ChatError,
 )
-from mockllm_site import env
+from mockllm_site.kit import env
 from scenarios_app.serving.transport import MockTransport
 from tests.chat.ways import KEY_VARIABLE, profile
 
