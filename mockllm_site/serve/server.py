@@ -28,7 +28,7 @@ HURRY_SECONDS = 0.5
 
 
 OPEN = (
-    "listening on %s: whoever reaches it may use the providers' routes; the control API, the chat, "
+    "listening on %s: all who reach it may use the providers' routes; the control API, the chat, "
     "traces and /metrics ask for a token or a login"
 )
 
