@@ -12,5 +12,5 @@ class ChatConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        # Listens for runs that died, whoever finds them; it needs the models.
+        # Listens for runs that are found dead; it needs the models.
         import_module("chat_app.runs.store")

@@ -1,13 +1,16 @@
-"""What can be done to a conversation. Each verb is whole or not done; callers may wrap several in
-a transaction of theirs."""
+"""Conversations: what can be done to one, each verb whole or not done, and reading them: only ever
+those of the client that asks, others do not exist for it."""
 
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Max, QuerySet
 from django.utils import timezone
 
+from chat_app.errors import NOT_FOUND, ChatError
 from chat_app.models import Conversation, Message, Sender
+from traces_app.models import Trace
 
 TITLE_LENGTH = 80
 
@@ -23,12 +26,12 @@ def rename(conversation: Conversation, title: str) -> Conversation:
 
 
 def delete(conversation: Conversation) -> None:
-    """Delete it with its messages, traces and comparisons. Whoever writes to it at that moment is
-    waited for, and whoever comes later finds it gone."""
+    """Delete it with its messages, traces and comparisons. A writer at that moment
+    is waited for, and a later one finds it gone."""
     gone = False
     while not gone:
         with transaction.atomic():
-            # The runs first: whoever ends one has it already when the answer is to be stored.
+            # The runs first: what ends one has locked it already when the answer is to be stored.
             runs = _locked(conversation.traces.all())
             _locked(Conversation.objects.filter(pk=conversation.pk))
             # While this waited, a message may have come with runs of its own: once more, with them.
@@ -46,7 +49,7 @@ def append_message(
 
     `columns` are further columns of the message, by name.
     """
-    # Whoever appends at the same time waits here, so that no two messages get one number.
+    # A second writer waits here, so that no two messages get one number.
     row = Conversation.objects.select_for_update(no_key=True).get(pk=conversation.pk)
     last = row.messages.aggregate(last=Max("number"))["last"] or 0
     message = Message.objects.create(
@@ -83,3 +86,51 @@ def title_of(text: str) -> str:
     """A conversation's title: its first message in one line, cut where it is long."""
     line = " ".join(text.split())
     return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1].rstrip()}…"
+
+
+def conversation_of(client_id: str, conversation_id: Any) -> Conversation:
+    """A client's conversation, by its id as it came in; raises NOT_FOUND for an id of none."""
+    key = as_uuid(conversation_id)
+    found = key and Conversation.objects.filter(pk=key, client_id=client_id).first()
+    if not found:
+        raise ChatError(NOT_FOUND, "Conversation not found", field="conversation_id")
+    return found
+
+
+def conversations_of(client_id: str, limit: int | None = None) -> QuerySet[Conversation]:
+    """A client's conversations, the one with the newest message first; not the archived ones."""
+    return Conversation.objects.filter(client_id=client_id, archived=False)[:limit]
+
+
+def message_of(client_id: str, message_id: Any) -> Message:
+    """A message of one of a client's conversations; raises NOT_FOUND for an id of none."""
+    key = as_uuid(message_id)
+    rows = Message.objects.select_related("conversation")
+    found = key and rows.filter(pk=key, conversation__client_id=client_id).first()
+    if not found:
+        raise ChatError(NOT_FOUND, "Message not found", field="message_id")
+    return found
+
+
+def messages_of(conversation: Conversation) -> QuerySet[Message]:
+    """All messages of a conversation in order, also those that no prompt holds."""
+    return Message.objects.filter(conversation=conversation).order_by("number")
+
+
+def trace_ids_of(conversation: Conversation) -> dict[UUID, UUID]:
+    """By message: the run that wrote an answer, the latest that answered a user's message."""
+    found: dict[UUID, UUID] = {}
+    traces = Trace.objects.filter(conversation=conversation).order_by("started_at", "-branch")
+    for key, asked, answer in traces.values_list("pk", "user_message", "message"):
+        found |= {message: key for message in (asked, answer) if message is not None}
+    return found
+
+
+def as_uuid(given: Any) -> UUID | None:
+    """The id that a client means; None for what is no id at all."""
+    if isinstance(given, UUID):
+        return given
+    try:
+        return UUID(given) if isinstance(given, str) else None
+    except ValueError:
+        return None

@@ -1,4 +1,4 @@
-"""The one error of the chat: a code of the error contract, a message for people, a place."""
+"""The one error of the chat: a code of the error contract, a message for people, a path."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -27,7 +27,7 @@ STATUSES: Mapping[str, int] = {
 
 
 class ChatError(Exception):
-    """What cannot be done, before or in a run. `field` is the place of what is wrong, if it has
+    """What cannot be done, before or in a run. `field` is the path of what is wrong, if it has
     one; `status` is the HTTP status of its code."""
 
     def __init__(self, code: str, message: str, *, field: str | None = None) -> None:

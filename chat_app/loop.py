@@ -1,5 +1,5 @@
 """The event loop on which runs live: one thread in each process, so that a run outlives the request
-that started it, under whatever server, command or test."""
+that started it, under any server, command or test."""
 
 import asyncio
 import contextlib
@@ -55,7 +55,7 @@ def submit(work: Coroutine[Any, Any, T]) -> "Future[T]":
 
 
 async def on_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on the loop and wait for it. It goes on when whoever waits is cancelled."""
+    """Run a coroutine on the loop and wait for it. It goes on when the waiter is cancelled."""
     return await asyncio.shield(asyncio.wrap_future(submit(work)))
 
 

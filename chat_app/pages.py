@@ -13,8 +13,7 @@ from chat_app.comparing.comparisons import leaderboard
 from chat_app.comparing.ranking import MIDDLE, Rank
 from chat_app.models import ModelProfile
 from chat_app.profiles import default_profile
-from mockllm_site.kit.api.access import CHATS
-from mockllm_site.kit.api.page_access import here_or_logged_in
+from mockllm_site.kit.api.access import CHATS, here_or_logged_in
 
 # The chart's width in its own units, and the mark's.
 _WIDTH, _MARK = 200.0, 4.0

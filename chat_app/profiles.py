@@ -2,8 +2,7 @@
 
 from chat_app.errors import NOT_FOUND, VALIDATION_ERROR, ChatError
 from chat_app.models import ModelProfile
-from chat_app.models.key_names import NotAKeyName, check_key_name
-from chat_app.models.profiles import DEFAULT_PROFILE, MOCK_URL
+from chat_app.models.profiles import DEFAULT_PROFILE, MOCK_URL, NotAKeyName, check_key_name
 
 
 def ensure_default_profile() -> ModelProfile:

@@ -3,7 +3,8 @@
 import sys
 from collections.abc import Sequence
 
-from mockllm_site import __version__, env
+from mockllm_site import __version__
+from mockllm_site.kit import env
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from mockllm_site import env
+from mockllm_site.kit import env
 
 env.configure()
 

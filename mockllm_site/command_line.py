@@ -20,7 +20,7 @@ from django.core.serializers.base import DeserializationError
 from django.db import Error as DatabaseProblem
 
 from mockllm_site import __version__
-from mockllm_site.serve import database_problems
+from mockllm_site.serve import database
 
 PACKAGES = ("mockllm_site", "scenarios_app", "chat_app", "traces_app")
 FIRST = "serve"
@@ -110,10 +110,10 @@ def _execute(
 def _line(error: Exception) -> str:
     """What is wrong with the database, where that is behind it, or else what the error says."""
     if any(isinstance(behind, DatabaseProblem) for behind in _chain(error)):
-        if found := database_problems.found():
+        if found := database.problem():
             return found
         if isinstance(error, DatabaseProblem):
-            return f"database: {database_problems.one_line(error)}"
+            return f"database: {database.one_line(error)}"
     return str(error)
 
 

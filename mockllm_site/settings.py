@@ -5,10 +5,11 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
-from mockllm_site import __version__, env, paths
+from mockllm_site import __version__, paths
+from mockllm_site.kit import env
 from mockllm_site.pages import theme as look
 
-# Test mode is the module `settings_test`; whoever loads this one by name gets dev.
+# Test mode is the module `settings_test`; loading this one by name gives dev.
 MOCKLLM_ENV = "prod" if env.mode(env.variables()) == "prod" else "dev"
 PROD = MOCKLLM_ENV == "prod"
 
@@ -111,9 +112,9 @@ if "runserver" in sys.argv:
     INSTALLED_APPS.insert(0, "daphne")
 
 MIDDLEWARE = [
-    "mockllm_site.kit.closing.close_lost_streams",
+    "mockllm_site.kit.lost_streams.close_lost_streams",
     "mockllm_site.pages.wrong_base.answer_misled",
-    "mockllm_site.json_errors.json_errors",
+    "mockllm_site.pages.errors.json_errors",
     "django.middleware.security.SecurityMiddleware",
     "mockllm_site.kit.security_headers.security_headers",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -164,7 +165,7 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_RESET_ON_SUCCESS = True
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
-AXES_LOCKOUT_CALLABLE = "mockllm_site.pages.logins.locked_out"
+AXES_LOCKOUT_CALLABLE = "mockllm_site.pages.errors.locked_out"
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 # Who tries passwords is what the log is for.
@@ -183,7 +184,7 @@ if REDIS_URL:
     CHANNEL_LAYERS = {
         "default": {
             "BACKEND": "channels_redis.core.RedisChannelLayer",
-            # Whoever listens waits 5 s for each message, as long as a Redis client waits by itself.
+            # A listener waits 5 s for each message, as long as a Redis client waits by itself.
             "CONFIG": {"hosts": [{"address": REDIS_URL, "socket_timeout": 30}]},
         }
     }

@@ -1,8 +1,8 @@
 """Test mode: an in-memory database, clean at each start, plain HTTP on 5099, a frozen clock."""
 
-from mockllm_site import env
+from mockllm_site.kit import env
 
-# Before the star: test mode ignores both addresses, whatever the environment or `.env` says.
+# Before the star: test mode ignores both addresses, also those of the environment and `.env`.
 env.variables().update(MOCKLLM_ENV="test", DATABASE_URL="", REDIS_URL="")
 
 from mockllm_site.settings import *  # noqa: E402, F403

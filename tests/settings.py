@@ -5,7 +5,7 @@ import os
 
 from environ import Env
 
-from mockllm_site import env
+from mockllm_site.kit import env
 from tests.engines import ON_POSTGRES, POSTGRES
 
 env.variables().maps[1:] = []

@@ -13,16 +13,16 @@ from mockllm_site.kit.read_only_admin import (
     HIDDEN,
     ReadOnlyInline,
     RecordAdmin,
+    TagFilter,
     as_json,
+    chips,
     link,
     moment,
     page_of,
 )
-from mockllm_site.kit.tags import TagFilter, chips
 from traces_app.leases import end_dead_runs
 from traces_app.models import ModelCall, Status, Trace, TraceEvent
-from traces_app.records import milliseconds
-from traces_app.selectors import is_blind
+from traces_app.selectors import is_blind, milliseconds
 from traces_app.to_scenario import CannotReplay, scenario_of_trace
 
 

@@ -58,7 +58,7 @@ def _ended_at(trace_id: UUID) -> int | None:
 def _events(trace_id: UUID, after: int, *, seen_running: bool) -> tuple[list[LoggedEvent], bool]:
     """The stored events after that number, and whether there will be no more.
 
-    Whoever has seen the run running has not seen its end, whatever numbers it knows: a process
+    A follower that has seen the run running has not seen its end, at any number: a process
     that died may have sent events that it never stored.
     """
     # Asked first: of a run that has ended, all events are there.

@@ -25,7 +25,7 @@ INTERRUPTED: Final = "interrupted"
 CODE: Final = "SERVICE_UNAVAILABLE"
 HTTP_STATUS: Final = 503
 
-# Sent with `trace` and `events` in the transaction that ends a dead run, so that whoever keeps
+# Sent with `trace` and `events` in the transaction that ends a dead run, so that what keeps
 # answers can keep what there is of this one.
 run_died = Signal()
 
@@ -69,7 +69,7 @@ def dead(*, now: datetime) -> Q:
 def end_dead_runs(traces: QuerySet[Trace] | None = None, *, now: datetime | None = None) -> int:
     """End those of the traces (without any: of all) whose process died; how many there were.
 
-    Each is ended once, whoever else tries at the same time.
+    Each is ended once, also where several try at the same time.
     """
     now = now or timezone.now()
     rows = Trace.objects.all() if traces is None else traces

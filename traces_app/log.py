@@ -16,8 +16,8 @@ T = TypeVar("T")
 
 
 class Feed(Generic[T]):
-    """One thread publishes, anyone follows. A follower costs a place in the list, however slow it
-    is, and one wake-up for whatever came while it slept."""
+    """One thread publishes, anyone follows. A follower costs an index into the list, also a slow
+    one, and one wake-up for all that came while it slept."""
 
     def __init__(self) -> None:
         self._items: list[T] = []
@@ -45,23 +45,23 @@ class Feed(Generic[T]):
                 future.get_loop().call_soon_threadsafe(_wake, future)
 
     async def follow(self, start: int = 0) -> AsyncGenerator[T, None]:
-        """Every item from place `start` on, as it comes, up to the last."""
-        place = start
+        """Every item from index `start` on, as it comes, up to the last."""
+        index = start
         while True:
             # Asked first: what ended before has all its items in the list.
             ended = self._ended
-            while place < len(self._items):
-                yield self._items[place]
-                place += 1
+            while index < len(self._items):
+                yield self._items[index]
+                index += 1
             if ended:
                 return
-            await self._beyond(place)
+            await self._beyond(index)
 
-    async def _beyond(self, place: int) -> None:
-        """Wait until there is an item at `place`, or no more to come."""
+    async def _beyond(self, index: int) -> None:
+        """Wait until there is an item at `index`, or no more to come."""
         future = asyncio.get_running_loop().create_future()
         with self._lock:
-            if self._ended or place < len(self._items):
+            if self._ended or index < len(self._items):
                 return
             self._waiting.add(future)
         try:
@@ -94,34 +94,50 @@ class LoggedEvent:
         return self.type in TERMINAL
 
 
-class RunLog:
-    """A run's events in order. Whoever makes the run publishes, anyone follows, from any loop."""
+class RunLog(Generic[T]):
+    """A run's events in order. One thread publishes, anyone follows, from any loop.
+
+    An event may have a source: what the run said, as a value, where its payload has less of it.
+    What is passed on has a source alone: it gets no number and is stored nowhere.
+    """
 
     def __init__(self) -> None:
-        self._feed: Feed[LoggedEvent] = Feed()
+        self._feed: Feed[tuple[LoggedEvent | None, T | None]] = Feed()
+        self._last = 0
 
     def next(self, type: str, payload: Mapping[str, Any]) -> LoggedEvent:
         """The event that comes next, not yet published: its number is the one after the last."""
-        return LoggedEvent(len(self._feed) + 1, type, payload, timezone.now())
+        return LoggedEvent(self._last + 1, type, payload, timezone.now())
 
     @property
     def ended(self) -> bool:
         return self._feed.ended
 
-    def publish(self, event: LoggedEvent) -> None:
-        self._feed.publish(event, last=event.terminal)
+    def publish(self, event: LoggedEvent, source: T | None = None) -> None:
+        self._last += 1
+        self._feed.publish((event, source), last=event.terminal)
+
+    def pass_on(self, source: T) -> None:
+        """Give it to those who follow sources."""
+        self._feed.publish((None, source))
 
     async def follow(self, after: int = 0) -> AsyncGenerator[LoggedEvent, None]:
         """The events after that number as they come, and always the terminal one."""
-        async for event in self._feed.follow():
-            if event.seq > after or event.terminal:
+        async for event, _ in self._feed.follow():
+            if event is not None and (event.seq > after or event.terminal):
                 yield event
 
+    async def sources(self) -> AsyncGenerator[T, None]:
+        """All sources from the first on, as they come."""
+        async for _, source in self._feed.follow():
+            if source is not None:
+                yield source
 
-_live: dict[UUID, RunLog] = {}
+
+_live: dict[UUID, RunLog[Any]] = {}
 
 
-def keep(trace_id: UUID, log: RunLog) -> None:
+def keep(trace_id: UUID, log: RunLog[Any]) -> None:
     """Let followers find the log of a run that is alive here."""
     _live[trace_id] = log
 
@@ -131,7 +147,7 @@ def drop(trace_id: UUID) -> None:
     _live.pop(trace_id, None)
 
 
-def live_log(trace_id: UUID) -> RunLog | None:
+def live_log(trace_id: UUID) -> RunLog[Any] | None:
     return _live.get(trace_id)
 
 

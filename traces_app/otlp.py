@@ -14,8 +14,8 @@ from uuid import UUID
 import httpx2
 
 from traces_app.models import ModelCall, Status, Trace, TraceEvent
-from traces_app.records import final_report
 from traces_app.reports import FAILURE
+from traces_app.selectors import final_report
 
 Attribute: TypeAlias = str | int | list[str]
 

@@ -70,7 +70,7 @@ class Recorder:
         self._of(trace_id).calls[call.number] = call
 
     async def flush(self) -> None:
-        """Write whatever is pending now."""
+        """Write all that is pending now."""
         async with self._writing:
             batch, self._pending = self._pending, {}
             if not batch:
@@ -106,7 +106,7 @@ class Recorder:
 def _write(batch: Mapping[UUID, Pending]) -> set[UUID]:
     """Write a batch; the runs in it that are still this process's to write of."""
     with transaction.atomic():
-        # Whoever ends one of these runs for this process waits until the batch is written.
+        # What ends one of these runs for this process waits until the batch is written.
         rows = Trace.objects.select_for_update(no_key=True).order_by("pk")
         running = rows.filter(pk__in=batch, owner=owner(), status=Status.RUNNING)
         mine = set(running.values_list("pk", flat=True))

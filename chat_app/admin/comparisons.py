@@ -7,8 +7,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from chat_app.models import ABComparison, Preference
-from mockllm_site.kit.read_only_admin import HIDDEN, RecordAdmin, link, page_of
-from mockllm_site.kit.tags import chips
+from mockllm_site.kit.read_only_admin import HIDDEN, RecordAdmin, chips, link, page_of
 from traces_app.models import Trace
 
 _OPEN = "open"

@@ -17,13 +17,14 @@ from mockllm_site.kit.read_only_admin import (
     HIDDEN,
     ReadOnlyInline,
     RecordAdmin,
+    TagFilter,
     as_json,
+    chips,
     excerpt,
     link,
     page_of,
     preformatted,
 )
-from mockllm_site.kit.tags import TagFilter, chips
 from traces_app.models import Trace
 from traces_app.selectors import is_blind
 

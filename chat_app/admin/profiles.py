@@ -1,16 +1,137 @@
-"""Profiles in the admin."""
+"""Profiles in the admin: everything that a run would refuse is refused in their form, at its
+field."""
 
 import os
-from typing import Any
+from typing import Any, Final
+from urllib.parse import urlsplit
 
+from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
+from unfold.widgets import UnfoldAdminTextInputWidget
 
-from chat_app.admin.profile_form import ProfileForm, known_servers
-from chat_app.clients.key_hosts import is_listed
+from chat_app.clients.endpoints import check_base_url, check_key_host, is_listed
+from chat_app.clients.providers import PROVIDERS, TEST_LLM, provider_of
+from chat_app.errors import ChatError
 from chat_app.models import ModelProfile
-from chat_app.models.key_names import NotAKeyName, check_key_name
+from chat_app.models.profiles import MOCK_URL, NotAKeyName, check_key_name
+from chat_app.tools.servers import NAME, ServersError, named_servers
+
+_MISSING: Final = {
+    "provider_id": {"required": "Provider is required"},
+    "model_id": {"required": "Model is required"},
+}
+_HELP: Final = {
+    "provider_id": f"One of {', '.join(PROVIDERS)}; any other name is a custom one that speaks "
+    "OpenAI's API at the base URL.",
+    "base_url": f"Empty: the provider's own. {MOCK_URL} is this server's mock. "
+    "Other hosts have to be in CHAT_ALLOWED_HOSTS.",
+    "api_key_env": "The name of the environment variable that holds the key, such as "
+    "OPENAI_API_KEY. Each goes to its own provider; what else may go where is in CHAT_KEYS. "
+    "Another address blanks it, unless it is given anew.",
+    "max_tokens": "Empty: the provider's own limit.",
+    "thinking_budget": "In tokens; empty is 10,000.",
+}
+
+
+class NamesField(forms.CharField):
+    """Names with commas between them, as a list."""
+
+    widget = UnfoldAdminTextInputWidget
+
+    def prepare_value(self, value: Any) -> Any:
+        return ", ".join(map(str, value)) if isinstance(value, list) else value
+
+    def to_python(self, value: Any) -> Any:
+        text = super().to_python(value) or ""
+        return list(dict.fromkeys(name for part in text.split(",") if (name := part.strip())))
+
+    def validate(self, value: Any) -> None:
+        super().validate(value)
+        wrong = [name for name in value if not NAME.fullmatch(name)]
+        if wrong:
+            raise forms.ValidationError("expected names of MCP servers, with commas between them")
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return super().has_changed(self.prepare_value(initial), data)
+
+
+class ProfileForm(forms.ModelForm):
+    mcp_servers = NamesField(label="MCP servers", required=False)
+
+    class Meta:
+        model = ModelProfile
+        fields = "__all__"  # noqa: DJ007  (the admin names them)
+        error_messages = _MISSING
+        help_texts = _HELP
+
+    # The key that was there does not go to another address by itself.
+    key_was_blanked = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "mcp_servers" in self.fields:
+            known = ", ".join(known_servers()) or "none"
+            self.fields[
+                "mcp_servers"
+            ].help_text = f"Names with commas between them. Known: {known}."
+
+    def clean_api_key_env(self) -> str:
+        name: str = self.cleaned_data["api_key_env"]
+        try:
+            check_key_name(name)
+        except NotAKeyName as error:
+            raise forms.ValidationError(str(error)) from None
+        return name
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        if "base_url" in cleaned and cleaned.get("provider_id"):
+            try:
+                check_base_url(cleaned["provider_id"], cleaned["base_url"])
+            except ChatError as error:
+                self.add_error("base_url", error.message)
+        if self._goes_elsewhere(cleaned) and "api_key_env" not in self.changed_data:
+            self.key_was_blanked = bool(cleaned.get("api_key_env"))
+            cleaned["api_key_env"] = ""
+        if not self.errors:
+            self._check_key_host(cleaned)
+        return cleaned
+
+    def _check_key_host(self, cleaned: dict[str, Any]) -> None:
+        provider_id, base_url = cleaned["provider_id"], cleaned["base_url"]
+        name = cleaned["api_key_env"]
+        if not name or provider_id == TEST_LLM or base_url == MOCK_URL:
+            return
+        try:
+            check_key_host(name, base_url or provider_of(provider_id).base_url)
+        except ChatError as error:
+            self.add_error("api_key_env", error.message)
+
+    def _goes_elsewhere(self, cleaned: dict[str, Any]) -> bool:
+        if self.instance.pk is None:
+            return False
+        before = self.initial.get("provider_id", ""), self.initial.get("base_url", "")
+        after = cleaned.get("provider_id", ""), cleaned.get("base_url", "")
+        return _origin(*before) != _origin(*after)
+
+
+def known_servers() -> list[str]:
+    """The names in the operator's file; none where it cannot be read."""
+    try:
+        return list(named_servers())
+    except ServersError:
+        return []
+
+
+def _origin(provider_id: str, base_url: str) -> tuple[str, str]:
+    url = base_url or provider_of(provider_id).base_url
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url, ""
+    return parts.scheme.lower(), parts.netloc.lower()
 
 
 @admin.register(ModelProfile)

@@ -8,8 +8,8 @@ from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat_app.api.descriptions import documented
-from chat_app.api.kit import AsyncChatView, ChatView
+from chat_app.api.event_stream import event_stream, stream_slot
+from chat_app.api.kit import AsyncChatView, ChatView, documented
 from chat_app.api.runs import EVENTS, IDS, STREAM
 from chat_app.api.shapes import (
     ClientQuery,
@@ -21,16 +21,15 @@ from chat_app.api.shapes import (
     VoteBody,
     VotedBody,
 )
-from chat_app.api.streaming import event_stream, stream_slot
 from chat_app.comparing.comparisons import (
     comparison_of,
     leaderboard,
     pending_of,
     profiles,
     record,
+    start_pair,
     vote,
 )
-from chat_app.comparing.pairs import start_pair
 from chat_app.errors import FORBIDDEN, ChatError
 from chat_app.profiles import profile_named
 from chat_app.runs.begin import Sending

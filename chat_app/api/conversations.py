@@ -1,4 +1,5 @@
-"""Conversations: listed, loaded, begun, named and deleted."""
+"""Conversations: listed, loaded, begun, named and deleted, and what a reader thinks of a
+message."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -8,12 +9,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat_app import conversations
-from chat_app.api import descriptions as described
+from chat_app.api import kit as described
 from chat_app.api.kit import ChatView
 from chat_app.api.shapes import (
     ConversationBody,
     ConversationsBody,
     DeletedBody,
+    FeedbackBody,
+    FeedbackGivenBody,
     ListQuery,
     LoadedBody,
     NewBody,
@@ -21,10 +24,12 @@ from chat_app.api.shapes import (
     OfConversation,
     RenameBody,
 )
-from chat_app.conversation_queries import (
+from chat_app.conversations import (
     conversation_of,
     conversations_of,
+    message_of,
     messages_of,
+    set_feedback,
     trace_ids_of,
 )
 from chat_app.models import Conversation, Message
@@ -103,7 +108,7 @@ class DeleteView(ChatView):
         errors=(404,),
     )
     def post(self, request: Request) -> Response:
-        """Delete a conversation with its messages and traces; whatever runs in it ends."""
+        """Delete a conversation with its messages and traces; the runs in it end."""
         conversations.delete(conversation_of(**self.given_as(OfConversation)))
         return Response({"status": "deleted"})
 
@@ -157,3 +162,18 @@ def _parts(message: Message) -> Iterator[dict[str, Any]]:
                 yield {"type": "text", "content": part["text"]}
             elif part.get("thinking"):
                 yield {"type": "thinking", "content": part["thinking"]}
+
+
+class FeedbackView(ChatView):
+    @documented(
+        "give_feedback",
+        body=FeedbackBody,
+        answers={200: (FeedbackGivenBody, "It is kept.")},
+        errors=(404,),
+    )
+    def post(self, request: Request) -> Response:
+        """Like a message, dislike it, or take that back."""
+        asked = self.given_as(FeedbackBody)
+        message = message_of(asked["client_id"], asked["message_id"])
+        set_feedback(message, asked["feedback"], comment=asked["comment"])
+        return Response({"message_id": str(message.pk), "feedback": message.feedback or None})

@@ -8,11 +8,9 @@ from django.urls import include, path, reverse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat_app.api.descriptions import documented
-from chat_app.api.kit import ChatView
+from chat_app.api.kit import ChatView, documented
 from mockllm_site.kit.api.errors import ApiError
-from mockllm_site.kit.api.openapi import Document, made_once, openapi
-from mockllm_site.kit.api.pages import docs_page
+from mockllm_site.kit.api.openapi import Document, docs_page, made_once, openapi
 
 OBJECT = {"type": "object", "additionalProperties": True}
 TITLE = "mockllm chat API"
@@ -40,7 +38,7 @@ class DocsView(ChatView):
 
 
 class NothingHere(ChatView):
-    """Every other path, whatever the method."""
+    """Every other path, with any method."""
 
     schema = None
 

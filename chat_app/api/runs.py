@@ -1,5 +1,5 @@
 """Runs over HTTP: a message starts one, its events can be followed from anywhere, it can be
-cancelled. Whoever stops listening stops nothing."""
+cancelled. A client that stops listening stops nothing."""
 
 from contextlib import ExitStack
 from functools import partial
@@ -11,11 +11,10 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat_app.api.descriptions import documented
-from chat_app.api.kit import AsyncChatView
+from chat_app.api.event_stream import event_stream, stream_slot
+from chat_app.api.kit import AsyncChatView, documented
 from chat_app.api.shapes import CancelBody, CancelledBody, SendBody, StreamQuery
-from chat_app.api.streaming import event_stream, stream_slot
-from chat_app.conversation_queries import conversation_of
+from chat_app.conversations import conversation_of
 from chat_app.errors import CONFLICT, NOT_FOUND, ChatError
 from chat_app.profiles import profile_named
 from chat_app.service import cancel, send_message

@@ -69,7 +69,7 @@ class CancelBody(OfClient):
     }
 
     trace_id = Id(required=False)
-    conversation_id = Id(required=False, help_text="Whatever is being answered in it.")
+    conversation_id = Id(required=False, help_text="All that is being answered in it.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if ("trace_id" in attrs) == ("conversation_id" in attrs):
@@ -216,7 +216,7 @@ class PairBody(OfClient):
 
 @extend_schema_field({"type": "string", "pattern": "^([aAbB]|[tT][iI][eE])$"})
 class Vote(serializers.ChoiceField):
-    """One of the choices, in whatever case."""
+    """One of the choices, in any letter case."""
 
     def to_internal_value(self, data: Any) -> Any:
         return super().to_internal_value(data.lower() if isinstance(data, str) else data)

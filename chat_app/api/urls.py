@@ -9,11 +9,17 @@ from chat_app.api.comparisons import (
     PendingView,
     VoteView,
 )
-from chat_app.api.conversations import DeleteView, ListView, LoadView, NewView, RenameView
-from chat_app.api.feedback import FeedbackView
+from chat_app.api.conversations import (
+    DeleteView,
+    FeedbackView,
+    ListView,
+    LoadView,
+    NewView,
+    RenameView,
+)
 from chat_app.api.pages import DocsView, NothingHere, SchemaView
 from chat_app.api.runs import CancelView, SendView, StreamView
-from mockllm_site.kit.api.routes import either
+from mockllm_site.kit.api.views import either
 from traces_app.api import urls as traces
 
 app_name = "chat_api"

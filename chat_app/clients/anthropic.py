@@ -4,28 +4,25 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, assert_never
 
-from chat_app.clients.base import (
+from chat_app.clients.failures import unreadable
+from chat_app.clients.providers import ANTHROPIC
+from chat_app.clients.sdk import as_object, call, count, drained, legible, needed, text
+from chat_app.clients.transports import NO_KEY, Route
+from chat_app.imports import imported
+from chat_app.values.events import ToolCall
+from chat_app.values.model_call import (
+    AssistantPart,
+    AssistantTurn,
     CallArguments,
     CallBegun,
     Finished,
-    ProviderEvent,
-    TextPiece,
-    ThinkingPiece,
-)
-from chat_app.clients.failures import unreadable
-from chat_app.clients.gate import NO_KEY, Route
-from chat_app.clients.providers import ANTHROPIC
-from chat_app.clients.sdk import call, drained
-from chat_app.clients.sdk_values import as_object, count, legible, needed, text
-from chat_app.lazy import imported
-from chat_app.values.events import ToolCall
-from chat_app.values.request import (
-    AssistantPart,
-    AssistantTurn,
     ModelRequest,
+    ProviderEvent,
     Result,
     Text,
+    TextPiece,
     Thinking,
+    ThinkingPiece,
     Tool,
     ToolResults,
     Turn,
@@ -90,10 +87,10 @@ class Events:
             case "message_stop":
                 self.ended = True
 
-    def finished(self) -> Finished:
+    def end(self) -> Iterator[ProviderEvent]:
         if not self.ended:
             raise unreadable()
-        return Finished(REASONS.get(self._reason, self._reason), self._input, self._output)
+        yield Finished(REASONS.get(self._reason, self._reason), self._input, self._output)
 
     def _start(self, event: "RawContentBlockStartEvent") -> Iterator[ProviderEvent]:
         block = self._blocks[event.index] = _Block()
@@ -262,4 +259,5 @@ class AnthropicClient:
                         if events.ended:
                             await drained(stream)
                             break
-            yield events.finished()
+            for told in events.end():
+                yield told

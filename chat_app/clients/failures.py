@@ -15,7 +15,7 @@ from chat_app.errors import (
     UNAUTHORIZED,
     ChatError,
 )
-from chat_app.values.cleaning import clean
+from chat_app.values.text import clean
 
 CONNECTION_FAILED = "Connection failed"
 INVALID_KEY = "Invalid API key"

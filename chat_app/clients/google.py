@@ -2,33 +2,41 @@
 
 import json
 import ssl
-from base64 import b64encode
+from base64 import b64decode, b64encode
+from binascii import Error
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
 from functools import cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, assert_never, cast
 
 import httpx2
 
-from chat_app.clients.base import (
+from chat_app.clients.providers import GOOGLE
+from chat_app.clients.sdk import Folding, as_object, call, count, legible, needed, text
+from chat_app.clients.transports import NO_KEY, Route
+from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
+from chat_app.imports import imported
+from chat_app.values.events import ToolCall
+from chat_app.values.model_call import (
+    AssistantTurn,
     CallArguments,
     CallBegun,
     Finished,
+    ModelRequest,
     ProviderEvent,
+    Result,
+    Text,
     TextPiece,
+    Thinking,
     ThinkingPiece,
+    Tool,
+    ToolResults,
+    Turn,
+    UserTurn,
 )
-from chat_app.clients.folded import Folding
-from chat_app.clients.gate import NO_KEY, Route
-from chat_app.clients.google_request import config, contents
-from chat_app.clients.providers import GOOGLE
-from chat_app.clients.sdk import call
-from chat_app.clients.sdk_values import count, legible, needed, text
-from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
-from chat_app.lazy import imported
-from chat_app.values.request import ModelRequest
 
 if TYPE_CHECKING:
+    from google.genai import Client
     from google.genai.types import (
         Candidate,
         FunctionCall,
@@ -48,7 +56,7 @@ REASONS: Mapping[str, str] = {
 }
 
 
-class Responses:
+class Events:
     """One answer. It is whole when every candidate that began has said why it finished."""
 
     def __init__(self, *, call_prefix: str) -> None:
@@ -121,8 +129,104 @@ def _tokens(usage: "GenerateContentResponseUsageMetadata") -> tuple[int, int]:
     return count(usage.prompt_token_count), said + thought
 
 
-if TYPE_CHECKING:
-    from google.genai import Client
+def _config(request: ModelRequest) -> dict[str, Any]:
+    """All that is not the conversation. The SDK may neither run functions nor go on by itself."""
+    fields: dict[str, Any] = {
+        "automatic_function_calling": {"disable": True},
+        "automatic_continuation": False,
+    }
+    if request.system_prompt:
+        fields["system_instruction"] = request.system_prompt
+    if request.temperature is not None:
+        fields["temperature"] = request.temperature
+    if request.max_tokens is not None:
+        fields["max_output_tokens"] = request.max_tokens
+    if request.thinking_budget is not None:
+        fields["thinking_config"] = {
+            "thinking_budget": request.thinking_budget,
+            "include_thoughts": True,
+        }
+    if request.tools:
+        fields["tools"] = [{"function_declarations": [_function(tool) for tool in request.tools]}]
+    return fields
+
+
+def _contents(request: ModelRequest) -> list[dict[str, Any]]:
+    return [
+        {"role": role, "parts": parts}
+        for role, parts in map(_content, request.turns)
+        if parts  # empty ones are refused
+    ]
+
+
+def _content(turn: Turn) -> tuple[str, list[dict[str, Any]]]:
+    match turn:
+        case UserTurn(text):
+            return "user", [{"text": text}]
+        case AssistantTurn():
+            return "model", list(_parts(turn))
+        case ToolResults(results):
+            return "user", [_result(result) for result in results]
+        case _:
+            assert_never(turn)
+
+
+def _parts(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
+    """A signature stands on what came of the thinking: the call or the text that follows, else an
+    empty text. Thinking without one is left out: it is not Google's, or not needed."""
+    signature: dict[str, bytes] = {}
+    for part in turn.parts:
+        match part:
+            case Thinking(text, sealed):
+                if sealed and (data := _decoded(sealed)):
+                    yield from _silence(signature)
+                    signature = {"thought_signature": data}
+                    if text:
+                        yield {"text": text, "thought": True}
+            case Text(text):
+                if text:
+                    yield {"text": text, **signature}
+                    signature = {}
+            case ToolCall(id=call_id, name=name, arguments=arguments):
+                function = {"id": call_id, "name": name, "args": as_object(arguments)}
+                yield {"function_call": function, **signature}
+                signature = {}
+            case _:
+                assert_never(part)
+    yield from _silence(signature)
+
+
+def _silence(signature: dict[str, bytes]) -> Iterator[dict[str, Any]]:
+    if signature:
+        yield {"text": "", **signature}
+
+
+def _decoded(sealed: str) -> bytes:
+    try:
+        return b64decode(sealed, validate=True)
+    except (Error, ValueError):
+        return b""
+
+
+def _result(result: Result) -> dict[str, Any]:
+    key = "error" if result.is_error else "output"
+    response = {key: result.content}
+    return {
+        "function_response": {
+            "id": result.tool_call_id,
+            "name": result.name,
+            "response": response,
+        }
+    }
+
+
+def _function(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters_json_schema": dict(tool.input_schema),
+    }
+
 
 VERSION = "v1beta"
 
@@ -142,19 +246,19 @@ class GoogleClient:
         from google.genai.types import GenerateContentConfig, GenerateContentResponse
 
         async with self.route.call() as http:
-            responses = Responses(call_prefix=f"call_{len(request.turns)}")
+            events = Events(call_prefix=f"call_{len(request.turns)}")
             models = _sdk(self.route.base_url, http).aio.models
             stream = await models.generate_content_stream(
                 model=request.model,
-                contents=contents(request),
-                config=GenerateContentConfig.model_validate(config(request)),
+                contents=_contents(request),
+                config=GenerateContentConfig.model_validate(_config(request)),
             )
             async with aclosing(cast(AsyncGenerator[GenerateContentResponse, None], stream)):
                 with legible():
                     async for response in stream:
-                        for event in responses.read(response):
+                        for event in events.read(response):
                             yield event
-            for event in responses.end():
+            for event in events.end():
                 yield event
 
 

@@ -1,29 +1,25 @@
 """OpenAI's chat completions, through its SDK: OpenAI's own, and all that speak it elsewhere."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, assert_never
 
-from chat_app.clients.base import (
+from chat_app.clients.failures import unreadable
+from chat_app.clients.providers import OPENAI, TEST_LLM
+from chat_app.clients.sdk import Folding, call, count, legible, number, text
+from chat_app.clients.transports import NO_KEY, Route
+from chat_app.imports import imported
+from chat_app.values.events import ToolCall
+from chat_app.values.model_call import (
+    AssistantTurn,
     CallArguments,
     CallBegun,
     Finished,
+    ModelRequest,
     ProviderEvent,
+    Text,
     TextPiece,
     ThinkingPiece,
-)
-from chat_app.clients.failures import unreadable
-from chat_app.clients.folded import Folding
-from chat_app.clients.gate import NO_KEY, Route
-from chat_app.clients.providers import OPENAI
-from chat_app.clients.sdk import call
-from chat_app.clients.sdk_values import count, legible, number, text
-from chat_app.lazy import imported
-from chat_app.values.events import ToolCall
-from chat_app.values.request import (
-    AssistantTurn,
-    ModelRequest,
-    Text,
     Tool,
     ToolResults,
     Turn,
@@ -53,7 +49,7 @@ class _Call:
     held: list[str] = field(default_factory=list)
 
 
-class Chunks:
+class Events:
     """One answer. It is whole when every choice that began has a finish reason: `[DONE]` says no
     more than that, and the SDK keeps it to itself."""
 
@@ -114,12 +110,12 @@ class Chunks:
     def _call(self, choice: int, piece: "ChoiceDeltaToolCall") -> _Call:
         """The call that a delta belongs to. Some servers number no calls, or all alike: another
         id is another call."""
-        given, place = text(piece.id), (choice, number(piece.index))
-        call = self._at.get(place)
+        given, key = text(piece.id), (choice, number(piece.index))
+        call = self._at.get(key)
         if call is None or (given and call.given and given != call.given):
             call = _Call(given, given or f"{self._prefix}_{len(self._calls)}")
             self._calls.append(call)
-            self._at[place] = call
+            self._at[key] = call
         elif given and not call.given:
             call.given = given
             call.id = call.id if call.begun else given
@@ -230,14 +226,20 @@ class OpenAIClient:
             client = AsyncOpenAI(
                 api_key=NO_KEY, base_url=self.route.base_url, http_client=http, max_retries=0
             )
-            chunks = Chunks(call_prefix=f"call_{len(request.turns)}")
+            events = Events(call_prefix=f"call_{len(request.turns)}")
             stream = await client.chat.completions.create(
                 **body(request, genuine=self._genuine), stream=True
             )
             async with stream:
                 with legible():
                     async for chunk in stream:
-                        for event in chunks.read(chunk):
+                        for event in events.read(chunk):
                             yield event
-            for event in chunks.end():
+            for event in events.end():
                 yield event
+
+
+class HarnessClient(OpenAIClient):
+    def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
+        """The mock knows its harness by the model's name."""
+        return super().stream(replace(request, model=f"{TEST_LLM}/{request.model}"))

@@ -1,4 +1,4 @@
-"""The client of a profile: by its provider, for the place where its calls may go."""
+"""The client of a profile: by its provider, with a route to where its calls may go."""
 
 import os
 import re
@@ -7,23 +7,20 @@ from importlib.util import find_spec
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from chat_app.clients.allowed import check_base_url
 from chat_app.clients.anthropic import AnthropicClient
-from chat_app.clients.base import LlmClient
-from chat_app.clients.dial import Dialing
+from chat_app.clients.endpoints import check_base_url, check_key_host
 from chat_app.clients.failures import INVALID_KEY
-from chat_app.clients.gate import Route
 from chat_app.clients.google import GoogleClient
-from chat_app.clients.key_hosts import check_key_host
-from chat_app.clients.openai import OpenAIClient
+from chat_app.clients.openai import HarnessClient, OpenAIClient
 from chat_app.clients.providers import TEST_LLM, Family, Provider, provider_of
-from chat_app.clients.test_llm import HarnessClient
+from chat_app.clients.transports import Dialing, Route
 from chat_app.errors import SERVICE_UNAVAILABLE, UNAUTHORIZED, VALIDATION_ERROR, ChatError
 from chat_app.models.profiles import MOCK_URL, ModelProfile
-from mockllm_site import env
+from chat_app.values.model_call import LlmClient
+from mockllm_site.kit import env
 
 SESSION_HEADER = "X-MockLLM-Session"
-# The mock wants to see a key, whichever.
+# The mock wants to see a key, any key.
 MOCK_KEY = "mock"
 _KEY = re.compile(r"[!-~]+")
 
@@ -32,7 +29,7 @@ def get_client(profile: ModelProfile, *, session: str) -> LlmClient:
     """The client that the profile's provider wants. Does no I/O.
 
     `session` is the mock's, for calls that it answers in process. Raises ChatError where no call
-    can be made: no place for it, no key, no SDK.
+    can be made: no endpoint for it, no key, no SDK.
     """
     provider_id, base_url = profile.provider_id.strip(), profile.base_url.strip()
     if not provider_id:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-from chat_app.values.request import ToolResults, Turn
+from chat_app.values.model_call import ToolResults, Turn
 
 MARK: Final = "[… {:,} characters left out …]"
 
@@ -38,7 +38,7 @@ def shorten_results(
     room, length = sum(lengths), max(lengths, default=0)
     found, tokens = turns, measure.tokens(turns)
     while tokens > most and length > least:
-        # What a token has of characters differs between languages, models and texts.
+        # Marks have characters too, so that once may not be enough.
         room -= max(-(-(tokens - most) * measure.characters(found) // tokens), 1)
         length = max(even_length(lengths, room), least)
         found = with_results_cut(turns, length, among=among)

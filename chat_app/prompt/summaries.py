@@ -10,9 +10,16 @@ from typing import Final
 
 from chat_app.prompt.messages import ProfileValues, PromptMessage
 from chat_app.prompt.shorten import even_length, without_middle
-from chat_app.prompt.tokens import CHARACTERS_PER_TOKEN, Count
+from chat_app.prompt.tokens import CHARACTERS_PER_TOKEN
 from chat_app.values.events import ToolCall
-from chat_app.values.request import AssistantTurn, ModelRequest, Text, ToolResults, Turn, UserTurn
+from chat_app.values.model_call import (
+    AssistantTurn,
+    ModelRequest,
+    Text,
+    ToolResults,
+    Turn,
+    UserTurn,
+)
 
 INSTRUCTIONS: Final = """\
 Summarise this part of a conversation for the assistant who goes on with it: names, numbers, \
@@ -52,7 +59,6 @@ def transcript(
     *,
     before: Iterable[PromptMessage] = (),
     tokens: int,
-    count: Count,
 ) -> str:
     """The messages as one text that has, with the instructions, at most so many tokens; those
     `before` the summary so far, and the others after it.
@@ -65,15 +71,8 @@ def transcript(
         follows = "what followed" if utterances else "what came before"
         utterances.append(f"Summary of {follows}: {summary_so_far}")
     utterances += _told(messages)
-    tokens = max(tokens, LEAST_TOKENS)
-    room = tokens * CHARACTERS_PER_TOKEN - len(INSTRUCTIONS)
-    while True:
-        text = _fitted(utterances, room)
-        counted = count((INSTRUCTIONS, text))
-        if counted <= tokens or not text:
-            return text
-        # In some scripts a token is one character; the tenth makes sure that this ends.
-        room = min(room, len(text)) * tokens * 9 // (counted * 10)
+    room = max(tokens, LEAST_TOKENS) * CHARACTERS_PER_TOKEN - len(INSTRUCTIONS)
+    return _fitted(utterances, room)
 
 
 def _told(messages: Iterable[PromptMessage]) -> Iterator[str]:

@@ -11,8 +11,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from chat_app.conversation_queries import as_uuid
-from chat_app.conversations import append_message, create
+from chat_app.conversations import append_message, as_uuid, create
 from chat_app.errors import CONFLICT, NOT_FOUND, VALIDATION_ERROR, ChatError
 from chat_app.models import Conversation, Message, ModelProfile, Sender
 from chat_app.profiles import check_profile
@@ -72,7 +71,7 @@ class Begun:
 
 def begin(sending: Sending, *, also: Callable[[Begun], None] = lambda _: None) -> Begun:
     """Check a message and store it with its runs; `also` stores what belongs to them in the same
-    transaction. Whatever raises ChatError has stored nothing."""
+    transaction. Where it raises ChatError, nothing is stored."""
     _check_message_id(sending.client_message_id)
     if key := as_uuid(sending.conversation_id):
         end_dead_runs(Trace.objects.filter(conversation_id=key))
@@ -115,7 +114,7 @@ def _begin(sending: Sending, also: Callable[[Begun], None]) -> Begun:
 
 
 def _conversation(sending: Sending) -> Conversation | None:
-    """The conversation, locked: whoever else sends to it waits."""
+    """The conversation, locked: other senders wait."""
     key = as_uuid(sending.conversation_id)
     if key is None:
         return None
@@ -164,7 +163,7 @@ def _open(message: Message, profile: ModelProfile, *, branch: str) -> OpenedRun:
         message.conversation_id,
         message.pk,
         message.number,
-        # The run keeps what it began with, whatever becomes of the caller's.
+        # The run keeps what it began with: the caller may change the profile.
         copy.copy(profile),
         branch,
         started,

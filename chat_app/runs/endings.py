@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from chat_app.errors import INTERNAL_ERROR, NOT_FOUND, SERVICE_UNAVAILABLE, ChatError
 from chat_app.models import MessageStatus
-from chat_app.runs.budget import out_of_time
-from chat_app.values.cleaning import clean
+from chat_app.runs.model_calls import out_of_time
 from chat_app.values.events import Error
+from chat_app.values.text import clean
 from traces_app.leases import INTERRUPTED
 from traces_app.models import ModelCall, Status
 

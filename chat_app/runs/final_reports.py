@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from chat_app.values.cleaning import BLANK_LINE
 from chat_app.values.events import ToolCall
-from chat_app.values.request import AssistantPart, Text
+from chat_app.values.model_call import AssistantPart, Text
+from chat_app.values.text import BLANK_LINE
 from traces_app.reports import REPORT_TOOL, Report, report_of
 
 NO_REPORT: Final = "the report has no report_content, which is a text"

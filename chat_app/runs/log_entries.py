@@ -1,22 +1,48 @@
-"""What a run's log holds: requirement 004's events, as a type and the fields that follow it."""
+"""What a run's log holds: requirement 004's events, as a type and the fields that follow it,
+made of a run's events."""
 
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from chat_app.errors import STATUSES
-from chat_app.tools.calls import Status
-from chat_app.values.cleaning import whole_characters
-from chat_app.values.events import Error, TextDelta, ThinkingDelta, ToolCall, ToolResult
+from chat_app.values.events import (
+    Error,
+    RunEvent,
+    TextDelta,
+    ThinkingDelta,
+    ToolCall,
+    ToolEnded,
+    ToolResult,
+    ToolStarted,
+    ToolStatus,
+)
+from chat_app.values.text import whole_characters
 
 OUTPUT_LIMIT: Final = 16_384
 # Deeper arguments are shown as the text that they came as.
 _DEPTH: Final = 64
 
 Entry: TypeAlias = tuple[str, dict[str, Any]]
-ToolEnd: TypeAlias = Status | Literal["cancelled"]
+
+
+def entry_of(event: RunEvent, conversation_id: UUID) -> Entry | None:
+    """The entry of what is said before a run ends; None for what the log does not hold: a call
+    that the model still writes, which is told once it is whole and started."""
+    match event:
+        case TextDelta():
+            return chunk(event, conversation_id)
+        case ThinkingDelta():
+            return thinking(event, conversation_id)
+        case ToolStarted(call, at):
+            return tool_start(call, at)
+        case ToolResult():
+            return tool_output(event)
+        case ToolEnded(call_id, status, duration_ms):
+            return tool_end(call_id, status, duration_ms=duration_ms)
+    return None
 
 
 def started(conversation_id: UUID, trace_id: UUID, *, message_id: UUID) -> Entry:
@@ -57,7 +83,7 @@ def tool_output(result: ToolResult) -> Entry:
     }
 
 
-def tool_end(tool_call_id: str, status: ToolEnd, *, duration_ms: int) -> Entry:
+def tool_end(tool_call_id: str, status: ToolStatus, *, duration_ms: int) -> Entry:
     return "tool_end", {
         "tool_call_id": tool_call_id,
         "status": status,

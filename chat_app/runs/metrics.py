@@ -1,4 +1,4 @@
-"""The chat's figures for /metrics. Their labels have few values, whatever profiles are named."""
+"""The chat's figures for /metrics. Their labels have few values, with any number of profiles."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -33,7 +33,7 @@ _first_token = Histogram(
 _tool_calls = Counter(
     "mockllm_chat_tool_calls", "Calls of tools that have ended.", ("status",), registry=None
 )
-# Whoever opens them says how many there are.
+# The module that opens them says how many there are.
 STREAMS_OPEN = Gauge(
     "mockllm_chat_streams_open", "Event streams that clients of the chat follow.", registry=None
 )

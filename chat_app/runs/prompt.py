@@ -1,24 +1,84 @@
-"""The prompt of a run: the conversation as its strategy has it, with a summary where one is due."""
+"""The prompt of a run: the conversation read from the database, as its strategy has it, with a
+summary where one is due."""
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, fields
 from functools import partial
+from typing import Any
+from uuid import UUID
 
-from chat_app.clients import get_client
+from django.db.models import F
+from django.utils import timezone
+
+from chat_app.clients.registry import get_client
 from chat_app.errors import ChatError
+from chat_app.models import ABComparison, ContextState, Message
 from chat_app.prompt.context import ContextPlan, Summary, plan_context
-from chat_app.prompt.messages import prompt_messages
+from chat_app.prompt.messages import PastMessage, prompt_messages
 from chat_app.prompt.summaries import SummaryTask, summary_request
-from chat_app.prompt.tokens import counter
 from chat_app.runs.begin import OpenedRun
 from chat_app.runs.final_reports import handed_in
-from chat_app.runs.history import history_of
 from chat_app.runs.model_calls import SUMMARY, ModelCalls
 from chat_app.stream.pipeline import StreamPipeline
-from chat_app.values.events import StreamEvent
-from chat_app.values.request import Tool, Turn
+from chat_app.values.model_call import Tool, Turn
 from mockllm_site.kit.database_thread import in_database
+from traces_app.models import ModelCall
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Messages in order, which answer was preferred to each compared one, and the kept summary."""
+
+    messages: tuple[PastMessage, ...]
+    preferences: Mapping[int, str]
+    state: Summary | None
+
+
+def history_of(conversation_id: UUID, *, up_to: int) -> History:
+    """A conversation up to the message of that number."""
+    rows = Message.objects.filter(conversation=conversation_id, number__lte=up_to)
+    return History(
+        messages=tuple(
+            PastMessage(
+                number=row.number,
+                sender=row.sender,
+                content=row.content,
+                rounds=row.rounds,
+                status=row.status,
+                provider_id=row.provider_id,
+                branch=row.branch,
+            )
+            for row in rows.order_by("number")
+        ),
+        preferences=preferences_of(conversation_id),
+        state=_state_of(conversation_id),
+    )
+
+
+def keep_state(conversation_id: UUID, state: Summary | None) -> None:
+    """Let this summary be the conversation's, or let it have none."""
+    if state is None:
+        ContextState.objects.filter(conversation=conversation_id).delete()
+    else:
+        ContextState.objects.update_or_create(
+            conversation_id=conversation_id,
+            defaults={**asdict(state), "created_at": timezone.now()},
+        )
+
+
+def _state_of(conversation_id: UUID) -> Summary | None:
+    columns = [field.name for field in fields(Summary)]
+    rows = ContextState.objects.filter(conversation=conversation_id)
+    return next((Summary(**row) for row in rows.values(*columns)), None)
+
+
+def preferences_of(conversation_id: Any) -> dict[int, str]:
+    """What was preferred, by the number of the user's message: what later prompts hold."""
+    voted = ABComparison.objects.filter(conversation=conversation_id).exclude(preference="")
+    return dict(voted.values_list(F("user_message__number"), "preference"))
+
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +100,11 @@ class Prompt:
         return self.plan.going_on(own) if own else self.plan.turns
 
 
-async def prompt_of(opened: OpenedRun, *, tools: Sequence[Tool], calls: ModelCalls) -> Prompt:
-    """The prompt for a run's first model call.
+async def prompt_events(
+    opened: OpenedRun, *, tools: Sequence[Tool], calls: ModelCalls
+) -> AsyncGenerator[ModelCall | Prompt, None]:
+    """Makes the prompt for a run's first model call, which is given last; before it the row of the
+    call for a summary, where one is due.
 
     A summary that fails costs the answer nothing: as long as the model may take them, all messages
     are sent then, and beyond its limit those in the middle are left out.
@@ -57,35 +120,43 @@ async def prompt_of(opened: OpenedRun, *, tools: Sequence[Tool], calls: ModelCal
         limit=profile.context_limit,
         strategy=profile.context_strategy,
         state=history.state,
-        count=counter(profile.model_id),
     )
     if plan.task is not None:
-        plan = await _summarised(plan, plan.task, opened=opened, calls=calls)
-    return Prompt(plan, changed=plan.state != history.state)
+        summary = SummaryCall(opened, plan.task, calls)
+        async with aclosing(summary.rows()) as rows:
+            async for row in rows:
+                yield row
+        plan = plan.summarised(summary.text)
+    yield Prompt(plan, changed=plan.state != history.state)
 
 
-async def _summarised(
-    plan: ContextPlan, task: SummaryTask, *, opened: OpenedRun, calls: ModelCalls
-) -> ContextPlan:
-    client = get_client(opened.profile, session=f"{opened.session}-summary")
-    pipeline = StreamPipeline()
-    try:
-        done = await calls.make(
-            client,
-            summary_request(opened.profile, task),
-            pipeline=pipeline,
-            say=_unheard,
-            purpose=SUMMARY,
-        )
-    except ChatError as error:
-        log.warning("conversation %s: no summary (%s)", opened.conversation_id, error)
-        return plan.summarised("")
-    finally:
-        await client.aclose()
-    if (report := handed_in(done.calls)) is not None:
-        return plan.summarised("" if report.failed else report.report_content)
-    return plan.summarised(pipeline.complete().text)
+class SummaryCall:
+    """The model call that makes a summary; `text` is empty where it came to none."""
 
+    def __init__(self, opened: OpenedRun, task: SummaryTask, calls: ModelCalls) -> None:
+        self.text = ""
+        self._opened = opened
+        self._task = task
+        self._calls = calls
 
-def _unheard(_: StreamEvent) -> None:
-    """Nobody follows a summary while it is made."""
+    async def rows(self) -> AsyncGenerator[ModelCall, None]:
+        """Makes the call; gives out its row alone, since nobody follows a summary."""
+        client = get_client(self._opened.profile, session=f"{self._opened.session}-summary")
+        pipeline = StreamPipeline()
+        request = summary_request(self._opened.profile, self._task)
+        call = self._calls.begin(request, pipeline=pipeline, purpose=SUMMARY)
+        try:
+            async with aclosing(call.events(client)) as events:
+                async for event in events:
+                    if isinstance(event, ModelCall):
+                        yield event
+        except ChatError as error:
+            log.warning("conversation %s: no summary (%s)", self._opened.conversation_id, error)
+            return
+        finally:
+            await client.aclose()
+        report = handed_in(call.round.calls)
+        if report is None:
+            self.text = pipeline.complete().text
+        elif not report.failed:
+            self.text = report.report_content

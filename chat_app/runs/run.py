@@ -1,25 +1,26 @@
-"""A run while it is alive: its answer, what it says to followers, and its one end."""
+"""A run while it is alive: it reads its answer, logs what that says, and ends in one way."""
 
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import aclosing
 from functools import partial
 from typing import Final, Protocol, TypeAlias
 from uuid import UUID, uuid4
 
 from django.conf import settings
 
-from chat_app.runs import log_entries as mapping
-from chat_app.runs.answer import Answering
+from chat_app.runs import log_entries as entries
+from chat_app.runs.answer import Answer, AnswerEvent
 from chat_app.runs.begin import OpenedRun
 from chat_app.runs.endings import DELETED, ENDED_BY_PROCESS, UNRECORDED, End, Stop, columns, end_of
 from chat_app.runs.endings import failed as failed_end
-from chat_app.runs.history import keep_state
-from chat_app.runs.store import Answer, store_answer
-from chat_app.values.events import StreamEvent, TextDelta, ThinkingDelta, ToolResult
+from chat_app.runs.prompt import keep_state
+from chat_app.runs.store import StoredAnswer, store_answer
+from chat_app.values.events import RunEvent
 from mockllm_site.kit.database_thread import in_database
-from traces_app.log import Feed, LoggedEvent, RunLog, drop
-from traces_app.models import Status, Trace
+from traces_app.log import LoggedEvent, RunLog, drop
+from traces_app.models import ModelCall, Status, Trace
 from traces_app.recorder import Ending, Pending, Recorder, finish
 
 log = logging.getLogger(__name__)
@@ -46,19 +47,16 @@ class Run:
         self, opened: OpenedRun, recorder: Recorder, *, later: Later | None = None
     ) -> None:
         self.id = opened.trace_id
-        self.log = RunLog()
-        self.events: Feed[StreamEvent] = Feed()
+        self.log: RunLog[RunEvent] = RunLog()
         self._opened = opened
         self._recorder = recorder
         self._stopped: Stop | None = None
         self._told = asyncio.Event()
         self._silent = False
         self._pending: Pending | None = None
-        self._answering = Answering(
-            opened, say=self._say, log=self._log, record=partial(recorder.record_call, self.id)
-        )
+        self._answer = Answer(opened)
         self.log.publish(opened.started)
-        self._task = asyncio.create_task(self._answering.answer())
+        self._task = asyncio.create_task(self._read())
         later = later or asyncio.get_running_loop().call_later
         self._alarm = later(settings.CHAT_RUN_SECONDS, partial(self.stop, Stop.OUT_OF_TIME))
 
@@ -75,7 +73,8 @@ class Run:
             await self._answered()
         finally:
             self._alarm.cancel()
-        self._answering.cut_short()
+        for event in self._answer.rest():
+            self._take(event)
         self._silent = True
         self._pending = await self._recorder.hand_over(self.id)
         if self._stopped is Stop.LOST:
@@ -103,28 +102,30 @@ class Run:
             return asyncio.CancelledError()
         return self._task.exception()
 
-    def _say(self, event: StreamEvent) -> None:
-        if self._silent:
-            return
-        self.events.publish(event)
-        match event:
-            case TextDelta():
-                self._log(mapping.chunk(event, self._opened.conversation_id))
-            case ThinkingDelta():
-                self._log(mapping.thinking(event, self._opened.conversation_id))
-            case ToolResult():
-                self._log(mapping.tool_output(event))
+    async def _read(self) -> None:
+        """Take what the answer yields, up to its end; raises what ends it."""
+        async with aclosing(self._answer.events()) as events:
+            async for event in events:
+                self._take(event)
 
-    def _log(self, entry: mapping.Entry) -> None:
+    def _take(self, event: AnswerEvent) -> None:
+        """Log what is said, and have it recorded; a run that has ended takes no more."""
         if self._silent:
             return
-        event = self.log.next(*entry)
-        self.log.publish(event)
-        self._recorder.record(self.id, event)
+        if isinstance(event, ModelCall):
+            self._recorder.record_call(self.id, event)
+            return
+        entry = entries.entry_of(event, self._opened.conversation_id)
+        if entry is None:
+            self.log.pass_on(event)
+            return
+        logged = self.log.next(*entry)
+        self.log.publish(logged, event)
+        self._recorder.record(self.id, logged)
 
     async def _end(self, end: End) -> Status:
         """Store the end. What cannot be stored as it should be fails; what cannot be stored at
-        all is left to whoever finds that the lease is over, with the same words."""
+        all is left to the process that finds the lease over, which says the same."""
         for pause in RETRY_SECONDS:
             await asyncio.sleep(pause)
             try:
@@ -141,12 +142,12 @@ class Run:
         return self._publish(ENDED_BY_PROCESS, self._terminal(ENDED_BY_PROCESS, None))
 
     async def _store(self, end: End, *, with_answer: bool = True) -> Status:
-        answer = self._answer(end)
+        answer = self._stored_answer(end)
         kept = with_answer and not (end.error and answer.empty)
         message_id = uuid4() if kept else None
-        calls = self._answering.calls.rows
+        calls = self._answer.calls.rows
         ending = Ending(
-            columns(end, calls, tool_calls=len(self._answering.tool_calls))
+            columns(end, calls, tool_calls=len(self._answer.tools.rows))
             | {"message_id": message_id},
             self._terminal(end, message_id),
             partial(self._keep, end, answer, message_id=message_id),
@@ -155,11 +156,11 @@ class Run:
             return self._publish(end, ending.event)
         return await self._adopt()
 
-    def _keep(self, end: End, answer: Answer, *, message_id: UUID | None) -> None:
+    def _keep(self, end: End, answer: StoredAnswer, *, message_id: UUID | None) -> None:
         """What is stored beside the trace; in the database's thread."""
         if message_id is not None:
             store_answer(answer, message_id=message_id)
-        prompt = self._answering.prompt
+        prompt = self._answer.prompt
         if end.status == Status.COMPLETED and prompt is not None and prompt.changed:
             keep_state(answer.conversation_id, prompt.state)
 
@@ -178,10 +179,10 @@ class Run:
 
     def _terminal(self, end: End, message_id: UUID | None) -> LoggedEvent:
         if end.error is not None:
-            return self.log.next(*mapping.error(end.error))
+            return self.log.next(*entries.error(end.error))
         assert message_id is not None
         return self.log.next(
-            *mapping.done(
+            *entries.done(
                 self._opened.conversation_id,
                 self.id,
                 message_id=message_id,
@@ -190,15 +191,14 @@ class Run:
         )
 
     def _publish(self, end: End, event: LoggedEvent) -> Status:
-        # The end is stored, here or elsewhere: whoever follows from now on reads what is stored.
+        # The end is stored, here or elsewhere: followers from now on read what is stored.
         drop(self.id)
-        self.events.publish(end.error or self._answering.pipeline.complete(), last=True)
-        self.log.publish(event)
+        self.log.publish(event, end.error or self._answer.pipeline.complete())
         return end.status
 
-    def _answer(self, end: End) -> Answer:
-        said = self._answering.pipeline.complete()
-        return Answer(
+    def _stored_answer(self, end: End) -> StoredAnswer:
+        said = self._answer.pipeline.complete()
+        return StoredAnswer(
             conversation_id=self._opened.conversation_id,
             status=end.message_status,
             text=said.text,
@@ -206,6 +206,6 @@ class Run:
             provider_id=self._opened.profile.provider_id,
             model_id=self._opened.profile.model_id,
             branch=self._opened.branch,
-            rounds=self._answering.rounds,
-            tool_calls=list(self._answering.tool_calls.values()),
+            rounds=self._answer.rounds,
+            tool_calls=list(self._answer.tools.rows.values()),
         )

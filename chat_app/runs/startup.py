@@ -11,10 +11,10 @@ from django.utils import timezone
 
 from chat_app import loop
 from chat_app.clients.providers import provider_of
-from chat_app.lazy import imported
+from chat_app.imports import imported
 from chat_app.loop import submit
 from chat_app.models import ModelProfile
-from chat_app.tools import toolbox
+from chat_app.tools.toolbox import toolbox
 from mockllm_site.kit.database_thread import in_database
 from traces_app.leases import end_dead_runs, owner
 from traces_app.models import Status, Trace

@@ -14,8 +14,9 @@ from traces_app.models import Trace, TraceEvent
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer, complete or partial; `rounds` and `tool_calls` are a message's columns."""
+class StoredAnswer:
+    """An answer as its conversation keeps it, complete or partial; `rounds` and `tool_calls` are
+    a message's columns."""
 
     conversation_id: UUID
     status: MessageStatus
@@ -33,8 +34,8 @@ class Answer:
         return not (self.text or self.thinking or self.tool_calls)
 
 
-def store_answer(answer: Answer, *, message_id: UUID | None = None) -> Message:
-    """Add an answer to its conversation, in the transaction of whoever ends the run."""
+def store_answer(answer: StoredAnswer, *, message_id: UUID | None = None) -> Message:
+    """Add an answer to its conversation, in the transaction that ends the run."""
     given = {} if message_id is None else {"id": message_id}
     return append_message(
         Conversation(pk=answer.conversation_id),
@@ -77,7 +78,7 @@ def store_interrupted(
                     "result": said["output"],
                     "is_error": said["is_error"],
                 }
-    answer = Answer(
+    answer = StoredAnswer(
         conversation_id=trace.conversation_id,
         status=MessageStatus.FAILED,
         text="".join(texts["chunk"]),

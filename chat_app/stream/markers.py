@@ -10,7 +10,7 @@ import re
 from enum import Enum
 from typing import Final, TypeAlias
 
-from chat_app.values.cleaning import END_OF_TEXT
+from chat_app.values.text import END_OF_TEXT
 
 OPEN: Final = "<think>"
 CLOSE: Final = "</think>"

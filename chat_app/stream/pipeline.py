@@ -8,7 +8,6 @@ from typing import assert_never
 
 from chat_app.stream.markers import Kind, Marks, Stretch
 from chat_app.stream.rounds import OpenCall, OpenRound, Round
-from chat_app.values.cleaning import Characters, Edges, clean, without_controls
 from chat_app.values.events import (
     Complete,
     StreamEvent,
@@ -19,7 +18,7 @@ from chat_app.values.events import (
     ToolCallStart,
     ToolResult,
 )
-from chat_app.values.provider_events import (
+from chat_app.values.model_call import (
     CallArguments,
     CallBegun,
     Finished,
@@ -27,6 +26,7 @@ from chat_app.values.provider_events import (
     TextPiece,
     ThinkingPiece,
 )
+from chat_app.values.text import Characters, Edges, clean, without_controls
 
 
 class StreamPipeline:
@@ -62,7 +62,7 @@ class StreamPipeline:
     @property
     def ended(self) -> bool:
         """␄ was seen in this round's text: it is as good as the provider's terminal marker, and
-        whatever else the call says is dropped. Calls that began before it are still to be run."""
+        all else that the call says is dropped. Calls that began before it are still to be run."""
         return self._marks.ended
 
     def feed(self, event: ProviderEvent) -> list[StreamEvent]:
@@ -97,9 +97,9 @@ class StreamPipeline:
         self._calls.append(call)
         return [ToolCallStart(call.id, call.name), ToolCallDelta(call.id, call.arguments)]
 
-    def tool_result(self, result: ToolResult) -> list[StreamEvent]:
+    def tool_result(self, result: ToolResult) -> ToolResult:
         """The result as it may be shown and stored."""
-        return [replace(result, result=clean(result.result))]
+        return replace(result, result=clean(result.result))
 
     def complete(self) -> Complete:
         return Complete(

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from chat_app.values.cleaning import Characters, Edges, clean, clean_json
 from chat_app.values.events import ToolCall
-from chat_app.values.request import AssistantPart, Text, Thinking
+from chat_app.values.model_call import AssistantPart, Text, Thinking
+from chat_app.values.text import Characters, Edges, clean, clean_json
 
 
 @dataclass(frozen=True, slots=True)

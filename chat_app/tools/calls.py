@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import msgspec
 
-from chat_app.values.request import Tool
+from chat_app.values.model_call import Tool
 
 # The SDK cannot write what is nested much deeper, and its connection ends when it tries.
 DEEPEST: Final = 64

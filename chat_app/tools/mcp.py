@@ -26,7 +26,7 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from chat_app.tools.calls import Outcome, failed, outcome_of
 from chat_app.tools.servers import Address, Command, Server
 from chat_app.tools.session import SessionEnded, SessionForgotten
-from chat_app.values.request import Tool
+from chat_app.values.model_call import Tool
 from mockllm_site import __version__
 
 CONNECT_SECONDS: Final = 10.0

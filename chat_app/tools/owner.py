@@ -9,7 +9,7 @@ from typing import Any, Final
 from chat_app.tools.calls import Outcome
 from chat_app.tools.servers import Server
 from chat_app.tools.session import Connect, Session, SessionEnded, SessionForgotten
-from chat_app.values.request import Tool
+from chat_app.values.model_call import Tool
 
 # How long anybody waits for an opening, from its begin. It goes on without them.
 WAIT_SECONDS: Final = 10.0

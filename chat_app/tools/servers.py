@@ -41,7 +41,7 @@ BUNDLED: Final = Command((sys.executable, "-P", "-m", "chat_app.tools.demo_serve
 
 
 class ServersError(Exception):
-    """A file of servers that cannot be used; the message names the place."""
+    """A file of servers that cannot be used; the message names the path."""
 
 
 def named_servers() -> Mapping[str, Server]:
@@ -113,34 +113,34 @@ def _nothing_else(name: str, rest: Mapping[Any, Any]) -> None:
         raise ServersError(f"{name}.{key}: unknown key")
 
 
-def _arguments(place: str, given: Any) -> tuple[str, ...]:
+def _arguments(path: str, given: Any) -> tuple[str, ...]:
     if not isinstance(given, list) or not given:
-        raise ServersError(f"{place}: expected a list of a program and its arguments")
+        raise ServersError(f"{path}: expected a list of a program and its arguments")
     for index, argument in enumerate(given):
         if not isinstance(argument, str) or "\0" in argument:
-            raise ServersError(f"{place}[{index}]: expected text, got {_kind(argument)}")
+            raise ServersError(f"{path}[{index}]: expected text, got {_kind(argument)}")
     if not given[0]:
-        raise ServersError(f"{place}[0]: expected a program, got empty text")
+        raise ServersError(f"{path}[0]: expected a program, got empty text")
     return tuple(given)
 
 
-def _environment(place: str, given: Any) -> tuple[tuple[str, str], ...]:
+def _environment(path: str, given: Any) -> tuple[tuple[str, str], ...]:
     if not isinstance(given, dict):
-        raise ServersError(f"{place}: expected an object of variables, got {_kind(given)}")
+        raise ServersError(f"{path}: expected an object of variables, got {_kind(given)}")
     for name, value in given.items():
         if not VARIABLE.fullmatch(name):
-            raise ServersError(f"{place}: {name!r} cannot be the name of a variable")
+            raise ServersError(f"{path}: {name!r} cannot be the name of a variable")
         if not isinstance(value, str) or "\0" in value:
-            raise ServersError(f"{place}.{name}: expected text, got {_kind(value)}")
+            raise ServersError(f"{path}.{name}: expected text, got {_kind(value)}")
     return tuple(given.items())
 
 
-def _url(place: str, given: Any, *, local_only: bool) -> str:
+def _url(path: str, given: Any, *, local_only: bool) -> str:
     address = _split(given) if isinstance(given, str) else None
     if address is None or address.scheme not in ("http", "https") or not address.hostname:
-        raise ServersError(f"{place}: expected http://HOST… or https://HOST…, got {given!r}")
+        raise ServersError(f"{path}: expected http://HOST… or https://HOST…, got {given!r}")
     if local_only and not _is_local(address.hostname):
-        raise ServersError(f"{place}: in test mode only this machine may be asked")
+        raise ServersError(f"{path}: in test mode only this machine may be asked")
     return address.geturl()
 
 

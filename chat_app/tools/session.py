@@ -1,7 +1,7 @@
 """One connection to an MCP server, from its opening to its end, in a task of its own.
 
 The SDK wants a connection closed by the task that opened it, and when a transport breaks it cancels
-that task. So one task owns the connection, calls are its children, and whoever asks waits for a
+that task. So one task owns the connection, calls are its children, and a caller waits for a
 future: the only cancellation that comes to a caller is the caller's own.
 """
 
@@ -19,7 +19,7 @@ from anyio.abc import TaskGroup
 
 from chat_app.tools.calls import Outcome
 from chat_app.tools.servers import Server
-from chat_app.values.request import Tool
+from chat_app.values.model_call import Tool
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ class Session:
         self._life = anyio.CancelScope()
         self._connection: Connection
         self._group: TaskGroup
-        # The owner outlives whoever came first, and knows nothing of their context.
+        # The owner outlives the first caller, and knows nothing of its context.
         self._owner = asyncio.get_running_loop().create_task(
             self._live(), name=f"MCP server {name}", context=contextvars.Context()
         )
@@ -114,8 +114,8 @@ class Session:
         return self._tools
 
     async def call(self, tool: str, arguments: Mapping[str, Any], *, seconds: float) -> Outcome:
-        """Raises TimeoutError, and SessionEnded if the server ends first. Whatever way this ends
-        before the call does, the call is cancelled at the server."""
+        """Raises TimeoutError, and SessionEnded if the server ends first. Where this ends before
+        the call does, the call is cancelled at the server."""
         return await self._ask(lambda server: server.call(tool, arguments), seconds)
 
     def when_gone(self, callback: Callable[["Session"], None]) -> None:

@@ -1,7 +1,9 @@
-"""What a run says while it goes on: requirement 002's events, clean and ready to be shown."""
+"""What a run says while it goes on, clean and ready to be shown: requirement 002's events, and the
+two ends of a tool call, which requirement 004 has besides."""
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from datetime import datetime
+from typing import Literal, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,27 @@ class Error:
     code: str
 
 
+ToolStatus: TypeAlias = Literal["success", "error", "timeout", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A tool is called now, with whole arguments; `at` knows its time zone."""
+
+    call: ToolCall
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded:
+    """A tool's call is over, `duration_ms` milliseconds after it started."""
+
+    id: str
+    status: ToolStatus
+    duration_ms: int
+
+
 StreamEvent: TypeAlias = (
     TextDelta | ThinkingDelta | ToolCallStart | ToolCallDelta | ToolResult | Complete | Error
 )
+RunEvent: TypeAlias = StreamEvent | ToolStarted | ToolEnded

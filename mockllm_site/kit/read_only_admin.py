@@ -1,16 +1,17 @@
-"""Admin pages of records: what programs wrote is shown, what staff think is written beside it."""
+"""Admin pages of records: what programs wrote is shown, what staff think is written beside it; tags
+are shown and filtered by."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.contrib.admin.utils import flatten_fieldsets
 from django.db.models import Model, QuerySet, TextField
 from django.http import HttpRequest
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
@@ -23,7 +24,7 @@ HIDDEN = "hidden until the vote"
 
 class RecordAdmin(ModelAdmin):
     """What programs recorded: a list, and a page for each row. Of its columns staff may write the
-    `editable` ones, whoever posts what; rows come from programs alone, and stay unless they are
+    `editable` ones and no other; rows come from programs alone, and stay unless they are
     `deletable`."""
 
     actions: Sequence[str] | None = None
@@ -127,3 +128,26 @@ def excerpt(text: str) -> str:
 def page_of(row: Model) -> str:
     """The name of a row's page in the admin, for `reverse`."""
     return f"admin:{row._meta.app_label}_{row._meta.model_name}_change"
+
+
+class TagFilter(admin.SimpleListFilter):
+    """By the tags that rows of the list's model have, in a column `tags`."""
+
+    title = "tag"
+    parameter_name = "tag"
+
+    def lookups(
+        self, request: HttpRequest, model_admin: "admin.ModelAdmin[Any]"
+    ) -> list[tuple[str, str]]:
+        rows = model_admin.model._default_manager.order_by().exclude(tags=[])
+        self._tagged = list(rows.values_list("pk", "tags"))
+        return [(tag, tag) for tag in sorted({tag for _, tags in self._tagged for tag in tags})]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not (tag := self.value()):
+            return queryset
+        return queryset.filter(pk__in=[pk for pk, tags in self._tagged if tag in tags])
+
+
+def chips(tags: Iterable[str]) -> str:
+    return format_html_join(" ", '<span class="sc-tag">{}</span>', ((tag,) for tag in tags))

@@ -1,9 +1,18 @@
-"""What Django answers when no view does: in the shape that belongs to the path."""
+"""What Django answers when no view does: in the shape that belongs to the path, and JSON below our
+APIs also where it comes before every view."""
 
-from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.utils.decorators import sync_and_async_middleware
 from django.views import defaults
 
-from mockllm_site.kit.api.errors import PREFIXES
+from mockllm_site.kit.api.errors import PREFIXES, error_response
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.serving.doors.django import refusal
 from scenarios_app.wire.registry import owns
@@ -31,3 +40,50 @@ def _shaped(request: HttpRequest, status: int, code: str, message: str) -> HttpR
     if request.path.startswith(PREFIXES):
         return JsonResponse({"code": code, "message": message, "field": None}, status=status)
     return None
+
+
+TOO_MANY = 429
+
+
+def locked_out(request: HttpRequest, response: object, credentials: Any) -> HttpResponse:
+    """A page that says how long to wait; the same for names that are there and that are not."""
+    wait = settings.AXES_COOLOFF_TIME
+    answer = render(
+        request,
+        "mockllm_site/locked_out.html",
+        {"wrong": settings.AXES_FAILURE_LIMIT, "minutes": round(wait.total_seconds() / 60)},
+        status=TOO_MANY,
+    )
+    answer.headers["Retry-After"] = str(round(wait.total_seconds()))
+    return answer
+
+
+MESSAGES = {400: "The request is malformed: its Host header or its address is not one of ours."}
+
+
+@sync_and_async_middleware
+def json_errors(
+    get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]],
+) -> Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]:
+    if iscoroutinefunction(get_response):
+
+        async def asked(request: HttpRequest) -> HttpResponseBase:
+            return _as_json(request, await get_response(request))
+
+        return asked
+
+    def asked_at_once(request: HttpRequest) -> HttpResponseBase:
+        return _as_json(request, get_response(request))  # type: ignore[arg-type]
+
+    return asked_at_once
+
+
+def _as_json(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """Debug pages above all, which take the place of the error handlers."""
+    status = response.status_code
+    path = request.path_info
+    if status < 400 or not path.startswith(PREFIXES) or owns(path):
+        return response
+    if response.headers.get("Content-Type", "").startswith("application/json"):
+        return response
+    return error_response(status, MESSAGES.get(status, "The request failed."))

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping
+from functools import cache
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
@@ -10,14 +11,35 @@ from django.db import DEFAULT_DB_ALIAS
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from prometheus_client import CollectorRegistry, GCCollector, Info, PlatformCollector
 from prometheus_client.exposition import choose_encoder
+from prometheus_client.process_collector import ProcessCollector
 
-from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
-from mockllm_site.kit.api.tokens import bearer_of, is_token
-from mockllm_site.pages.metrics import registry
+from chat_app.runs.metrics import FIGURES
+from mockllm_site import __version__
+from mockllm_site.kit.api.access import FOREIGN, bearer_of, is_foreign, is_open, is_token
+from scenarios_app.journal import journal
 from scenarios_app.models import CatalogVersion
 from scenarios_app.serving.health import play_built_in
+from scenarios_app.serving.metrics import ServingFigures
 from scenarios_app.serving.services import services
+
+
+@cache
+def registry() -> CollectorRegistry:
+    """Not the library's own, which any package in the process may write into."""
+    found = CollectorRegistry()
+    here = services()
+    found.register(ServingFigures(here.tally, here.pipeline.streams, journal, state=here.state))
+    for figure in FIGURES:
+        found.register(figure)
+    build = Info("mockllm_build", "The version that runs.", registry=found)
+    build.info({"version": __version__})
+    ProcessCollector(registry=found)
+    PlatformCollector(registry=found)
+    GCCollector(registry=found)
+    return found
+
 
 log = logging.getLogger(__name__)
 

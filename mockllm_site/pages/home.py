@@ -11,14 +11,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from mockllm_site import __version__
-from mockllm_site.kit.api.locality import is_open
+from mockllm_site.kit.api.access import is_open
 from scenarios_app.journal.coverage import coverage, traffic_since
 from scenarios_app.models import Scenario
 from scenarios_app.wire.registry import ways
 from scenarios_app.wire.samples import Sdk
 
 # What may be here, and what it is for; a page that this installation lacks is not shown.
-PLACES = (
+LINKS = (
     ("/admin/", "Scenarios, sessions and the journal: everything QA edits"),
     ("/chat/", "A playground to talk to models, scripted or real"),
     ("/chat/leaderboard/", "Who wins when answers are compared"),
@@ -45,7 +45,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "version": __version__,
         "mode": settings.MOCKLLM_ENV,
         "clients": clients(origin),
-        "places": [(path, meaning) for path, meaning in PLACES if is_valid_path(path)],
+        "addresses": [(path, meaning) for path, meaning in LINKS if is_valid_path(path)],
     }
     if is_open(request) or request.user.is_authenticated:
         today = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)

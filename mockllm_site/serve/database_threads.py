@@ -77,7 +77,7 @@ def with_database_threads(app: App) -> App:
 
 
 def close_connections() -> None:
-    """Close the threads' connections; whatever comes later opens another. A thread that waits for
+    """Close the threads' connections; later work opens another. A thread that waits for
     a database that says nothing is not waited for."""
     wait([thread.submit(connections.close_all) for thread in _threads()], CLOSED_SECONDS)
 

@@ -25,7 +25,7 @@ TEST_MODE = "test_mode"
 
 
 class CannotLoad(Exception):
-    """Something that was asked for cannot be loaded; the message names it and the place in it."""
+    """Something that was asked for cannot be loaded; the message names it and the path in it."""
 
 
 def read_scenarios() -> list[ScenarioDocument]:
@@ -56,7 +56,8 @@ def load_scenarios(documents: Sequence[ScenarioDocument]) -> None:
 
 
 def load_fixtures(names: Sequence[str]) -> None:
-    """Load fixtures, all of one or nothing: ours by name, whatever files lie about, or a file."""
+    """Load fixtures, all of one or nothing: ours by name, with or without a file of that name in
+    the working directory, or a file."""
     ours = paths.fixtures()
     for name in names:
         try:

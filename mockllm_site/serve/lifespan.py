@@ -54,7 +54,7 @@ async def ensure_started() -> None:
         try:
             await start()
         except Exception:
-            # Whoever asks gets an error in the shape that belongs to the path.
+            # Requests get an error in the shape that belongs to the path.
             log.exception("the services could not be started")
 
 

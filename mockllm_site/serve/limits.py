@@ -1,5 +1,5 @@
-"""The guard in front of Django: counts a body while it comes in, since Django would first spool
-all of it to disk, and lets large ones wait for their turn."""
+"""What there is no room for. A body is counted while it comes in, since Django would first spool
+all of it to disk, and large ones wait for their turn; who connects beyond the most gets a 503."""
 
 import json
 from contextlib import AsyncExitStack
@@ -7,9 +7,13 @@ from contextlib import AsyncExitStack
 from django.conf import settings
 
 from mockllm_site.kit.api.errors import CODES, PREFIXES
+from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.serving.doors.asgi import head
 from scenarios_app.serving.doors.bodies import NoRoom, room
-from scenarios_app.serving.doors.calls import announced_length
+from scenarios_app.serving.doors.calls import announced_length, call_of_scope, path_of
 from scenarios_app.serving.doors.connection import App, Message, Receive, Scope, Send
+from scenarios_app.serving.services import running_pipeline
+from scenarios_app.wire.registry import owns
 
 BUSY = "The server is reading other large requests; try again."
 
@@ -81,4 +85,36 @@ async def _refuse(scope: Scope, send: Send, status: int, *, message: str) -> Non
     if status == 503:
         headers.append((b"retry-after", b"1"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+MESSAGE = "This server has as many connections as it takes; try again."
+RETRY_MS = 1000
+CLOSE = (b"connection", b"close")
+
+
+async def busy(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers without reading the body, and has the connection closed."""
+    if owns(path_of(scope)):
+        pipeline = await running_pipeline()
+        error = ErrorAnswer(503, MESSAGE, retry_after_ms=RETRY_MS)
+        answer = pipeline.refuse(call_of_scope(scope, b""), error)
+        opening = head(answer.reply)
+        opening["headers"].append(CLOSE)
+        await send(opening)
+        await send({"type": "http.response.body", "body": answer.give_at_once()})
+        answer.through()
+        return
+    if scope["path"].startswith(PREFIXES):
+        said = {"code": "SERVICE_UNAVAILABLE", "message": MESSAGE, "field": None}
+        body, kind = json.dumps(said).encode(), b"application/json"
+    else:
+        body, kind = f"{MESSAGE}\n".encode(), b"text/plain; charset=utf-8"
+    headers = [
+        (b"content-type", kind),
+        (b"content-length", b"%d" % len(body)),
+        (b"retry-after", b"1"),
+        CLOSE,
+    ]
+    await send({"type": "http.response.start", "status": 503, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -12,10 +12,9 @@ from types import FrameType
 import uvicorn
 from django.conf import settings
 
-from mockllm_site.kit.api.locality import is_loopback, listening_on
-from mockllm_site.serve.acceptor import Acceptor
-from mockllm_site.serve.busy import busy
-from mockllm_site.serve.descriptors import RESERVE, connection_cap
+from mockllm_site.kit.api.access import is_loopback, listening_on
+from mockllm_site.serve.acceptor import RESERVE, Acceptor, connection_cap
+from mockllm_site.serve.limits import busy
 from mockllm_site.serve.protocol import GuardedProtocol, Limits, look_at_all
 
 # The server looks up ten times a second.
@@ -29,7 +28,7 @@ HURRY_SECONDS = 0.5
 
 
 OPEN = (
-    "listening on %s: whoever reaches it may use the providers' routes; the control API, the chat, "
+    "listening on %s: all who reach it may use the providers' routes; the control API, the chat, "
     "traces and /metrics ask for a token or a login"
 )
 
@@ -90,7 +89,7 @@ class Server(uvicorn.Server):
             self.should_exit = True
         else:
             # What is there now stays: looking through it again and again for garbage would take
-            # a tenth of a second each time, for whoever waits just then.
+            # a tenth of a second each time, for all who wait just then.
             gc.collect()
             gc.freeze()
             print(self._ready, flush=True)

@@ -19,6 +19,6 @@ class Unknown(AsyncWebsocketConsumer):
         await self.close(code=NO_SUCH_PATH)
 
 
-# A page of another origin would come with the cookies of whoever looks at it.
+# A page of another origin would come with its reader's cookies.
 live_journal = AllowedHostsOriginValidator(AuthMiddlewareStack(LiveJournal.as_asgi()))
 sockets = URLRouter([path("ws/journal/", live_journal), re_path(r"", Unknown.as_asgi())])

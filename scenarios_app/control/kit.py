@@ -10,11 +10,11 @@ from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from mockllm_site.kit.api import documented as described
 from mockllm_site.kit.api import errors
-from mockllm_site.kit.api.documented import Form
+from mockllm_site.kit.api import openapi as described
+from mockllm_site.kit.api.openapi import Form
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
-from mockllm_site.kit.api.view import JsonView
+from mockllm_site.kit.api.views import JsonView
 from scenarios_app.control.access import Access
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError

@@ -8,8 +8,7 @@ from django.urls import include, path, reverse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from mockllm_site.kit.api.openapi import Document, made_once, openapi
-from mockllm_site.kit.api.pages import docs_page
+from mockllm_site.kit.api.openapi import Document, docs_page, made_once, openapi
 from scenarios_app.control.kit import ControlError, ControlView, documented
 from scenarios_app.engine.document import json_schema
 

@@ -3,7 +3,7 @@
 from django.urls import path, re_path, register_converter
 from django.urls.converters import PathConverter
 
-from mockllm_site.kit.api.routes import either
+from mockllm_site.kit.api.views import either
 from scenarios_app.control.explain import ExplainView
 from scenarios_app.control.pages import DocsView, NothingHere, ScenarioSchemaView, SchemaView
 from scenarios_app.control.requests import OneRequest, RequestsView

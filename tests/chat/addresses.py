@@ -1,6 +1,6 @@
 """Addresses of every kind, each with what it is to a call."""
 
-from chat_app.clients.allowed import Reach
+from chat_app.clients.endpoints import Reach
 
 PUBLIC = (
     *("1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0"),

@@ -7,12 +7,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from chat_app.clients.base import Finished, ProviderEvent, TextPiece
 from chat_app.conversations import create
 from chat_app.models import Conversation, Message, ModelProfile
 from chat_app.service import StreamHandle, send_message
 from chat_app.values.events import StreamEvent
-from chat_app.values.request import ModelRequest
+from chat_app.values.model_call import Finished, ModelRequest, ProviderEvent, TextPiece
 from mockllm_site.kit.database_thread import in_database
 from scenarios_app.engine.document import load_documents
 from scenarios_app.store.load import load

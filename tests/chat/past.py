@@ -4,9 +4,16 @@ from collections.abc import Sequence
 
 from chat_app.prompt.context import ContextPlan, Summary, plan_context
 from chat_app.prompt.messages import PromptMessage
-from chat_app.prompt.tokens import Count, estimate
 from chat_app.values.events import ToolCall
-from chat_app.values.request import AssistantTurn, Result, Text, Tool, ToolResults, Turn, UserTurn
+from chat_app.values.model_call import (
+    AssistantTurn,
+    Result,
+    Text,
+    Tool,
+    ToolResults,
+    Turn,
+    UserTurn,
+)
 
 # Of 120 tokens it is exceeded at 70 %, and 100 of them leave room for a summary.
 LIMIT = 170
@@ -49,7 +56,6 @@ def plan(
     strategy: str = "sandwich",
     system_prompt: str = "",
     tools: Sequence[Tool] = (),
-    count: Count = estimate,
 ) -> ContextPlan:
     return plan_context(
         messages,
@@ -58,7 +64,6 @@ def plan(
         limit=limit,
         strategy=strategy,
         state=state,
-        count=count,
     )
 
 

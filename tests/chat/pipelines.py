@@ -4,7 +4,7 @@ from itertools import chain
 
 from chat_app.stream.pipeline import StreamPipeline
 from chat_app.values.events import StreamEvent, TextDelta, ThinkingDelta
-from chat_app.values.provider_events import Finished, ProviderEvent, TextPiece
+from chat_app.values.model_call import Finished, ProviderEvent, TextPiece
 
 END = Finished("stop")
 

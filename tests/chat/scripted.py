@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import httpx2
 
-from chat_app.clients import get_client
-from chat_app.values.request import ModelRequest, Turn
+from chat_app.clients.registry import get_client
+from chat_app.values.model_call import ModelRequest, Turn
 from tests.chat.ways import Told, ask, profile, request
 
 

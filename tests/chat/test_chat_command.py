@@ -20,10 +20,9 @@ from uuid import UUID
 import pytest
 from rich.console import Console
 
-from chat_app.dialogue import Talk, begin_talk
 from chat_app.errors import ChatError
 from chat_app.models import Message
-from chat_app.terminal import Screen
+from chat_app.terminal import Screen, Talk, begin_talk
 from mockllm_site.kit.database_thread import in_database
 from tests import warmed
 from tests.chat.chatting import Chat, scenario

@@ -7,22 +7,20 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import connections
 
-from chat_app.conversation_queries import (
-    as_uuid,
-    conversation_of,
-    conversations_of,
-    message_of,
-    messages_of,
-    trace_ids_of,
-)
 from chat_app.conversations import (
     TITLE_LENGTH,
     append_message,
+    as_uuid,
+    conversation_of,
+    conversations_of,
     create,
     delete,
+    message_of,
+    messages_of,
     rename,
     set_feedback,
     title_of,
+    trace_ids_of,
 )
 from chat_app.errors import NOT_FOUND, ChatError
 from chat_app.models import Conversation, Feedback, Message, Sender

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from chat_app.clients.base import Finished, TextPiece, ThinkingPiece
 from chat_app.conversations import delete
 from chat_app.models import ContextState
 from chat_app.values.events import Complete, TextDelta, ThinkingDelta
-from chat_app.values.request import ModelRequest
+from chat_app.values.model_call import Finished, ModelRequest, TextPiece, ThinkingPiece
 from mockllm_site.kit.database_thread import in_database
 from tests.chat.chatting import Chat, events_of, messages_of, scripted
 

@@ -10,19 +10,22 @@ from uuid import uuid4
 
 import pytest
 
-from chat_app.clients import get_client
-from chat_app.clients.base import (
+from chat_app.clients.registry import get_client
+from chat_app.errors import ChatError
+from chat_app.models import ModelProfile
+from chat_app.values.model_call import (
     CallArguments,
     CallBegun,
     Finished,
     LlmClient,
+    ModelRequest,
     ProviderEvent,
+    Text,
     TextPiece,
     ThinkingPiece,
+    Turn,
+    UserTurn,
 )
-from chat_app.errors import ChatError
-from chat_app.models import ModelProfile
-from chat_app.values.request import ModelRequest, Text, Turn, UserTurn
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving.services import services

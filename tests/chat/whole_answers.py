@@ -13,15 +13,17 @@ from chat_app.values.events import (
     ToolCallDelta,
     ToolCallStart,
 )
-from chat_app.values.provider_events import (
+from chat_app.values.model_call import (
+    AssistantPart,
     CallArguments,
     CallBegun,
     Finished,
     ProviderEvent,
+    Text,
     TextPiece,
+    Thinking,
     ThinkingPiece,
 )
-from chat_app.values.request import AssistantPart, Text, Thinking
 
 # Stands where thinking was cut out of a text. White space, and never in a cleaned text.
 CUT = "\x1f"

@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.test import Client, RequestFactory, override_settings
 from rest_framework.exceptions import APIException, NotFound, Throttled, ValidationError
 
-from mockllm_site.json_errors import json_errors
+from mockllm_site.pages.errors import json_errors
 from scenarios_app.control.kit import ControlError, answer_error
 from scenarios_app.engine.document import DocumentError, Problem
 from scenarios_app.journal import journal

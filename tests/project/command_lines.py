@@ -48,7 +48,7 @@ def run(lines: Mapping[str, Line], *, mode: str) -> dict[str, Done]:
 
 
 def main() -> None:
-    from mockllm_site import env
+    from mockllm_site.kit import env
 
     env.configure()
     import django
@@ -107,7 +107,7 @@ def _connect_to(database_url: str) -> None:
     from django.conf import settings
     from django.db import connections
 
-    from mockllm_site import env
+    from mockllm_site.kit import env
 
     if settings.MOCKLLM_ENV != "test":
         env.variables()["DATABASE_URL"] = database_url

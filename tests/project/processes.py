@@ -13,7 +13,7 @@ COMMAND = Path(sys.executable).with_name("mockllm")
 SHOW = """
 import json, os, sys
 from pathlib import PurePath
-from mockllm_site import env
+from mockllm_site.kit import env
 env.configure()
 from django.conf import settings
 chosen = {name: getattr(settings, name) for name in dir(settings) if name.isupper()}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mockllm_site import env
+from mockllm_site.kit import env
 
 SETTINGS = Path(env.__file__).with_name("settings.py")
 # By the reader of `env`; what takes any text cannot be wrong.

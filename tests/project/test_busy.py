@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mockllm_site.serve.busy import MESSAGE, busy
+from mockllm_site.serve.limits import MESSAGE, busy
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
 

@@ -11,7 +11,7 @@ from mockllm_site.serve import database
 from tests.project import processes
 
 LOADED = """
-from mockllm_site import env; env.configure()
+from mockllm_site.kit import env; env.configure()
 import django; django.setup()
 from django.core.management import call_command
 from django.db import connection

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mockllm_site import env
+from mockllm_site.kit import env
 
 Given = Callable[[str], None]
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import uvicorn
 
-from mockllm_site.serve import descriptors, protocol
-from mockllm_site.serve.acceptor import Acceptor
-from mockllm_site.serve.descriptors import RESERVE, connection_cap
+from mockllm_site.serve import acceptor as descriptors
+from mockllm_site.serve import protocol
+from mockllm_site.serve.acceptor import RESERVE, Acceptor, connection_cap
 from mockllm_site.serve.protocol import GuardedProtocol, Limits
 from mockllm_site.serve.server import Server, Stop
 from scenarios_app.serving.doors.connection import Message, Receive, Scope, Send

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mockllm_site import env
+from mockllm_site.kit import env
 from tests.project import processes
 
 pytestmark = pytest.mark.usefixtures("warm")
@@ -23,7 +23,7 @@ def test_dev_keeps_its_database_in_the_working_directory(tmp_path: Path) -> None
 
 def test_a_file_database_is_in_wal_mode(tmp_path: Path) -> None:
     code = (
-        "from mockllm_site import env; env.configure()\n"
+        "from mockllm_site.kit import env; env.configure()\n"
         "from django.db import connection as c\n"
         "with c.cursor() as q:\n"
         "    for name in ('journal_mode', 'synchronous', 'busy_timeout'):\n"
@@ -153,7 +153,7 @@ def test_only_runserver_brings_in_daphne(tmp_path: Path) -> None:
 
 def test_logs_go_to_standard_error(tmp_path: Path) -> None:
     code = (
-        "from mockllm_site import env; env.configure()\n"
+        "from mockllm_site.kit import env; env.configure()\n"
         "import django, logging; django.setup()\n"
         "for name in ('scenarios_app', 'django.request', 'django.server', 'uvicorn.error'):\n"
         "    logging.getLogger(name).warning('said by %s', name)\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mockllm_site import env
+from mockllm_site.kit import env
 from tests.project import processes
 
 
@@ -49,7 +49,7 @@ def test_nothing_is_told_where_the_settings_are_somebody_elses(
 
 def test_a_process_tells_it_once_and_goes_on(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("MOCKLLM_MODEL=a\n")
-    code = "from mockllm_site import env; env.configure(); env.configure(); print('on')"
+    code = "from mockllm_site.kit import env; env.configure(); env.configure(); print('on')"
     done = processes.python("-P", "-c", code, cwd=tmp_path, variables={"MOCKLLM_PORTS": "1"})
     assert (done.returncode, done.stdout) == (0, "on\n")
     assert done.stderr.splitlines() == [

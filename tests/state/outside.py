@@ -14,7 +14,7 @@ from tests.services import require
 ROOT = Path(__file__).resolve().parents[2]
 SETUP = """
 import sys, time
-from mockllm_site import env
+from mockllm_site.kit import env
 env.configure()
 import django
 django.setup()

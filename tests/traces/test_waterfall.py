@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from tests.traces.test_otlp import START, a_run, at
 from traces_app.otlp import ToolSpan
-from traces_app.waterfall import WIDTH, Bar, bars
+from traces_app.pages import WIDTH, Bar, bars
 
 
 def places(found: list[Bar]) -> list[tuple[str, int, int]]:

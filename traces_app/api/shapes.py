@@ -1,10 +1,132 @@
-"""The shapes of a trace over HTTP."""
+"""The shapes of a trace over HTTP, and of a run's events, as streams send them and traces keep
+them."""
 
+from collections.abc import Mapping
+
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_field
 from rest_framework import serializers
 
-from mockllm_site.kit.api.shapes import Shape, Text, Whole
-from traces_app.api.events import CODES, EventField
+from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from traces_app.models import Status
+
+CODES = (
+    "VALIDATION_ERROR", "UNAUTHORIZED", "FORBIDDEN", "NOT_FOUND", "CONFLICT", "RATE_LIMITED",
+    "NETWORK_ERROR", "SERVICE_UNAVAILABLE", "INTERNAL_ERROR",
+)  # fmt: skip
+
+
+class _EventShape(Shape):
+    """What any event may have beside its own."""
+
+    branch = serializers.ChoiceField(
+        ("a", "b"), required=False, help_text="In a comparison: the answer that it belongs to."
+    )
+    seq = Whole(required=False, help_text="In a trace: its number; a stream sends it as the id.")
+    at = serializers.DateTimeField(required=False, help_text="In a trace: when it happened.")
+
+
+def _type(name: str) -> serializers.ChoiceField:
+    return serializers.ChoiceField((name,))
+
+
+class StartedEvent(_EventShape):
+    """The first: the user's message is stored, and nothing was asked of a model yet."""
+
+    type = _type("started")
+    conversation_id = serializers.UUIDField()
+    trace_id = serializers.UUIDField()
+    message_id = serializers.UUIDField(help_text="The user's message.")
+
+
+class ChunkEvent(_EventShape):
+    """A piece of the answer, to be appended as it is."""
+
+    type = _type("chunk")
+    content = Text()
+    conversation_id = serializers.UUIDField()
+
+
+class ThinkingEvent(_EventShape):
+    """A piece of the model's thinking."""
+
+    type = _type("thinking")
+    content = Text()
+    conversation_id = serializers.UUIDField()
+
+
+class ToolStartEvent(_EventShape):
+    """A tool is being called; its arguments are complete."""
+
+    type = _type("tool_start")
+    tool_call_id = Text()
+    tool_name = Text(allow_blank=True)
+    tool_args = serializers.JSONField(help_text="An object, or the text of what is none.")
+    timestamp = serializers.DateTimeField()
+
+
+class ToolOutputEvent(_EventShape):
+    """What the tool gave back, cut at 16,384 characters; an error begins `Error: `."""
+
+    type = _type("tool_output")
+    tool_call_id = Text()
+    output = Text(allow_blank=True)
+    truncated = Flag()
+    full_length = Whole(help_text="Characters before the cut.")
+    is_error = Flag()
+    code = Text(allow_null=True)
+
+
+class ToolEndEvent(_EventShape):
+    type = _type("tool_end")
+    tool_call_id = Text()
+    status = serializers.ChoiceField(("success", "error", "timeout", "cancelled"))
+    duration_ms = serializers.FloatField()
+
+
+class ErrorEvent(_EventShape):
+    """The last of a run that failed."""
+
+    type = _type("error")
+    status = Whole(help_text="The HTTP status of `code`.")
+    message = Text()
+    code = serializers.ChoiceField(CODES)
+
+
+class DoneEvent(_EventShape):
+    """The last of a run that ended well or was cancelled: everything is stored. A comparison ends
+    with one more, without a branch."""
+
+    type = _type("done")
+    conversation_id = serializers.UUIDField()
+    message_id = serializers.UUIDField(required=False, help_text="The answer; of a run always.")
+    trace_id = serializers.UUIDField(required=False, help_text="Of a run always.")
+    cancelled = Flag(required=False)
+    comparison_id = serializers.UUIDField(required=False, help_text="At the end of a comparison.")
+    message_id_a = serializers.UUIDField(
+        required=False, allow_null=True, help_text="Null where nothing was said."
+    )
+    message_id_b = serializers.UUIDField(required=False, allow_null=True)
+
+
+EVENTS: Mapping[str, type[Shape]] = {
+    "started": StartedEvent,
+    "chunk": ChunkEvent,
+    "thinking": ThinkingEvent,
+    "tool_start": ToolStartEvent,
+    "tool_output": ToolOutputEvent,
+    "tool_end": ToolEndEvent,
+    "error": ErrorEvent,
+    "done": DoneEvent,
+}
+
+
+@extend_schema_field(
+    PolymorphicProxySerializer(
+        component_name="Event", serializers=dict(EVENTS), resource_type_field_name="type"
+    )
+)
+class EventField(serializers.JSONField):
+    """One event by its type."""
 
 
 class TraceQuery(Shape):

@@ -1,6 +1,6 @@
 """The routes of traces."""
 
-from mockllm_site.kit.api.routes import either
+from mockllm_site.kit.api.views import either
 from traces_app.api.views import OneTrace, ScenarioOfTrace, TraceOfMessage
 
 urlpatterns = [

@@ -6,13 +6,12 @@ from functools import partial
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from mockllm_site.kit.api import documented as described
-from mockllm_site.kit.api.clients import ClientView
+from mockllm_site.kit.api import openapi as described
 from mockllm_site.kit.api.errors import ApiError
+from mockllm_site.kit.api.views import ClientView
 from traces_app.api.shapes import TraceBody, TraceQuery
 from traces_app.models import Trace
-from traces_app.records import record_of
-from traces_app.selectors import trace_of, trace_of_message
+from traces_app.selectors import record_of, trace_of, trace_of_message
 from traces_app.to_scenario import CannotReplay, scenario_of_trace
 
 # Its own schema is the control API's matter.

@@ -1,13 +1,59 @@
 """`prune`: delete conversations and traces that are older than RETENTION_DAYS."""
 
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from chat_app.prune import prune
+from chat_app.models import Conversation
+from traces_app.leases import end_dead_runs
+from traces_app.models import Status, Trace
+
+# Small transactions: other writers wait for one of these at most.
+BATCH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """How many are gone; a conversation takes its messages and traces with it."""
+
+    conversations: int
+    traces: int
+
+
+def prune(before: datetime, *, dry_run: bool = False) -> Pruned:
+    """Delete conversations whose last message is older, and from the others the traces of runs
+    that ended earlier. What still runs stays."""
+    end_dead_runs()
+    running = Trace.objects.filter(conversation=OuterRef("pk"), status=Status.RUNNING)
+    conversations = Conversation.objects.filter(last_message_at__lt=before).exclude(Exists(running))
+    old = Trace.objects.exclude(status=Status.RUNNING).filter(finished_at__lt=before)
+    traces = old.exclude(conversation__in=conversations)
+    if dry_run:
+        return Pruned(conversations.count(), traces.count())
+    # The traces first: they are told from those that go with their conversations.
+    gone = _delete(traces)
+    return Pruned(_delete(conversations), gone)
+
+
+def _delete(rows: QuerySet[Any]) -> int:
+    """Delete rows a batch at a time; how many there were."""
+    label = rows.model._meta.label
+    keys = list(rows.order_by("pk").values_list("pk", flat=True))
+    gone = 0
+    for start in range(0, len(keys), BATCH):
+        with transaction.atomic():
+            # Asked again: one may have become younger since. From then on nobody writes to them.
+            asked = rows.filter(pk__in=keys[start : start + BATCH]).order_by("pk")
+            old = list(asked.select_for_update(of=("self",)).values_list("pk", flat=True))
+            _, counts = rows.model.objects.filter(pk__in=old).delete()
+        gone += counts.get(label, 0)
+    return gone
 
 
 class Command(BaseCommand):

@@ -1,4 +1,4 @@
-"""The errors of our own APIs: `{"code", "message", "field"}`, whatever went wrong."""
+"""The errors of our own APIs: `{"code", "message", "field"}`, for everything that can go wrong."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ CODES: Mapping[int, str] = {
 
 
 class ApiError(Exception):
-    """A request that cannot be done; `field` is the place of what is wrong, if it has one."""
+    """A request that cannot be done; `field` is the path of what is wrong, if it has one."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class ApiError(Exception):
 
 
 def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
-    """The answer to whatever a view, or what stands before it, raised."""
+    """The answer to what a view, or what stands before it, raised."""
     match error:
         case ApiError():
             return error_response(
@@ -55,7 +55,7 @@ def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
             )
         case ValidationError():
             problems = list(_problems(error.detail))
-            text = "\n".join(f"{place}: {said}" if place else said for place, said in problems)
+            text = "\n".join(f"{path}: {said}" if path else said for path, said in problems)
             return error_response(400, text, field=problems[0][0] or None)
         case Throttled():
             wait = getattr(error, "wait", None)
@@ -91,15 +91,15 @@ def error_response(
     return JsonResponse(body, status=status, headers=headers)
 
 
-def _problems(detail: object, place: str = "") -> Iterator[tuple[str, str]]:
-    """Each thing that a serializer found wrong, with its place."""
+def _problems(detail: object, path: str = "") -> Iterator[tuple[str, str]]:
+    """Each thing that a serializer found wrong, with its path."""
     match detail:
         case Mapping():
             for key, inner in detail.items():
                 name = "" if key == "non_field_errors" else str(key)
-                yield from _problems(inner, ".".join(part for part in (place, name) if part))
+                yield from _problems(inner, ".".join(part for part in (path, name) if part))
         case str():
-            yield place, str(detail)
+            yield path, str(detail)
         case Sequence():
             for inner in detail:
-                yield from _problems(inner, place)
+                yield from _problems(inner, path)

@@ -85,7 +85,7 @@ class Whole(serializers.IntegerField):
 
 
 class ErrorBody(Shape):
-    """What went wrong; `field` is the place of it in what was sent, where it has one."""
+    """What went wrong; `field` is its path in what was sent, where it has one."""
 
     code = Text(help_text="Which kind of error it is.")
     message = Text(help_text="What is wrong, for people.")

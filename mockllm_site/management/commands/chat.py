@@ -8,10 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 
-from chat_app.dialogue import begin_talk
 from chat_app.errors import ChatError
-from chat_app.terminal import Screen
-from mockllm_site.keyboard import interruptible, typed_lines
+from chat_app.terminal import Screen, begin_talk, interruptible, typed_lines
 from mockllm_site.serve import database, lifespan
 from mockllm_site.serve import first_start as starting
 

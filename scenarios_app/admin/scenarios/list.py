@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from unfold.admin import ModelAdmin
 
-from mockllm_site.kit.tags import TagFilter, chips
+from mockllm_site.kit.read_only_admin import TagFilter, chips
 from scenarios_app.admin.filters import DraftFilter, ProblemFilter
 from scenarios_app.admin.journal.coverage import NONE, Hits, scenario_hits
 from scenarios_app.admin.scenarios import actions

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
-from mockllm_site.kit.closing import close_if_lost, close_soon
+from mockllm_site.kit.lost_streams import close_if_lost, close_soon
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.serving.doors.calls import SAFE_IN_PATH, call_of_scope, make_call
 from scenarios_app.serving.doors.connection import EXTENSION, Close

@@ -10,7 +10,7 @@ from drf_spectacular.validation import validate_schema
 
 from chat_app.api.pages import document
 from tests.chat.routes import routes
-from traces_app.api.events import EVENTS
+from traces_app.api.shapes import EVENTS
 
 # Of the contract, beside those that describe the API.
 CONTRACT = {

@@ -12,7 +12,8 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
-from chat_app.api import runs, streaming
+from chat_app.api import event_stream as streaming
+from chat_app.api import runs
 from tests.chat.asking import NOBODYS, SECONDS, Api, error_of, without_comments
 from tests.chat.chatting import scenario
 from tests.chat.open_streams import opened

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from chat_app.api import streaming
+from chat_app.api import event_stream as streaming
 from chat_app.models import Conversation, Message, ModelProfile
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest

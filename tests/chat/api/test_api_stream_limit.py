@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chat_app.api.streaming import HEARTBEAT, frames
+from chat_app.api.event_stream import HEARTBEAT, frames
 from tests.chat.asking import Api, Event, read
 from tests.chat.chatting import scenario
 from tests.chat.open_streams import opened

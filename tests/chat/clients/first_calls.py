@@ -14,12 +14,11 @@ if __name__ == "__main__":
     django.setup()
 
 from chat_app import loop
-from chat_app.clients import get_client
-from chat_app.lazy import imported
+from chat_app.clients.registry import get_client
+from chat_app.imports import imported
 from chat_app.models import ModelProfile
-from chat_app.tools.mcp_toolbox import CONNECTION
-from chat_app.values.provider_events import Finished
-from chat_app.values.request import ModelRequest, UserTurn
+from chat_app.tools.toolbox import CONNECTION
+from chat_app.values.model_call import Finished, ModelRequest, UserTurn
 from mockllm_site.serve import lifespan
 
 PROVIDERS = ("anthropic", "google", "openai")

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from chat_app.clients.base import (
+from chat_app.errors import SERVICE_UNAVAILABLE
+from chat_app.values.model_call import (
     CallArguments,
     CallBegun,
     Finished,
     TextPiece,
     ThinkingPiece,
 )
-from chat_app.errors import SERVICE_UNAVAILABLE
 from tests.chat.scripted import hear
 from tests.chat.ways import Told
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from chat_app.clients.base import LlmClient, ProviderEvent, TextPiece
+from chat_app.values.model_call import LlmClient, ProviderEvent, TextPiece
 from tests.chat.clients.test_client_sockets import left
 from tests.chat.ways import FAMILIES, Way, request, told
 from tests.serving.pipelines import scenario

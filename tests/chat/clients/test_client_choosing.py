@@ -7,19 +7,18 @@ from typing import Any
 
 import pytest
 
-from chat_app.clients import get_client
 from chat_app.clients.anthropic import AnthropicClient
-from chat_app.clients.dial import Dialing
 from chat_app.clients.google import GoogleClient
-from chat_app.clients.openai import OpenAIClient
-from chat_app.clients.test_llm import HarnessClient
+from chat_app.clients.openai import HarnessClient, OpenAIClient
+from chat_app.clients.registry import get_client
+from chat_app.clients.transports import Dialing
 from chat_app.errors import (
     SERVICE_UNAVAILABLE,
     UNAUTHORIZED,
     VALIDATION_ERROR,
     ChatError,
 )
-from mockllm_site import env
+from mockllm_site.kit import env
 from scenarios_app.serving.transport import MockTransport
 from tests.chat.ways import KEY_VARIABLE, profile
 
@@ -178,7 +177,7 @@ def test_choosing_imports_no_sdk_and_what_they_share() -> None:
     program = """
 import sys, django
 django.setup()
-from chat_app.clients import get_client
+from chat_app.clients.registry import get_client
 from chat_app.models import ModelProfile
 for name in ("openai", "anthropic", "google", "test-llm"):
     get_client(ModelProfile(provider_id=name, model_id="m"), session="s")

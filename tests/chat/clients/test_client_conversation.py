@@ -5,13 +5,16 @@ from typing import Any
 
 import pytest
 
-from chat_app.clients.base import CallBegun, Finished, TextPiece, ThinkingPiece
 from chat_app.values.events import ToolCall
-from chat_app.values.request import (
+from chat_app.values.model_call import (
     AssistantTurn,
+    CallBegun,
+    Finished,
     Result,
     Text,
+    TextPiece,
     Thinking,
+    ThinkingPiece,
     Tool,
     ToolResults,
     UserTurn,

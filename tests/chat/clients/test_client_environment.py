@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chat_app.clients import get_client
+from chat_app.clients.registry import get_client
 from chat_app.errors import SERVICE_UNAVAILABLE
 from tests.chat.raw_provider import HEAD, RawProvider, raw_provider
 from tests.chat.ways import FAMILIES, KEY_VARIABLE, ask, profile, request, told

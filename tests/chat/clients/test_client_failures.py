@@ -12,7 +12,7 @@ import pytest
 from google.genai import errors as google
 
 from chat_app.clients.failures import KINDS, failure
-from chat_app.clients.sdk_values import legible
+from chat_app.clients.sdk import legible
 from chat_app.errors import (
     NETWORK_ERROR,
     RATE_LIMITED,

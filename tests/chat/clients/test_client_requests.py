@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from chat_app.clients.openai import effort
-from chat_app.clients.sdk_values import as_object
+from chat_app.clients.sdk import as_object
 from chat_app.values.events import ToolCall
-from chat_app.values.request import (
+from chat_app.values.model_call import (
     AssistantTurn,
     Result,
     Text,

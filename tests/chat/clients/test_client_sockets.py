@@ -7,9 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from chat_app.clients import gate, get_client
-from chat_app.clients.base import LlmClient, ProviderEvent, TextPiece
+from chat_app.clients import transports as gate
+from chat_app.clients.registry import get_client
 from chat_app.errors import NETWORK_ERROR, SERVICE_UNAVAILABLE
+from chat_app.values.model_call import LlmClient, ProviderEvent, TextPiece
 from tests.chat.raw_provider import HEAD, RawProvider, raw_provider
 from tests.chat.ways import FAMILIES, KEY_VARIABLE, profile, request, told
 

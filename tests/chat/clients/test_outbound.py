@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from chat_app.clients.allowed import check_base_url, place_of
+from chat_app.clients.endpoints import check_base_url, endpoint_of
 from chat_app.errors import VALIDATION_ERROR, ChatError
 
 
@@ -181,5 +181,5 @@ def test_a_place_is_told_as_it_would_be_allowed() -> None:
 
 
 def test_a_place_is_scheme_host_and_port() -> None:
-    assert place_of("https://api.openai.com/v1") == ("https", "api.openai.com", 443)
-    assert place_of("http://localhost:11434") == ("http", "localhost", 11434)
+    assert endpoint_of("https://api.openai.com/v1") == ("https", "api.openai.com", 443)
+    assert endpoint_of("http://localhost:11434") == ("http", "localhost", 11434)

@@ -6,9 +6,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from chat_app.clients import dial as dialing
-from chat_app.clients import get_client
-from chat_app.clients.allowed import Reach, literal, reach
+from chat_app.clients import transports as dialing
+from chat_app.clients.endpoints import Reach, literal, reach
+from chat_app.clients.registry import get_client
 from chat_app.errors import NETWORK_ERROR, SERVICE_UNAVAILABLE, VALIDATION_ERROR, ChatError
 from tests.chat.addresses import ADDRESSES, bracketed
 from tests.chat.raw_provider import raw_provider

@@ -9,8 +9,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from chat_app.clients import dial as dialing
-from chat_app.clients import get_client
+from chat_app.clients import transports as dialing
+from chat_app.clients.registry import get_client
 from chat_app.errors import NETWORK_ERROR
 from tests.chat.raw_provider import HEAD, raw_provider
 from tests.chat.ways import Told, profile, request, told

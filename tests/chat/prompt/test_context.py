@@ -9,7 +9,7 @@ from chat_app.prompt.context import ContextPlan, Summary
 from chat_app.prompt.messages import PromptMessage, turns_of
 from chat_app.prompt.summaries import INSTRUCTIONS
 from chat_app.prompt.tokens import estimate
-from chat_app.values.request import Tool, UserTurn
+from chat_app.values.model_call import Tool, UserTurn
 from tests.chat.past import looked_up, plan, talk, texts, user
 
 SUMMARY = "[Summary of the messages that came here]\nthey talked"
@@ -137,12 +137,6 @@ def test_everything_that_is_sent_counts() -> None:
     found = plan([looked_up(1, result="r" * 400)], system_prompt="s" * 40, tools=[tool])
     call = len("weather" + '{"city":"Paris"}' + "answer 1")
     assert found.estimated_tokens == -(-(40 + 4 + 8 + len('{"type":"object"}') + 400 + call) // 4)
-
-
-def test_counting_can_be_left_to_others() -> None:
-    found = plan(TWELVE, count=lambda texts: len([text for text in texts if text]))
-    assert found.estimated_tokens == 12
-    assert found.task is None
 
 
 def test_a_kept_summary_is_used_again() -> None:

@@ -7,13 +7,20 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_app.prompt.context import ContextPlan, Summary
+from chat_app.prompt.context import END, LEAST_RESULT, SUMMARY_PERCENT, ContextPlan, Summary
 from chat_app.prompt.messages import PromptMessage, turns_of
-from chat_app.prompt.sandwich import END, LEAST_RESULT, SUMMARY_PERCENT
 from chat_app.prompt.summaries import INSTRUCTIONS, LEAST_TOKENS
 from chat_app.prompt.tokens import estimate, texts_of
 from chat_app.values.events import ToolCall
-from chat_app.values.request import AssistantTurn, Result, Text, Tool, ToolResults, Turn, UserTurn
+from chat_app.values.model_call import (
+    AssistantTurn,
+    Result,
+    Text,
+    Tool,
+    ToolResults,
+    Turn,
+    UserTurn,
+)
 from tests.chat.past import answer, looked_up, plan, user
 
 KINDS = st.sampled_from([user, answer, looked_up])

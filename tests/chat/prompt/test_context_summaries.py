@@ -8,7 +8,7 @@ from chat_app.prompt.messages import PromptMessage
 from chat_app.prompt.summaries import INSTRUCTIONS, SummaryTask, summary_request, transcript
 from chat_app.prompt.tokens import estimate
 from chat_app.values.events import ToolCall
-from chat_app.values.request import AssistantTurn, Result, Text, Thinking, ToolResults, UserTurn
+from chat_app.values.model_call import AssistantTurn, Result, Text, Thinking, ToolResults, UserTurn
 from tests.chat.past import answer, looked_up, user
 
 ROOMY = 100_000
@@ -26,7 +26,7 @@ class Profile:
 
 
 def told(*messages: PromptMessage, so_far: str = "", tokens: int = ROOMY) -> str:
-    return transcript(messages, so_far, tokens=tokens, count=estimate)
+    return transcript(messages, so_far, tokens=tokens)
 
 
 def test_the_profiles_own_model_is_asked_without_tools_and_thinking() -> None:
@@ -108,20 +108,6 @@ def test_a_tiny_limit_leaves_something_to_summarise(tokens: int) -> None:
 
 def test_nothing_is_told_as_nothing() -> None:
     assert told(tokens=0) == ""
-
-
-def test_a_count_that_lets_nothing_through_ends() -> None:
-    assert transcript([user(1)], "", tokens=100, count=lambda texts: 10_000) == ""
-
-
-def test_a_count_that_is_dearer_than_the_estimate_is_obeyed() -> None:
-    def characters(texts: object) -> int:
-        return sum(map(len, texts))  # type: ignore[call-overload, no-any-return]
-
-    tokens = len(INSTRUCTIONS) + 200
-    text = transcript([user(1, "日本" * 1000), answer(2)], "", tokens=tokens, count=characters)
-    assert 100 < len(text) <= 200
-    assert text.endswith("\n\nAssistant: answer 2")
 
 
 def test_cutting_is_the_same_every_time() -> None:

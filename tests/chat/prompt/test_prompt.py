@@ -6,7 +6,7 @@ import pytest
 
 from chat_app.models import ModelProfile
 from chat_app.prompt.messages import build_request
-from chat_app.values.request import ModelRequest, Tool, UserTurn
+from chat_app.values.model_call import ModelRequest, Tool, UserTurn
 
 TURNS = (UserTurn("hello"),)
 WEATHER = Tool("weather", "The weather of a city", {"type": "object"})

@@ -6,10 +6,16 @@ from typing import Any
 
 import pytest
 
-from chat_app.prompt.messages import PastMessage, PromptMessage, prompt_messages, turns_of
-from chat_app.prompt.stored_rounds import stored_parts, stored_round
+from chat_app.prompt.messages import (
+    PastMessage,
+    PromptMessage,
+    prompt_messages,
+    stored_parts,
+    stored_round,
+    turns_of,
+)
 from chat_app.values.events import ToolCall
-from chat_app.values.request import (
+from chat_app.values.model_call import (
     AssistantPart,
     AssistantTurn,
     Result,

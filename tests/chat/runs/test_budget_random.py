@@ -7,7 +7,9 @@ from django.test import override_settings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chat_app.clients.base import (
+from chat_app.errors import ChatError
+from chat_app.runs.model_calls import Budget
+from chat_app.values.model_call import (
     CallArguments,
     CallBegun,
     Finished,
@@ -15,8 +17,6 @@ from chat_app.clients.base import (
     TextPiece,
     ThinkingPiece,
 )
-from chat_app.errors import ChatError
-from chat_app.runs.budget import Budget
 from tests.examples import often
 from traces_app.reports import REPORT_TOOL
 

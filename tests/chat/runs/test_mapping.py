@@ -9,7 +9,14 @@ import pytest
 
 from chat_app.errors import STATUSES
 from chat_app.runs import log_entries as mapping
-from chat_app.values.events import Error, TextDelta, ThinkingDelta, ToolCall, ToolResult
+from chat_app.values.events import (
+    Error,
+    TextDelta,
+    ThinkingDelta,
+    ToolCall,
+    ToolResult,
+    ToolStatus,
+)
 
 CONVERSATION, TRACE, MESSAGE = (UUID(int=number) for number in (1, 2, 3))
 NOON = datetime(2025, 1, 2, 12, 0, 0, 123_999, tzinfo=UTC)
@@ -121,7 +128,7 @@ def test_a_failed_tools_output_says_so() -> None:
 
 
 @pytest.mark.parametrize("status", ["success", "error", "timeout", "cancelled"])
-def test_tool_end_has_its_status_and_duration(status: mapping.ToolEnd) -> None:
+def test_tool_end_has_its_status_and_duration(status: ToolStatus) -> None:
     assert mapping.tool_end("a", status, duration_ms=12) == (
         "tool_end",
         {"tool_call_id": "a", "status": status, "duration_ms": 12},

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from chat_app import loop
-from chat_app.clients.base import (
-    CallArguments,
-    CallBegun,
-    TextPiece,
-    ThinkingPiece,
-)
 from chat_app.runs import registry as runs
 from chat_app.runs.begin import Begun
 from chat_app.runs.run import Run
 from chat_app.service import StreamHandle
 from chat_app.values.events import Complete, Error
+from chat_app.values.model_call import (
+    CallArguments,
+    CallBegun,
+    TextPiece,
+    ThinkingPiece,
+)
 from mockllm_site.kit.database_thread import in_database
 from tests.chat.chatting import (
     Chat,

@@ -9,9 +9,10 @@ import pytest
 
 from chat_app.loop import on_loop
 from chat_app.runs import run as runs
+from chat_app.runs.answer import AnswerEvent
 from chat_app.service import StreamHandle, cancel
 from chat_app.tools.calls import Outcome
-from chat_app.tools.mcp_toolbox import McpToolbox
+from chat_app.tools.toolbox import McpToolbox
 from tests.chat.chatting import Chat, log_of, scenario, trace_of
 from tests.chat.clients.test_client_sockets import SAYS
 from tests.chat.gates import GIVEN_UP_SECONDS, Gate
@@ -32,11 +33,12 @@ class End(Gate):
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__()
         self.order: list[str] = []
-        answer, finish = runs.Answering.answer, runs.finish
+        events, finish = runs.Answer.events, runs.finish
 
-        async def answered(answering: runs.Answering) -> None:
+        async def answered(answer: runs.Answer) -> AsyncIterator[AnswerEvent]:
             try:
-                await answer(answering)
+                async for event in events(answer):
+                    yield event
             finally:
                 self.order.append("let go")
 
@@ -45,7 +47,7 @@ class End(Gate):
             await asyncio.to_thread(self.wait)
             return await finish(*given, **named)
 
-        monkeypatch.setattr(runs.Answering, "answer", answered)
+        monkeypatch.setattr(runs.Answer, "events", answered)
         monkeypatch.setattr(runs, "finish", finished)
 
 

@@ -7,18 +7,19 @@ from typing import Any
 
 import pytest
 
-from chat_app.clients.base import Finished, TextPiece
 from chat_app.conversations import append_message
 from chat_app.errors import ChatError
 from chat_app.models import ContextState, Conversation, Sender
-from chat_app.prompt.sandwich import END
+from chat_app.prompt.context import END
 from chat_app.service import cancel
 from chat_app.values.events import Complete, Error
-from chat_app.values.request import (
+from chat_app.values.model_call import (
     AssistantTurn,
+    Finished,
     ModelRequest,
     Result,
     Text,
+    TextPiece,
     ToolResults,
     Turn,
     UserTurn,

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from chat_app.clients.base import Finished, TextPiece
 from chat_app.errors import STATUSES, ChatError
 from chat_app.service import StreamHandle
 from chat_app.values.events import Error
+from chat_app.values.model_call import Finished, TextPiece
 from mockllm_site.kit.database_thread import in_database
 from tests.chat.chatting import (
     Chat,

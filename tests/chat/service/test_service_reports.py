@@ -26,8 +26,8 @@ from tests.chat.chatting import (
 )
 from tests.chat.scripts import TOOL_CALL
 from traces_app.models import Status
-from traces_app.records import record_of
 from traces_app.reports import REPORT_TOOL
+from traces_app.selectors import record_of
 
 PROVIDERS = ("openai", "anthropic", "google", "openrouter", "ollama", "somebody-elses")
 REPORT = {

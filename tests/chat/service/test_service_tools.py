@@ -18,7 +18,7 @@ from chat_app.values.events import (
     ToolCallStart,
     ToolResult,
 )
-from chat_app.values.request import Tool
+from chat_app.values.model_call import Tool
 from mockllm_site.kit.database_thread import in_database
 from tests.chat.chatting import Chat, events_of, log_of, messages_of, scenario, trace_of
 from tests.chat.scripts import calls

@@ -11,7 +11,7 @@ from chat_app.models import ModelProfile
 from chat_app.service import StreamHandle
 from chat_app.tools.calls import Outcome
 from chat_app.values.events import Complete, Error
-from chat_app.values.request import Tool
+from chat_app.values.model_call import Tool
 from mockllm_site.kit.database_thread import in_database
 from scenarios_app.models import Scenario
 from scenarios_app.serving.services import services

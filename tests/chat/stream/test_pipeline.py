@@ -12,14 +12,14 @@ from chat_app.values.events import (
     ToolCallStart,
     ToolResult,
 )
-from chat_app.values.provider_events import (
+from chat_app.values.model_call import (
     CallArguments,
     CallBegun,
     ProviderEvent,
+    Text,
     TextPiece,
     ThinkingPiece,
 )
-from chat_app.values.request import Text
 from tests.chat.pipelines import END, fed, said, split
 
 
@@ -225,7 +225,7 @@ def test_a_result_is_told_clean() -> None:
     pipeline = StreamPipeline()
     assert pipeline.tool_result(
         ToolResult("a", "Error: \x1b[1m no\ud83d ␄\r\n\x00", is_error=True, code="NOT_FOUND")
-    ) == [ToolResult("a", "Error: [1m no \n", is_error=True, code="NOT_FOUND")]
+    ) == ToolResult("a", "Error: [1m no \n", is_error=True, code="NOT_FOUND")
 
 
 def test_what_follows_the_end_of_text_is_dropped_whatever_it_is() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from chat_app.stream.pipeline import StreamPipeline
 from chat_app.values.events import StreamEvent, TextDelta, ThinkingDelta, ToolCall
-from chat_app.values.provider_events import (
+from chat_app.values.model_call import (
     CallArguments,
     CallBegun,
     Finished,

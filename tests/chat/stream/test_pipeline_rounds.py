@@ -5,14 +5,16 @@ import json
 from chat_app.stream.pipeline import StreamPipeline
 from chat_app.stream.rounds import Round
 from chat_app.values.events import Complete, TextDelta, ToolCall, ToolCallDelta, ToolCallStart
-from chat_app.values.provider_events import (
+from chat_app.values.model_call import (
+    AssistantPart,
     CallArguments,
     CallBegun,
     Finished,
     ProviderEvent,
+    Text,
+    Thinking,
     ThinkingPiece,
 )
-from chat_app.values.request import AssistantPart, Text, Thinking
 from tests.chat.pipelines import END, fed
 
 

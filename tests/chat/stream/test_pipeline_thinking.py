@@ -4,7 +4,7 @@ import pytest
 
 from chat_app.stream.pipeline import StreamPipeline
 from chat_app.values.events import TextDelta, ThinkingDelta
-from chat_app.values.provider_events import ThinkingPiece
+from chat_app.values.model_call import ThinkingPiece
 from tests.chat.pipelines import END, fed, split
 
 TAGGED = "<think>\nhmm\n</think>\n\nHello"

@@ -10,8 +10,8 @@ import pytest
 from mcp import Client
 
 from chat_app import loop
-from chat_app.tools import toolbox
 from chat_app.tools.demo_server import demo_server
+from chat_app.tools.toolbox import toolbox
 from tests.chat.tools.tool_servers import children, eventually
 
 MODULE = [sys.executable, "-P", "-m", "chat_app.tools.demo_server"]
@@ -96,7 +96,7 @@ async def test_its_process_ends_with_ours(tmp_path: Path) -> None:
         "import asyncio, os\n"
         "from django.conf import settings\n"
         "settings.configure(MCP_SERVERS='', MOCKLLM_ENV='dev', MCP_CALL_SECONDS=30)\n"
-        "from chat_app.tools import toolbox\n"
+        "from chat_app.tools.toolbox import toolbox\n"
         "async def use():\n"
         "    await toolbox().available(['demo'])\n"
         "    with open(f'/proc/self/task/{os.getpid()}/children') as found:\n"

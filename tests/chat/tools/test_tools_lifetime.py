@@ -15,8 +15,8 @@ from mcp import Client
 
 from chat_app.tools import mcp as connection
 from chat_app.tools.calls import Outcome, Toolbox
-from chat_app.tools.mcp_toolbox import McpToolbox
 from chat_app.tools.servers import Address, Command, Server
+from chat_app.tools.toolbox import McpToolbox
 from tests import warmed
 from tests.chat.tools.tool_servers import (
     ANEW,

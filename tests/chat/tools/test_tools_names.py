@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_app.tools.names import offered
-from chat_app.values.request import Tool
+from chat_app.tools.toolbox import offered
+from chat_app.values.model_call import Tool
 
 
 def tools(*names: str) -> tuple[Tool, ...]:

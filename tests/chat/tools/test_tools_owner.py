@@ -14,7 +14,7 @@ from chat_app.tools.calls import Outcome
 from chat_app.tools.owner import LONGEST_PAUSE_SECONDS, WAIT_SECONDS, Owner
 from chat_app.tools.servers import Command, Server
 from chat_app.tools.session import Session, SessionEnded, SessionForgotten
-from chat_app.values.request import Tool
+from chat_app.values.model_call import Tool
 
 ECHO = Tool("echo", "Gives back the text.", {"type": "object"})
 

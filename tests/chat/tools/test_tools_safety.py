@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from django.apps import apps
 
-from chat_app.tools import toolbox
 from chat_app.tools.servers import Address
+from chat_app.tools.toolbox import toolbox
 from tests.chat.tools.tool_servers import forked, http_server, refused, toolbox_of
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -191,7 +191,7 @@ sys.modules["mcp"] = None
 from django.conf import settings
 settings.configure(MCP_SERVERS="", MOCKLLM_ENV="dev", MCP_CALL_SECONDS=30)
 logging.basicConfig(format="%(message)s", stream=sys.stdout)
-from chat_app.tools import toolbox
+from chat_app.tools.toolbox import toolbox
 async def ask():
     print(await toolbox().available(["demo"]))
     print(await toolbox().call(["demo"], "add", arguments="{}"))

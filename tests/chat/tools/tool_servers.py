@@ -15,9 +15,9 @@ from pathlib import Path
 from mcp import Client
 
 from chat_app.tools.mcp import McpConnection
-from chat_app.tools.mcp_toolbox import McpToolbox
 from chat_app.tools.servers import Address, Command, Server
 from chat_app.tools.session import Connect
+from chat_app.tools.toolbox import McpToolbox
 from tests import warmed
 from tests.chat.tools.tool_server import tool_server
 

@@ -1,13 +1,16 @@
-"""What all views of our own APIs have in common: what is read, what is refused, how it is said."""
+"""What all views of our own APIs have in common: what is read, without silent losses, who is let
+in, what is refused and how it is said."""
 
+import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import connections
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.urls import URLPattern, path
 from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import JSONParser
@@ -16,13 +19,48 @@ from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from mockllm_site.kit.api import bodies
+from mockllm_site.kit.api.access import SEES_TRACES, ChatAccess, MayChat, login_client
 from mockllm_site.kit.api.errors import ApiError, answer_error
 from mockllm_site.kit.api.shapes import Shape
 
 
+def decode(body: bytes) -> Any:
+    """The value of a JSON text; a 400 for what is none, is no text, or would lose something."""
+    try:
+        value = json.loads(
+            body.decode("utf-8"), object_pairs_hook=_object, parse_constant=_no_number
+        )
+        # No number beyond what JSON has, and no half of a surrogate pair.
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ApiError(400, f"Expected UTF-8 text, byte {error.start + 1} is not.") from None
+    except UnicodeEncodeError:
+        raise ApiError(400, "A text holds half of a surrogate pair.") from None
+    except json.JSONDecodeError as error:
+        position = f"line {error.lineno} column {error.colno}"
+        raise ApiError(400, f"Not valid JSON, {position}: {error.msg}.") from None
+    except RecursionError:
+        raise ApiError(400, "The JSON is nested too deep.") from None
+    except ValueError:
+        raise ApiError(400, "The JSON holds a number too large to read.") from None
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in made:
+            raise ApiError(400, f"{key!r}: this key is given twice.")
+        made[key] = value
+    return made
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ApiError(400, f"Not valid JSON: {name} is no number of its.")
+
+
 class JsonAlways(BaseContentNegotiation):
-    """Answers are JSON, whatever the client would rather have."""
+    """Answers are JSON, also for a client that would rather have another type."""
 
     def select_renderer(
         self, request: Request, renderers: Any, format_suffix: str | None = None
@@ -33,7 +71,7 @@ class JsonAlways(BaseContentNegotiation):
 class JsonView(APIView):
     """One path. `given` and `query` read the request: unknown keys and wrong types are errors."""
 
-    # Whoever authentication let in.
+    # All that authentication let in.
     permission_classes: Sequence[type[BasePermission]] = (AllowAny,)
     content_negotiation_class = JsonAlways
     renderer_classes = (JSONRenderer,)
@@ -45,7 +83,7 @@ class JsonView(APIView):
         return answer_error
 
     def decode(self, body: bytes) -> Any:
-        return bodies.decode(body)
+        return decode(body)
 
     def has_body(self) -> bool:
         """Whether the request has a body at all."""
@@ -122,3 +160,34 @@ def _checked(shape: Shape) -> dict[str, Any]:
     shape.is_valid(raise_exception=True)
     checked: dict[str, Any] = shape.validated_data
     return checked
+
+
+class ClientView(JsonView):
+    """A path at which `client_id` says who asks. For a login it says nothing: a login is its own
+    client, or nobody in particular where a client need not be named and it may see all."""
+
+    authentication_classes = (ChatAccess,)
+    # The first says to the OpenAPI document that on loopback nothing is needed.
+    permission_classes = (AllowAny, MayChat)
+    # What a login needs to see what is not its own, where that can be asked for.
+    sees_with = SEES_TRACES
+
+    def given_as(self, shape: type[Shape]) -> dict[str, Any]:
+        return self._as_login(shape, super().given_as(shape))
+
+    def query(self, shape: type[Shape]) -> dict[str, Any]:
+        return self._as_login(shape, super().query(shape))
+
+    def _as_login(self, shape: type[Shape], asked: dict[str, Any]) -> dict[str, Any]:
+        user: Any = self.request.user
+        if not user.is_authenticated or "client_id" not in shape().fields:
+            return asked
+        if asked.get("client_id") is None and user.has_perm(self.sees_with):
+            return asked
+        return {**asked, "client_id": login_client(user)}
+
+
+def either(route: str, view: type[JsonView], **names: Any) -> list[URLPattern]:
+    """A path as it is documented, then its twin with a slash more or less at the end."""
+    twin = route.removesuffix("/") if route.endswith("/") else f"{route}/"
+    return [path(route, view.as_view(), **names), path(twin, view.as_view(schema=None))]

@@ -1,4 +1,5 @@
-"""The answer to whoever follows a run: its events as they come, for as long as the client stays."""
+"""The HTTP response to a follower of a run: its events as they come, for as long as the client
+stays."""
 
 import asyncio
 import contextlib
@@ -14,7 +15,7 @@ from django.http import StreamingHttpResponse
 
 from chat_app.runs.metrics import STREAMS_OPEN
 from mockllm_site.kit.api.errors import ApiError
-from mockllm_site.kit.closing import close_if_lost, close_soon
+from mockllm_site.kit.lost_streams import close_if_lost, close_soon
 from traces_app.log import LoggedEvent
 
 HEARTBEAT: Final = b": still here\n\n"
@@ -92,7 +93,7 @@ STREAMS_OPEN.set_function(lambda: len(_open))
 
 @contextmanager
 def stream_slot() -> Iterator[None]:
-    """A place among the streams that this process may have open; raises a 503 where none is left.
+    """A slot among the streams that this process may have open; raises a 503 where none is left.
 
     It is taken before a run starts: what cannot be answered is not begun.
     """
@@ -102,12 +103,12 @@ def stream_slot() -> Iterator[None]:
             "Too many streams are open; try again.",
             headers={"Retry-After": str(RETRY_SECONDS)},
         )
-    place = object()
-    _open.add(place)
+    slot = object()
+    _open.add(slot)
     try:
         yield
     finally:
-        _open.discard(place)
+        _open.discard(slot)
 
 
 class _Stream:

@@ -1,24 +1,81 @@
-"""The tools of this process: those of the named servers, on whatever event loop they are wanted."""
+"""The tools of this process: those of the named servers, on any event loop, under names that are
+unique among them and that every provider takes."""
 
 import asyncio
+import hashlib
 import logging
+import re
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Container, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import count
 from types import ModuleType
 from typing import Any, Final, TypeAlias
 
 from django.conf import settings
 
+from chat_app import loop
 from chat_app.errors import NOT_FOUND, SERVICE_UNAVAILABLE, VALIDATION_ERROR
-from chat_app.lazy import imported
-from chat_app.tools.calls import ArgumentsError, Outcome, failed, read_arguments
-from chat_app.tools.names import Offer, offered
+from chat_app.imports import imported
+from chat_app.tools.calls import ArgumentsError, Outcome, Toolbox, failed, read_arguments
 from chat_app.tools.owner import Owner
 from chat_app.tools.servers import Server, ServersError, named_servers
 from chat_app.tools.session import Connect, Connection, SessionEnded
-from chat_app.values.request import Tool
+from chat_app.values.model_call import Tool
+
+# What all providers take: letters, digits, underscores and hyphens, up to 64 of them.
+FOREIGN: Final = re.compile(r"[^A-Za-z0-9_-]")
+LONGEST: Final = 64
+MARK: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A tool as it is offered; its server knows it as `name`."""
+
+    server: str
+    name: str
+    tool: Tool
+
+
+def offered(listings: Mapping[str, Sequence[Tool]]) -> dict[str, Offer]:
+    """The tools of several servers by the names they are offered under, in order. One whose name
+    another server has too is called SERVER__NAME."""
+    holders = Counter(
+        name for tools in listings.values() for name in {_usable(tool.name) for tool in tools}
+    )
+    offers: dict[str, Offer] = {}
+    for server, tools in listings.items():
+        for tool in {tool.name: tool for tool in tools}.values():
+            name = _usable(tool.name)
+            if holders[name] > 1:
+                name = _usable(f"{server}__{tool.name}")
+            name = _free(name, offers)
+            offers[name] = Offer(server, tool.name, replace(tool, name=name))
+    return offers
+
+
+def _usable(name: str) -> str:
+    """The name with what some provider refuses replaced. A long one keeps a mark of its whole."""
+    usable = FOREIGN.sub("_", name)
+    if len(usable) <= LONGEST:
+        return usable
+    mark = hashlib.sha256(name.encode()).hexdigest()[:MARK]
+    return f"{usable[: LONGEST - MARK - 1]}_{mark}"
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    """The name, with a number if it is taken: a dot and an underscore have become the same."""
+    if name not in taken:
+        return name
+    return next(
+        free for number in count(2) if (free := f"{name[: LONGEST - 8]}_{number}") not in taken
+    )
+
 
 log = logging.getLogger(__name__)
 
@@ -139,15 +196,24 @@ class McpToolbox:
             raise Unusable("the file of MCP servers cannot be used") from None
 
     def _owner(self, name: str, server: Server) -> Owner:
-        loop = asyncio.get_running_loop()
+        running = asyncio.get_running_loop()
         with self._lock:
             for closed in [known for known in self._owners if known.is_closed()]:
                 del self._owners[closed]
-            owners = self._owners.setdefault(loop, {})
+            owners = self._owners.setdefault(running, {})
             key = (name, server)
             if key not in owners:
                 owners[key] = Owner(name, server, connect=self._connect, clock=self._clock)
             return owners[key]
+
+
+@cache
+def toolbox() -> Toolbox:
+    """The tools of this process. What is opened on the chat's event loop is closed when that
+    stops; on any other loop `close` does it."""
+    tools = McpToolbox()
+    loop.at_stop(tools.close)
+    return tools
 
 
 def _names(servers: Sequence[str]) -> Names:

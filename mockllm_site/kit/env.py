@@ -95,7 +95,7 @@ def unknown() -> Iterator[str]:
 
 
 def only_defaults() -> None:
-    """Leave every setting at its default, for what has to work whatever they say."""
+    """Leave every setting at its default, for what has to work with any of them wrong."""
     module = variables().get("DJANGO_SETTINGS_MODULE", "")
     variables().maps[:] = [{"DJANGO_SETTINGS_MODULE": module}]
 

@@ -1,7 +1,8 @@
-"""Where profiles may send requests and keys: the hosts that are allowed, and how each is reached.
+"""Where profiles may send requests, and which key goes where.
 
-A base URL's host has to be in CHAT_ALLOWED_HOSTS, and what its name resolves to has to be public.
-"""
+A base URL's host has to be in CHAT_ALLOWED_HOSTS, and what its name resolves to has to be public. A
+key's variable has to be listed with the host: who edits profiles chooses both, and could otherwise
+read any variable of the server's by sending it to an address of their own."""
 
 import re
 from enum import Enum, auto
@@ -25,7 +26,7 @@ from chat_app.models.profiles import MOCK_URL
 
 class Reach(Enum):
     """NEVER is what no profile has a reason to call: link-local and so metadata services,
-    carrier-grade NAT, multicast, documentation, benchmarks, whatever is reserved."""
+    carrier-grade NAT, multicast, documentation, benchmarks, all that is reserved."""
 
     PUBLIC = auto()
     LOOPBACK = auto()
@@ -119,13 +120,12 @@ DEFAULT_HOSTS = (
     "127.0.0.1:11434",
     "localhost:11434",
 )
-FIELD = "base_url"
 _PLAIN = re.compile(r"[!-\[\]-~]+")  # visible ASCII but the backslash, which parsers disagree on
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9._-]*[a-z0-9])?")
 _PORTS = {"http": 80, "https": 443}
 
 
-class Place(NamedTuple):
+class Endpoint(NamedTuple):
     """Whom a URL speaks to."""
 
     scheme: str
@@ -144,22 +144,22 @@ def check_base_url(provider_id: str, base_url: str) -> None:
         if not provider_of(provider_id).base_url:
             raise refused(f"needed for {provider_id}, which is no provider known by name")
     elif base_url != MOCK_URL:
-        place_of(base_url)
+        endpoint_of(base_url)
 
 
-def place_of(base_url: str) -> Place:
+def endpoint_of(base_url: str) -> Endpoint:
     """Whom a base URL speaks to, if it is allowed. Looks nothing up."""
-    place = place_at(_parsed(base_url))
-    if not any(covers(entry, place) for entry in allowed_hosts()):
-        raise refused(f"{place} is not in CHAT_ALLOWED_HOSTS")
-    if (address := literal(place.host)) and reach(address) is Reach.NEVER:
-        raise refused(f"{place.host} is not an address that calls may be sent to")
-    return place
+    endpoint = endpoint_at(_parsed(base_url))
+    if not any(covers(entry, endpoint) for entry in allowed_hosts()):
+        raise refused(f"{endpoint} is not in CHAT_ALLOWED_HOSTS")
+    if (address := literal(endpoint.host)) and reach(address) is Reach.NEVER:
+        raise refused(f"{endpoint.host} is not an address that calls may be sent to")
+    return endpoint
 
 
-def place_at(url: httpx2.URL) -> Place:
+def endpoint_at(url: httpx2.URL) -> Endpoint:
     port = _PORTS[url.scheme] if url.port is None else url.port
-    return Place(url.scheme, url.raw_host.decode("ascii"), port)
+    return Endpoint(url.scheme, url.raw_host.decode("ascii"), port)
 
 
 def allowed_hosts() -> tuple[str, ...]:
@@ -203,19 +203,50 @@ def _parsed(base_url: str) -> httpx2.URL:
     return url
 
 
-def covers(entry: str, place: Place) -> bool:
-    """Whether an entry of the list allows a place. One without a port means TLS on its usual one:
-    what is not encrypted needs a port that says so."""
+def covers(entry: str, endpoint: Endpoint) -> bool:
+    """Whether an entry of the list allows an endpoint. One without a port means TLS on its usual
+    one: what is not encrypted needs a port that says so."""
     try:
         url = httpx2.URL(f"https://{entry}")
     except httpx2.InvalidURL:
         return False
-    if url.raw_host.decode("ascii") != place.host:
+    if url.raw_host.decode("ascii") != endpoint.host:
         return False
     if url.port is None:
-        return place.scheme == "https" and place.port == _PORTS["https"]
-    return url.port == place.port
+        return endpoint.scheme == "https" and endpoint.port == _PORTS["https"]
+    return url.port == endpoint.port
 
 
 def refused(why: str) -> ChatError:
-    return ChatError(VALIDATION_ERROR, f"Base URL: {why}", field=FIELD)
+    return ChatError(VALIDATION_ERROR, f"Base URL: {why}", field="base_url")
+
+
+# Each named provider's own pair; CHAT_KEYS adds more.
+OWN = (
+    ("OPENAI_API_KEY", "api.openai.com"),
+    ("ANTHROPIC_API_KEY", "api.anthropic.com"),
+    ("GEMINI_API_KEY", "generativelanguage.googleapis.com"),
+    ("GOOGLE_API_KEY", "generativelanguage.googleapis.com"),
+    ("OPENROUTER_API_KEY", "openrouter.ai"),
+)
+
+
+def check_key_host(name: str, base_url: str) -> None:
+    """Raises VALIDATION_ERROR where the variable of this name may not be sent to this address."""
+    endpoint = endpoint_of(base_url)
+    if not any(variable == name and covers(host, endpoint) for variable, host in pairs()):
+        raise ChatError(
+            VALIDATION_ERROR,
+            f"{name} may not be sent to {endpoint}: "
+            f"the operator's CHAT_KEYS has no {name}@{endpoint}",
+            field="api_key_env",
+        )
+
+
+def pairs() -> tuple[tuple[str, str], ...]:
+    return (*OWN, *settings.CHAT_KEYS)
+
+
+def is_listed(name: str) -> bool:
+    """Whether a variable may go anywhere at all, so that one may ask whether it is set."""
+    return any(variable == name for variable, _ in pairs())

@@ -1,0 +1,98 @@
+"""The tool calls of a round: told as they happen, and to the end also where they are cut short."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from chat_app.runs.tool_calls import ToolCalls
+from chat_app.stream.pipeline import StreamPipeline
+from chat_app.tools.calls import Outcome, failed
+from chat_app.values.events import RunEvent, ToolCall, ToolEnded, ToolResult, ToolStarted
+from chat_app.values.model_call import Result, Tool
+
+SLOW, QUICK = ToolCall("s", "slow", "{}"), ToolCall("q", "quick", "{}")
+
+
+class Tools:
+    """`slow` ends when it is let, every other tool at once."""
+
+    def __init__(self) -> None:
+        self.let = asyncio.Event()
+        self.cancelled = False
+
+    async def available(self, servers: Sequence[str]) -> tuple[Tool, ...]:
+        return ()
+
+    async def call(
+        self, servers: Sequence[str], name: str, *, arguments: str | Mapping[str, Any]
+    ) -> Outcome:
+        if name != "slow":
+            return failed("no")
+        try:
+            await self.let.wait()
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+        return Outcome("yes")
+
+    async def close(self) -> None: ...
+
+
+def short(event: RunEvent) -> tuple[str, str]:
+    match event:
+        case ToolStarted(call):
+            return "started", call.id
+        case ToolResult(call_id, result):
+            return result, call_id
+        case ToolEnded(call_id, status):
+            return status, call_id
+    raise AssertionError(event)
+
+
+async def test_each_call_is_told_as_it_goes() -> None:
+    tools, calls = Tools(), ToolCalls(StreamPipeline(), [])
+    seen = []
+    async with aclosing(calls.events((SLOW, QUICK), tools)) as events:
+        async for event in events:
+            seen.append(short(event))
+            if seen[-1] == ("error", "q"):
+                tools.let.set()
+    assert seen == [
+        *(("started", "s"), ("started", "q"), ("Error: no", "q"), ("error", "q")),
+        *(("yes", "s"), ("success", "s")),
+    ]
+    assert calls.results((SLOW, QUICK)) == (
+        Result("s", "slow", "yes"),
+        Result("q", "quick", "Error: no", is_error=True),
+    )
+    assert list(calls.rest()) == []
+
+
+@pytest.mark.parametrize("read", [1, 4])
+async def test_what_was_cut_short_is_told_to_its_end(read: int) -> None:
+    """Also what happened while nobody read."""
+    tools, calls = Tools(), ToolCalls(StreamPipeline(), [])
+    seen = []
+
+    async def reading() -> None:
+        async with aclosing(calls.events((SLOW, QUICK), tools)) as events:
+            async for event in events:
+                seen.append(short(event))
+                if len(seen) == read:
+                    await asyncio.Event().wait()
+
+    task = asyncio.create_task(reading())
+    while len(seen) < read:
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait({task})
+    assert tools.cancelled
+    seen += map(short, calls.rest())
+    assert seen == [
+        *(("started", "s"), ("started", "q"), ("Error: no", "q"), ("error", "q")),
+        ("cancelled", "s"),
+    ]
+    assert calls.rows["s"]["result"] is None
