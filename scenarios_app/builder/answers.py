@@ -7,7 +7,6 @@ from typing import Self, Unpack
 from scenarios_app.builder.draft import Draft, Kind, Object, Section
 from scenarios_app.builder.keys import EnvelopeKeys, FaultKeys, PacingKeys, UsageKeys
 from scenarios_app.engine.parts import FinishReason
-from scenarios_app.engine.scenario import FaultKind
 
 _KEYWORDS = object()
 
@@ -90,7 +89,7 @@ class Answers(Draft):
         """An HTTP error in the provider's envelope, or with the `body` given."""
         return self._produce(fault={**_given(kind="http", status=status, message=message), **keys})
 
-    def respond_with_fault(self, kind: FaultKind, **keys: Unpack[FaultKeys]) -> Self:
+    def respond_with_fault(self, kind: str, **keys: Unpack[FaultKeys]) -> Self:
         """A fault instead of an answer, or beside one and inside it."""
         return self._produce(fault={"kind": kind, **keys})
 

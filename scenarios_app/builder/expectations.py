@@ -12,7 +12,6 @@ from scenarios_app.builder.keys import (
     MessageKeys,
     ResultKeys,
 )
-from scenarios_app.engine.scenario import FaultKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +129,7 @@ class Expectations(Draft):
         return draft._put(draft._step.with_section("expect", keys))
 
     def failing(
-        self, times: int = 1, kind: FaultKind = "model_error", /, **keys: Unpack[FaultKeys]
+        self, times: int = 1, kind: str = "model_error", /, **keys: Unpack[FaultKeys]
     ) -> Self:
         """The first attempts fail with this fault, later ones get the answer."""
         draft = self._to_expect()

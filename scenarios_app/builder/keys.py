@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import TypedDict
 
 from scenarios_app.engine.canonical import Role
-from scenarios_app.engine.scenario import Reasoning, Select, Which
+from scenarios_app.engine.conditions.reading import Which
+from scenarios_app.engine.scenario import Reasoning, Select
 
 
 class ScenarioKeys(TypedDict, total=False):

@@ -10,7 +10,7 @@ from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.matching.expectations import VIOLATED
 from scenarios_app.engine.parts import held_text
-from scenarios_app.engine.producing.faults import fault_error, strike_of
+from scenarios_app.engine.producing.faults import fault_error, kind_of, strike_of
 from scenarios_app.engine.producing.final_report import error_turn, fallback_step
 from scenarios_app.engine.producing.plan import LONG_CHARACTERS, Timed, is_long, plan
 from scenarios_app.engine.producing.produce import answer, produce, scripted_answer
@@ -251,7 +251,7 @@ def _encoded(
             return wire.encoder(request, response), timed
 
         if is_long(response):
-            cut = fault is not None and fault.kind == "disconnect"
+            cut = fault is not None and kind_of(fault).stream == "cut"
             return streamed_long(wire, make, cut=cut, status=status, headers=headers, delay=delay)
         return streamed(wire, *make(), status=status, headers=headers, delay=delay)
 
@@ -268,7 +268,7 @@ def _encoded(
     else:
         reply = stream(fault)
     # An answer that fails has not been given; one that was lost on its way can be asked for again.
-    if (keeper := keeping(wire)) and (fault is None or fault.kind != "error_event"):
+    if (keeper := keeping(wire)) and (fault is None or kind_of(fault).stream != "error_event"):
         long = request.stream and is_long(response)
         return replace(reply, kept=partial(kept, keeper) if long else kept(keeper))
     return reply

@@ -8,7 +8,11 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document.base import (
+from scenarios_app.engine.document.checks import DocumentLimits, check_scenario
+from scenarios_app.engine.document.forms import ScenariosDocument, in_turns, read_list, read_one
+from scenarios_app.engine.document.from_turns import place_in_turns
+from scenarios_app.engine.document.scenario import ScenarioDocument
+from scenarios_app.engine.shapes.base import (
     Document,
     DocumentError,
     Finding,
@@ -18,10 +22,6 @@ from scenarios_app.engine.document.base import (
     place_of,
     quoted,
 )
-from scenarios_app.engine.document.checks import DocumentLimits, check_scenario
-from scenarios_app.engine.document.forms import ScenariosDocument, in_turns, read_list, read_one
-from scenarios_app.engine.document.from_turns import place_in_turns
-from scenarios_app.engine.document.scenario import ScenarioDocument
 
 D = TypeVar("D", bound=Document)
 T = TypeVar("T")

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 from urllib.parse import unquote
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.matching.conditions import shorten
+from scenarios_app.engine.conditions.texts import shorten
 from scenarios_app.engine.matching.expectations import (
     assert_violations,
     violated_message,

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import example, given
 
-from scenarios_app.engine.matching.conditions import (
+from scenarios_app.engine.conditions.texts import (
     LONGEST_PATTERN,
     RegexError,
     check_regex,

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.matching.conditions import compile_text
+from scenarios_app.engine.conditions.texts import compile_text
 from scenarios_app.engine.matching.implication import excludes, match_implies, text_implies
 from scenarios_app.engine.matching.match import compile_match
-from scenarios_app.engine.matching.request_view import Reading
+from scenarios_app.engine.conditions.reading import Reading
 from scenarios_app.engine.scenario import (
     Match,
     MessageCondition,

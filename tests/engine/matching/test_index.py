@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.matching.conditions import RegexError
+from scenarios_app.engine.conditions.texts import RegexError
 from scenarios_app.engine.matching.index import Index, build_index, overlay
 from scenarios_app.engine.matching.match import match_request
-from scenarios_app.engine.matching.request_view import Reading
+from scenarios_app.engine.conditions.reading import Reading
 from scenarios_app.engine.scenario import (
     Match,
     MessageCondition,

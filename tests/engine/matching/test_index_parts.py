@@ -6,10 +6,10 @@ from string import ascii_lowercase
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios_app.engine.matching.conditions import compile_regex
+from scenarios_app.engine.conditions.texts import compile_regex
 from scenarios_app.engine.matching.lookup import Literals, Pattern, Regexes
 from scenarios_app.engine.matching.match import compile_match
-from scenarios_app.engine.matching.request_view import Reading
+from scenarios_app.engine.conditions.reading import Reading
 from scenarios_app.engine.matching.words import Words
 from scenarios_app.engine.scenario import Match, TextCondition
 from tests.engine.asking import PATTERNS, TEXTS, ask, saying

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.matching.conditions import RegexError
+from scenarios_app.engine.conditions.texts import RegexError
 from scenarios_app.engine.matching.match import (
     Condition,
     Mismatch,
@@ -12,7 +12,7 @@ from scenarios_app.engine.matching.match import (
     explain_match,
     match_request,
 )
-from scenarios_app.engine.matching.request_view import Reading
+from scenarios_app.engine.conditions.reading import Reading
 from scenarios_app.engine.scenario import (
     Match,
     MessageCondition,

@@ -8,7 +8,7 @@ from scenarios_app.engine.matching.match import (
     group_names,
     match_request,
 )
-from scenarios_app.engine.matching.request_view import Reading
+from scenarios_app.engine.conditions.reading import Reading
 from scenarios_app.engine.scenario import (
     Match,
     MessageCondition,

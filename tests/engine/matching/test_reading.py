@@ -3,7 +3,7 @@
 import pytest
 
 from scenarios_app.engine.canonical import Message, Role
-from scenarios_app.engine.matching.request_view import (
+from scenarios_app.engine.conditions.reading import (
     Reading,
     Subject,
     pairs_of,
