@@ -1,8 +1,9 @@
 """The builder's words for what a request must be."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Self, Unpack
+from functools import partial
+from typing import TYPE_CHECKING, Self, Unpack
 
 from scenarios_app.builder.draft import Draft, Object
 from scenarios_app.builder.keys import (
@@ -12,6 +13,8 @@ from scenarios_app.builder.keys import (
     MessageKeys,
     ResultKeys,
 )
+from scenarios_app.engine.conditions.base import Condition
+from scenarios_app.engine.conditions.match import condition_kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,29 @@ class Expectations(Draft):
         failures = {"times": times, "fault": {"kind": kind, **keys}}
         return draft._put(draft._step.with_section("failures", failures))
 
+    if not TYPE_CHECKING:  # A type checker knows the methods above, and misspelt ones by that.
+
+        def __getattr__(self, name: str) -> Callable[..., Self]:
+            """The keywords of conditions that have no method above."""
+            for kind in condition_kinds():
+                if kind.keyword == name:
+                    return partial(self._conditioned, kind)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _conditioned(self, kind: type[Condition], /, *values: object, **condition: object) -> Self:
+        """A condition as its document holds it: a value, an item of a list, an entry by name."""
+        given = [*values, condition] if condition else list(values)
+        if kind.empty is None:
+            (value,) = given
+            return self._match({kind.key: value})
+        if kind.empty is dict:
+            name, value = given
+            return self._match_entry(kind.key, str(name), value)
+        draft = self
+        for item in given:
+            draft = draft._match_item(kind.key, item)
+        return draft
+
     def _step_key(self, key: str, value: object) -> Self:
         draft = self._to_expect()
         return draft._put(replace(draft._step, keys={**draft._step.keys, key: value}))
@@ -144,11 +170,11 @@ class Expectations(Draft):
         draft = self._to_match()
         return draft._put(draft._step.with_section("match", keys))
 
-    def _match_item(self, key: str, item: Object) -> Self:
+    def _match_item(self, key: str, item: object) -> Self:
         draft = self._to_match()
         return draft._put(draft._step.with_item("match", key, item))
 
-    def _match_entry(self, key: str, name: str, condition: Object) -> Self:
+    def _match_entry(self, key: str, name: str, condition: object) -> Self:
         draft = self._to_match()
         return draft._put(draft._step.with_entries("match", key, {name: condition}))
 

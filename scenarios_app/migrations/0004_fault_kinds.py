@@ -4,50 +4,49 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('scenarios_app', '0003_drafts'),
+        ("scenarios_app", "0003_drafts"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='draftstep',
-            name='failures_kind',
-            field=models.CharField(blank=True, default='', max_length=32, verbose_name='fail with'),
+            model_name="draftstep",
+            name="failures_kind",
+            field=models.CharField(blank=True, default="", max_length=32, verbose_name="fail with"),
         ),
         migrations.AlterField(
-            model_name='draftstep',
-            name='fault_kind',
-            field=models.CharField(blank=True, default='', max_length=32, verbose_name='fault'),
+            model_name="draftstep",
+            name="fault_kind",
+            field=models.CharField(blank=True, default="", max_length=32, verbose_name="fault"),
         ),
         migrations.AlterField(
-            model_name='historicaldraftstep',
-            name='failures_kind',
-            field=models.CharField(blank=True, default='', max_length=32, verbose_name='fail with'),
+            model_name="historicaldraftstep",
+            name="failures_kind",
+            field=models.CharField(blank=True, default="", max_length=32, verbose_name="fail with"),
         ),
         migrations.AlterField(
-            model_name='historicaldraftstep',
-            name='fault_kind',
-            field=models.CharField(blank=True, default='', max_length=32, verbose_name='fault'),
+            model_name="historicaldraftstep",
+            name="fault_kind",
+            field=models.CharField(blank=True, default="", max_length=32, verbose_name="fault"),
         ),
         migrations.AlterField(
-            model_name='historicalstep',
-            name='failures_kind',
-            field=models.CharField(blank=True, default='', max_length=32, verbose_name='fail with'),
+            model_name="historicalstep",
+            name="failures_kind",
+            field=models.CharField(blank=True, default="", max_length=32, verbose_name="fail with"),
         ),
         migrations.AlterField(
-            model_name='historicalstep',
-            name='fault_kind',
-            field=models.CharField(blank=True, default='', max_length=32, verbose_name='fault'),
+            model_name="historicalstep",
+            name="fault_kind",
+            field=models.CharField(blank=True, default="", max_length=32, verbose_name="fault"),
         ),
         migrations.AlterField(
-            model_name='step',
-            name='failures_kind',
-            field=models.CharField(blank=True, default='', max_length=32, verbose_name='fail with'),
+            model_name="step",
+            name="failures_kind",
+            field=models.CharField(blank=True, default="", max_length=32, verbose_name="fail with"),
         ),
         migrations.AlterField(
-            model_name='step',
-            name='fault_kind',
-            field=models.CharField(blank=True, default='', max_length=32, verbose_name='fault'),
+            model_name="step",
+            name="fault_kind",
+            field=models.CharField(blank=True, default="", max_length=32, verbose_name="fault"),
         ),
     ]
