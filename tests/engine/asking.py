@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Role, Tool
-from scenarios_app.engine.conditions.base import Condition, OnText
+from scenarios_app.engine.conditions.base import AboutText, Condition
 from scenarios_app.engine.conditions.match import Match, Mismatch, Verdict
 from scenarios_app.engine.conditions.messages import MessageCondition
 from scenarios_app.engine.conditions.reading import Reading, Subject, Which
@@ -112,7 +112,7 @@ def when(
     )
 
 
-def _one_of(kind: type[OnText], texts: Texts) -> Iterator[Condition]:
+def _one_of(kind: type[AboutText], texts: Texts) -> Iterator[Condition]:
     if texts:
         yield kind(f"match.{kind.key}", Subject(kind.read), tuple(texts))  # type: ignore[attr-defined]
 
@@ -122,7 +122,7 @@ def _numbered(conditions: Iterable[Condition]) -> Iterator[Condition]:
         yield replace(one, field=f"match.{one.key}[{number}]")
 
 
-def _named(kind: type[OnText], texts: NamedTexts) -> Iterator[Condition]:
+def _named(kind: type[AboutText], texts: NamedTexts) -> Iterator[Condition]:
     for name, text in texts:
         subject = Subject(kind.read, name)  # type: ignore[attr-defined]
         yield kind(f"match.{kind.key}.{name}", subject, (text,))

@@ -135,7 +135,7 @@ class Condition(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class OnText(Condition):
+class AboutText(Condition):
     """Some text at `subject` meets one of the `alternatives`."""
 
     subject: Subject
@@ -202,7 +202,7 @@ class OnText(Condition):
 
     def implies(self, wide: Condition) -> bool:
         return (
-            isinstance(wide, OnText)
+            isinstance(wide, AboutText)
             and self.subject == wide.subject
             and all(any(n.implies(w) for w in wide.alternatives) for n in self.alternatives)
         )

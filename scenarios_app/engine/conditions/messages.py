@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.conditions import phrases as say
-from scenarios_app.engine.conditions.base import Condition, Known, OnText, SuspicionKind
+from scenarios_app.engine.conditions.base import AboutText, Condition, Known, SuspicionKind
 from scenarios_app.engine.conditions.reading import Subject
 from scenarios_app.engine.conditions.text_shapes import TextConditionDocument
 from scenarios_app.engine.conditions.texts import TextCondition, quote
@@ -47,7 +47,7 @@ OneMessage: TypeAlias = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class MessageCondition(OnText):
+class MessageCondition(AboutText):
     """What a message says."""
 
     key = "messages"

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.conditions import phrases as say
-from scenarios_app.engine.conditions.base import Condition, Known, OnText, SuspicionKind
+from scenarios_app.engine.conditions.base import AboutText, Condition, Known, SuspicionKind
 from scenarios_app.engine.conditions.reading import Subject
 from scenarios_app.engine.conditions.text_shapes import (
     Alternatives,
@@ -19,7 +19,7 @@ from scenarios_app.engine.shapes.fields import Flag, header_names
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf(OnText):
+class OneOf(AboutText):
     """A text of the request is one of some alternatives."""
 
     shape = Alternatives
@@ -92,7 +92,7 @@ class ModelCondition(OneOf):
 
 
 @dataclass(frozen=True, slots=True)
-class StreamCondition(OnText):
+class StreamCondition(AboutText):
     """Whether a stream is asked for."""
 
     key = "stream"
@@ -117,7 +117,7 @@ class StreamCondition(OnText):
 
 
 @dataclass(frozen=True, slots=True)
-class TurnCondition(OnText):
+class TurnCondition(AboutText):
     """Which answer of the conversation this is: a key of the step, not of its `match`."""
 
     key = "turn"
@@ -143,7 +143,7 @@ class TurnCondition(OnText):
 
 
 @dataclass(frozen=True, slots=True)
-class SelectCondition(OnText):
+class SelectCondition(AboutText):
     """By which name a scenario is asked for: its own `select`, not of its steps' `match`."""
 
     key = "select"
@@ -166,7 +166,7 @@ class SelectCondition(OnText):
 
 
 @dataclass(frozen=True, slots=True)
-class Named(OnText):
+class Named(AboutText):
     """A text that the request has under a name."""
 
     empty = dict

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.conditions import phrases as say
-from scenarios_app.engine.conditions.base import COMPARED, Condition, Need, OnText, several
+from scenarios_app.engine.conditions.base import COMPARED, AboutText, Condition, Need, several
 from scenarios_app.engine.conditions.reading import (
     Reading,
     Subject,
@@ -25,7 +25,7 @@ from scenarios_app.engine.shapes.fields import Flag, SomeText
 
 
 @dataclass(frozen=True, slots=True)
-class OfferedToolCondition(OnText):
+class OfferedToolCondition(AboutText):
     """A tool is offered."""
 
     key = "tools"
