@@ -3,18 +3,69 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
 from scenarios_app.builder.draft import Draft, Object
-from scenarios_app.builder.keys import (
-    ConditionKeys,
-    ExpectKeys,
-    FaultKeys,
-    MessageKeys,
-    ResultKeys,
-)
+from scenarios_app.engine.canonical import Role
 from scenarios_app.engine.conditions.base import Condition
 from scenarios_app.engine.conditions.match import condition_kinds
+from scenarios_app.engine.conditions.reading import Which
+from scenarios_app.engine.scenario import Reasoning
+
+
+class ConditionKeys(TypedDict, total=False):
+    """A condition on a text: all that is given must hold."""
+
+    equals: str
+    contains: str
+    startswith: str
+    regex: str
+    ignore_case: bool
+
+
+class MessageKeys(ConditionKeys, total=False):
+    """A condition on the text of a message, and which message that is."""
+
+    role: Role
+    which: Which
+
+
+class ResultKeys(ConditionKeys, total=False):
+    """A condition on the text of a tool result, and which result that is."""
+
+    tool_call_id: str
+    is_error: bool
+
+
+class ExpectKeys(TypedDict, total=False):
+    """What a request should be; one that is not gets an error and is a violation."""
+
+    tools: list[str]
+    allow_missing_tools: bool
+    temperature: float
+    top_p: float
+    reasoning: Reasoning
+
+
+class EnvelopeKeys(TypedDict, total=False):
+    """What is said of an HTTP error beside its status and message."""
+
+    type: str
+    code: str
+    param: str
+    body: object
+    headers: Mapping[str, str]
+    retry_after_ms: int
+    retryable: bool
+
+
+class FaultKeys(EnvelopeKeys, total=False):
+    """What is said of a fault; which of these keys it has depends on its kind."""
+
+    status: int
+    message: str
+    after_chunks: int
+    hold_ms: int
 
 
 @dataclass(frozen=True, slots=True)

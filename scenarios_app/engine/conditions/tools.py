@@ -222,11 +222,8 @@ class ToolResultCondition(Condition):
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        wanted = (
-            ("tool_call_id", self.tool_call_id),
-            ("name", self.name),
-            ("content", self.text),
-        )
+        found = ("tool_call_id", self.tool_call_id), ("name", self.name)
+        wanted = (*found, ("content", self.text))
         return tuple(Need(Subject(self.read, at), (c,)) for at, c in wanted if c is not None)
 
     @property

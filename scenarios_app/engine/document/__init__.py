@@ -9,9 +9,14 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.match import Match, match_model
 from scenarios_app.engine.document.checks import LIMITS, DocumentLimits
 from scenarios_app.engine.document.compile import compile_scenario
-from scenarios_app.engine.document.forms import ScenariosDocument
 from scenarios_app.engine.document.json_text import decode, plain
-from scenarios_app.engine.document.load import Read, merged, read_documents, validated
+from scenarios_app.engine.document.load import (
+    Read,
+    ScenariosDocument,
+    merged,
+    read_documents,
+    validated,
+)
 from scenarios_app.engine.document.scenario import ScenarioDocument, StepDocument
 from scenarios_app.engine.shapes.base import DocumentError, Problem
 
