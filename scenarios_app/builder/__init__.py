@@ -9,10 +9,10 @@ be, then what it is answered with. `then()` before the next expectation starts t
 before an answer it goes on with this one. `build()` gives the document.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Self, Unpack
+from typing import Self, TypedDict, Unpack
 
 from scenarios_app.builder.answers import Answers
 from scenarios_app.builder.expectations import (
@@ -25,9 +25,9 @@ from scenarios_app.builder.expectations import (
     openai,
     provider,
 )
-from scenarios_app.builder.keys import ScenarioKeys
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import dump, load_documents
+from scenarios_app.engine.scenario import Select
 from scenarios_app.wire.registry import providers
 
 __all__ = [
@@ -48,6 +48,18 @@ def __getattr__(name: str) -> Callable[..., Provider]:
     if name in providers():
         return partial(provider, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class ScenarioKeys(TypedDict, total=False):
+    """What is said of a scenario as a whole."""
+
+    description: str
+    priority: int
+    enabled: bool
+    select: Select
+    tags: list[str]
+    variables: Mapping[str, object]
+    system_prompt_must_include: list[str]
 
 
 class ScenarioBuilder(Expectations, Answers):

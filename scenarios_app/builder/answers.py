@@ -2,12 +2,29 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Self, Unpack
+from typing import Self, TypedDict, Unpack
 
 from scenarios_app.builder.draft import Draft, Kind, Object, Section
-from scenarios_app.builder.keys import EnvelopeKeys, FaultKeys, PacingKeys, UsageKeys
+from scenarios_app.builder.expectations import EnvelopeKeys, FaultKeys
 from scenarios_app.engine.parts import FinishReason
-from scenarios_app.engine.scenario import FaultKind
+
+
+class PacingKeys(TypedDict, total=False):
+    """When the chunks of a stream leave, by `words_per_second` or by `chunk_ms`."""
+
+    words_per_chunk: int
+    words_per_second: float
+    chunk_ms: int
+    first_ms: int
+    jitter: float
+
+
+class UsageKeys(TypedDict, total=False):
+    """Token counts that are part of the totals."""
+
+    reasoning_tokens: int
+    cached_tokens: int
+
 
 _KEYWORDS = object()
 
@@ -90,7 +107,7 @@ class Answers(Draft):
         """An HTTP error in the provider's envelope, or with the `body` given."""
         return self._produce(fault={**_given(kind="http", status=status, message=message), **keys})
 
-    def respond_with_fault(self, kind: FaultKind, **keys: Unpack[FaultKeys]) -> Self:
+    def respond_with_fault(self, kind: str, **keys: Unpack[FaultKeys]) -> Self:
         """A fault instead of an answer, or beside one and inside it."""
         return self._produce(fault={"kind": kind, **keys})
 

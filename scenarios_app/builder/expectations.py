@@ -1,18 +1,71 @@
 """The builder's words for what a request must be."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Self, Unpack
+from functools import partial
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
 from scenarios_app.builder.draft import Draft, Object
-from scenarios_app.builder.keys import (
-    ConditionKeys,
-    ExpectKeys,
-    FaultKeys,
-    MessageKeys,
-    ResultKeys,
-)
-from scenarios_app.engine.scenario import FaultKind
+from scenarios_app.engine.canonical import Role
+from scenarios_app.engine.conditions.base import Condition
+from scenarios_app.engine.conditions.match import condition_kinds
+from scenarios_app.engine.conditions.reading import Which
+from scenarios_app.engine.scenario import Reasoning
+
+
+class ConditionKeys(TypedDict, total=False):
+    """A condition on a text: all that is given must hold."""
+
+    equals: str
+    contains: str
+    startswith: str
+    regex: str
+    ignore_case: bool
+
+
+class MessageKeys(ConditionKeys, total=False):
+    """A condition on the text of a message, and which message that is."""
+
+    role: Role
+    which: Which
+
+
+class ResultKeys(ConditionKeys, total=False):
+    """A condition on the text of a tool result, and which result that is."""
+
+    tool_call_id: str
+    is_error: bool
+
+
+class ExpectKeys(TypedDict, total=False):
+    """What a request should be; one that is not gets an error and is a violation."""
+
+    tools: list[str]
+    allow_missing_tools: bool
+    temperature: float
+    top_p: float
+    reasoning: Reasoning
+
+
+class EnvelopeKeys(TypedDict, total=False):
+    """What is said of an HTTP error beside its status and message."""
+
+    type: str
+    code: str
+    param: str
+    body: object
+    headers: Mapping[str, str]
+    retry_after_ms: int
+    retryable: bool
+
+
+class FaultKeys(EnvelopeKeys, total=False):
+    """What is said of a fault; which of these keys it has depends on its kind."""
+
+    status: int
+    message: str
+    after_chunks: int
+    hold_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +183,35 @@ class Expectations(Draft):
         return draft._put(draft._step.with_section("expect", keys))
 
     def failing(
-        self, times: int = 1, kind: FaultKind = "model_error", /, **keys: Unpack[FaultKeys]
+        self, times: int = 1, kind: str = "model_error", /, **keys: Unpack[FaultKeys]
     ) -> Self:
         """The first attempts fail with this fault, later ones get the answer."""
         draft = self._to_expect()
         failures = {"times": times, "fault": {"kind": kind, **keys}}
         return draft._put(draft._step.with_section("failures", failures))
+
+    if not TYPE_CHECKING:  # A type checker knows the methods above, and misspelt ones by that.
+
+        def __getattr__(self, name: str) -> Callable[..., Self]:
+            """The keywords of conditions that have no method above."""
+            for kind in condition_kinds():
+                if kind.keyword == name:
+                    return partial(self._conditioned, kind)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _conditioned(self, kind: type[Condition], /, *values: object, **condition: object) -> Self:
+        """A condition as its document holds it: a value, an item of a list, an entry by name."""
+        given = [*values, condition] if condition else list(values)
+        if kind.empty is None:
+            (value,) = given
+            return self._match({kind.key: value})
+        if kind.empty is dict:
+            name, value = given
+            return self._match_entry(kind.key, str(name), value)
+        draft = self
+        for item in given:
+            draft = draft._match_item(kind.key, item)
+        return draft
 
     def _step_key(self, key: str, value: object) -> Self:
         draft = self._to_expect()
@@ -145,11 +221,11 @@ class Expectations(Draft):
         draft = self._to_match()
         return draft._put(draft._step.with_section("match", keys))
 
-    def _match_item(self, key: str, item: Object) -> Self:
+    def _match_item(self, key: str, item: object) -> Self:
         draft = self._to_match()
         return draft._put(draft._step.with_item("match", key, item))
 
-    def _match_entry(self, key: str, name: str, condition: Object) -> Self:
+    def _match_entry(self, key: str, name: str, condition: object) -> Self:
         draft = self._to_match()
         return draft._put(draft._step.with_entries("match", key, {name: condition}))
 

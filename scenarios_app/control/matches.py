@@ -3,7 +3,7 @@ unjudged where that is too little to be sure."""
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 from uuid import UUID
 
@@ -11,10 +11,10 @@ from asgiref.sync import async_to_sync
 from django.db.models import QuerySet
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.matching.match import CompiledMatch, Mismatch, compile_match
-from scenarios_app.engine.matching.request_view import Reading
-from scenarios_app.engine.scenario import Match
-from scenarios_app.engine.secrets import MASK, is_secret
+from scenarios_app.engine.conditions.match import Match, Mismatch
+from scenarios_app.engine.conditions.reading import Reading
+from scenarios_app.engine.conditions.request import HeaderCondition
+from scenarios_app.engine.secrets import MASK
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving import archive
 from scenarios_app.serving.options import Options
@@ -42,9 +42,8 @@ COLUMNS = (
     "request_cut",
 )
 _BATCH = 100
-# A masked string behind its key, also in JSON within JSON; and where conditions look at such.
+# A masked string behind its key, also in JSON within JSON.
 _MASKED = re.compile(r'\\*"\s*:\s*\\*"' + re.escape(MASK))
-_CALLS, _METADATA = "match.tool_calls[", "match.metadata."
 
 Found: TypeAlias = tuple[float, ServedRequest, Reading]
 
@@ -101,18 +100,18 @@ class _Judge:
     """`sure` are the conditions on what the journal keeps of every request it has whole, `outside`
     those of them that need no body, and `masked` the headers of which it keeps four characters."""
 
-    sure: CompiledMatch
-    outside: CompiledMatch
+    sure: Match
+    outside: Match
     masked: tuple[str, ...]
     options: Options
 
     @classmethod
     def of(cls, match: Match, options: Options) -> "_Judge":
-        shown = tuple((name, c) for name, c in match.headers if not is_secret(name))
-        sure = replace(match, headers=shown)
-        outside = Match(provider=match.provider, path=match.path, model=match.model, headers=shown)
-        masked = tuple(name for name, _ in match.headers if is_secret(name))
-        return cls(compile_match(sure), compile_match(outside), masked, options)
+        sure = Match(tuple(one for one in match.conditions if not one.masked))
+        outside = Match(tuple(one for one in sure.conditions if not one.in_body))
+        headers = match.of(HeaderCondition)
+        masked = tuple(one.subject.name for one in headers if one.masked)
+        return cls(sure, outside, masked, options)
 
     def judge(self, row: ServedRequest) -> "bool | Reading | str":
         """True for a match, the reading for none, a reason where nobody can tell, and False for
@@ -130,7 +129,7 @@ class _Judge:
             return reading
         if any(name not in row.request_headers for name in self.masked):
             return reading
-        if request is None and len(self.sure.checks) > len(self.outside.checks):
+        if request is None and len(self.sure.conditions) > len(self.outside.conditions):
             return "the journal has not all of its body"
         if self.masked:
             return f"the journal masks {', '.join(self.masked)}"
@@ -139,11 +138,9 @@ class _Judge:
     def _may_be_masked(self, row: ServedRequest, reading: Reading) -> bool:
         """Whether all that keeps a request from matching may have been masked in its body."""
         return bool(_MASKED.search(row.request_body)) and all(
-            mismatch.field.startswith(_CALLS)
-            or (
-                mismatch.field.startswith(_METADATA) and is_secret(mismatch.field[len(_METADATA) :])
-            )
-            for mismatch in self.sure.mismatches(reading)
+            condition.may_be_masked
+            for condition in self.sure.conditions
+            if not condition.holds(reading)
         )
 
 

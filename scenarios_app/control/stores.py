@@ -16,7 +16,7 @@ from scenarios_app.engine.document import (
     dump,
     load_documents,
 )
-from scenarios_app.engine.document.forms import in_turns
+from scenarios_app.engine.document.load import in_turns
 from scenarios_app.models import CatalogVersion, Scenario
 from scenarios_app.serving.services import services
 from scenarios_app.store.load import load

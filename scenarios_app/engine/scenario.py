@@ -1,14 +1,14 @@
-"""A scenario as the engine runs it: the contract's document as frozen, compiled-from values."""
+"""A scenario as the engine runs it: the contract's document as frozen values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
-from scenarios_app.engine.canonical import Json, Role
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.conditions.match import NO_CONDITIONS, Match
 from scenarios_app.engine.parts import AnswerPart, Chunk, FinishReason
 
 Select: TypeAlias = Literal["match", "first_user_message"]
-Which: TypeAlias = Literal["last", "first", "any"] | int
 Reasoning: TypeAlias = Literal["enabled", "disabled"]
 GeneratedKind: TypeAlias = Literal["lorem"]
 
@@ -16,69 +16,6 @@ GeneratedKind: TypeAlias = Literal["lorem"]
 CATCH_ALL = "test-mode"
 # The name in `provider_metadata` that stands for every provider.
 ANY_PROVIDER = "any"
-
-StandaloneFault: TypeAlias = Literal[
-    "http", "rate_limit", "model_error", "timeout", "network_error", "invalid_response"
-]
-InsideFault: TypeAlias = Literal[
-    "disconnect", "truncate", "malformed_chunk", "stall", "error_event"
-]
-FaultKind: TypeAlias = StandaloneFault | InsideFault
-STANDALONE_FAULTS: frozenset[str] = frozenset(get_args(StandaloneFault))
-INSIDE_FAULTS: frozenset[str] = frozenset(get_args(InsideFault))
-
-
-@dataclass(frozen=True, slots=True)
-class TextCondition:
-    """All that is given must hold; nothing given always holds. `regex` is RE2, found anywhere."""
-
-    equals: str | None = None
-    contains: str | None = None
-    startswith: str | None = None
-    regex: str | None = None
-    ignore_case: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class MessageCondition:
-    """A text condition on a message of `role` (any role without it), picked by `which`."""
-
-    text: TextCondition = TextCondition()
-    role: Role | None = None
-    which: Which = "last"
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCallCondition:
-    """An earlier call by `name` whose arguments contain `arguments` (a subset, deep)."""
-
-    name: str | None = None
-    arguments: Json = None
-
-
-@dataclass(frozen=True, slots=True)
-class ToolResultCondition:
-    text: TextCondition = TextCondition()
-    tool_call_id: str | None = None
-    name: str | None = None
-    is_error: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """What a request must be. An empty field is no constraint; `provider`, `path`, `model` list
-    alternatives of which one must hold; everything else must hold throughout."""
-
-    provider: tuple[TextCondition, ...] = ()
-    path: tuple[TextCondition, ...] = ()
-    model: tuple[TextCondition, ...] = ()
-    stream: bool | None = None
-    messages: tuple[MessageCondition, ...] = ()
-    tools: tuple[str, ...] = ()
-    tool_calls: tuple[ToolCallCondition, ...] = ()
-    tool_results: tuple[ToolResultCondition, ...] = ()
-    headers: tuple[tuple[str, TextCondition], ...] = ()
-    metadata: tuple[tuple[str, TextCondition], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +31,14 @@ class Expect:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A failure to act out. Times are in milliseconds; `None` is the kind's own default.
+    """A failure to act out, of a kind in `producing/faults`. Times are in milliseconds; `None` is
+    the kind's own default.
 
     `body` replaces the provider's envelope (text as is, other JSON encoded). `retryable` becomes
     the `x-should-retry` header where it is given.
     """
 
-    kind: FaultKind
+    kind: str
     after_chunks: int = 1
     hold_ms: int = 30_000
     status: int | None = None
@@ -220,7 +158,7 @@ class Step:
 
     key: str
     label: str
-    match: Match = Match()
+    match: Match = NO_CONDITIONS
     produce: Produce = Produce()
     turn: int | None = None
     consume: bool = True

@@ -3,7 +3,6 @@ catalog's version, the journal."""
 
 from scenarios_app.models.changes import CatalogVersion, catalog_changed, new_key
 from scenarios_app.models.choices import (
-    FaultKind,
     FinishReason,
     Outcome,
     Reasoning,
@@ -21,7 +20,6 @@ __all__ = [
     "CatalogVersion",
     "Draft",
     "DraftStep",
-    "FaultKind",
     "FinishReason",
     "Outcome",
     "Reasoning",

@@ -28,20 +28,6 @@ class FinishReason(TextChoices):
     STOP_SEQUENCE = "stop_sequence", "stop sequence"
 
 
-class FaultKind(TextChoices):
-    HTTP = "http", "HTTP error"
-    RATE_LIMIT = "rate_limit", "rate limit (429)"
-    MODEL_ERROR = "model_error", "model error (500)"
-    TIMEOUT = "timeout", "no answer, closed after a while"
-    NETWORK_ERROR = "network_error", "closed before the first byte"
-    INVALID_RESPONSE = "invalid_response", "malformed answer"
-    DISCONNECT = "disconnect", "cut inside the answer"
-    TRUNCATE = "truncate", "ends without its end mark"
-    MALFORMED_CHUNK = "malformed_chunk", "malformed chunk inside the answer"
-    STALL = "stall", "goes silent, then goes on"
-    ERROR_EVENT = "error_event", "error event inside the stream"
-
-
 class Outcome(TextChoices):
     COMPLETE = "complete", "complete"
     CLIENT_GONE = "client_gone", "client gone"

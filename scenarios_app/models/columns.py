@@ -2,29 +2,81 @@
 one.
 
 An empty column (`""`, null, `[]`, `{}`) is a key that the document does not have. What a column
-cannot hold stays in the `…extra` column of its section, in the document's own form.
+cannot hold stays in the `…extra` column of its section, in the document's own form. A column is one
+line: its field, its path in the document and what it is called.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeAlias
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils import timezone
+from django.utils.text import capfirst
 
-from scenarios_app.models.choices import FaultKind, FinishReason, Reasoning, Select, TextMode
+from scenarios_app.models.choices import FinishReason, Reasoning, Select, TextMode
 from scenarios_app.models.fields import JsonField, LinesField, NamesField, ScriptField
+
+Place: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What else a column's line says: the `place` of its value in a scenario's or step's document
+    (None: told in `store/`), its `label` on the page, and whether it holds the `rest` of what is
+    there, in the document's own form."""
+
+    place: Place | None = None
+    label: str = ""
+    rest: bool = False
+
+
+def at(path: str | None, field: Any, *, label: str = "", rest: bool = False) -> Any:
+    """A column with its path in the document; without a label it is called by its verbose name."""
+    place = None if path is None else tuple(filter(None, path.split(".")))
+    field.in_document = Column(place, label, rest)
+    return field
+
+
+@cache
+def column_of(model: type[models.Model], name: str) -> Column:
+    """What is known of a column."""
+    field = model._meta.get_field(name)
+    column: Column = getattr(field, "in_document", Column())
+    label = column.label or capfirst(str(field.verbose_name))  # type: ignore[union-attr]
+    return Column(column.place, label, column.rest)
+
+
+@cache
+def places_of(model: type[models.Model], *, rest: bool = False) -> dict[str, Place]:
+    """The columns that hold one value of the document as it stands, or those that hold the rest of
+    a section, an inner section before the one around it."""
+    columns = {field.name: column_of(model, field.name) for field in model._meta.local_fields}
+    found = {
+        name: one.place
+        for name, one in columns.items()
+        if one.place is not None and one.rest == rest
+    }
+    return dict(sorted(found.items(), key=lambda item: -len(item[1]))) if rest else found
 
 
 class ScenarioColumns(models.Model):
-    name = models.CharField(max_length=255)
-    description = ScriptField(blank=True, default="")
-    enabled = models.BooleanField(default=True)
-    priority = models.IntegerField(default=0, help_text="The highest is tried first.")
-    select = models.CharField("chosen by", max_length=32, choices=Select, default=Select.MATCH)
-    tags = NamesField(blank=True, default=list)
-    variables = JsonField(blank=True, default=dict)
-    system_prompt_must_include = LinesField(blank=True, default=list)
-    extra = JsonField("rest of the document", blank=True, default=dict)
+    name = at("name", models.CharField(max_length=255))
+    description = at("description", ScriptField(blank=True, default=""))
+    enabled = at("enabled", models.BooleanField(default=True))
+    priority = at(
+        "priority", models.IntegerField(default=0, help_text="The highest is tried first.")
+    )
+    select = at(
+        "select", models.CharField("chosen by", max_length=32, choices=Select, default=Select.MATCH)
+    )
+    tags = at("tags", NamesField(blank=True, default=list))
+    variables = at("variables", JsonField(blank=True, default=dict))
+    system_prompt_must_include = at(
+        "system_prompt_must_include", LinesField(blank=True, default=list)
+    )
+    extra = at("", JsonField("rest of the document", blank=True, default=dict), rest=True)
     # Not `auto_now`: a fixture is loaded raw and would have to hold both.
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -42,6 +94,11 @@ def _name(verbose: str | None = None, **options: Any) -> Any:
 
 def _choice(verbose: str, choices: type[models.TextChoices]) -> Any:
     return models.CharField(verbose, max_length=32, choices=choices, blank=True, default="")
+
+
+def _kind(verbose: str) -> Any:
+    """A kind of fault. Which ones there are the engine knows, not the database."""
+    return models.CharField(verbose, max_length=32, blank=True, default="")
 
 
 def _script(verbose: str) -> Any:
@@ -77,15 +134,21 @@ def _number(*, most: float | None = None) -> Any:
 
 class StepColumns(models.Model):
     order = models.PositiveIntegerField(default=0)
-    name = _name()
-    turn = _whole(least=1, help_text="Which answer of the conversation; empty for any.")
-    consume = models.BooleanField(default=True, help_text="Answers once in each session.")
+    name = at("name", _name(), label="Step name")
+    turn = at("turn", _whole(least=1, help_text="Which answer of the conversation; empty for any."))
+    consume = at(
+        "consume",
+        models.BooleanField(default=True, help_text="Answers once in each session."),
+        label="Only once per session",
+    )
 
-    match_provider = _name("provider")
-    match_path = _name("path")
+    match_provider = at("match.provider", _name("provider"))
+    match_path = at("match.path", _name("path"))
     match_model = _name("model")
     match_model_mode = _mode(TextMode.EQUALS)
-    match_stream = models.BooleanField("stream", null=True, blank=True)
+    match_stream = at(
+        "match.stream", models.BooleanField("stream", null=True, blank=True), label="Streaming"
+    )
     match_user = _script("last user message")
     match_user_mode = _mode(TextMode.CONTAINS)
     match_user_ignore_case = models.BooleanField("in any letter case", default=False)
@@ -93,56 +156,90 @@ class StepColumns(models.Model):
     match_system_mode = _mode(TextMode.CONTAINS)
     match_tool_result = _script("last tool result")
     match_tool_result_mode = _mode(TextMode.CONTAINS)
-    match_tool_result_name = _name("result of tool")
-    match_tools = NamesField("offered tools", blank=True, default=list)
-    match_extra = _json("other conditions")
+    match_tool_result_name = at(None, _name("result of tool"), label="Has a result of tool")
+    match_tools = at(
+        "match.tools", NamesField("offered tools", blank=True, default=list), label="Tools offered"
+    )
+    match_extra = at("match", _json("other conditions"), rest=True)
 
-    expect_tools = NamesField("tools", blank=True, default=list)
-    expect_allow_missing_tools = models.BooleanField("tools may be missing", default=False)
-    expect_temperature = _number()
-    expect_top_p = _number()
-    expect_reasoning = _choice("reasoning", Reasoning)
+    expect_tools = at(
+        "expect.tools", NamesField("tools", blank=True, default=list), label="Expected tools"
+    )
+    expect_allow_missing_tools = at(
+        "expect.allow_missing_tools",
+        models.BooleanField("tools may be missing", default=False),
+        label="Expected tools may be missing",
+    )
+    expect_temperature = at("expect.temperature", _number(), label="Expected temperature")
+    expect_top_p = at("expect.top_p", _number(), label="Expected top_p")
+    expect_reasoning = at(
+        "expect.reasoning", _choice("reasoning", Reasoning), label="Expected reasoning"
+    )
 
-    failures_times = _whole("attempts that fail", least=1)
-    failures_kind = _choice("fail with", FaultKind)
-    failures_status = _status("status")
-    failures_message = _script("message")
-    failures_retry_after_ms = _whole("retry after (ms)")
-    failures_extra = _json("rest of the failure")
+    failures_times = at(
+        "failures.times", _whole("attempts that fail", least=1), label="Fail the first attempts"
+    )
+    failures_kind = at("failures.fault.kind", _kind("fail with"))
+    failures_status = at("failures.fault.status", _status("status"), label="Failure status")
+    failures_message = at("failures.fault.message", _script("message"), label="Failure message")
+    failures_retry_after_ms = at(
+        "failures.fault.retry_after_ms",
+        _whole("retry after (ms)"),
+        label="Failure: retry after (ms)",
+    )
+    failures_extra = at("failures.fault", _json("rest of the failure"), rest=True)
 
-    answer_reasoning = _script("reasoning")
-    answer_text = _script("text")
-    answer_tool_calls = _json("tool calls", list)
-    answer_refusal = _script("refusal")
-    report_status = _name("status of the report", help_text="Empty: success.")
-    report_format = _name("format of the report")
-    report_content = _script("final report")
-    answer_finish_reason = _choice("finish reason", FinishReason)
-    answer_input_tokens = _whole("input tokens")
-    answer_output_tokens = _whole("output tokens")
-    answer_extra = _json("rest of the answer")
+    answer_reasoning = at("produce.reasoning", _script("reasoning"))
+    answer_text = at("produce.text", _script("text"), label="Answer text")
+    answer_tool_calls = at("produce.tool_calls", _json("tool calls", list))
+    answer_refusal = at("produce.refusal", _script("refusal"))
+    report_status = at(
+        "produce.final_report.status",
+        _name("status of the report", help_text="Empty: success."),
+        label="Report status",
+    )
+    report_format = at(
+        "produce.final_report.report_format", _name("format of the report"), label="Report format"
+    )
+    report_content = at("produce.final_report.report_content", _script("final report"))
+    answer_finish_reason = at("produce.finish_reason", _choice("finish reason", FinishReason))
+    answer_input_tokens = at("produce.usage.input_tokens", _whole("input tokens"))
+    answer_output_tokens = at("produce.usage.output_tokens", _whole("output tokens"))
+    answer_extra = at("produce", _json("rest of the answer"), rest=True)
 
-    latency_ms = _whole("latency (ms)", help_text="Before anything is sent.")
-    first_ms = _whole("first chunk after (ms)")
-    words_per_second = _number()
-    chunk_ms = _whole("time between chunks (ms)")
-    words_per_chunk = _whole(least=1)
-    jitter = _number(most=1.0)
+    latency_ms = at(
+        "produce.latency_ms", _whole("latency (ms)", help_text="Before anything is sent.")
+    )
+    first_ms = at("produce.pacing.first_ms", _whole("first chunk after (ms)"))
+    words_per_second = at("produce.pacing.words_per_second", _number())
+    chunk_ms = at("produce.pacing.chunk_ms", _whole("time between chunks (ms)"))
+    words_per_chunk = at("produce.pacing.words_per_chunk", _whole(least=1))
+    jitter = at("produce.pacing.jitter", _number(most=1.0))
 
-    fault_kind = _choice("fault", FaultKind)
-    fault_after_chunks = _whole("after chunks")
-    fault_hold_ms = _whole("hold for (ms)")
-    fault_status = _status("status")
-    fault_message = _script("message")
-    fault_retry_after_ms = _whole("retry after (ms)")
-    fault_extra = _json("rest of the fault")
+    fault_kind = at("produce.fault.kind", _kind("fault"), label="Fault of the answer")
+    fault_after_chunks = at(
+        "produce.fault.after_chunks", _whole("after chunks"), label="Fault after chunks"
+    )
+    fault_hold_ms = at(
+        "produce.fault.hold_ms", _whole("hold for (ms)"), label="Fault holds for (ms)"
+    )
+    fault_status = at("produce.fault.status", _status("status"), label="Fault status")
+    fault_message = at("produce.fault.message", _script("message"), label="Fault message")
+    fault_retry_after_ms = at(
+        "produce.fault.retry_after_ms", _whole("retry after (ms)"), label="Fault: retry after (ms)"
+    )
+    fault_extra = at("produce.fault", _json("rest of the fault"), rest=True)
 
-    counter = _name(help_text="Counts the answers of this step.")
-    response_status = _status("status of the answer")
-    response_headers = _json("headers of the answer")
-    echo_headers = NamesField("headers to echo", blank=True, default=list)
-    asserts = _json("assertions", list)
-    extra = _json("rest of the step")
+    counter = at("side_effects.counter", _name(help_text="Counts the answers of this step."))
+    response_status = at(
+        "side_effects.status", _status("status of the answer"), label="HTTP status of the answer"
+    )
+    response_headers = at("side_effects.headers", _json("headers of the answer"))
+    echo_headers = at(
+        "side_effects.echo_headers", NamesField("headers to echo", blank=True, default=list)
+    )
+    asserts = at("side_effects.assert", _json("assertions", list))
+    extra = at("", _json("rest of the step"), rest=True)
 
     class Meta:
         abstract = True

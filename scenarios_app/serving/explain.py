@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
-from scenarios_app.engine.matching.index import Index
-from scenarios_app.engine.matching.layer import Entry, entries_of
-from scenarios_app.engine.matching.match import Condition, explain_compiled
+from scenarios_app.engine.conditions.match import Verdict
+from scenarios_app.engine.conditions.reading import Reading
+from scenarios_app.engine.matching.index import Entry, Index, entries_of
 from scenarios_app.engine.matching.precedence import beaten
-from scenarios_app.engine.matching.request_view import Reading
 from scenarios_app.engine.matching.select import Decision, asked_for, named_in_header
 from scenarios_app.engine.scenario import Scenario, Step
 from scenarios_app.engine.state import AttemptRef, SessionReader, SessionState, StepRef
@@ -36,7 +35,7 @@ class ExplainedStep:
     key: str
     wins: bool
     matches: bool
-    conditions: tuple[Condition, ...]
+    conditions: tuple[Verdict, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +147,7 @@ def explained_steps(
             conditions = [
                 *_way(scenario, step, request, exchange),
                 *_consumption(entry, consumed),
-                *explain_compiled(entry.match, reading),
+                *entry.match.verdicts(reading),
             ]
             wins = winner is not None and entry.ref == winner.ref
             matches = winner is not None and all(condition.ok for condition in conditions)
@@ -171,32 +170,32 @@ def _winner(exchange: Exchange) -> Entry | None:
 
 def _way(
     scenario: Scenario, step: Step, request: CanonicalRequest, exchange: Exchange
-) -> Iterator[Condition]:
+) -> Iterator[Verdict]:
     """What the way in which the answer is chosen asks of the step, beside its `match`."""
     way, endpoint = exchange.decision and exchange.decision.way, exchange.target.endpoint
     helper = endpoint is not None and not endpoint.generates
     if way == "in_band":
         block = "an instruction block, which answers before any scenario"
-        yield Condition("select", "no instruction block in the request", block, ok=False)
+        yield Verdict("select", "no instruction block in the request", block, ok=False)
     elif request.computed or (helper and endpoint is not None and endpoint.fixed):
         computed = "one whose answer is always computed"
-        yield Condition("select", "a request that a step can answer", computed, ok=False)
+        yield Verdict("select", "a request that a step can answer", computed, ok=False)
     elif helper:
         if not step.match.path:
             wanted = "a path, by which alone a step answers in place of a computed answer"
-            yield Condition("match.path", wanted, "no path in this step's match", ok=False)
+            yield Verdict("match.path", wanted, "no path in this step's match", ok=False)
     elif scenario.select == "first_user_message":
         asked = asked_for(request)
-        yield Condition("select", scenario.name, asked, asked == scenario.name)
+        yield Verdict("select", scenario.name, asked, asked == scenario.name)
     elif way == "by_id":
         asked = f"“{asked_for(request)}”, asked for by id"
-        yield Condition("select", "a request that asks for no scenario by id", asked, ok=False)
+        yield Verdict("select", "a request that asks for no scenario by id", asked, ok=False)
     elif named := named_in_header(request):
         wanted = f"X-MockLLM-Scenario: {scenario.name}, or no such header"
-        yield Condition("select", wanted, named, named == scenario.name)
+        yield Verdict("select", wanted, named, named == scenario.name)
 
 
-def _consumption(entry: Entry, consumed: Container[tuple[str, str]]) -> Iterator[Condition]:
+def _consumption(entry: Entry, consumed: Container[tuple[str, str]]) -> Iterator[Verdict]:
     if entry.step.consume and entry.scenario.select == "match":
         gone = entry.ref in consumed
-        yield Condition("consume", _FRESH, "served" if gone else _FRESH, not gone)
+        yield Verdict("consume", _FRESH, "served" if gone else _FRESH, not gone)

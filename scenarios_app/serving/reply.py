@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from scenarios_app.engine.errors import ErrorAnswer
-from scenarios_app.engine.producing.faults import fault_error, silence_ms
+from scenarios_app.engine.producing.faults import fault_error, kind_of, silence_ms
 from scenarios_app.engine.producing.plan import FaultMark, Timed
 from scenarios_app.engine.scenario import Fault
 from scenarios_app.wire.base import Headers, Stored, StreamEncoder, Wire
@@ -132,7 +132,7 @@ def streamed(
 ) -> Reply:
     """A stream: what is due at the same time is one frame, and a fault mark ends or breaks it."""
     timed = tuple(timed)
-    cut = isinstance(last := timed[-1].event, FaultMark) and last.fault.kind == "disconnect"
+    cut = isinstance(last := timed[-1].event, FaultMark) and kind_of(last.fault).stream == "cut"
     frames = tuple(_encoded(wire, encoder, timed))
     return _stream(wire, frames, cut=cut, status=status, headers=headers, delay=delay)
 
@@ -182,10 +182,10 @@ def _encoded(
             pieces.append(piece := encode(event))
             size += len(piece)
             continue
-        match event.fault.kind:
-            case "stall":
+        match kind_of(event.fault).stream:
+            case "hold":
                 continue
-            case "malformed_chunk":
+            case "malformed_event":
                 last = wire.malformed_event
             case "error_event":
                 sent += count_events(b"".join(pieces))
@@ -222,10 +222,10 @@ def broken(reply: Reply, fault: Fault) -> Reply:
     """A whole answer with a fault inside it: half of it and a cut, half of it, or a long wait."""
     body = reply.body
     half = body[: len(body) // 2]
-    match fault.kind:
-        case "disconnect":
+    match kind_of(fault).whole:
+        case "cut":
             return replace(reply, frames=(Frame(0.0, half),), ending=Ending.CUT)
-        case "truncate":
+        case "end":
             return whole(reply.status, half, headers=reply.headers, delay=reply.delay)
         case _:
             return replace(reply, frames=(Frame(fault.hold_ms / 1000, body),))

@@ -11,7 +11,7 @@ from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.matching.expectations import VIOLATED
 from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.parts import held_text
-from scenarios_app.engine.producing.faults import fault_error, strike_of
+from scenarios_app.engine.producing.faults import fault_error, kind_of, strike_of
 from scenarios_app.engine.producing.final_report import error_turn, fallback_step
 from scenarios_app.engine.producing.plan import LONG_CHARACTERS, Timed, is_long, plan
 from scenarios_app.engine.producing.produce import answer, produce, scripted_answer
@@ -249,7 +249,7 @@ def _encoded(
             return endpoint.encode(request, response), timed
 
         if is_long(response):
-            cut = fault is not None and fault.kind == "disconnect"
+            cut = fault is not None and kind_of(fault).stream == "cut"
             return streamed_long(wire, make, cut=cut, status=status, headers=headers, delay=delay)
         return streamed(wire, *make(), status=status, headers=headers, delay=delay)
 
@@ -267,7 +267,7 @@ def _encoded(
         reply = broken(reply, fault) if fault else reply
     # An answer that fails has not been given; one that was lost on its way can be asked for again.
     archival = endpoint.archival
-    if archival is not None and (fault is None or fault.kind != "error_event"):
+    if archival is not None and (fault is None or kind_of(fault).stream != "error_event"):
         long = request.stream and is_long(response)
         return replace(reply, stored=partial(stored, archival) if long else stored(archival))
     return reply

@@ -7,75 +7,15 @@ from typing import Any, TypeAlias
 from django.db import models
 
 from scenarios_app.engine.canonical import Json
+from scenarios_app.models import ScenarioColumns, StepColumns
+from scenarios_app.models.columns import Place, places_of
 from scenarios_app.models.fields import JsonField, LinesField, NamesField
 
-Place: TypeAlias = tuple[str, ...]
-
-SCENARIO_KEYS = (
-    "name",
-    "description",
-    "enabled",
-    "priority",
-    "select",
-    "tags",
-    "variables",
-    "system_prompt_must_include",
-)
+SCENARIO_KEYS = tuple(places_of(ScenarioColumns))
 # Columns that hold one value just as it stands.
-VALUES: dict[str, Place] = {
-    "name": ("name",),
-    "turn": ("turn",),
-    "consume": ("consume",),
-    "match_provider": ("match", "provider"),
-    "match_path": ("match", "path"),
-    "match_stream": ("match", "stream"),
-    "match_tools": ("match", "tools"),
-    "expect_tools": ("expect", "tools"),
-    "expect_allow_missing_tools": ("expect", "allow_missing_tools"),
-    "expect_temperature": ("expect", "temperature"),
-    "expect_top_p": ("expect", "top_p"),
-    "expect_reasoning": ("expect", "reasoning"),
-    "failures_times": ("failures", "times"),
-    "failures_kind": ("failures", "fault", "kind"),
-    "failures_status": ("failures", "fault", "status"),
-    "failures_message": ("failures", "fault", "message"),
-    "failures_retry_after_ms": ("failures", "fault", "retry_after_ms"),
-    "answer_reasoning": ("produce", "reasoning"),
-    "answer_text": ("produce", "text"),
-    "answer_tool_calls": ("produce", "tool_calls"),
-    "answer_refusal": ("produce", "refusal"),
-    "report_status": ("produce", "final_report", "status"),
-    "report_format": ("produce", "final_report", "report_format"),
-    "report_content": ("produce", "final_report", "report_content"),
-    "answer_finish_reason": ("produce", "finish_reason"),
-    "answer_input_tokens": ("produce", "usage", "input_tokens"),
-    "answer_output_tokens": ("produce", "usage", "output_tokens"),
-    "latency_ms": ("produce", "latency_ms"),
-    "first_ms": ("produce", "pacing", "first_ms"),
-    "words_per_second": ("produce", "pacing", "words_per_second"),
-    "chunk_ms": ("produce", "pacing", "chunk_ms"),
-    "words_per_chunk": ("produce", "pacing", "words_per_chunk"),
-    "jitter": ("produce", "pacing", "jitter"),
-    "fault_kind": ("produce", "fault", "kind"),
-    "fault_after_chunks": ("produce", "fault", "after_chunks"),
-    "fault_hold_ms": ("produce", "fault", "hold_ms"),
-    "fault_status": ("produce", "fault", "status"),
-    "fault_message": ("produce", "fault", "message"),
-    "fault_retry_after_ms": ("produce", "fault", "retry_after_ms"),
-    "counter": ("side_effects", "counter"),
-    "response_status": ("side_effects", "status"),
-    "response_headers": ("side_effects", "headers"),
-    "echo_headers": ("side_effects", "echo_headers"),
-    "asserts": ("side_effects", "assert"),
-}
+VALUES = places_of(StepColumns)
 # Columns that hold what is left of a section; an inner section comes before the one around it.
-EXTRAS: dict[str, Place] = {
-    "match_extra": ("match",),
-    "failures_extra": ("failures", "fault"),
-    "fault_extra": ("produce", "fault"),
-    "answer_extra": ("produce",),
-    "extra": (),
-}
+EXTRAS = places_of(StepColumns, rest=True)
 MODEL: Place = ("match", "model")
 MESSAGES: Place = ("match", "messages")
 TOOL_RESULTS: Place = ("match", "tool_results")

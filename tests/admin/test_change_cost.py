@@ -1,19 +1,38 @@
-"""A provider is a folder and a line: one that a test installs is known everywhere else by that."""
+"""A provider is a folder and a line, a condition a class, a fault a row, a column a line: one that
+a test installs is known everywhere else by that."""
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
+from django.db import models
 from django.test import Client as Browser
 
 from scenarios_app import builder
 from scenarios_app.admin.editor.forms import provider_choices
+from scenarios_app.admin.editor.layout import STEP_CELLS
+from scenarios_app.admin.editor.sentence import title_of
+from scenarios_app.admin.scenarios.bulk import BulkForm
 from scenarios_app.catalog.lint import suspicions_of
 from scenarios_app.engine import secrets
-from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.document import load_documents
+from scenarios_app.engine.canonical import CanonicalRequest, Json
+from scenarios_app.engine.conditions.base import Condition
+from scenarios_app.engine.conditions.match import SHIPPED as SHIPPED_CONDITIONS
+from scenarios_app.engine.conditions.match import condition_kinds
+from scenarios_app.engine.conditions.match import install as install_conditions
+from scenarios_app.engine.conditions.reading import Reading
+from scenarios_app.engine.document import DocumentError, dump, json_schema, load_documents
+from scenarios_app.engine.producing.faults import SHIPPED as SHIPPED_FAULTS
+from scenarios_app.engine.producing.faults import FaultKind, fault_kinds
+from scenarios_app.engine.producing.faults import install as install_faults
+from scenarios_app.engine.shapes.fields import Whole
 from scenarios_app.journal.entry import row_of
+from scenarios_app.models import StepColumns
+from scenarios_app.models.columns import at, column_of, places_of
+from scenarios_app.store.columns import VALUES
+from scenarios_app.store.rows import document_of, save_document
 from scenarios_app.wire import registry
 from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Node
@@ -21,8 +40,9 @@ from scenarios_app.wire.openai.chat_request import read_chat
 from scenarios_app.wire.openai.models import list_models, read_named
 from scenarios_app.wire.openai.wire import OpenAIChat
 from scenarios_app.wire.samples import Asked, Sdk, Sent
-from tests.admin.pages import a_scenario
+from tests.admin.pages import a_scenario, page_of, save
 from tests.admin.test_try import TRY
+from tests.docs.document_tables import faults_table
 from tests.serving.pipelines import Playing, says, scenario
 
 KEY = "very-much-a-key-of-acme"
@@ -125,3 +145,196 @@ def test_lint_knows_it() -> None:
     for name, suspicious in (("acme", False), ("acne", True)):
         document = scenario("one", says("yes", match={"provider": name}))
         assert bool(suspicions_of(load_documents(document))) == suspicious
+
+
+@dataclass(frozen=True, slots=True)
+class LengthCondition(Condition):
+    """How long an answer a request wants at most."""
+
+    key = "max_tokens"
+    shape = Whole | None
+    meaning = "The longest answer that the request may ask for."
+    keyword = "with_max_tokens"
+
+    most: int
+
+    @classmethod
+    def compiled(cls, value: int | None, place: str) -> Iterator[Condition]:
+        if value is not None:
+            yield cls(place, value)
+
+    @classmethod
+    def phrases(cls, value: Json) -> Iterator[str]:
+        if isinstance(value, int):
+            yield f"at most {value} tokens"
+
+    @property
+    def expected(self) -> str:
+        return f"at most {self.most} tokens"
+
+    def holds(self, reading: Reading) -> bool:
+        asked = reading.request.max_tokens
+        return asked is not None and asked <= self.most
+
+    def actual(self, reading: Reading) -> str:
+        return f"{reading.request.max_tokens} tokens"
+
+    def implies(self, wide: Condition) -> bool:
+        return isinstance(wide, LengthCondition) and self.most <= wide.most
+
+
+@pytest.fixture
+def length() -> Iterator[None]:
+    """The class, and its line."""
+    install_conditions(*condition_kinds(), LengthCondition)
+    yield
+    install_conditions(*SHIPPED_CONDITIONS)
+
+
+def asking_for(tokens: int) -> Call:
+    body = {"model": "acme-1", "messages": [], "max_tokens": tokens}
+    body["messages"] = [{"role": "user", "content": "Hello"}]
+    return Call("POST", "/acme/chat", {}, {"x-acme": KEY}, json.dumps(body).encode())
+
+
+SHORT = says("short", match={"max_tokens": 10})
+LONG = says("long", match={"max_tokens": 1000})
+
+
+@pytest.mark.usefixtures("length")
+async def test_a_condition_decides_which_step_answers_and_tells_why_it_does_not() -> None:
+    playing = Playing(scenario("lengths", SHORT, LONG))
+    for tokens, text in ((5, "short"), (500, "long")):
+        _, _, body = await playing.ask(asking_for(tokens))
+        assert json.loads(body)["choices"][0]["message"]["content"] == text
+    status, _, body = await playing.ask(asking_for(5000))
+    assert status == 404
+    assert b"match.max_tokens: expected at most 10 tokens, got 5000 tokens" in body
+
+
+@pytest.mark.usefixtures("length")
+def test_a_condition_is_in_the_schema_and_its_shape_is_held_to() -> None:
+    key = json_schema()["$defs"]["MatchDocument"]["properties"]["max_tokens"]
+    assert key["description"] == "The longest answer that the request may ask for."
+    wrong = "expected a whole number from 0 to 2147483647"
+    with pytest.raises(DocumentError, match=f"match.max_tokens: {wrong}"):
+        load_documents(scenario("lengths", says("no", match={"max_tokens": "ten"})))
+
+
+@pytest.mark.usefixtures("length")
+def test_a_condition_is_in_the_sentence_the_builder_and_lint() -> None:
+    assert str(title_of(1, SHORT)) == "1 · at most 10 tokens → text “short”"
+    built: Any = builder.scenario("s")
+    document = built.with_max_tokens(10).respond_with_text("short").build()
+    assert document["steps"][0]["match"] == {"max_tokens": 10}
+    for steps, shadowed in (((SHORT, LONG), []), ((LONG, SHORT), [2])):
+        found = suspicions_of(load_documents(scenario("lengths", *steps)))
+        assert [one.step for one in found if one.kind == "shadowed"] == shadowed
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("length")
+def test_a_condition_without_a_column_is_kept_beside_them(root: Browser) -> None:
+    (document,) = load_documents(scenario("lengths", SHORT))
+    stored = save_document(document)
+    assert stored.steps.get().match_extra == {"max_tokens": 10}
+    assert "at most 10 tokens" in root.get(page_of(stored)).content.decode()
+    assert save(root, stored).status_code == 302
+    assert dump(document_of(stored)) == dump(document)
+
+
+def test_a_condition_that_nobody_installs_is_an_unknown_key() -> None:
+    with pytest.raises(DocumentError, match="max_tokens: unknown key"):
+        load_documents(scenario("lengths", SHORT))
+    with pytest.raises(AttributeError, match="with_max_tokens"):
+        builder.scenario("s").with_max_tokens  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize("kind", SHIPPED_CONDITIONS)
+def test_the_builder_has_a_keyword_for_every_condition(kind: type[Condition]) -> None:
+    assert callable(getattr(builder.ScenarioBuilder, kind.keyword))
+
+
+MAINTENANCE = FaultKind(
+    "maintenance",
+    "down for maintenance (503)",
+    "down for maintenance",
+    stream="error",
+    whole="error",
+    keys=frozenset({"message", "retry_after_ms"}),
+    status=503,
+    message="Back soon.",
+)
+
+
+@pytest.fixture
+def maintenance() -> Iterator[None]:
+    """The row."""
+    install_faults(*fault_kinds().values(), MAINTENANCE)
+    yield
+    install_faults(*SHIPPED_FAULTS)
+
+
+MAINTAINED = {"kind": "maintenance"}
+FAILING = {"consume": False, "produce": {"fault": MAINTAINED}}
+
+
+@pytest.mark.usefixtures("maintenance")
+async def test_a_fault_is_acted_out() -> None:
+    playing = Playing(scenario("down", FAILING))
+    status, _, body = await playing.ask(chat("Hello"))
+    assert (status, json.loads(body)["error"]["message"]) == (503, "Back soon.")
+    assert playing.journal[0].fault == "maintenance"
+
+
+@pytest.mark.usefixtures("maintenance")
+def test_a_fault_is_in_the_schema_the_sentence_and_the_docs() -> None:
+    kind = json_schema()["$defs"]["FaultDocument"]["properties"]["kind"]
+    assert "maintenance" in kind["anyOf"][0]["enum"]
+    assert "invalid_response, maintenance. Inside" in kind["description"]
+    assert str(title_of(1, FAILING)) == "1 · anything → down for maintenance"
+    assert "| `maintenance` | `message`, `retry_after_ms` |" in faults_table()
+    built = builder.scenario("s").respond_with_fault("maintenance", retry_after_ms=5).build()
+    assert load_documents(built)
+    with pytest.raises(DocumentError, match="does not belong to a fault of kind maintenance"):
+        load_documents(scenario("down", {"produce": {"fault": {**MAINTAINED, "hold_ms": 1}}}))
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("maintenance")
+def test_a_fault_can_be_chosen_in_the_editor_and_for_many_steps(root: Browser) -> None:
+    stored = a_scenario("down", {"fault_kind": "maintenance", "answer_text": ""})
+    page = root.get(page_of(stored)).content.decode()
+    assert page.count('<option value="maintenance"') == 2 * 2  # of the step and of a new one
+    assert "down for maintenance (503)" in page
+    failing = {"steps-0-failures_kind": "maintenance", "steps-0-failures_times": "2"}
+    assert save(root, stored, **failing).status_code == 302
+    assert dict(BulkForm().fields["failure"].choices)["maintenance"] == MAINTENANCE.label  # type: ignore[attr-defined]
+
+
+class Columns(models.Model):
+    """A line each."""
+
+    seed = at("produce.seed", models.IntegerField("the seed", null=True))
+    lot = at("produce.lot", models.CharField(max_length=9), label="Drawn by lot")
+    produce_extra = at("produce", models.JSONField(default=dict), rest=True)
+    extra = at("", models.JSONField(default=dict), rest=True)
+    inner_extra = at("produce.inner", models.JSONField(default=dict), rest=True)
+    version = models.IntegerField()
+
+    class Meta:
+        abstract = True
+
+
+def test_a_column_says_where_its_value_stands_and_what_it_is_called() -> None:
+    assert places_of(Columns) == {"seed": ("produce", "seed"), "lot": ("produce", "lot")}
+    assert list(places_of(Columns, rest=True)) == ["inner_extra", "produce_extra", "extra"]
+    labels = [column_of(Columns, name).label for name in ("seed", "lot", "version")]
+    assert labels == ["The seed", "Drawn by lot", "Version"]
+
+
+def test_documents_and_the_page_take_that_from_the_column() -> None:
+    assert places_of(StepColumns)["match_path"] == VALUES["match_path"] == ("match", "path")
+    assert VALUES["report_format"] == ("produce", "final_report", "report_format")
+    assert STEP_CELLS["match_stream"].label == "Streaming"
+    assert STEP_CELLS["match_path"].label == "Path"

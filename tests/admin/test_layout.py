@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from scenarios_app.admin.editor.layout import SCENARIO, STEP, Group, fields_of
-from scenarios_app.engine.matching.conditions import compile_regex
+from scenarios_app.engine.conditions.texts import compile_regex
 from scenarios_app.models import Scenario, Step
 
 # The place among the steps is where the row is.

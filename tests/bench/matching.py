@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 
 from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.conditions.match import Match
+from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.matching.index import Index, build_index
-from scenarios_app.engine.scenario import Match, Scenario, TextCondition
-from tests.engine.asking import ask, say, saying, scenario, step
+from scenarios_app.engine.scenario import Scenario
+from tests.engine.asking import ask, say, saying, scenario, step, when
 
 SIZES = (10, 1_000, 100_000)
 # So many steps have a scenario of several.
@@ -17,7 +19,7 @@ STEPS = 10
 ROUNDS = 5
 ROUND_SECONDS = 0.2
 
-OPENAI = Match(provider=(TextCondition(equals="openai"),))
+OPENAI = when(provider=(TextCondition(equals="openai"),))
 ASKED = ask(
     say("system", "You are a helpful assistant. " * 20),
     "please answer topic 5; of these now",
@@ -39,7 +41,7 @@ def with_defaults(size: int) -> Iterator[Scenario]:
 
 def behind_defaults(size: int) -> Iterator[Scenario]:
     """The same, and each scenario begins with a default for another provider."""
-    other = Match(provider=(TextCondition(equals="anthropic"),))
+    other = when(provider=(TextCondition(equals="anthropic"),))
     for one in topics(size):
         yield scenario(one.name, step(other, "default"), *one.steps[1:])
 

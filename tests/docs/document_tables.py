@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scenarios_app.engine.document import json_schema
-from scenarios_app.engine.document.fault import KEYS_OF_KINDS
+from scenarios_app.engine.producing.faults import fault_kinds
 
 _REF = "#/$defs/"
 ANY_JSON = f"{_REF}JsonValue"
@@ -53,8 +53,8 @@ def keys_table(model: str, *, without: str = "") -> str:
 def faults_table() -> str:
     """Which keys a fault of each kind has."""
     rows = [
-        (f"`{kind}`", ", ".join(f"`{key}`" for key in _in_order(keys)))
-        for kind, keys in KEYS_OF_KINDS.items()
+        (f"`{kind.name}`", ", ".join(f"`{key}`" for key in _in_order(kind.keys)))
+        for kind in fault_kinds().values()
     ]
     return table(("kind", "keys"), rows)
 

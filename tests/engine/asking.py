@@ -1,22 +1,32 @@
 """Requests and scenarios in few words, and Hypothesis strategies in which they often meet."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Role, Tool
-from scenarios_app.engine.parts import TextPart, ToolCallPart, ToolResultPart
-from scenarios_app.engine.scenario import (
-    Match,
-    MessageCondition,
-    Scenario,
-    Step,
-    TextCondition,
+from scenarios_app.engine.conditions.base import AboutText, Condition
+from scenarios_app.engine.conditions.match import Match, Mismatch, Verdict
+from scenarios_app.engine.conditions.messages import MessageCondition
+from scenarios_app.engine.conditions.reading import Reading, Subject, Which
+from scenarios_app.engine.conditions.request import (
+    HeaderCondition,
+    MetadataCondition,
+    ModelCondition,
+    PathCondition,
+    ProviderCondition,
+    StreamCondition,
+)
+from scenarios_app.engine.conditions.texts import TextCondition
+from scenarios_app.engine.conditions.tools import (
+    OfferedToolCondition,
     ToolCallCondition,
     ToolResultCondition,
-    Which,
 )
+from scenarios_app.engine.parts import TextPart, ToolCallPart, ToolResultPart
+from scenarios_app.engine.scenario import Scenario, Step
 
 CHAT = "/v1/chat/completions"
 
@@ -46,19 +56,121 @@ def equals(text: str) -> TextCondition:
     return TextCondition(equals=text)
 
 
+ANY_TEXT = TextCondition()
+Texts: TypeAlias = Sequence[TextCondition]
+NamedTexts: TypeAlias = Sequence[tuple[str, TextCondition]]
+
+
+def message(
+    text: TextCondition = ANY_TEXT, role: Role | None = None, which: Which = "last"
+) -> MessageCondition:
+    subject = Subject(MessageCondition.read, role or "", which)
+    return MessageCondition("", subject, (text,))
+
+
+def tool_call(name: str | None = None, arguments: Json = None) -> ToolCallCondition:
+    return ToolCallCondition("", name if name is None else equals(name), arguments)
+
+
+def tool_result(
+    text: TextCondition = ANY_TEXT,
+    tool_call_id: str | None = None,
+    name: str | None = None,
+    is_error: bool | None = None,
+) -> ToolResultCondition:
+    exact = [given if given is None else equals(given) for given in (tool_call_id, name)]
+    return ToolResultCondition("", text, *exact, is_error)
+
+
+def when(
+    *,
+    provider: Texts = (),
+    path: Texts = (),
+    model: Texts = (),
+    stream: bool | None = None,
+    messages: Sequence[MessageCondition] = (),
+    tools: Sequence[str] = (),
+    tool_calls: Sequence[ToolCallCondition] = (),
+    tool_results: Sequence[ToolResultCondition] = (),
+    headers: NamedTexts = (),
+    metadata: NamedTexts = (),
+) -> Match:
+    """Conditions of every kind, also such as no document may hold."""
+    return Match(
+        (
+            *_one_of(ProviderCondition, provider),
+            *_one_of(PathCondition, path),
+            *_one_of(ModelCondition, model),
+            *StreamCondition.compiled(stream, "match.stream"),
+            *_numbered(messages),
+            *OfferedToolCondition.compiled(list(tools), "match.tools"),
+            *_numbered(tool_calls),
+            *_numbered(tool_results),
+            *_named(HeaderCondition, [(name.lower(), text) for name, text in headers]),
+            *_named(MetadataCondition, metadata),
+        )
+    )
+
+
+def _one_of(kind: type[AboutText], texts: Texts) -> Iterator[Condition]:
+    if texts:
+        yield kind(f"match.{kind.key}", Subject(kind.read), tuple(texts))  # type: ignore[attr-defined]
+
+
+def _numbered(conditions: Iterable[Condition]) -> Iterator[Condition]:
+    for number, one in enumerate(conditions):
+        yield replace(one, field=f"match.{one.key}[{number}]")
+
+
+def _named(kind: type[AboutText], texts: NamedTexts) -> Iterator[Condition]:
+    for name, text in texts:
+        subject = Subject(kind.read, name)  # type: ignore[attr-defined]
+        yield kind(f"match.{kind.key}.{name}", subject, (text,))
+
+
+@dataclass(frozen=True, slots=True)
+class MatchResult:
+    """`distance` is the mean over all conditions, from 0 (matched) to 1 (nothing alike)."""
+
+    matched: bool
+    mismatches: tuple[Mismatch, ...]
+    distance: float
+    groups: dict[str, str]
+
+
+def match_request(
+    match: Match, request: CanonicalRequest, *, turn: int | None = None
+) -> MatchResult:
+    """What a step with this match, for this turn, makes of a request."""
+    conditions, reading = match.with_turn(turn), Reading(request)
+    mismatches = conditions.mismatches(reading)
+    return MatchResult(
+        matched=not mismatches,
+        mismatches=mismatches,
+        distance=conditions.distance(reading) if mismatches else 0.0,
+        groups={} if mismatches else conditions.groups(reading),
+    )
+
+
+def explain_match(
+    match: Match, request: CanonicalRequest, *, turn: int | None = None
+) -> tuple[Verdict, ...]:
+    return match.with_turn(turn).verdicts(Reading(request))
+
+
 def on(role: Role | None = "user", which: Which = "last", **condition: Any) -> Match:
     """A match on one message."""
-    return Match(messages=(MessageCondition(TextCondition(**condition), role, which),))
+    return when(messages=(message(TextCondition(**condition), role, which),))
 
 
 def call(name: str | None = None, arguments: Json = None) -> Match:
     """A match on an earlier tool call."""
-    return Match(tool_calls=(ToolCallCondition(name, arguments),))
+    return when(tool_calls=(tool_call(name, arguments),))
 
 
 def gave(text: TextCondition | None = None, **fields: Any) -> Match:
     """A match on a tool result."""
-    return Match(tool_results=(ToolResultCondition(text or TextCondition(), **fields),))
+    return when(tool_results=(tool_result(text or ANY_TEXT, **fields),))
 
 
 def saying(**condition: Any) -> Match:
@@ -67,7 +179,7 @@ def saying(**condition: Any) -> Match:
 
 
 def step(match: Match | None = None, key: str = "k", **fields: Any) -> Step:
-    return Step(**{"key": key, "label": key, "match": match or Match(), **fields})
+    return Step(**{"key": key, "label": key, "match": match or when(), **fields})
 
 
 def scenario(name: str, *steps: Step, **fields: Any) -> Scenario:
@@ -122,14 +234,14 @@ def _either(*values: str) -> st.SearchStrategy[TextCondition]:
 
 
 MATCHES = st.builds(
-    Match,
+    when,
     provider=_tuples(_either("openai", "anthropic")),
     path=_tuples(_either(CHAT, "/v1/messages")),
     model=_tuples(_either("a", "b"), 2),
     stream=st.none() | st.booleans(),
     messages=_tuples(
         st.builds(
-            MessageCondition,
+            message,
             text=SINGLE_CONDITIONS | CONDITIONS,
             role=st.none() | ROLES,
             which=st.sampled_from(["last", "first", "any", 0, 1]),
@@ -137,10 +249,10 @@ MATCHES = st.builds(
         2,
     ),
     tools=_tuples(_NAMES),
-    tool_calls=_tuples(st.builds(ToolCallCondition, name=st.none() | _NAMES, arguments=JSON)),
+    tool_calls=_tuples(st.builds(tool_call, name=st.none() | _NAMES, arguments=JSON)),
     tool_results=_tuples(
         st.builds(
-            ToolResultCondition,
+            tool_result,
             text=CONDITIONS,
             tool_call_id=st.none() | _NAMES,
             name=st.none() | _NAMES,
@@ -152,12 +264,12 @@ MATCHES = st.builds(
 )
 # Most steps have one condition, so that most requests match some of many steps.
 SIMPLE_MATCHES = st.one_of(
-    st.builds(Match, provider=_tuples(_either("openai", "anthropic"))),
-    st.builds(Match, model=_tuples(_either("a", "b"), 2)),
-    SINGLE_CONDITIONS.map(lambda text: Match(messages=(MessageCondition(text, role="user"),))),
-    SINGLE_CONDITIONS.map(lambda text: Match(messages=(MessageCondition(text, which="any"),))),
-    SINGLE_CONDITIONS.map(lambda text: Match(headers=(("X-A", text),))),
-    st.just(Match()),
+    st.builds(when, provider=_tuples(_either("openai", "anthropic"))),
+    st.builds(when, model=_tuples(_either("a", "b"), 2)),
+    SINGLE_CONDITIONS.map(lambda text: when(messages=(message(text, role="user"),))),
+    SINGLE_CONDITIONS.map(lambda text: when(messages=(message(text, which="any"),))),
+    SINGLE_CONDITIONS.map(lambda text: when(headers=(("X-A", text),))),
+    st.just(when()),
 )
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scenarios_app.engine import secrets
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.document import load_match
-from scenarios_app.engine.matching.match import group_names, match_request
 from scenarios_app.engine.secrets import PIECE, is_secret, mask, secrets_of, without_pieces
+from tests.engine.asking import match_request
 
 
 def words(text: str) -> list[str]:
@@ -104,7 +104,7 @@ def test_a_condition_on_a_secret_header_gives_no_groups() -> None:
     )
     result = match_request(given, request)
     assert (result.matched, result.groups) == (True, {"b": "qa"})
-    assert group_names(given) == ("b",)
+    assert given.group_names == ("b",)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from scenarios_app.models.fields import JsonField, LinesField, NamesField, Scrip
 @pytest.mark.parametrize(
     ("choices", "words"),
     [
-        (ours.FaultKind, [*get_args(scenario.StandaloneFault), *get_args(scenario.InsideFault)]),
         (ours.FinishReason, get_args(parts.FinishReason)),
         (ours.Reasoning, get_args(scenario.Reasoning)),
         (ours.Select, get_args(scenario.Select)),

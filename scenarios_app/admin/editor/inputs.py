@@ -9,8 +9,9 @@ from django.core.exceptions import ValidationError
 from django.db import models
 
 from scenarios_app.admin.editor.layout import Cell
-from scenarios_app.engine.document.base import DocumentError
 from scenarios_app.engine.document.json_text import decode
+from scenarios_app.engine.producing.faults import fault_kinds
+from scenarios_app.engine.shapes.base import DocumentError
 from scenarios_app.models.fields import JsonField, LinesField, NamesField, ScriptField
 
 # What an empty choice means.
@@ -20,6 +21,8 @@ _BLANK = {
     "answer_finish_reason": "what fits the answer",
     "fault_kind": "no fault",
 }
+# Columns of a fault's kind: which ones there are the engine knows.
+_KINDS = ("failures_kind", "fault_kind")
 # Short enough to stand before its text.
 _MODES = [("contains", "contains"), ("equals", "is exactly"), ("startswith", "starts with")]
 _MODES += [("regex", "matches regex")]
@@ -107,6 +110,12 @@ def form_field(db_field: "models.Field[Any, Any]", cell: Cell) -> forms.Field:
             empty_value=None,
             widget=forms.Select(_SELECT),
             **shown,
+        )
+    if db_field.name in _KINDS:
+        kinds = [(one.name, one.label) for one in fault_kinds().values()]
+        choices = [("", _BLANK[db_field.name]), *kinds]
+        return forms.ChoiceField(
+            required=False, choices=choices, widget=forms.Select(_SELECT), **shown
         )
     if db_field.choices:
         blank = [("", _BLANK[db_field.name])] if db_field.blank else []

@@ -1,6 +1,10 @@
-"""Which fields stand where on a scenario's page, and what they are called there."""
+"""Which columns stand where on a scenario's page."""
 
 from dataclasses import dataclass
+from functools import partial
+
+from scenarios_app.models import Scenario, Step
+from scenarios_app.models.columns import column_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,38 +33,49 @@ class Group:
         return tuple(name for cell in self.cells for name in (cell.how, cell.field) if name)
 
 
+def _cell(
+    model: type[Scenario | Step],
+    field: str,
+    width: int = 3,
+    help: str = "",
+    *,
+    how: str = "",
+    example: str = "",
+) -> Cell:
+    return Cell(field, column_of(model, field).label, width, help, how, example)
+
+
+_scenario, _step = partial(_cell, Scenario), partial(_cell, Step)
+
 SCENARIO = (
     Group(
         "",
         (
-            Cell("name", "Name", 4),
-            Cell("priority", "Priority", 2, "Highest first; nothing overrides it."),
-            Cell("enabled", "Enabled", 2),
-            Cell("select", "Chosen by", 4),
-            Cell("description", "Description", 7, example="What this scenario is for"),
-            Cell("tags", "Tags", 5, example="demo, tools"),
+            _scenario("name", 4),
+            _scenario("priority", 2, "Highest first; nothing overrides it."),
+            _scenario("enabled", 2),
+            _scenario("select", 4),
+            _scenario("description", 7, example="What this scenario is for"),
+            _scenario("tags", 5, example="demo, tools"),
         ),
     ),
     Group(
         "Variables and system prompt",
         (
-            Cell(
+            _scenario(
                 "variables",
-                "Variables",
                 6,
                 "An answer that says {{ city }} sends the value of city.",
                 example='{"city": "Paris"}',
             ),
-            Cell(
+            _scenario(
                 "system_prompt_must_include",
-                "System prompt must include",
                 6,
                 "One text on each line. A request without one of them gets an error and is "
                 "recorded as a violation.",
             ),
-            Cell(
+            _scenario(
                 "extra",
-                "Rest of the document",
                 12,
                 "Keys of the scenario document that have no field here.",
                 example="{}",
@@ -74,32 +89,29 @@ STEP = (
     Group(
         "",
         (
-            Cell("name", "Step name", 5, example="optional"),
-            Cell("turn", "Turn", 4, "The model's 1st, 2nd … answer; empty for any."),
-            Cell("consume", "Only once per session", 3),
+            _step("name", 5, example="optional"),
+            _step("turn", 4, "The model's 1st, 2nd … answer; empty for any."),
+            _step("consume", 3),
         ),
     ),
     Group(
         "When this arrives",
         (
-            Cell("match_provider", "Provider", 3),
-            Cell("match_stream", "Streaming", 3),
-            Cell("match_model", "Model", 6, how="match_model_mode", example="any model"),
-            Cell(
-                "match_user", "Last user message", 9, how="match_user_mode", example="any message"
-            ),
-            Cell("match_user_ignore_case", "In any letter case", 3),
-            Cell("match_system", "System prompt", 6, how="match_system_mode", example="any"),
-            Cell("match_tools", "Tools offered", 6, "Names, with commas.", example="get_weather"),
-            Cell(
+            _step("match_provider", 3),
+            _step("match_stream", 3),
+            _step("match_model", 6, how="match_model_mode", example="any model"),
+            _step("match_user", 9, how="match_user_mode", example="any message"),
+            _step("match_user_ignore_case", 3),
+            _step("match_system", 6, how="match_system_mode", example="any"),
+            _step("match_tools", 6, "Names, with commas.", example="get_weather"),
+            _step(
                 "match_tool_result",
-                "Last tool result",
                 6,
                 how="match_tool_result_mode",
                 example="any or none",
             ),
-            Cell("match_tool_result_name", "Has a result of tool", 3, example="get_weather"),
-            Cell("match_path", "Path", 3, example="/v1/chat/completions"),
+            _step("match_tool_result_name", 3, example="get_weather"),
+            _step("match_path", 3, example="/v1/chat/completions"),
         ),
         note="What is left empty does not matter. A step with nothing here but a provider or path "
         "is a default for them: of one priority, a scenario that offers a step with a real "
@@ -110,26 +122,25 @@ STEP = (
     Group(
         "Answer with this",
         (
-            Cell("answer_text", "Answer text", 12, example="It is sunny in {{ city }}."),
-            Cell(
+            _step("answer_text", 12, example="It is sunny in {{ city }}."),
+            _step(
                 "answer_tool_calls",
-                "Tool calls",
                 12,
                 example='[{"name": "get_weather", "arguments": {"city": "Paris"}}]',
             ),
-            Cell("answer_reasoning", "Reasoning", 6, example="what the model thinks first"),
-            Cell("answer_refusal", "Refusal", 6),
-            Cell("answer_finish_reason", "Finish reason", 4),
-            Cell("answer_input_tokens", "Input tokens", 4, example="counted"),
-            Cell("answer_output_tokens", "Output tokens", 4, example="counted"),
+            _step("answer_reasoning", 6, example="what the model thinks first"),
+            _step("answer_refusal", 6),
+            _step("answer_finish_reason", 4),
+            _step("answer_input_tokens", 4, example="counted"),
+            _step("answer_output_tokens", 4, example="counted"),
         ),
     ),
     Group(
         "Final report",
         (
-            Cell("report_content", "Final report", 6, example="# What was found"),
-            Cell("report_format", "Report format", 3, example="markdown"),
-            Cell("report_status", "Report status", 3, example="success"),
+            _step("report_content", 6, example="# What was found"),
+            _step("report_format", 3, example="markdown"),
+            _step("report_status", 3, example="success"),
         ),
         folded=True,
         note="An agent's last answer: sent as a call of the tool agent__final_report, after the "
@@ -138,11 +149,11 @@ STEP = (
     Group(
         "Expectations",
         (
-            Cell("expect_tools", "Expected tools", 6, "Names, with commas."),
-            Cell("expect_allow_missing_tools", "Expected tools may be missing", 6),
-            Cell("expect_temperature", "Expected temperature", 4),
-            Cell("expect_top_p", "Expected top_p", 4),
-            Cell("expect_reasoning", "Expected reasoning", 4),
+            _step("expect_tools", 6, "Names, with commas."),
+            _step("expect_allow_missing_tools", 6),
+            _step("expect_temperature", 4),
+            _step("expect_top_p", 4),
+            _step("expect_reasoning", 4),
         ),
         folded=True,
         note="A request that this step answers should also be so. If it is not, the client gets a "
@@ -152,29 +163,29 @@ STEP = (
     Group(
         "Failures and faults",
         (
-            Cell("failures_times", "Fail the first attempts", 4, "How many, in each session."),
-            Cell("failures_kind", "Fail with", 4),
-            Cell("failures_status", "Failure status", 4, "Of an HTTP error."),
-            Cell("failures_message", "Failure message", 8),
-            Cell("failures_retry_after_ms", "Failure: retry after (ms)", 4),
-            Cell("fault_kind", "Fault of the answer", 4, "Every time, not only at first."),
-            Cell("fault_after_chunks", "Fault after chunks", 4, "Of the content.", example="1"),
-            Cell("fault_hold_ms", "Fault holds for (ms)", 4, example="30000"),
-            Cell("fault_status", "Fault status", 4, "Of an HTTP error."),
-            Cell("fault_message", "Fault message", 4),
-            Cell("fault_retry_after_ms", "Fault: retry after (ms)", 4),
+            _step("failures_times", 4, "How many, in each session."),
+            _step("failures_kind", 4),
+            _step("failures_status", 4, "Of an HTTP error."),
+            _step("failures_message", 8),
+            _step("failures_retry_after_ms", 4),
+            _step("fault_kind", 4, "Every time, not only at first."),
+            _step("fault_after_chunks", 4, "Of the content.", example="1"),
+            _step("fault_hold_ms", 4, example="30000"),
+            _step("fault_status", 4, "Of an HTTP error."),
+            _step("fault_message", 4),
+            _step("fault_retry_after_ms", 4),
         ),
         folded=True,
     ),
     Group(
         "Timing",
         (
-            Cell("latency_ms", "Latency (ms)", 4, "Before anything is sent."),
-            Cell("first_ms", "First chunk after (ms)", 4),
-            Cell("chunk_ms", "Time between chunks (ms)", 4),
-            Cell("words_per_second", "Words per second", 4, "Instead of a fixed time."),
-            Cell("words_per_chunk", "Words per chunk", 4, example="5"),
-            Cell("jitter", "Jitter", 4, "0 to 1: how much of each gap is left to chance."),
+            _step("latency_ms", 4, "Before anything is sent."),
+            _step("first_ms", 4),
+            _step("chunk_ms", 4),
+            _step("words_per_second", 4, "Instead of a fixed time."),
+            _step("words_per_chunk", 4, example="5"),
+            _step("jitter", 4, "0 to 1: how much of each gap is left to chance."),
         ),
         folded=True,
         note="Empty means as fast as the client reads.",
@@ -182,13 +193,12 @@ STEP = (
     Group(
         "Side effects",
         (
-            Cell("counter", "Counter", 4, "Goes up by one with each answer of this step."),
-            Cell("response_status", "HTTP status of the answer", 4, example="200"),
-            Cell("echo_headers", "Headers to echo", 4, "Names, with commas."),
-            Cell("response_headers", "Headers of the answer", 6, example='{"x-extra": "1"}'),
-            Cell(
+            _step("counter", 4, "Goes up by one with each answer of this step."),
+            _step("response_status", 4, example="200"),
+            _step("echo_headers", 4, "Names, with commas."),
+            _step("response_headers", 6, example='{"x-extra": "1"}'),
+            _step(
                 "asserts",
-                "Assertions",
                 6,
                 "Conditions as in match; one that does not hold is a violation.",
                 example='[{"tools": ["get_weather"]}]',
@@ -199,11 +209,11 @@ STEP = (
     Group(
         "Free-form JSON",
         (
-            Cell("match_extra", "Other conditions", 6, "Keys of match.", example="{}"),
-            Cell("answer_extra", "Rest of the answer", 6, "Keys of produce.", example="{}"),
-            Cell("failures_extra", "Rest of the failure", 6, example="{}"),
-            Cell("fault_extra", "Rest of the fault", 6, example="{}"),
-            Cell("extra", "Rest of the step", 12, example="{}"),
+            _step("match_extra", 6, "Keys of match.", example="{}"),
+            _step("answer_extra", 6, "Keys of produce.", example="{}"),
+            _step("failures_extra", 6, example="{}"),
+            _step("fault_extra", 6, example="{}"),
+            _step("extra", 12, example="{}"),
         ),
         folded=True,
         note="What the scenario document can say and no field above does, in the document's own "

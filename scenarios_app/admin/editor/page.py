@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -29,6 +30,21 @@ from scenarios_app.models import AnyScenario, Draft
 from scenarios_app.store.history import moment_of, versions_of
 
 _PREFIX = re.compile(r"steps-\d{1,6}")
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """A button beside those that save, as the theme wants to be given it. `to` is the address that
+    the form is sent to, where it is not the page's own."""
+
+    action_name: str
+    description: str
+    to: str = ""
+    icon: str = ""
+
+    @property
+    def attrs(self) -> dict[str, str]:
+        return {"formaction": self.to} if self.to else {}
 
 
 class ScenarioPage(ModelAdmin):

@@ -14,14 +14,18 @@ from django.template.response import TemplateResponse
 
 from scenarios_app.admin.scenarios.actions import tell
 from scenarios_app.engine.document import DocumentError, compile_scenario
-from scenarios_app.engine.scenario import STANDALONE_FAULTS
-from scenarios_app.models import FaultKind, Scenario, Step
+from scenarios_app.engine.producing.faults import fault_kinds
+from scenarios_app.models import Scenario, Step
 from scenarios_app.store.rows import document_of, limits
 
 LEAVE, NONE = "", "none"
-_KINDS = [
-    (kind.value, kind.label) for kind in FaultKind if kind.value in STANDALONE_FAULTS - {"http"}
-]
+
+
+def _failures() -> list[tuple[str, str]]:
+    """Faults that need no answer and nothing more said of them."""
+    kinds = fault_kinds().values()
+    alone = [(one.name, one.label) for one in kinds if not one.inside and not one.required]
+    return [(LEAVE, "leave as they are"), (NONE, "none"), *alone]
 
 
 class BulkForm(forms.Form):
@@ -30,11 +34,7 @@ class BulkForm(forms.Form):
     latency_ms = forms.IntegerField(
         label="Latency (ms)", required=False, min_value=0, help_text="Before anything is sent."
     )
-    failure = forms.ChoiceField(
-        label="Failures",
-        required=False,
-        choices=[(LEAVE, "leave as they are"), (NONE, "none"), *_KINDS],
-    )
+    failure = forms.ChoiceField(label="Failures", required=False, choices=_failures)
     times = forms.IntegerField(
         label="of the first attempts", required=False, min_value=1, max_value=1_000_000, initial=1
     )

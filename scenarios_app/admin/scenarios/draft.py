@@ -15,9 +15,8 @@ from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.html import format_html
 
-from scenarios_app.admin.editor.buttons import Button
 from scenarios_app.admin.editor.layout import SCENARIO_CELLS, STEP_CELLS
-from scenarios_app.admin.editor.page import ScenarioPage
+from scenarios_app.admin.editor.page import Button, ScenarioPage
 from scenarios_app.admin.editor.problems import scenario_problem, step_problem
 from scenarios_app.admin.editor.rows import Told
 from scenarios_app.admin.editor.step_inline import DraftStepInline

@@ -10,8 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern, reverse
 
-from scenarios_app.admin.editor.buttons import Button
-from scenarios_app.admin.editor.page import ScenarioPage
+from scenarios_app.admin.editor.page import Button, ScenarioPage
 from scenarios_app.admin.editor.step_inline import StepInline
 from scenarios_app.admin.journal.coverage import NONE, scenario_hits, step_hits
 from scenarios_app.admin.scenarios import actions

@@ -14,6 +14,8 @@ from scenarios_app.admin.site import may_see_journal
 from scenarios_app.admin.try_it.requests import TriedDraft, call_of, number_in, raw, tried_draft
 from scenarios_app.catalog import catalog
 from scenarios_app.control.explain import explained_now
+from scenarios_app.engine.conditions.messages import MessageCondition
+from scenarios_app.engine.conditions.tools import OfferedToolCondition
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.journal import journal
 from scenarios_app.models import Scenario, ServedRequest
@@ -259,12 +261,14 @@ def _first_step(scenario: Compiled | None) -> dict[str, Any]:
     if scenario.select == "first_user_message":
         return {"user": scenario.name}
     match = scenario.steps[0].match
-    found: dict[str, Any] = {"tools": ", ".join(match.tools)}
-    for message in match.messages:
-        literal = message.text.equals or message.text.startswith or message.text.contains
-        if literal and message.role in ("user", None):
+    tools = (condition.name for condition in match.of(OfferedToolCondition))
+    found: dict[str, Any] = {"tools": ", ".join(tools)}
+    for message in match.of(MessageCondition):
+        (text,), role = message.alternatives, message.subject.name
+        literal = text.equals or text.startswith or text.contains
+        if literal and role in ("user", ""):
             found["user"] = literal
-        elif literal and message.role == "system":
+        elif literal and role == "system":
             found["system"] = literal
     for condition in match.model:
         if condition.equals:

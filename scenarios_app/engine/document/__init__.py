@@ -6,15 +6,19 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document.base import DocumentError, Problem
+from scenarios_app.engine.conditions.match import Match, match_model
 from scenarios_app.engine.document.checks import LIMITS, DocumentLimits
-from scenarios_app.engine.document.compile import compile_scenario, match_of
-from scenarios_app.engine.document.forms import ScenariosDocument
+from scenarios_app.engine.document.compile import compile_scenario
 from scenarios_app.engine.document.json_text import decode, plain
-from scenarios_app.engine.document.load import Read, merged, read_documents, validated
-from scenarios_app.engine.document.match import MatchDocument
+from scenarios_app.engine.document.load import (
+    Read,
+    ScenariosDocument,
+    merged,
+    read_documents,
+    validated,
+)
 from scenarios_app.engine.document.scenario import ScenarioDocument, StepDocument
-from scenarios_app.engine.scenario import Match
+from scenarios_app.engine.shapes.base import DocumentError, Problem
 
 __all__ = [
     "DocumentError",
@@ -52,7 +56,7 @@ def load_text(
 
 def load_match(data: object, *, place: str = "match") -> Match:
     """Conditions on a request outside of any step, compiled; `place` begins errors' places."""
-    return match_of(validated(MatchDocument, plain(data, loc=(place,)), loc=(place,)))
+    return validated(match_model(), plain(data, loc=(place,)), loc=(place,)).compiled()
 
 
 def merge_documents(

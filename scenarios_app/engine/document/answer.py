@@ -5,11 +5,18 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from scenarios_app.engine.document.base import Document, Finding
 from scenarios_app.engine.document.fault import NO_BODY, FaultDocument
-from scenarios_app.engine.document.fields import (
+from scenarios_app.engine.document.parts import (
+    Chunk,
+    PartDocument,
+    Reasoning,
+    ToolCallDocument,
+    findings_of_chunks,
+)
+from scenarios_app.engine.scenario import GeneratedKind
+from scenarios_app.engine.shapes.base import Document, Finding
+from scenarios_app.engine.shapes.fields import (
     FinishReason,
-    GeneratedKind,
     Headers,
     Pace,
     Positive,
@@ -18,13 +25,7 @@ from scenarios_app.engine.document.fields import (
     Status,
     Text,
     Whole,
-)
-from scenarios_app.engine.document.parts import (
-    Chunk,
-    PartDocument,
-    Reasoning,
-    ToolCallDocument,
-    findings_of_chunks,
+    one_of,
 )
 
 _LISTED = ("reasoning", "text", "tool_calls", "final_report", "refusal")
@@ -145,7 +146,7 @@ class RawDocument(Document):
 class GenerateDocument(Document):
     """An answer made from the request."""
 
-    kind: GeneratedKind
+    kind: Annotated[GeneratedKind, one_of(GeneratedKind)]
     """`lorem`: 5 to 500 words by the hash of the last user message, then that message; what
     follows "\\nReason:" in it is thought first."""
 

@@ -4,17 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scenarios_app.engine.conditions.match import match_model
 from scenarios_app.engine.document.answer import AnswerDocument, ProduceDocument
-from scenarios_app.engine.document.base import Finding, Loc
-from scenarios_app.engine.document.compile import match_of
-from scenarios_app.engine.document.compile_answers import compile_produce, encode, join_chunks
-from scenarios_app.engine.document.match import MatchDocument
+from scenarios_app.engine.document.compile import compile_produce, encode, join_chunks
 from scenarios_app.engine.document.parts import ChunkDocument
 from scenarios_app.engine.document.scenario import ScenarioDocument, StepDocument
-from scenarios_app.engine.matching.match import group_names
 from scenarios_app.engine.parts import streamed_text
 from scenarios_app.engine.producing.templates import template_names, unknown_names
 from scenarios_app.engine.scenario import Answer, GeneratedAnswer, RawAnswer
+from scenarios_app.engine.shapes.base import Finding, Loc
 
 # The request's own names go before a variable's keys: these would never be seen.
 _TAKEN = ("request", "match")
@@ -67,14 +65,14 @@ def _check_turns(document: ScenarioDocument) -> Iterator[Finding]:
             yield ("steps", number, "turn"), f"another step has turn {step.turn}"
         else:
             seen.add(step.turn)
-        if step.match != MatchDocument():
+        if step.match != match_model()():
             yield ("steps", number, "match"), "has no place beside select first_user_message"
         if "consume" in step.model_fields_set:
             yield ("steps", number, "consume"), "has no place beside select first_user_message"
 
 
 def _check_templates(document: ScenarioDocument, step: StepDocument) -> Iterator[Finding]:
-    groups = group_names(match_of(step.match))
+    groups = step.match.compiled().group_names
     for loc, text in _templates(step.produce.model_dump(exclude_defaults=True), ("produce",)):
         for name in unknown_names(text, document.variables, groups=groups):
             yield loc, f"unknown name in {{{{ {name} }}}}"

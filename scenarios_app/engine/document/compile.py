@@ -1,39 +1,59 @@
 """From a checked scenario document to the frozen values that the engine runs. One way only."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from scenarios_app.engine.document.compile_answers import (
-    compile_fault,
-    compile_headers,
-    compile_produce,
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.document.answer import (
+    AnswerDocument,
+    ChoiceDocument,
+    FinalReportDocument,
+    PacingDocument,
+    ProduceDocument,
+    RawDocument,
 )
-from scenarios_app.engine.document.fault import FailuresDocument
-from scenarios_app.engine.document.match import (
-    ExpectDocument,
-    MatchDocument,
-    MessageConditionDocument,
-    TextConditionDocument,
-    ToolCallConditionDocument,
-    ToolResultConditionDocument,
+from scenarios_app.engine.document.fault import FailuresDocument, FaultDocument
+from scenarios_app.engine.document.parts import (
+    ChunkDocument,
+    PartDocument,
+    ToolCallDocument,
+    ToolCallPieceDocument,
 )
 from scenarios_app.engine.document.scenario import (
+    ExpectDocument,
     ScenarioDocument,
     SideEffectsDocument,
     StepDocument,
 )
+from scenarios_app.engine.parts import (
+    Chunk,
+    ReasoningPart,
+    RefusalPart,
+    ScriptedPart,
+    TextPart,
+    ToolCallPart,
+)
+from scenarios_app.engine.producing.final_report import final_report
 from scenarios_app.engine.scenario import (
     CATCH_ALL,
+    Answer,
     Expect,
     Failures,
-    Match,
-    MessageCondition,
+    Fault,
+    GeneratedAnswer,
+    Pacing,
+    Produce,
+    RawAnswer,
     Scenario,
+    ScriptedAnswer,
+    ScriptedChoice,
+    ScriptedUsage,
     SideEffects,
     Step,
-    TextCondition,
-    ToolCallCondition,
-    ToolResultCondition,
 )
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def compile_scenario(
@@ -60,27 +80,11 @@ def compile_scenario(
     )
 
 
-def match_of(document: MatchDocument) -> Match:
-    """Conditions on a request, wherever in a document they stand."""
-    return Match(
-        provider=_texts(document.provider),
-        path=_texts(document.path),
-        model=_texts(document.model),
-        stream=document.stream,
-        messages=tuple(map(_message, document.messages)),
-        tools=tuple(document.tools),
-        tool_calls=tuple(map(_tool_call, document.tool_calls)),
-        tool_results=tuple(map(_tool_result, document.tool_results)),
-        headers=tuple((name.lower(), _text(c)) for name, c in document.headers.items()),
-        metadata=tuple((key, _text(c)) for key, c in document.metadata.items()),
-    )
-
-
 def _step(document: StepDocument, *, key: str, label: str, by_turn: bool) -> Step:
     return Step(
         key=key,
         label=label,
-        match=match_of(document.match),
+        match=document.match.compiled(),
         produce=compile_produce(document.produce),
         turn=document.turn,
         consume=document.consume and not by_turn,
@@ -104,33 +108,174 @@ def _side_effects(document: SideEffectsDocument) -> SideEffects:
         status=document.status,
         headers=compile_headers(document.headers),
         echo_headers=tuple(name.lower() for name in document.echo_headers),
-        asserts=tuple(map(match_of, document.asserts)),
+        asserts=tuple(match.compiled() for match in document.asserts),
     )
 
 
-def _texts(documents: Iterable[TextConditionDocument]) -> tuple[TextCondition, ...]:
-    return tuple(map(_text, documents))
-
-
-def _text(document: TextConditionDocument) -> TextCondition:
-    return TextCondition(
-        equals=document.equals,
-        contains=document.contains,
-        startswith=document.startswith,
-        regex=document.regex,
-        ignore_case=document.ignore_case,
+def compile_produce(document: ProduceDocument) -> Produce:
+    """With an answer for one mode alone, both modes get it."""
+    first = document.streaming or document.non_streaming or document
+    streaming = non_streaming = _answer(first) if first.forms else None
+    if document.streaming and document.non_streaming:
+        non_streaming = _answer(document.non_streaming)
+    return Produce(
+        streaming=streaming,
+        non_streaming=non_streaming,
+        fault=None if document.fault is None else compile_fault(document.fault),
+        latency_ms=document.latency_ms,
+        pacing=_pacing(document.pacing),
     )
 
 
-def _message(document: MessageConditionDocument) -> MessageCondition:
-    return MessageCondition(_text(document), document.role, document.which)
+def compile_fault(document: FaultDocument) -> Fault:
+    return Fault(**{**dict(document), "headers": compile_headers(document.headers)})
 
 
-def _tool_call(document: ToolCallConditionDocument) -> ToolCallCondition:
-    return ToolCallCondition(document.name, document.arguments)
+def compile_headers(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Header names are lower case from here on."""
+    return tuple((name.lower(), value) for name, value in headers.items())
 
 
-def _tool_result(document: ToolResultConditionDocument) -> ToolResultCondition:
-    return ToolResultCondition(
-        _text(document), document.tool_call_id, document.name, document.is_error
+def _pacing(document: PacingDocument) -> Pacing:
+    return Pacing(**dict(document))
+
+
+def encode(value: Json) -> str:
+    """JSON as compact text, its keys in their order; a string is that text itself."""
+    if isinstance(value, str):
+        return value
+    return _ENCODER.encode(value)
+
+
+def _answer(document: AnswerDocument) -> Answer:
+    if document.raw is not None:
+        return _raw(document.raw)
+    if document.generate is not None:
+        return GeneratedAnswer(
+            kind=document.generate.kind,
+            usage=ScriptedUsage(**dict(document.usage)),
+            provider_metadata=document.provider_metadata,
+        )
+    if document.choices is not None:
+        choices = tuple(map(_choice, document.choices))
+    elif document.chunks is not None:
+        parts, chunks = join_chunks(document.chunks)
+        choices = (replace(_choice(document), parts=parts, chunks=chunks),)
+    else:
+        choices = (_choice(document),)
+    return ScriptedAnswer(
+        choices=choices,
+        per_choice=document.choices is not None,
+        usage=ScriptedUsage(**dict(document.usage)),
+        provider_metadata=document.provider_metadata,
     )
+
+
+def _raw(document: RawDocument) -> RawAnswer:
+    body = b"" if document.body is None else encode(document.body).encode()
+    return RawAnswer(document.status, compile_headers(document.headers), body)
+
+
+def _choice(document: ChoiceDocument) -> ScriptedChoice:
+    return ScriptedChoice(
+        parts=tuple(_parts(document)),
+        finish_reason=document.finish_reason,
+        stop_sequence=document.stop_sequence,
+    )
+
+
+def _parts(document: ChoiceDocument) -> Iterator[ScriptedPart]:
+    """Reasoning, text, tool calls, final report, refusal; or the parts as they are listed."""
+    for part in document.parts or ():
+        yield _call(part.tool_call) if part.tool_call is not None else _prose(part)
+    for block in document.reasoning or ():
+        yield _reasoning(block.text, block.signature, block.redacted)
+    if document.text is not None:
+        yield TextPart(document.text)
+    yield from map(_call, document.tool_calls)
+    if document.final_report is not None:
+        yield final_report(arguments_of(document.final_report))
+    if document.refusal is not None:
+        yield RefusalPart(document.refusal)
+
+
+def arguments_of(report: FinalReportDocument) -> dict[str, Json]:
+    """What of a final report is given, in the order of its keys."""
+    return {key: value for key, value in report.model_dump().items() if value is not None}
+
+
+def _call(document: ToolCallDocument) -> ToolCallPart:
+    return ToolCallPart(document.id or "", document.name, encode(document.arguments))
+
+
+def _prose(document: PartDocument) -> TextPart | ReasoningPart | RefusalPart:
+    if document.text is not None:
+        return TextPart(document.text)
+    if document.refusal is not None:
+        return RefusalPart(document.refusal)
+    return _reasoning(document.reasoning, document.signature, document.redacted)
+
+
+def _reasoning(
+    text: str | None, signature: str | None, redacted: bool | str | None
+) -> ReasoningPart:
+    if redacted is True:
+        return ReasoningPart("", signature, text)
+    return ReasoningPart(text or "", signature, redacted or None)
+
+
+def join_chunks(
+    documents: Sequence[ChunkDocument],
+) -> tuple[tuple[ScriptedPart, ...], tuple[Chunk, ...]]:
+    """The parts that stream deltas make, and the deltas as pieces of those parts.
+
+    Prose goes on in the part before it if that is of its kind; pieces of a call find it by its
+    index. A call of which no piece has arguments is one without any: it needs no delta.
+    """
+    parts: list[ScriptedPart] = []
+    calls: list[int] = []
+    bare: set[int] = set()
+    chunks: list[Chunk] = []
+    for document in documents:
+        match document.tool_call:
+            case None:
+                part = _prose(document)
+                if parts and _goes_on(parts[-1], part):
+                    parts.pop()
+                parts.append(part)
+                chunks.append(Chunk(len(parts) - 1, part.text))
+            case ToolCallPieceDocument(index=int(index), name=None, arguments=more):
+                bare.discard(calls[index])
+                chunks.append(Chunk(calls[index], encode(more)))
+            case first:
+                calls.append(len(parts))
+                parts.append(ToolCallPart(first.id or "", first.name or "", ""))
+                if first.arguments is None:
+                    bare.add(calls[-1])
+                    chunks.append(Chunk(calls[-1], ""))
+                else:
+                    chunks.append(Chunk(calls[-1], encode(first.arguments)))
+    pieces: list[list[str]] = [[] for _ in parts]
+    for chunk in chunks:
+        pieces[chunk.part].append(chunk.text)
+    joined = (_with_text(part, "".join(texts)) for part, texts in zip(parts, pieces, strict=True))
+    whole = (_with_text(p, "{}") if i in bare else p for i, p in enumerate(joined))
+    return tuple(whole), tuple(chunk for chunk in chunks if chunk.part not in bare)
+
+
+def _goes_on(part: ScriptedPart, more: ScriptedPart) -> bool:
+    """Whether `more` continues a part: a signature ends a block of thinking, and what is redacted
+    is a block of its own."""
+    match part, more:
+        case ReasoningPart(signature=None, redacted=None), ReasoningPart(redacted=None):
+            return True
+        case ReasoningPart(), _:
+            return False
+        case _:
+            return type(part) is type(more)
+
+
+def _with_text(part: ScriptedPart, text: str) -> ScriptedPart:
+    if isinstance(part, ToolCallPart):
+        return replace(part, arguments=text)
+    return replace(part, text=text)

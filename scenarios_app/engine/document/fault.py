@@ -1,47 +1,42 @@
-"""The failures that a scenario document can script, and which keys each kind has."""
+"""The failures that a scenario document can script."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import Field, JsonValue
+from pydantic import BeforeValidator, Field, JsonValue
 
-from scenarios_app.engine.document.base import Document, Finding
-from scenarios_app.engine.document.fields import (
-    FaultKind,
-    Flag,
-    Headers,
-    Positive,
-    Status,
-    Text,
-    Whole,
-)
-from scenarios_app.engine.scenario import INSIDE_FAULTS
+from scenarios_app.engine.producing.faults import fault_kinds
+from scenarios_app.engine.shapes.base import Document, Finding, refuse
+from scenarios_app.engine.shapes.fields import Flag, Headers, Positive, Status, Text, Whole
 
-_ENVELOPE = frozenset(
-    {"message", "type", "code", "param", "headers", "retry_after_ms", "retryable"}
-)
-_INSIDE = frozenset({"message", "after_chunks"})
-KEYS_OF_KINDS: Mapping[str, frozenset[str]] = {
-    "http": _ENVELOPE | {"status", "body"},
-    "rate_limit": _ENVELOPE,
-    "model_error": _ENVELOPE,
-    "timeout": frozenset({"message", "hold_ms"}),
-    "network_error": frozenset({"message"}),
-    "invalid_response": frozenset({"message"}),
-    "disconnect": _INSIDE,
-    "truncate": _INSIDE,
-    "malformed_chunk": _INSIDE,
-    "stall": _INSIDE | {"hold_ms"},
-    "error_event": _ENVELOPE | _INSIDE,
-}
 NO_BODY = (204, 304)
+
+
+def _known(kind: Any) -> Any:
+    if not isinstance(kind, str) or kind not in fault_kinds():
+        refuse([((), f"expected one of {', '.join(fault_kinds())}")])
+    return kind
+
+
+def _kinds_there_are(schema: dict[str, Any]) -> None:
+    """Says in the JSON Schema what is known of kinds when one asks for it."""
+    kinds = fault_kinds().values()
+    alone = [kind.name for kind in kinds if not kind.inside]
+    inside = [kind.name for kind in kinds if kind.inside]
+    del schema["type"]
+    schema["anyOf"] = [{"enum": names, "type": "string"} for names in (alone, inside)]
+    schema["description"] = f"Alone: {', '.join(alone)}. Inside an\nanswer: {', '.join(inside)}."
+
+
+KindName: TypeAlias = Annotated[
+    str, BeforeValidator(_known), Field(json_schema_extra=_kinds_there_are)
+]
 
 
 class FaultDocument(Document):
     """A failure to act out, alone or inside an answer."""
 
-    kind: FaultKind
-    """Alone: http, rate_limit, model_error, timeout, network_error, invalid_response. Inside an
-    answer: disconnect, truncate, malformed_chunk, stall, error_event."""
+    kind: KindName
     after_chunks: Whole = 1
     """Content chunks that are sent before a fault inside an answer strikes."""
     hold_ms: Whole = 30_000
@@ -68,15 +63,17 @@ class FaultDocument(Document):
     @property
     def inside(self) -> bool:
         """Whether it strikes inside an answer instead of standing alone."""
-        return self.kind in INSIDE_FAULTS
+        return fault_kinds()[self.kind].inside
 
     def findings(self) -> Iterator[Finding]:
-        allowed = KEYS_OF_KINDS[self.kind] | {"kind"}
+        kind = fault_kinds()[self.kind]
+        allowed = kind.keys | {"kind"}
         for key in self.model_dump(exclude_defaults=True):
             if key not in allowed:
                 yield (key,), f"does not belong to a fault of kind {self.kind}"
-        if self.kind == "http" and self.status is None:
-            yield ("status",), "missing"
+        for key in kind.required:
+            if getattr(self, key) is None:
+                yield (key,), "missing"
         if self.status in NO_BODY:
             yield ("status",), "an error has a body, and 204 and 304 have none"
         if self.body is not None:

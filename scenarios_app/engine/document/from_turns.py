@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document.base import DocumentError, Loc, refuse
-from scenarios_app.engine.document.compile_answers import encode
+from scenarios_app.engine.document.compile import encode
 from scenarios_app.engine.document.json_text import DEEPEST, plain
 from scenarios_app.engine.document.scenario import ScenarioDocument
 from scenarios_app.engine.document.turns import (
@@ -20,6 +19,7 @@ from scenarios_app.engine.document.turns import (
 from scenarios_app.engine.producing.final_report import INPUT_TOKENS, OUTPUT_TOKENS
 from scenarios_app.engine.producing.templates import BRACES, OPENING, as_written
 from scenarios_app.engine.scenario import ANY_PROVIDER
+from scenarios_app.engine.shapes.base import DocumentError, Loc, refuse
 
 SELECT = "first_user_message"
 FAILED = "Simulated failure"

@@ -1,14 +1,20 @@
-"""From plain JSON to checked scenario documents: read, merged by name, then looked at whole."""
+"""From plain JSON, in our form or requirement 003's turns, to checked scenario documents: read,
+merged by name, then looked at whole."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BeforeValidator, GetJsonSchemaHandler, TypeAdapter, ValidationError
+from pydantic_core import CoreSchema
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document.base import (
+from scenarios_app.engine.document.checks import DocumentLimits, check_scenario
+from scenarios_app.engine.document.from_turns import place_in_turns, read_turns
+from scenarios_app.engine.document.scenario import ScenarioDocument, VersionedDocument
+from scenarios_app.engine.document.turns import TurnsDocument
+from scenarios_app.engine.shapes.base import (
     Document,
     DocumentError,
     Finding,
@@ -18,16 +24,61 @@ from scenarios_app.engine.document.base import (
     place_of,
     quoted,
 )
-from scenarios_app.engine.document.checks import DocumentLimits, check_scenario
-from scenarios_app.engine.document.forms import ScenariosDocument, in_turns, read_list, read_one
-from scenarios_app.engine.document.from_turns import place_in_turns
-from scenarios_app.engine.document.scenario import ScenarioDocument
 
 D = TypeVar("D", bound=Document)
 T = TypeVar("T")
 
 _SCALARS = ("description", "priority", "enabled", "select")
 _LISTS = ("tags", "system_prompt_must_include")
+
+
+# Keys of our own form that a scenario in turns has not.
+_OURS = ("name", "steps")
+
+
+def in_turns(data: object) -> bool:
+    """Whether this is a scenario in turns, or means to be one."""
+    if not isinstance(data, dict):
+        return False
+    return "turns" in data or ("id" in data and data.keys().isdisjoint(_OURS))
+
+
+def _read(data: Any) -> Any:
+    return read_turns(data) if in_turns(data) else data
+
+
+class _ByForm:
+    """Says in the JSON Schema which form a document is held to, as `in_turns` decides it."""
+
+    def __get_pydantic_json_schema__(
+        self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        ours, turns = handler(core_schema)["anyOf"]
+        mixed = {"anyOf": [{"required": [key]} for key in _OURS]}
+        started = {"required": ["id"], "not": mixed}
+        return {
+            "if": {"type": "object", "anyOf": [{"required": ["turns"]}, started]},
+            "then": turns,
+            "else": ours,
+        }
+
+
+AnyScenario: TypeAlias = Annotated[
+    ScenarioDocument,
+    BeforeValidator(_read, json_schema_input_type=ScenarioDocument | TurnsDocument),
+    _ByForm(),
+]
+
+
+class ScenariosDocument(VersionedDocument):
+    """Several scenarios in one document."""
+
+    scenarios: list[AnyScenario]
+    """Scenarios of the same name become one: their steps follow one another."""
+
+
+read_one: Callable[[Any], ScenarioDocument] = TypeAdapter(AnyScenario).validate_python
+read_list: Callable[[Any], list[ScenarioDocument]] = TypeAdapter(list[AnyScenario]).validate_python
 
 
 @dataclass(frozen=True, slots=True)

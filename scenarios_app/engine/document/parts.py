@@ -11,7 +11,7 @@ from pydantic import (
     WrapSerializer,
 )
 
-from scenarios_app.engine.document.base import (
+from scenarios_app.engine.shapes.base import (
     Document,
     Finding,
     expected,
@@ -19,7 +19,7 @@ from scenarios_app.engine.document.base import (
     refuse,
     writes_string,
 )
-from scenarios_app.engine.document.fields import SomeText, Text, Whole
+from scenarios_app.engine.shapes.fields import SomeText, Text, Whole
 
 Redacted: TypeAlias = Annotated[
     bool | Annotated[str, Field(min_length=1)],

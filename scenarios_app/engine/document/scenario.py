@@ -1,28 +1,48 @@
 """Scenario documents as strict models: each key of the contract, with what it means."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, JsonValue, model_validator
 
+from scenarios_app.engine.conditions.match import MatchDocument, NoMatch
 from scenarios_app.engine.document.answer import ProduceDocument
-from scenarios_app.engine.document.base import Document, Finding, expected, quoted, refuse
 from scenarios_app.engine.document.fault import NO_BODY, FailuresDocument
-from scenarios_app.engine.document.fields import (
+from scenarios_app.engine.scenario import Reasoning, Select
+from scenarios_app.engine.shapes.base import Document, Finding, expected, quoted, refuse
+from scenarios_app.engine.shapes.fields import (
     EchoedHeader,
     Flag,
     Headers,
     Name,
+    Number,
     Positive,
     Priority,
-    Select,
     SomeText,
     Status,
     Text,
+    one_of,
 )
-from scenarios_app.engine.document.match import ExpectDocument, MatchDocument
 
 VERSION: Literal[1] = 1
+
+SelectKey: TypeAlias = Annotated[Select, one_of(Select)]
+Thinking: TypeAlias = Annotated[Reasoning, one_of(Reasoning)]
+
+
+class ExpectDocument(Document):
+    """What a request that matched should also be; what does not hold is a violation."""
+
+    tools: list[SomeText] = Field(default_factory=list)
+    """Names of tools that should all be offered."""
+    allow_missing_tools: Flag = False
+    """Whether tools may be missing after all."""
+    temperature: Number | None = None
+    """The temperature that the request should ask for, within 0.000001."""
+    top_p: Number | None = None
+    """The top_p that the request should ask for, within 0.000001."""
+    reasoning: Thinking | None = None
+    """Whether the request should switch thinking on."""
 
 
 class SideEffectsDocument(Document):
@@ -54,7 +74,7 @@ class StepDocument(Document):
     consume: Flag = True
     """Whether the step answers only once in each session and is then used up; false: it answers
     every time."""
-    match: MatchDocument = Field(default_factory=MatchDocument)
+    match: MatchDocument = NoMatch
     """When this arrives: what a request must be for the step to answer it."""
     expect: ExpectDocument = Field(default_factory=ExpectDocument)
     """What a request that is answered should also be."""
@@ -100,7 +120,7 @@ class ScenarioDocument(VersionedDocument):
     """Scenarios with a higher one go first, which nothing overrides."""
     enabled: Flag = True
     """Whether it answers anything."""
-    select: Select = "match"
+    select: SelectKey = "match"
     """`match`: by the steps' conditions. `first_user_message`: by a first user message that is
     the scenario's name; the step is the one of the turn."""
     tags: list[Name] = Field(default_factory=list)

@@ -9,9 +9,10 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WrapValidator
 from pydantic.alias_generators import to_camel
 
-from scenarios_app.engine.document.base import Document, Finding, in_a_list, reads_string
 from scenarios_app.engine.document.fault import NO_BODY
-from scenarios_app.engine.document.fields import (
+from scenarios_app.engine.document.scenario import Thinking
+from scenarios_app.engine.shapes.base import Document, Finding, in_a_list, reads_string
+from scenarios_app.engine.shapes.fields import (
     Flag,
     Headers,
     Name,
@@ -21,7 +22,6 @@ from scenarios_app.engine.document.fields import (
     SomeText,
     Status,
     Text,
-    Thinking,
     Whole,
 )
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.conditions.texts import shorten
 from scenarios_app.engine.instructions.json_reader import InstructionError, Item
 from scenarios_app.engine.instructions.kinds import KINDS, MOST_WORDS, Calls, Content, Lorem
-from scenarios_app.engine.matching.conditions import shorten
 
 MOST_PARTS = 1_000
 _LARGEST = 2_147_483_647

@@ -6,9 +6,8 @@ from math import isfinite, isnan
 from typing import NamedTuple
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.matching.conditions import quote
-from scenarios_app.engine.matching.match import compile_match
-from scenarios_app.engine.matching.request_view import Reading, sanitise_tool_name
+from scenarios_app.engine.conditions.reading import Reading, sanitise_tool_name
+from scenarios_app.engine.conditions.texts import quote
 from scenarios_app.engine.scenario import Expect, Scenario, Step
 
 # Tools of the agent itself are its own affair.
@@ -52,7 +51,7 @@ def assert_violations(step: Step, request: CanonicalRequest) -> tuple[str, ...]:
     reading = Reading(request)
     failed = []
     for i, match in enumerate(step.side_effects.asserts):
-        mismatches = compile_match(match).mismatches(reading)
+        mismatches = match.mismatches(reading)
         if mismatches:
             reasons = "; ".join(
                 f"{m.field}: expected {m.expected}, received {m.actual}" for m in mismatches

@@ -1,4 +1,5 @@
-"""Finds, among many steps, the few that a request can match, without trying them all.
+"""Finds, among many steps, the few that a request can match or shares words with, without trying
+them all.
 
 Every step is filed under one of its needs: the rarest literal or regex that some text of the
 request must meet for the step to match. What cannot be filed so is always tried.
@@ -12,9 +13,9 @@ from typing import Literal, NamedTuple, TypeAlias
 import re2
 from ahocorasick_rs import AhoCorasick, Implementation
 
-from scenarios_app.engine.matching.conditions import CompiledText, regex_options
-from scenarios_app.engine.matching.match import CompiledMatch
-from scenarios_app.engine.matching.request_view import Reading, Subject, Text
+from scenarios_app.engine.conditions.match import Match
+from scenarios_app.engine.conditions.reading import Reading, Subject, Text
+from scenarios_app.engine.conditions.texts import TextCondition, regex_options, words_in
 
 
 class Pattern(NamedTuple):
@@ -163,7 +164,7 @@ class _Table:
 class Lookup:
     """Built once for a sequence of compiled steps; a position is a step's place in it."""
 
-    def __init__(self, matches: Sequence[CompiledMatch]) -> None:
+    def __init__(self, matches: Sequence[Match]) -> None:
         places = [_places(match) for match in matches]
         often = Counter(
             (place.subject, atom)
@@ -196,19 +197,19 @@ class Lookup:
         return sorted(found.union(self._always)) if found else self._always
 
 
-def _places(match: CompiledMatch) -> list[Place]:
-    needs = (need for check in match.checks for need in check.needs)
+def _places(match: Match) -> list[Place]:
+    needs = (need for condition in match.conditions for need in condition.needs)
     places = (Place(need.subject, tuple(map(_atoms, need.conditions))) for need in needs)
     return [place for place in places if all(place.alternatives)]
 
 
-def _atoms(condition: CompiledText) -> tuple[Atom, ...]:
+def _atoms(condition: TextCondition) -> tuple[Atom, ...]:
     ignore_case = condition.ignore_case
-    literals = condition.contains, condition.startswith
+    literals = condition.part, condition.start
     return (
-        *(() if condition.equals is None else (Atom("equals", ignore_case, condition.equals),)),
+        *(() if condition.exact is None else (Atom("equals", ignore_case, condition.exact),)),
         *(Atom("contains", ignore_case, literal) for literal in literals if literal),
-        *(() if condition.pattern is None else (Atom("regex", ignore_case, condition.pattern),)),
+        *(() if condition.regex is None else (Atom("regex", ignore_case, condition.regex),)),
     )
 
 
@@ -242,3 +243,38 @@ def _table(atoms: Iterable[tuple[Atom, int]]) -> _Table:
         folded_contains=Literals(folded_contains) if folded_contains else None,
         regexes=Regexes(patterns) if patterns else None,
     )
+
+
+_COUNTED = 20_000
+
+
+class Words:
+    """The words that steps ask for, each with the positions of the steps: near misses are there."""
+
+    def __init__(self, matches: Sequence[Match]) -> None:
+        filed: defaultdict[str, list[int]] = defaultdict(list)
+        subjects: dict[Subject, None] = {}
+        for position, match in enumerate(matches):
+            needs = [need for one in match.conditions for need in one.needs]
+            subjects.update((need.subject, None) for need in needs)
+            conditions = (condition for need in needs for condition in need.conditions)
+            for word in {word for condition in conditions for word in condition.words}:
+                filed[word].append(position)
+        self._filed = dict(filed)
+        self._subjects = tuple(subjects)
+
+    def sharing(self, reading: Reading) -> list[int]:
+        """The positions of the steps with words in common, those with the most first. The rarest
+        words count; common ones only while that touches few enough steps."""
+        words = {
+            word
+            for subject in self._subjects
+            for text in reading.texts(subject)
+            for word in words_in(text.plain)
+        }
+        shared: Counter[int] = Counter()
+        for word in sorted(words & self._filed.keys(), key=lambda w: (len(self._filed[w]), w)):
+            if shared and shared.total() + len(self._filed[word]) > _COUNTED:
+                break
+            shared.update(self._filed[word][:_COUNTED])
+        return sorted(shared, key=lambda position: (-shared[position], position))

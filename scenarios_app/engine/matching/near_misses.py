@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.matching.index import Index
-from scenarios_app.engine.matching.layer import COMPARED, Entry
-from scenarios_app.engine.matching.match import Mismatch
-from scenarios_app.engine.matching.request_view import Reading
+from scenarios_app.engine.conditions.match import Mismatch
+from scenarios_app.engine.conditions.reading import Reading
+from scenarios_app.engine.matching.index import COMPARED, Entry, Index
 from scenarios_app.engine.scenario import Scenario, Step
 from scenarios_app.engine.state import StepRef
 

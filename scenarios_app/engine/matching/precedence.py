@@ -4,8 +4,8 @@ rule by which the index chooses."""
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
-from scenarios_app.engine.matching.layer import Entry, Particularity
-from scenarios_app.engine.matching.match import Condition
+from scenarios_app.engine.conditions.match import Verdict
+from scenarios_app.engine.matching.index import Entry, Particularity
 
 Reason: TypeAlias = Literal["priority", "order", "particularity", "name"]
 
@@ -22,7 +22,7 @@ _HOLDS = {
 }
 
 
-def beaten(entry: Entry, winner: Entry, *, offered: Entry) -> Condition:
+def beaten(entry: Entry, winner: Entry, *, offered: Entry) -> Verdict:
     """What keeps an entry that matches and is not consumed from answering where `winner` does, as
     one more condition that does not hold. `offered` is the first of its scenario that matches and
     is not consumed."""
@@ -80,5 +80,5 @@ def _reason(winner: Entry, entry: Entry, offered: Entry) -> Reason:
     return "name" if winner.rank.particularity == entry.rank.particularity else "particularity"
 
 
-def _lost(field: Reason, expected: str, actual: str) -> Condition:
-    return Condition(field, expected, actual, ok=False)
+def _lost(field: Reason, expected: str, actual: str) -> Verdict:
+    return Verdict(field, expected, actual, ok=False)

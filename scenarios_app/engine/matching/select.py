@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from urllib.parse import unquote
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.matching.conditions import shorten
+from scenarios_app.engine.conditions.texts import shorten
 from scenarios_app.engine.matching.index import Index
 from scenarios_app.engine.matching.near_misses import UNMATCHED, NearMiss
 from scenarios_app.engine.scenario import Fault, Scenario, ScriptedAnswer, Step

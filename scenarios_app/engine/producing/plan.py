@@ -20,6 +20,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
     streamed_text,
 )
+from scenarios_app.engine.producing.faults import kind_of
 from scenarios_app.engine.scenario import Fault, Pacing
 
 # Arguments are cut by length: as many characters as so many short words would have.
@@ -180,7 +181,7 @@ def _struck(timed: Iterable[Timed], fault: Fault) -> Iterator[Timed]:
         at, left = upcoming.at, left - isinstance(upcoming.event, PartDelta)
         upcoming = following
     yield Timed(at, FaultMark(fault))
-    if fault.kind == "stall":
+    if kind_of(fault).stream == "hold":
         hold = fault.hold_ms / 1000
         yield from (Timed(due + hold, event) for due, event in chain([upcoming], rest))
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.document import (
     DocumentError,
     DocumentLimits,
@@ -15,7 +16,7 @@ from scenarios_app.engine.document import (
     load_match,
     load_text,
 )
-from scenarios_app.engine.scenario import MessageCondition, TextCondition
+from tests.engine.asking import message, when
 from tests.engine.documents import CONTRACT, one_step
 
 
@@ -208,8 +209,8 @@ def test_text_loads_as_data_does() -> None:
 
 def test_conditions_can_be_loaded_alone() -> None:
     match = load_match({"model": "gpt-4o", "messages": [{"role": "user", "contains": "hi"}]})
-    assert match.model == (TextCondition(equals="gpt-4o"),)
-    assert match.messages == (MessageCondition(TextCondition(contains="hi"), "user"),)
+    told = message(TextCondition(contains="hi"), "user")
+    assert match == when(model=(TextCondition(equals="gpt-4o"),), messages=(told,))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.parts import (
     ReasoningPart,
@@ -14,8 +15,6 @@ from scenarios_app.engine.scenario import (
     Expect,
     Failures,
     Fault,
-    Match,
-    MessageCondition,
     Produce,
     Scenario,
     ScriptedAnswer,
@@ -23,10 +22,8 @@ from scenarios_app.engine.scenario import (
     ScriptedUsage,
     SideEffects,
     Step,
-    TextCondition,
-    ToolCallCondition,
-    ToolResultCondition,
 )
+from tests.engine.asking import message, tool_call, tool_result, when
 from tests.engine.documents import CONTRACT, one_step
 
 
@@ -56,14 +53,12 @@ def test_the_example_of_the_contract_as_values() -> None:
     first = Step(
         key="1",
         label="call the tool",
-        match=Match(
+        match=when(
             provider=(TextCondition(equals="openai"),),
             path=(TextCondition(equals="/v1/chat/completions"),),
             model=(TextCondition(regex="^gpt-4"),),
             stream=True,
-            messages=(
-                MessageCondition(TextCondition(contains="weather", ignore_case=True), "user"),
-            ),
+            messages=(message(TextCondition(contains="weather", ignore_case=True), "user"),),
             tools=("get_weather",),
             headers=(("x-team", TextCondition(equals="qa")),),
         ),
@@ -81,7 +76,7 @@ def test_the_example_of_the_contract_as_values() -> None:
     second = Step(
         key="2",
         label="2",
-        match=Match(messages=(MessageCondition(TextCondition(contains="sunny"), "tool"),)),
+        match=when(messages=(message(TextCondition(contains="sunny"), "tool"),)),
         produce=Produce(streaming=sunny, non_streaming=sunny),
         consume=False,
     )
@@ -115,11 +110,11 @@ def test_conditions_of_every_kind() -> None:
             "metadata": {"User": {"contains": "ann"}},
         }
     ).match
-    assert match == Match(
+    assert match == when(
         provider=(TextCondition(equals="openai"), TextCondition(startswith="anth")),
-        messages=(MessageCondition(TextCondition(equals="a", regex="b"), which=0),),
-        tool_calls=(ToolCallCondition("f", {"a": 1}), ToolCallCondition()),
-        tool_results=(ToolResultCondition(TextCondition(contains="x"), "c", "f", True),),
+        messages=(message(TextCondition(equals="a", regex="b"), which=0),),
+        tool_calls=(tool_call("f", {"a": 1}), tool_call()),
+        tool_results=(tool_result(TextCondition(contains="x"), "c", "f", True),),
         headers=(("x-team", TextCondition(equals="qa")),),
         metadata=(("User", TextCondition(contains="ann")),),
     )
@@ -136,5 +131,5 @@ def test_side_effects_of_every_kind() -> None:
     assert effects == SideEffects(
         headers=(("x-extra", "1"),),
         echo_headers=("x-request-id",),
-        asserts=(Match(stream=True), Match(tools=("f",))),
+        asserts=(when(stream=True), when(tools=("f",))),
     )

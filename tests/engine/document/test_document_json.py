@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document.base import DocumentError
 from scenarios_app.engine.document.json_text import DEEPEST, decode, plain
+from scenarios_app.engine.shapes.base import DocumentError
 
 JSON: st.SearchStrategy[Json] = st.recursive(
     st.none()

@@ -15,7 +15,7 @@ from scenarios_app.engine.document import (
     load_documents,
     load_text,
 )
-from scenarios_app.engine.document.forms import in_turns
+from scenarios_app.engine.document.load import in_turns
 from scenarios_app.engine.producing.templates import as_written, render_template
 from tests.engine.turn_scripts import JSON, SCRIPTS, TEXT, calls, reports, script, turn
 

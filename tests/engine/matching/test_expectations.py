@@ -7,14 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import CanonicalRequest, Message
+from scenarios_app.engine.conditions.match import Match
+from scenarios_app.engine.conditions.messages import MessageCondition
 from scenarios_app.engine.matching.expectations import (
     assert_violations,
     js_number,
     violated_message,
     violations_of,
 )
-from scenarios_app.engine.scenario import Expect, Match, SideEffects
-from tests.engine.asking import ask, say, saying, scenario, step
+from scenarios_app.engine.scenario import Expect, SideEffects
+from tests.engine.asking import ask, say, saying, scenario, step, when
 
 
 def violations(request: CanonicalRequest, **expect: object) -> tuple[str, ...]:
@@ -133,12 +135,12 @@ def asserting(*asserts: Match) -> tuple[str, ...]:
 
 def test_assertions_that_hold_are_silent() -> None:
     assert asserting() == ()
-    assert asserting(saying(equals="hello"), Match(stream=False)) == ()
+    assert asserting(saying(equals="hello"), when(stream=False)) == ()
 
 
 def test_each_failed_assertion_is_told_with_all_its_mismatches() -> None:
-    both = Match(stream=True, messages=saying(contains="bye").messages)
-    assert asserting(both, Match(), Match(tools=("a",))) == (
+    both = when(stream=True, messages=saying(contains="bye").of(MessageCondition))
+    assert asserting(both, when(), when(tools=("a",))) == (
         "Assertion side_effects.assert[0] failed: "
         "match.stream: expected true, received false; "
         'match.messages[0]: expected last user message contains "bye", received "hello"',

@@ -1,41 +1,38 @@
 """The index gives what trying every step would give, in the order of the contract."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.matching.conditions import RegexError
+from scenarios_app.engine.conditions.match import Match
+from scenarios_app.engine.conditions.reading import Reading
+from scenarios_app.engine.conditions.texts import RegexError, TextCondition
 from scenarios_app.engine.matching.index import Index, build_index, overlay
-from scenarios_app.engine.matching.match import match_request
-from scenarios_app.engine.matching.request_view import Reading
-from scenarios_app.engine.scenario import (
-    Match,
-    MessageCondition,
-    Scenario,
-    Step,
-    TextCondition,
-    ToolCallCondition,
-    ToolResultCondition,
-)
+from scenarios_app.engine.scenario import Scenario, Step
 from tests.engine.asking import (
     CHAT,
     ask,
     called,
+    equals,
+    match_request,
+    message,
     requests,
     result,
     saying,
     scenario,
     scenarios,
     step,
+    tool_call,
+    tool_result,
+    when,
 )
 from tests.examples import often
 
-OPENAI = Match(provider=(TextCondition(equals="openai"),))
-ON_CHAT = Match(path=(TextCondition(equals=CHAT),))
+OPENAI = when(provider=(TextCondition(equals="openai"),))
+ON_CHAT = when(path=(TextCondition(equals=CHAT),))
 
 
 def keys(
@@ -48,13 +45,10 @@ def keys(
 
 def particularity(one: Step) -> int:
     """The contract's three degrees, told again from the step itself; the smallest wins."""
-    match = one.match
-    real = (match.model, match.messages, match.tools, match.tool_calls, match.tool_results)
-    if any(real) or match.headers or match.metadata or match.stream is not None:
+    fields = {condition.field for condition in one.match.conditions}
+    if fields - {"match.provider", "match.path"} or one.turn is not None:
         return 1
-    if one.turn is not None:
-        return 1
-    return 2 if match.provider or match.path else 3
+    return 2 if fields else 3
 
 
 def naive(every: list[Scenario], request: CanonicalRequest, consumed: Iterable[str]) -> list[str]:
@@ -133,8 +127,8 @@ def test_of_one_priority_the_more_particular_offer_wins_and_then_the_name() -> N
             scenario("a", step(key="empty")),
             scenario("b", step(OPENAI, key="provider")),
             scenario("c", step(ON_CHAT, key="path")),
-            scenario("d", step(replace(OPENAI, path=ON_CHAT.path), key="both")),
-            scenario("e", step(Match(stream=False), key="real")),
+            scenario("d", step(Match((*OPENAI.conditions, *ON_CHAT.conditions)), key="both")),
+            scenario("e", step(when(stream=False), key="real")),
             scenario("f", step(key="turn", turn=1)),
         ]
     )
@@ -203,11 +197,8 @@ def tried(index: Index, request: CanonicalRequest) -> list[str]:
 
 def numbered(make: Callable[[str], Match]) -> Index:
     """Three hundred steps that share a provider and a model and differ in one condition."""
-    shared = {
-        "provider": (TextCondition(equals="openai"),),
-        "model": (TextCondition(regex="gpt"),),
-    }
-    matches = [replace(make(f"case {n};"), **shared) for n in range(300)]  # type: ignore[arg-type]
+    shared = when(provider=(equals("openai"),), model=(TextCondition(regex="gpt"),))
+    matches = [Match((*shared.conditions, *make(f"case {n};").conditions)) for n in range(300)]
     return build_index([scenario("a", *(step(m, str(n)) for n, m in enumerate(matches)))])
 
 
@@ -223,28 +214,28 @@ def numbered(make: Callable[[str], Match]) -> Index:
         (lambda case: saying(regex=f"{case} *$", ignore_case=True), ask("CASE 7;")),
         (lambda case: saying(contains="a", regex=f"^{case}"), ask("case 7; a")),
         (
-            lambda case: Match(headers=(("X-Case", TextCondition(equals=case)),)),
+            lambda case: when(headers=(("X-Case", TextCondition(equals=case)),)),
             ask(headers={"x-case": "case 7;"}),
         ),
         (
-            lambda case: Match(metadata=(("case", TextCondition(equals=case)),)),
+            lambda case: when(metadata=(("case", TextCondition(equals=case)),)),
             ask(metadata={"case": "case 7;"}),
         ),
-        (lambda case: Match(tools=(case,)), ask(tools=["case 7;"])),
+        (lambda case: when(tools=(case,)), ask(tools=["case 7;"])),
         (
-            lambda case: Match(tool_calls=(ToolCallCondition(case, {}),)),
+            lambda case: when(tool_calls=(tool_call(case, {}),)),
             ask(called("case 7;")),
         ),
         (
-            lambda case: Match(tool_results=(ToolResultCondition(tool_call_id=case),)),
+            lambda case: when(tool_results=(tool_result(tool_call_id=case),)),
             ask(result("x", call_id="case 7;")),
         ),
         (
-            lambda case: Match(tool_results=(ToolResultCondition(name=case),)),
+            lambda case: when(tool_results=(tool_result(name=case),)),
             ask(result("x", name="case 7;")),
         ),
         (
-            lambda case: Match(tool_results=(ToolResultCondition(TextCondition(contains=case)),)),
+            lambda case: when(tool_results=(tool_result(TextCondition(contains=case)),)),
             ask(result("it is case 7; then")),
         ),
     ],
@@ -260,14 +251,14 @@ def test_a_step_is_filed_under_what_few_others_ask_for(
 
 def test_a_step_with_alternatives_is_filed_under_all_of_them() -> None:
     models = (TextCondition(equals="o1"), TextCondition(regex="^gpt"))
-    index = build_index([scenario("a", step(Match(model=models), "either"))])
+    index = build_index([scenario("a", step(when(model=models), "either"))])
     assert tried(index, ask(model="o1")) == tried(index, ask(model="gpt-5")) == ["either"]
     assert tried(index, ask(model="o3")) == []
 
 
 def test_conditions_that_are_as_rare_as_one_another_are_no_trouble() -> None:
     text = TextCondition(equals="hi")
-    match = Match(messages=(MessageCondition(text, which=0), MessageCondition(text)))
+    match = when(messages=(message(text, which=0), message(text)))
     index = build_index([scenario("a", step(match, "both"))])
     assert keys(index, ask("hi", "hi")) == ["both"]
     assert keys(index, ask("hi", "ho")) == []
@@ -275,8 +266,8 @@ def test_conditions_that_are_as_rare_as_one_another_are_no_trouble() -> None:
 
 def test_a_step_that_cannot_be_filed_is_always_tried() -> None:
     anything = (TextCondition(equals="o1"), TextCondition(contains=""))
-    arguments = Match(tool_calls=(ToolCallCondition(arguments={"a": 1}),))
-    steps = step(Match(model=anything), "anything"), step(arguments, "arguments")
+    arguments = when(tool_calls=(tool_call(arguments={"a": 1}),))
+    steps = step(when(model=anything), "anything"), step(arguments, "arguments")
     index = build_index([scenario("a", *steps, step(saying(equals="x"), "filed"))])
     assert tried(index, ask("hello")) == ["anything", "arguments"]
     assert keys(index, ask("hello")) == ["anything"]
@@ -311,8 +302,8 @@ def test_only_steps_that_name_a_path_override_a_computed_answer() -> None:
                 "a",
                 step(OPENAI, key="provider"),
                 step(key="empty"),
-                step(Match(path=(TextCondition(startswith="/v1/"),)), key="path"),
-                step(Match(path=(TextCondition(equals="/v1/x"),)), key="other path"),
+                step(when(path=(TextCondition(startswith="/v1/"),)), key="path"),
+                step(when(path=(TextCondition(equals="/v1/x"),)), key="other path"),
             )
         ]
     )
@@ -322,7 +313,7 @@ def test_only_steps_that_name_a_path_override_a_computed_answer() -> None:
 
 
 def test_steps_that_name_no_path_hold_none_back_from_a_computed_answer() -> None:
-    named = replace(saying(contains="h"), path=ON_CHAT.path)
+    named = Match((*ON_CHAT.conditions, *saying(contains="h").conditions))
     steps = step(OPENAI, key="default"), step(ON_CHAT, key="path"), step(named, key="both")
     index = build_index([scenario("a", *steps), scenario("b", step(named, key="other"))])
     found = [c.step.key for c in index.candidates_naming_path(ask("hi"))]

@@ -6,13 +6,11 @@ from string import ascii_lowercase
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios_app.engine.matching.conditions import compile_regex
-from scenarios_app.engine.matching.lookup import Literals, Pattern, Regexes
-from scenarios_app.engine.matching.match import compile_match
-from scenarios_app.engine.matching.request_view import Reading
-from scenarios_app.engine.matching.words import Words
-from scenarios_app.engine.scenario import Match, TextCondition
-from tests.engine.asking import PATTERNS, TEXTS, ask, saying
+from scenarios_app.engine.conditions.match import Match
+from scenarios_app.engine.conditions.reading import Reading
+from scenarios_app.engine.conditions.texts import TextCondition, compile_regex
+from scenarios_app.engine.matching.lookup import Literals, Pattern, Regexes, Words
+from tests.engine.asking import PATTERNS, TEXTS, ask, saying, when
 
 SHORT = st.text("ab", min_size=1, max_size=7)
 
@@ -98,7 +96,7 @@ def test_a_pattern_that_fits_into_no_filter_is_always_tried() -> None:
 
 
 def sharing(matches: list[Match], text: str) -> list[int]:
-    return Words([compile_match(match) for match in matches]).sharing(Reading(ask(text)))
+    return Words(matches).sharing(Reading(ask(text)))
 
 
 def test_steps_that_share_more_words_come_first() -> None:
@@ -107,7 +105,7 @@ def test_steps_that_share_more_words_come_first() -> None:
         saying(equals="the WEATHER in Paris"),
         saying(regex=r"\bParis\b"),
         saying(contains="rain"),
-        Match(),
+        when(),
     ]
     assert sharing(matches, "the weather in Paris?") == [1, 0, 2]
     assert sharing(matches, "hello") == []
@@ -125,5 +123,5 @@ def test_words_are_read_in_the_beginning_of_a_text() -> None:
 
 
 def test_words_of_other_places_count_too() -> None:
-    matches = [Match(model=(TextCondition(equals="gpt-4o"),)), saying(contains="hello")]
+    matches = [when(model=(TextCondition(equals="gpt-4o"),)), saying(contains="hello")]
     assert sharing(matches, "nothing") == [0]

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.matching.lint import COMPARED, Suspicion, lint
 from scenarios_app.engine.matching.precedence import RULES
-from scenarios_app.engine.scenario import Match, TextCondition
-from tests.engine.asking import scenario, step
+from tests.engine.asking import scenario, step, when
 
 ANSWER = {"text": "Hi."}
 CALL = {"tool_calls": [{"name": "get_weather", "arguments": {}}]}
@@ -100,11 +100,11 @@ def test_what_may_be_held_back_by_a_default_of_its_scenario_shadows_nothing_of_i
 
 def test_beyond_many_steps_only_those_of_one_scenario_are_compared() -> None:
     def texts(name: str, count: int) -> Any:
-        wide = Match(messages=())
+        wide = when(messages=())
         return scenario(name, *(step(wide, f"{name}{i}") for i in range(count)))
 
-    first = scenario("a", step(Match(model=(TextCondition(equals="m"),)), consume=False))
-    second = scenario("b", step(Match(model=(TextCondition(equals="m"),)), "x"))
+    first = scenario("a", step(when(model=(TextCondition(equals="m"),)), consume=False))
+    second = scenario("b", step(when(model=(TextCondition(equals="m"),)), "x"))
     assert [s.scenario for s in lint([first, second])] == ["b"]
     assert lint([first, second, texts("c", COMPARED)]) == []
 

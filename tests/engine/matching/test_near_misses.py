@@ -4,13 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.matching.index import build_index, overlay
-from scenarios_app.engine.matching.layer import COMPARED
-from scenarios_app.engine.matching.match import Mismatch
+from scenarios_app.engine.conditions.match import Mismatch
+from scenarios_app.engine.conditions.messages import MessageCondition
+from scenarios_app.engine.conditions.texts import TextCondition
+from scenarios_app.engine.matching.index import COMPARED, build_index, overlay
 from scenarios_app.engine.matching.near_misses import NearMiss, near_misses, unmatched_message
-from scenarios_app.engine.scenario import Match, Scenario, TextCondition
+from scenarios_app.engine.scenario import Scenario
 from scenarios_app.engine.state import StepRef
-from tests.engine.asking import ask, requests, saying, scenario, scenarios, step
+from tests.engine.asking import ask, requests, saying, scenario, scenarios, step, when
 
 SERVED = Mismatch("consume", "not yet served in this session", "served")
 
@@ -27,7 +28,7 @@ def test_the_nearest_comes_first_with_all_that_failed() -> None:
                 "a",
                 step(saying(equals="xyz"), key="far"),
                 step(weather, key="near"),
-                step(Match(stream=True, messages=weather.messages), key="two", turn=1),
+                step(when(stream=True, messages=weather.of(MessageCondition)), key="two", turn=1),
             )
         ]
     )
@@ -52,7 +53,7 @@ def test_in_a_long_text_what_matches_is_no_near_miss() -> None:
             scenario(
                 "a",
                 step(saying(contains="needle"), key="matched"),
-                step(Match(stream=True, messages=saying().messages), key="other"),
+                step(when(stream=True, messages=saying().of(MessageCondition)), key="other"),
                 step(saying(contains="needles"), key="near"),
             )
         ]
@@ -176,9 +177,7 @@ def test_the_404_names_each_step_and_its_first_mismatch() -> None:
     index = build_index(
         [
             scenario("weather", step(saying(contains="weather"), key="k", label="call the tool")),
-            scenario(
-                "sums", step(Match(model=(TextCondition(equals="o1"),)), key="2"), priority=-1
-            ),
+            scenario("sums", step(when(model=(TextCondition(equals="o1"),)), key="2"), priority=-1),
         ]
     )
     message = unmatched_message(near_misses(index, ask("whether")))

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 
-from scenarios_app.engine.matching.index import Index, build_index, overlay
-from scenarios_app.engine.matching.layer import COMPARED
-from scenarios_app.engine.matching.match import Mismatch
+from scenarios_app.engine.conditions.match import Mismatch
+from scenarios_app.engine.matching.index import COMPARED, Index, build_index, overlay
 from scenarios_app.engine.matching.near_misses import NearMiss, near_misses_by_id
 from scenarios_app.engine.scenario import Scenario
 from tests.engine.asking import ask, say, saying, scenario, step

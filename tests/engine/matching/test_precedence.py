@@ -5,14 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.matching.index import build_index
-from scenarios_app.engine.matching.layer import Entry, entries_of
+from scenarios_app.engine.conditions.match import Match
+from scenarios_app.engine.conditions.texts import TextCondition
+from scenarios_app.engine.matching.index import Entry, build_index, entries_of
 from scenarios_app.engine.matching.lint import lint
 from scenarios_app.engine.matching.precedence import beaten
-from scenarios_app.engine.scenario import Match, Scenario, TextCondition
-from tests.engine.asking import requests, saying, scenario, scenarios, step
+from scenarios_app.engine.scenario import Scenario
+from tests.engine.asking import requests, saying, scenario, scenarios, step, when
 
-OPENAI = Match(provider=(TextCondition(equals="openai"),))
+OPENAI = when(provider=(TextCondition(equals="openai"),))
 KEYS = [f"{number}.{place}" for number in range(5) for place in range(6)]
 
 
@@ -22,8 +23,8 @@ def entries(*steps: Match, name: str = "own", priority: int = 0) -> list[Entry]:
 
 
 def test_a_lower_priority_loses_whatever_else_it_has() -> None:
-    (winner,) = entries(Match(), name="urgent", priority=5)
-    first, second = entries(Match(), saying(contains="hi"), priority=-2)
+    (winner,) = entries(when(), name="urgent", priority=5)
+    first, second = entries(when(), saying(contains="hi"), priority=-2)
     for entry in (first, second):
         lost = beaten(entry, winner, offered=first)
         assert (lost.field, lost.ok) == ("priority", False)
@@ -35,7 +36,7 @@ def test_a_lower_priority_loses_whatever_else_it_has() -> None:
 
 
 def test_a_scenario_offers_one_step() -> None:
-    first, second = entries(Match(), saying(contains="hi"))
+    first, second = entries(when(), saying(contains="hi"))
     (other,) = entries(OPENAI, name="other")
     for winner in (first, other):
         lost = beaten(second, winner, offered=first)
@@ -50,8 +51,8 @@ def test_a_scenario_offers_one_step() -> None:
     ("mine", "others", "held", "more"),
     [
         (OPENAI, saying(contains="hi"), "nothing but provider or path", "a real condition"),
-        (Match(), saying(contains="hi"), "an empty match", "a real condition"),
-        (Match(), OPENAI, "an empty match", "nothing but provider or path"),
+        (when(), saying(contains="hi"), "an empty match", "a real condition"),
+        (when(), OPENAI, "an empty match", "nothing but provider or path"),
     ],
 )
 def test_the_more_particular_offer_wins(mine: Match, others: Match, held: str, more: str) -> None:

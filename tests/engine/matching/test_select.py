@@ -3,10 +3,10 @@
 import pytest
 
 from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.matching.index import Index, build_index
 from scenarios_app.engine.matching.select import Decision, decide_by_id, scenario_in_header
-from scenarios_app.engine.scenario import Match, TextCondition
-from tests.engine.asking import ask, result, say, saying, scenario, step
+from tests.engine.asking import ask, result, say, saying, scenario, step, when
 
 ONE, TWO = step(key="one", turn=1), step(key="two", turn=2)
 BY_ID = scenario("run test 1", ONE, TWO, select="first_user_message")
@@ -119,7 +119,7 @@ def test_a_model_that_only_sounds_alike_is_like_any_other() -> None:
 
 
 def test_a_helper_endpoint_is_answered_by_steps_that_name_its_path() -> None:
-    named_path = step(Match(path=(TextCondition(equals="/v1/models"),)), key="models")
+    named_path = step(when(path=(TextCondition(equals="/v1/models"),)), key="models")
     index = build_index([MATCHING, scenario("models", named_path)])
     request = ask(path="/v1/models", route="/v1/models")
     assert [c.step.key for c in index.candidates_naming_path(request)] == ["models"]

@@ -7,7 +7,7 @@ import pytest
 from scenarios_app.engine.canonical import CanonicalResponse
 from scenarios_app.engine.document import DocumentError, compile_scenario, dump, load_documents
 from scenarios_app.engine.document.answer import ProduceDocument
-from scenarios_app.engine.document.compile_answers import compile_produce
+from scenarios_app.engine.document.compile import compile_produce
 from scenarios_app.engine.parts import (
     AnswerPart,
     ReasoningPart,

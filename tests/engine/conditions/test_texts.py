@@ -3,22 +3,21 @@
 import pytest
 from hypothesis import example, given
 
-from scenarios_app.engine.matching.conditions import (
+from scenarios_app.engine.conditions.texts import (
     LONGEST_PATTERN,
     RegexError,
+    TextCondition,
     check_regex,
     compile_regex,
-    compile_text,
     quote,
     shorten,
 )
-from scenarios_app.engine.scenario import TextCondition
 from tests.engine.asking import CONDITIONS, TEXTS
-from tests.engine.matching.python_regex import finds
+from tests.engine.conditions.python_regex import finds
 
 
 def holds(text: str, **condition: object) -> bool:
-    return compile_text(TextCondition(**condition)).test(text)  # type: ignore[arg-type]
+    return TextCondition(**condition).test(text)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -89,9 +88,8 @@ def test_agrees_with_python(condition: TextCondition, text: str) -> None:
     if condition.regex is not None:
         found = finds(condition.regex, text, ignore_case=condition.ignore_case)
         expected = expected and found
-    compiled = compile_text(condition)
-    assert compiled.test(text) is expected
-    assert compiled.test(text, folded=text.casefold()) is expected
+    assert condition.test(text) is expected
+    assert condition.test(text, folded=text.casefold()) is expected
 
 
 @pytest.mark.parametrize(
@@ -109,7 +107,7 @@ def test_a_bad_pattern_is_told_why(
 ) -> None:
     assert check_regex(pattern) == reason
     with pytest.raises(RegexError) as raised:
-        compile_text(TextCondition(regex=pattern))
+        TextCondition(regex=pattern)
     assert str(raised.value) == reason
     assert capfd.readouterr() == ("", "")
 
@@ -123,7 +121,7 @@ def test_a_word_character_is_an_ascii_one_as_re2_has_it() -> None:
     assert holds("Zurich", regex=r"^\w+$")
     assert not holds("Zürich", regex=r"^\w+$")
     assert holds("Zürich", regex=r"^\pL+$")
-    assert compile_text(TextCondition(regex=r"(?P<city>\w+)$")).groups("Köln") == {"city": "ln"}
+    assert TextCondition(regex=r"(?P<city>\w+)$").groups("Köln") == {"city": "ln"}
 
 
 @pytest.mark.parametrize(
@@ -149,20 +147,20 @@ def test_an_evil_pattern_ends() -> None:
 def test_patterns_are_compiled_once() -> None:
     assert compile_regex("once+") is compile_regex("once+")
     condition = TextCondition(regex="once+", contains="x")
-    assert compile_text(condition) is compile_text(TextCondition(regex="once+", contains="x"))
+    assert condition.search is TextCondition(regex="once+").search is not None
 
 
 def test_named_groups() -> None:
-    text = compile_text(TextCondition(regex=r"in (?P<city>\pL+)(?P<rest>, please)?"))
+    text = TextCondition(regex=r"in (?P<city>\pL+)(?P<rest>, please)?")
     assert text.group_names == ("city", "rest")
     assert text.groups("weather in Zürich") == {"city": "Zürich", "rest": ""}
     assert text.groups("weather") == {}
 
 
 def test_no_named_groups() -> None:
-    assert compile_text(TextCondition(regex="(a)(b)")).groups("ab") == {}
-    assert compile_text(TextCondition(equals="a")).groups("a") == {}
-    assert compile_text(TextCondition(equals="a")).group_names == ()
+    assert TextCondition(regex="(a)(b)").groups("ab") == {}
+    assert TextCondition(equals="a").groups("a") == {}
+    assert TextCondition(equals="a").group_names == ()
 
 
 @pytest.mark.parametrize(
@@ -176,7 +174,7 @@ def test_no_named_groups() -> None:
     ],
 )
 def test_describe(condition: dict[str, str], words: str) -> None:
-    assert compile_text(TextCondition(**condition)).describe() == words  # type: ignore[arg-type]
+    assert TextCondition(**condition).describe() == words  # type: ignore[arg-type]
 
 
 def test_long_texts_are_shown_short() -> None:

@@ -6,14 +6,12 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, WrapValidator
 
-from scenarios_app.engine import parts, scenario
+from scenarios_app.engine import parts
 from scenarios_app.engine.canonical import Role as AnyRole
-from scenarios_app.engine.document.base import Finding, expected, refuse
-from scenarios_app.engine.matching.conditions import check_regex
+from scenarios_app.engine.shapes.base import Finding, expected, refuse
 
 V = TypeVar("V")
 
-FAULT_KINDS = (*get_args(scenario.StandaloneFault), *get_args(scenario.InsideFault))
 _LARGEST = 2_147_483_647
 _LONGEST_NAME = 200
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -33,12 +31,6 @@ def _printable(text: str) -> str:
 def _bare(text: str) -> str:
     if text != text.strip():
         raise ValueError
-    return text
-
-
-def _pattern(text: str) -> str:
-    if problem := check_regex(text):
-        refuse([((), problem)])
     return text
 
 
@@ -76,7 +68,8 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _one_of(literal: Any) -> WrapValidator:
+def one_of(literal: Any) -> WrapValidator:
+    """One of the texts of a `Literal`."""
     *others, last = get_args(literal)
     return expected(f"{', '.join(others)} or {last}" if others else last)
 
@@ -91,9 +84,6 @@ Name: TypeAlias = Annotated[
     AfterValidator(_printable),
     AfterValidator(_bare),
     expected(f"1 to {_LONGEST_NAME} printable characters without spaces around them"),
-]
-Pattern: TypeAlias = Annotated[
-    str, Field(min_length=1), expected("an RE2 pattern"), AfterValidator(_pattern)
 ]
 
 Flag: TypeAlias = Annotated[bool, expected("true or false")]
@@ -125,22 +115,15 @@ Status: TypeAlias = Annotated[
     expected("an HTTP status from 200 to 599"),
 ]
 
-Role: TypeAlias = Annotated[AnyRole, _one_of(AnyRole)]
+Role: TypeAlias = Annotated[AnyRole, one_of(AnyRole)]
 Which: TypeAlias = Annotated[
     Literal["last", "first", "any"] | Annotated[int, Field(ge=0, le=_LARGEST)],
     BeforeValidator(_whole),
     expected("last, first, any or an index from 0"),
 ]
-Select: TypeAlias = Annotated[scenario.Select, _one_of(scenario.Select)]
-Thinking: TypeAlias = Annotated[scenario.Reasoning, _one_of(scenario.Reasoning)]
-FinishReason: TypeAlias = Annotated[parts.FinishReason, _one_of(parts.FinishReason)]
-GeneratedKind: TypeAlias = Annotated[scenario.GeneratedKind, _one_of(scenario.GeneratedKind)]
+FinishReason: TypeAlias = Annotated[parts.FinishReason, one_of(parts.FinishReason)]
 _ResponseKind: TypeAlias = Literal["tool-call", "final-report", "text"]
-ResponseKind: TypeAlias = Annotated[_ResponseKind, _one_of(_ResponseKind)]
-FaultKind: TypeAlias = Annotated[
-    scenario.StandaloneFault | scenario.InsideFault,
-    expected(f"one of {', '.join(FAULT_KINDS)}"),
-]
+ResponseKind: TypeAlias = Annotated[_ResponseKind, one_of(_ResponseKind)]
 
 HeaderValue: TypeAlias = Annotated[
     str,

@@ -3,40 +3,35 @@
 import pytest
 
 from scenarios_app.engine.canonical import Message
-from scenarios_app.engine.matching.match import (
-    compile_match,
-    group_names,
-    match_request,
-)
-from scenarios_app.engine.matching.request_view import Reading
-from scenarios_app.engine.scenario import (
-    Match,
-    MessageCondition,
-    TextCondition,
-    ToolCallCondition,
-    ToolResultCondition,
-)
+from scenarios_app.engine.conditions.match import Match
+from scenarios_app.engine.conditions.reading import Reading
+from scenarios_app.engine.conditions.texts import TextCondition
 from tests.engine.asking import (
     ask,
     call,
     called,
     equals,
     gave,
+    match_request,
+    message,
     on,
     result,
     saying,
+    tool_call,
+    tool_result,
+    when,
 )
 
 
 def test_named_groups_of_all_conditions() -> None:
-    match = Match(
+    match = when(
         model=(equals("x"), TextCondition(regex=r"^gpt-(?P<version>\d)")),
         messages=(
-            MessageCondition(TextCondition(regex="in (?P<city>[A-Z]+)|at (?P<place>.+)"), "user"),
-            MessageCondition(TextCondition(regex="(?P<city>sunny)"), "tool"),
+            message(TextCondition(regex="in (?P<city>[A-Z]+)|at (?P<place>.+)"), "user"),
+            message(TextCondition(regex="(?P<city>sunny)"), "tool"),
         ),
-        tool_results=(ToolResultCondition(TextCondition(regex="(?P<sky>s.*y)")),),
-        tool_calls=(ToolCallCondition("get_weather"),),
+        tool_results=(tool_result(TextCondition(regex="(?P<sky>s.*y)")),),
+        tool_calls=(tool_call("get_weather"),),
     )
     talk = ask("in PARIS", called("get_weather"), result("sunny"))
     assert match_request(match, talk).groups == {
@@ -45,7 +40,7 @@ def test_named_groups_of_all_conditions() -> None:
         "place": "",
         "sky": "sunny",
     }
-    assert group_names(match) == ("version", "city", "place", "sky")
+    assert match.group_names == ("version", "city", "place", "sky")
 
 
 def test_groups_are_of_the_first_text_that_meets_the_condition() -> None:
@@ -54,11 +49,11 @@ def test_groups_are_of_the_first_text_that_meets_the_condition() -> None:
 
 
 def test_groups_of_what_does_not_match_are_empty() -> None:
-    match = Match(
+    match = when(
         model=(TextCondition(regex="(?P<a>x)"),),
-        tool_results=(ToolResultCondition(TextCondition(regex="(?P<b>x)")),),
+        tool_results=(tool_result(TextCondition(regex="(?P<b>x)")),),
     )
-    assert compile_match(match).groups(Reading(ask("hello"))) == {"a": "", "b": ""}
+    assert match.groups(Reading(ask("hello"))) == {"a": "", "b": ""}
 
 
 def distances(match: Match, *texts: str | Message) -> list[float]:
@@ -96,9 +91,9 @@ def test_a_long_text_that_meets_its_condition_is_at_distance_0() -> None:
 
 
 def test_the_distance_of_a_step_is_the_mean_of_its_conditions() -> None:
-    both = Match(stream=True, model=(equals("gpt-4o"),))
+    both = when(stream=True, model=(equals("gpt-4o"),))
     assert (
-        match_request(both, ask()).distance == match_request(Match(stream=True), ask()).distance / 2
+        match_request(both, ask()).distance == match_request(when(stream=True), ask()).distance / 2
     )
 
 

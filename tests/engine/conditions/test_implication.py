@@ -4,16 +4,9 @@ import pytest
 from hypothesis import given
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.matching.conditions import compile_text
-from scenarios_app.engine.matching.implication import excludes, match_implies, text_implies
-from scenarios_app.engine.matching.match import compile_match
-from scenarios_app.engine.matching.request_view import Reading
-from scenarios_app.engine.scenario import (
-    Match,
-    MessageCondition,
-    TextCondition,
-    ToolCallCondition,
-)
+from scenarios_app.engine.conditions.match import Match
+from scenarios_app.engine.conditions.reading import Reading
+from scenarios_app.engine.conditions.texts import TextCondition
 from tests.engine.asking import (
     CONDITIONS,
     MATCHES,
@@ -21,15 +14,14 @@ from tests.engine.asking import (
     TEXTS,
     call,
     gave,
+    message,
     on,
     requests,
+    tool_call,
+    when,
 )
 
 T = TextCondition
-
-
-def implied(narrow: TextCondition, wide: TextCondition) -> bool:
-    return text_implies(compile_text(narrow), compile_text(wide))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +45,7 @@ def implied(narrow: TextCondition, wide: TextCondition) -> bool:
 def test_the_narrower_condition_implies_the_wider(
     narrow: TextCondition, wide: TextCondition
 ) -> None:
-    assert implied(narrow, wide)
+    assert narrow.implies(wide)
 
 
 @pytest.mark.parametrize(
@@ -71,40 +63,37 @@ def test_the_narrower_condition_implies_the_wider(
     ],
 )
 def test_what_does_not_follow_is_not_said_to(narrow: TextCondition, wide: TextCondition) -> None:
-    assert not implied(narrow, wide)
+    assert not narrow.implies(wide)
 
 
 @given(CONDITIONS | SINGLE_CONDITIONS, CONDITIONS | SINGLE_CONDITIONS, TEXTS)
 def test_an_implied_condition_holds_wherever_the_other_does(
     narrow: TextCondition, wide: TextCondition, text: str
 ) -> None:
-    if implied(narrow, wide) and compile_text(narrow).test(text):
-        assert compile_text(wide).test(text)
+    if narrow.implies(wide) and narrow.test(text):
+        assert wide.test(text)
 
 
 @given(CONDITIONS | SINGLE_CONDITIONS, CONDITIONS | SINGLE_CONDITIONS, TEXTS)
 def test_conditions_that_exclude_each_other_never_hold_together(
     one: TextCondition, other: TextCondition, text: str
 ) -> None:
-    first, second = compile_text(one), compile_text(other)
-    if excludes(first, second):
-        assert not (first.test(text) and second.test(text))
+    if one.excludes(other):
+        assert not (one.test(text) and other.test(text))
 
 
 @given(MATCHES, MATCHES, requests())
 def test_a_request_of_the_narrower_match_is_one_of_the_wider(
     narrow: Match, wide: Match, request: CanonicalRequest
 ) -> None:
-    first, second = compile_match(narrow), compile_match(wide)
-    if match_implies(first, second) and first.holds(Reading(request)):
-        assert second.holds(Reading(request))
+    if narrow.implies(wide) and narrow.holds(Reading(request)):
+        assert wide.holds(Reading(request))
 
 
 @given(MATCHES)
 def test_every_match_implies_itself_and_none(match: Match) -> None:
-    compiled = compile_match(match)
-    assert match_implies(compiled, compiled)
-    assert match_implies(compiled, compile_match(Match()))
+    assert match.implies(match)
+    assert match.implies(when())
 
 
 @pytest.mark.parametrize(
@@ -126,19 +115,19 @@ def test_every_match_implies_itself_and_none(match: Match) -> None:
 def test_calls_and_results_are_compared_as_wholes(
     narrow: Match, wide: Match, follows: bool
 ) -> None:
-    assert match_implies(compile_match(narrow), compile_match(wide)) is follows
+    assert narrow.implies(wide) is follows
 
 
 def test_alternatives_are_implied_one_by_one() -> None:
-    both = compile_match(Match(model=(T(equals="a"), T(equals="b"))))
-    one = compile_match(Match(model=(T(equals="a"),)))
-    assert match_implies(one, both)
-    assert not match_implies(both, one)
+    both = when(model=(T(equals="a"), T(equals="b")))
+    one = when(model=(T(equals="a"),))
+    assert one.implies(both)
+    assert not both.implies(one)
 
 
 def test_more_conditions_are_narrower() -> None:
-    user = MessageCondition(T(contains="weather"), "user")
-    wide = compile_match(Match(messages=(user,)))
-    narrow = compile_match(Match(messages=(user,), tool_calls=(ToolCallCondition("f"),)))
-    assert match_implies(narrow, wide)
-    assert not match_implies(wide, narrow)
+    user = message(T(contains="weather"), "user")
+    wide = when(messages=(user,))
+    narrow = when(messages=(user,), tool_calls=(tool_call("f"),))
+    assert narrow.implies(wide)
+    assert not wide.implies(narrow)

@@ -3,14 +3,30 @@
 import pytest
 
 from scenarios_app.engine.canonical import Message, Role
-from scenarios_app.engine.matching.request_view import (
+from scenarios_app.engine.conditions.messages import MessageCondition
+from scenarios_app.engine.conditions.reading import (
     Reading,
     Subject,
+    Which,
     pairs_of,
     sanitise_tool_name,
 )
+from scenarios_app.engine.conditions.request import (
+    HeaderCondition,
+    MetadataCondition,
+    ModelCondition,
+    PathCondition,
+    ProviderCondition,
+    SelectCondition,
+    StreamCondition,
+    TurnCondition,
+)
+from scenarios_app.engine.conditions.tools import (
+    OfferedToolCondition,
+    ToolCallCondition,
+    ToolResultCondition,
+)
 from scenarios_app.engine.parts import OpaquePart, TextPart, ToolResultPart
-from scenarios_app.engine.scenario import Which
 from tests.engine.asking import CHAT, ask, called, result, say
 
 
@@ -47,44 +63,44 @@ TALK = (
     ],
 )
 def test_messages_by_role_and_place(role: Role, which: Which, expected: list[str]) -> None:
-    assert texts(Subject("message", role, which), *TALK) == expected
+    assert texts(Subject(MessageCondition.read, role, which), *TALK) == expected
 
 
 @pytest.mark.parametrize("which", ["last", "first", "any", 0])
 def test_there_is_no_message_of_a_role_that_did_not_speak(which: Which) -> None:
-    assert texts(Subject("message", "tool", which), "hello") == []
+    assert texts(Subject(MessageCondition.read, "tool", which), "hello") == []
 
 
 def test_a_message_without_text_is_an_empty_text() -> None:
     image = Message("user", (OpaquePart("image"),))
-    assert texts(Subject("message", "user"), "hello", image) == [""]
+    assert texts(Subject(MessageCondition.read, "user"), "hello", image) == [""]
 
 
 def test_the_path_is_read_raw_and_canonical() -> None:
     azure = "/openai/deployments/d/chat/completions"
-    assert texts(Subject("path"), path=azure) == [azure, CHAT]
-    assert texts(Subject("path")) == [CHAT]
+    assert texts(Subject(PathCondition.read), path=azure) == [azure, CHAT]
+    assert texts(Subject(PathCondition.read)) == [CHAT]
 
 
 def test_single_facts() -> None:
-    assert texts(Subject("provider")) == ["openai"]
-    assert texts(Subject("model"), model="m") == ["m"]
-    assert texts(Subject("stream"), stream=True) == ["true"]
-    assert texts(Subject("stream")) == ["false"]
-    assert texts(Subject("turn"), *TALK) == ["3"]
-    assert texts(Subject("first_user"), "  id \n") == ["id"]
-    assert texts(Subject("header", "x-a"), headers={"x-a": "1"}) == ["1"]
-    assert texts(Subject("header", "x-b"), headers={"x-a": "1"}) == []
-    assert texts(Subject("metadata", "a"), metadata={"a": ""}) == [""]
+    assert texts(Subject(ProviderCondition.read)) == ["openai"]
+    assert texts(Subject(ModelCondition.read), model="m") == ["m"]
+    assert texts(Subject(StreamCondition.read), stream=True) == ["true"]
+    assert texts(Subject(StreamCondition.read)) == ["false"]
+    assert texts(Subject(TurnCondition.read), *TALK) == ["3"]
+    assert texts(Subject(SelectCondition.read), "  id \n") == ["id"]
+    assert texts(Subject(HeaderCondition.read, "x-a"), headers={"x-a": "1"}) == ["1"]
+    assert texts(Subject(HeaderCondition.read, "x-b"), headers={"x-a": "1"}) == []
+    assert texts(Subject(MetadataCondition.read, "a"), metadata={"a": ""}) == [""]
 
 
 def test_tools_calls_and_results() -> None:
-    assert texts(Subject("tool"), tools=["a.b", "a_b", "c"]) == ["a_b", "c"]
-    assert texts(Subject("tool_call"), *TALK) == ["get_weather"]
+    assert texts(Subject(OfferedToolCondition.read), tools=["a.b", "a_b", "c"]) == ["a_b", "c"]
+    assert texts(Subject(ToolCallCondition.read), *TALK) == ["get_weather"]
     both = Message("tool", (ToolResultPart("1", "a", "x"), ToolResultPart("2", "b", "y")))
-    assert texts(Subject("tool_result"), both) == ["x", "y"]
-    assert texts(Subject("tool_result_id"), both) == ["1", "2"]
-    assert texts(Subject("tool_result_name"), both) == ["a", "b"]
+    assert texts(Subject(ToolResultCondition.read, "content"), both) == ["x", "y"]
+    assert texts(Subject(ToolResultCondition.read, "tool_call_id"), both) == ["1", "2"]
+    assert texts(Subject(ToolResultCondition.read, "name"), both) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +132,7 @@ def test_arguments_are_decoded_where_they_can_be() -> None:
 
 def test_texts_are_found_and_folded_once() -> None:
     reading = Reading(ask("Hello"))
-    subject = Subject("message", "user")
+    subject = Subject(MessageCondition.read, "user")
     (text,) = reading.texts(subject)
     assert reading.texts(subject)[0] is text
     assert text.folded is text.folded == "hello"
@@ -129,10 +145,10 @@ def test_pairs_count_the_ends() -> None:
 
 
 def test_only_the_beginning_of_a_text_has_pairs() -> None:
-    (text,) = Reading(ask("a" * 5_000 + "b")).texts(Subject("message", "user"))
+    (text,) = Reading(ask("a" * 5_000 + "b")).texts(Subject(MessageCondition.read, "user"))
     assert text.pairs == {" a", "aa", "a "}
 
 
 def test_text_parts_alone_make_a_text() -> None:
     mixed = Message("user", (TextPart("a"), OpaquePart("image"), TextPart("b")))
-    assert texts(Subject("message", "user"), mixed) == ["a\nb"]
+    assert texts(Subject(MessageCondition.read, "user"), mixed) == ["a\nb"]

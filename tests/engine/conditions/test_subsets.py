@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.matching.checks import is_subset
+from scenarios_app.engine.conditions.tools import is_subset
 from tests.engine.asking import JSON
 
 

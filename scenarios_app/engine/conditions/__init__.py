@@ -1,0 +1,2 @@
+"""Conditions on requests: each is one class, from its key in a document to the words it is told
+in."""

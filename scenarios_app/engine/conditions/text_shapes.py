@@ -1,0 +1,88 @@
+"""Conditions on texts as documents hold them."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    WrapSerializer,
+    WrapValidator,
+)
+
+from scenarios_app.engine.conditions.texts import TextCondition, check_regex
+from scenarios_app.engine.shapes.base import (
+    Document,
+    Finding,
+    expected,
+    in_a_list,
+    reads_string,
+    refuse,
+    writes_string,
+)
+from scenarios_app.engine.shapes.fields import Flag, SomeText, Text
+
+
+def _pattern(text: str) -> str:
+    if problem := check_regex(text):
+        refuse([((), problem)])
+    return text
+
+
+Pattern: TypeAlias = Annotated[
+    str, Field(min_length=1), expected("an RE2 pattern"), AfterValidator(_pattern)
+]
+
+
+class TextConditionDocument(Document):
+    """A condition on a text: everything given must hold. A plain string means `equals`."""
+
+    equals: Text | None = None
+    """The whole text."""
+    contains: SomeText | None = None
+    """Found anywhere in the text."""
+    startswith: SomeText | None = None
+    """How the text begins."""
+    regex: Pattern | None = None
+    """An RE2 pattern found anywhere in the text; `^` and `$` tie it to the ends. Named groups
+    `(?P<name>...)` can be used in the answer as `{{ match.name }}`. `\\w`, `\\b`, `\\d` and
+    `\\s` know ASCII alone; `[\\pL\\pN_]` takes the letters and digits of every script."""
+    ignore_case: Flag = False
+    """Upper and lower case count as the same."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks anything of the text."""
+        tests = (self.equals, self.contains, self.startswith, self.regex)
+        return any(test is not None for test in tests)
+
+    def findings(self) -> Iterable[Finding]:
+        if not self.asks:
+            yield (), "expected at least one of equals, contains, startswith, regex"
+
+    def compiled(self) -> TextCondition:
+        """The condition, ready to be tested."""
+        return TextCondition(
+            equals=self.equals,
+            contains=self.contains,
+            startswith=self.startswith,
+            regex=self.regex,
+            ignore_case=self.ignore_case,
+        )
+
+
+def _out_of_the_list(values: list[Any], handler: SerializerFunctionWrapHandler) -> Any:
+    written = handler(values)
+    return written[0] if len(written) == 1 else written
+
+
+OneText: TypeAlias = Annotated[
+    TextConditionDocument, reads_string(TextConditionDocument, "equals"), writes_string("equals")
+]
+Alternatives: TypeAlias = Annotated[
+    list[OneText],
+    Field(min_length=1),
+    WrapValidator(in_a_list, json_schema_input_type=OneText | list[OneText]),
+    WrapSerializer(_out_of_the_list),
+]

@@ -1,0 +1,147 @@
+"""What a kind of condition says of itself, and that a new one is known by its line alone."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.conditions.base import AboutText, Condition, Known, Need
+from scenarios_app.engine.conditions.match import SHIPPED, condition_kinds, install
+from scenarios_app.engine.conditions.reading import Reading, Subject
+from scenarios_app.engine.conditions.request import Named, OneOf, SelectCondition, TurnCondition
+from scenarios_app.engine.conditions.texts import TextCondition
+from scenarios_app.engine.document import load_match
+from scenarios_app.engine.shapes.fields import Number
+from tests.engine.asking import ask, match_request, saying, when
+
+
+@dataclass(frozen=True, slots=True)
+class WarmCondition(Condition):
+    """The least that a condition can be."""
+
+    key = "warmer_than"
+    shape = Number | None
+    meaning = "How warm the request must be."
+
+    least: float
+
+    @classmethod
+    def compiled(cls, value: float | None, place: str) -> Iterator[Condition]:
+        if value is not None:
+            yield cls(place, value)
+
+    @classmethod
+    def phrases(cls, value: Json) -> Iterator[str]:
+        yield f"warmer than {value}"
+
+    @property
+    def expected(self) -> str:
+        return f"more than {self.least:g}"
+
+    def holds(self, reading: Reading) -> bool:
+        return (reading.request.temperature or 0) > self.least
+
+    def actual(self, reading: Reading) -> str:
+        return str(reading.request.temperature)
+
+
+@pytest.fixture
+def warm() -> Iterator[None]:
+    install(*SHIPPED, WarmCondition)
+    yield
+    install(*SHIPPED)
+
+
+@pytest.mark.usefixtures("warm")
+def test_a_condition_is_known_by_its_line() -> None:
+    assert condition_kinds() == (*SHIPPED, WarmCondition)
+    match = load_match({"warmer_than": 0.5, "stream": False})
+    assert match_request(match, ask(temperature=0.9)).matched
+    missed = match_request(match, ask(temperature=0.1))
+    assert [(m.field, m.expected, m.actual) for m in missed.mismatches] == [
+        ("match.warmer_than", "more than 0.5", "0.1")
+    ]
+    assert missed.distance == 0.5
+
+
+def test_what_a_condition_does_not_say_is_nothing() -> None:
+    one, reading = WarmCondition("match.warmer_than", 0.5), Reading(ask(temperature=1.0))
+    assert (one.needs, one.group_names, one.groups(reading)) == ((), (), {})
+    assert not one.implies(one)
+    assert not one.excludes(one)
+    assert (one.moves_on, one.awaits_result, one.masked, one.may_be_masked) == (False,) * 4
+    assert list(one.suspicions(Known())) == []
+    assert one.distance(reading) == 0.0
+
+
+def test_what_the_journal_may_have_masked() -> None:
+    masks = {
+        condition.field: (condition.masked, condition.may_be_masked, condition.in_body)
+        for condition in load_match(
+            {
+                "headers": {"Authorization": "Bearer x", "x-team": "qa"},
+                "metadata": {"password": "x", "run": "1"},
+                "tool_calls": [{"name": "f"}],
+            }
+        ).conditions
+    }
+    assert masks == {
+        "match.headers.authorization": (True, False, False),
+        "match.headers.x-team": (False, False, False),
+        "match.metadata.password": (False, True, True),
+        "match.metadata.run": (False, False, True),
+        "match.tool_calls[0]": (False, True, True),
+    }
+
+
+def test_a_match_gives_its_conditions_by_kind() -> None:
+    text = TextCondition(equals="x")
+    match = when(path=(text,), model=(text, text))
+    assert (match.path, match.model, when().path) == ((text,), (text, text), ())
+    assert match.with_turn(None) is match
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "phrases"),
+    [
+        ("provider", ["openai", {"contains": "x"}], ["openai or contains “x”"]),
+        ("model", "gpt", ["model gpt"]),
+        ("path", 5, []),
+        ("stream", True, ["streamed"]),
+        ("stream", "yes", []),
+        ("messages", [{"role": "user", "which": 2, "regex": "a"}], ["user 2 matches “a”"]),
+        ("messages", [{"role": "tool", "which": "first"}], ["has first tool result"]),
+        ("messages", {}, []),
+        ("tools", ["a", "b", "c", "d" * 50, 5], ["offers a, b, c and 1 more"]),
+        ("tools", [], []),
+        ("tool_calls", [{"name": "f" * 50}, None], [f"called {'f' * 39}…", "called a tool"]),
+        ("tool_results", ["sunny", {"name": "f"}], ["result is “sunny”", "result of f"]),
+        ("headers", {"x-a": "1"}, ["header x-a"]),
+        ("metadata", [], []),
+    ],
+)
+def test_phrases_are_of_what_is_understood(key: str, value: Any, phrases: list[str]) -> None:
+    (kind,) = [kind for kind in SHIPPED if kind.key == key]
+    assert list(kind.phrases(value)) == phrases
+
+
+def test_the_conditions_beside_match_have_phrases_too() -> None:
+    assert list(TurnCondition.phrases(2)) == ["turn 2"]
+    assert list(TurnCondition.phrases("2")) == []
+    assert list(SelectCondition.phrases("x")) == []
+
+
+def test_families_of_conditions_leave_it_to_their_members_what_is_read() -> None:
+    for family in (OneOf, Named):
+        with pytest.raises(NotImplementedError):
+            family.read(ask(), Subject(family.read))
+
+
+def test_texts_are_found_by_their_needs_and_imply_none_of_another_kind() -> None:
+    (condition,) = saying(contains="a").conditions
+    assert isinstance(condition, AboutText)
+    assert condition.needs == (Need(condition.subject, condition.alternatives),)
+    assert not condition.implies(WarmCondition("", 1))
+    assert not condition.excludes(WarmCondition("", 1))
