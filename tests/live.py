@@ -16,7 +16,7 @@ from scenarios_app.engine.state import SessionState, key_session
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving.services import services
-from scenarios_app.store.load import load
+from scenarios_app.store.documents import load
 
 STARTED_SECONDS = 30.0
 Result = TypeVar("Result")

@@ -16,7 +16,7 @@ from mockllm_site import paths
 from scenarios_app.engine.document import DocumentError, ScenarioDocument
 from scenarios_app.engine.document.files import passed_over, read_files
 from scenarios_app.models import CatalogVersion
-from scenarios_app.store.load import load
+from scenarios_app.store.documents import load
 
 ADMIN = "admin"
 DEMO = "demo"

@@ -20,8 +20,7 @@ from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.matching.index import Index, overlay
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.models import catalog_changed
-from scenarios_app.store.problems import RowProblem
-from scenarios_app.store.rows import limits
+from scenarios_app.store.rows import RowProblem, limits
 
 log = logging.getLogger(__name__)
 

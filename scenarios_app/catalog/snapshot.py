@@ -9,8 +9,7 @@ from scenarios_app.engine.document import DocumentError, compile_scenario
 from scenarios_app.engine.matching.index import Index, build_index
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.models import CatalogVersion, Scenario
-from scenarios_app.store.problems import RowProblem, problems_of
-from scenarios_app.store.rows import document_of
+from scenarios_app.store.rows import RowProblem, document_of, problems_of
 
 log = logging.getLogger(__name__)
 

@@ -5,17 +5,23 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpResponse
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
+from rest_framework.request import Request
 
 from mockllm_site.kit.api import errors
 from mockllm_site.kit.api import openapi as described
+from mockllm_site.kit.api.access import FOREIGN, bearer_of, is_foreign, is_open, is_token
 from mockllm_site.kit.api.openapi import Form
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from mockllm_site.kit.api.views import JsonView
-from scenarios_app.control.access import Access
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.document.json_text import decode
@@ -61,6 +67,47 @@ def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
     if isinstance(error, DocumentError):
         return errors.error_response(400, str(error), field=error.place or None)
     return errors.answer_error(error, context)
+
+
+class Access(BaseAuthentication):
+    """Lets a request in or raises; nobody in particular is let in."""
+
+    def authenticate(self, request: Request) -> None:
+        if is_foreign(request._request):
+            raise PermissionDenied(FOREIGN)
+        if is_open(request._request):
+            return
+        token = settings.MOCKLLM_CONTROL_TOKEN
+        if not token:
+            raise PermissionDenied(
+                "The control API is closed: it is open to this machine alone, where the server is "
+                "bound to loopback in dev or test, and to those with MOCKLLM_CONTROL_TOKEN, "
+                "which is not set."
+            )
+        given = bearer_of(request._request)
+        if given is None:
+            raise AuthenticationFailed(
+                "Send the control token (MOCKLLM_CONTROL_TOKEN) as Authorization: Bearer …"
+            )
+        if not is_token(given, token):
+            raise AuthenticationFailed("This is not the control token.")
+
+    def authenticate_header(self, request: Request) -> str:
+        return "Bearer"
+
+
+class AccessScheme(OpenApiAuthenticationExtension):
+    """The token as the OpenAPI document describes it."""
+
+    target_class = Access
+    name = "token"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "MOCKLLM_CONTROL_TOKEN; on loopback in dev and test nothing is needed.",
+        }
 
 
 class ControlView(JsonView):

@@ -29,7 +29,7 @@ from scenarios_app.control.stores import (
 )
 from scenarios_app.engine.document import dump
 from scenarios_app.serving.doors.calls import path_of
-from scenarios_app.store.export import documents_json
+from scenarios_app.store.documents import documents_json
 
 _ENCODED = "%2fsteps"
 

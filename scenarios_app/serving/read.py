@@ -1,7 +1,9 @@
 """Reads a request off a call, or refuses it: limits, key, version, JSON, fields, in this order."""
 
-from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.reasoning import without_unsigned
+from dataclasses import replace
+
+from scenarios_app.engine.canonical import CanonicalRequest, Message
+from scenarios_app.engine.parts import ReasoningPart, ToolCallPart
 from scenarios_app.serving.exchange import LONGEST_SESSION, SESSION_HEADER
 from scenarios_app.serving.options import Options
 from scenarios_app.wire.base import Call, Endpoint
@@ -59,3 +61,24 @@ def header_bytes(call: Call) -> int:
         for values in (call.headers, call.query)
         for name, value in values.items()
     )
+
+
+def without_unsigned(request: CanonicalRequest) -> CanonicalRequest:
+    """The request without the thinking of assistant messages that call tools and have no block of
+    it with a signature or in encrypted form. Where there was some, reasoning counts as disabled."""
+    if request.turn == 1:
+        return request
+    kept = tuple(map(_signed, request.messages))
+    if kept == request.messages:
+        return request
+    return replace(request, messages=kept, reasoning=False)
+
+
+def _signed(message: Message) -> Message:
+    if message.role != "assistant" or not any(isinstance(p, ToolCallPart) for p in message.parts):
+        return message
+    thinking = [part for part in message.parts if isinstance(part, ReasoningPart)]
+    if not thinking or any(part.signature or part.redacted for part in thinking):
+        return message
+    others = (part for part in message.parts if not isinstance(part, ReasoningPart))
+    return replace(message, parts=tuple(others))

@@ -32,8 +32,7 @@ from scenarios_app.store.history import (
     remover_of,
     state_at,
 )
-from scenarios_app.store.problems import RowProblem, problems_of
-from scenarios_app.store.rows import document_of, limits, remember, rows_of
+from scenarios_app.store.rows import RowProblem, document_of, limits, problems_of, remember, rows_of
 from scenarios_app.store.translate import scenario_object, step_object
 
 DELETED = "the published scenario was deleted"

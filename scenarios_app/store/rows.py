@@ -1,5 +1,7 @@
-"""Scenario documents as rows: reading a document out of them, and writing documents down."""
+"""Scenario documents as rows: reading a document out of them, writing documents down, and at which
+row something is wrong."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -156,3 +158,32 @@ def _objects(items: Json) -> list[dict[str, Json]]:
 
 def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
     return (items[start : start + _PART] for start in range(0, len(items), _PART))
+
+
+_STEP = re.compile(r"steps\[(\d+)\]\.?")
+
+
+@dataclass(frozen=True, slots=True)
+class RowProblem:
+    """Why a scenario is left out. `step` is the number from 1 of the step it is about, if it is
+    about one, and `place` the place in that step's document, else in the scenario's."""
+
+    scenario: str
+    step: int | None
+    place: str
+    message: str
+
+    def __str__(self) -> str:
+        step = f"step {self.step}" if self.step else ""
+        return ": ".join(part for part in (self.scenario, step, self.place, self.message) if part)
+
+
+def problems_of(error: DocumentError, scenario: str) -> tuple[RowProblem, ...]:
+    """What is wrong with a scenario's document, by step."""
+    found: list[RowProblem] = []
+    for problem in error.problems:
+        step = _STEP.match(problem.place)
+        place = problem.place[step.end() :] if step else problem.place
+        number = int(step[1]) + 1 if step else None
+        found.append(RowProblem(scenario, number, place, problem.message))
+    return tuple(found)

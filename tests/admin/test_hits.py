@@ -5,7 +5,7 @@ import json
 import pytest
 from django.test import Client
 
-from scenarios_app.admin.journal.coverage import scenario_hits, step_hits
+from scenarios_app.admin.journal.requests import answered_by_scenario, answered_by_step
 from tests.admin.pages import LIST, a_scenario, page_of
 from tests.admin.traffic import NOON, served, unmatched
 
@@ -19,10 +19,10 @@ def test_answers_are_counted_by_scenario_and_by_step() -> None:
         served(scenario="one", step_key=step.key)
     served(scenario="other", step_key="k")
     last = unmatched()
-    hits = scenario_hits(["one", "other", "never"])
+    hits = answered_by_scenario(["one", "other", "never"])
     assert {name: each.count for name, each in hits.items()} == {"one": 3, "other": 1}
     assert NOON < hits["one"].last < hits["other"].last < last.at  # type: ignore[operator]
-    assert step_hits("one") == {first.key: 2, second.key: 1}
+    assert answered_by_step("one") == {first.key: 2, second.key: 1}
 
 
 def test_list_and_page_show_them(root: Client) -> None:

@@ -13,8 +13,8 @@ from mockllm_site.pages.home import SHOWN
 from scenarios_app.engine.document import load_documents
 from scenarios_app.engine.state import AttemptRef, StepRef
 from scenarios_app.serving.services import services
+from scenarios_app.store.documents import load
 from scenarios_app.store.drafts import draft_of
-from scenarios_app.store.load import load
 from tests.admin.chat.talks import LISTS, talk
 from tests.admin.pages import JOURNAL, LIST, SESSION, SESSIONS, a_scenario, page_of
 from tests.admin.traffic import served, unmatched

@@ -14,7 +14,7 @@ from chat_app.values.events import StreamEvent
 from chat_app.values.model_call import Finished, ModelRequest, ProviderEvent, TextPiece
 from mockllm_site.kit.database_thread import in_database
 from scenarios_app.engine.document import load_documents
-from scenarios_app.store.load import load
+from scenarios_app.store.documents import load
 from traces_app.follow import follow
 from traces_app.log import LoggedEvent
 from traces_app.models import Trace

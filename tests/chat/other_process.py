@@ -17,7 +17,7 @@ from chat_app.runs import registry as runs
 from chat_app.service import cancel, send_message
 from mockllm_site.kit.database_thread import in_database
 from scenarios_app.engine.document import load_documents
-from scenarios_app.store.load import load
+from scenarios_app.store.documents import load
 from traces_app.follow import follow
 from traces_app.leases import LEASE, end_dead_runs
 from traces_app.models import Trace, TraceEvent

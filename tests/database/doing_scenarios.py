@@ -5,9 +5,9 @@ from typing import Any
 from scenarios_app.engine.document import load_documents
 from scenarios_app.journal import journal
 from scenarios_app.models import Draft, Scenario, ServedRequest
+from scenarios_app.store.documents import load
 from scenarios_app.store.drafts import draft_of, publication_of
 from scenarios_app.store.drafts import publish as publish_draft
-from scenarios_app.store.load import load
 from tests.state.entries import entry
 
 

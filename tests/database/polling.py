@@ -14,7 +14,7 @@ from django.db.backends.signals import connection_created
 
 from scenarios_app.catalog import catalog
 from scenarios_app.engine.document import load_documents
-from scenarios_app.store.load import load
+from scenarios_app.store.documents import load
 from tests.database.writer import tell
 
 # While it is there, SQLite breaks off whatever reads the table that it names.

@@ -13,7 +13,7 @@ from scenarios_app.journal import journal
 from scenarios_app.models import Scenario, ServedRequest
 from scenarios_app.serving.sync_transport import SyncMockTransport
 from scenarios_app.serving.transport import MockTransport
-from scenarios_app.store.load import load
+from scenarios_app.store.documents import load
 from tests.serving.pipelines import chat, says, scenario
 
 HELLO: Any = [{"role": "user", "content": "Hello"}]

@@ -12,7 +12,7 @@ from scenarios_app.catalog.lint import offered_tools
 from scenarios_app.engine.document import load_documents
 from scenarios_app.journal.entry import row_of
 from scenarios_app.models import ServedRequest
-from scenarios_app.store.load import load
+from scenarios_app.store.documents import load
 from tests.state.entries import entry
 
 pytestmark = pytest.mark.django_db

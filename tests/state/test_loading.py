@@ -9,7 +9,7 @@ from pytest_django import DjangoAssertNumQueries
 from scenarios_app.engine.document import DocumentError, ScenarioDocument, dump, load_documents
 from scenarios_app.models import Scenario, Step
 from scenarios_app.store import rows as rows_module
-from scenarios_app.store.load import Loaded, load
+from scenarios_app.store.documents import Loaded, load
 from scenarios_app.store.rows import document_of
 
 pytestmark = pytest.mark.django_db

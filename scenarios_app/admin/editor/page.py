@@ -124,7 +124,7 @@ class ScenarioPage(ModelAdmin):
         form = context["adminform"].form
         (inline,) = context["inline_admin_formsets"] or (None,)
         context |= self.shown_besides(request, obj)
-        hits: Mapping[str, int] = context.get("step_hits", {})
+        hits: Mapping[str, int] = context.get("answered_by_step", {})
         rows = step_rows(inline.formset, hits) if inline else []
         may_edit = (
             self.has_change_permission(request, obj) if obj else self.has_add_permission(request)

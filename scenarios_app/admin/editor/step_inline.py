@@ -16,8 +16,7 @@ from scenarios_app.admin.editor.problems import step_problem
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError, compile_scenario, load_documents
 from scenarios_app.models import AnyStep, DraftStep, Scenario, Step
-from scenarios_app.store.problems import problems_of
-from scenarios_app.store.rows import limits
+from scenarios_app.store.rows import limits, problems_of
 from scenarios_app.store.translate import scenario_object, step_object
 
 # A scenario with more steps than this sends a row's fields when the row is opened.

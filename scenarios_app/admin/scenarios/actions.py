@@ -12,7 +12,7 @@ from django.utils.http import content_disposition_header
 from scenarios_app.engine.document import DocumentError, ScenarioDocument
 from scenarios_app.models import Scenario
 from scenarios_app.serving.services import services
-from scenarios_app.store.export import documents_json
+from scenarios_app.store.documents import documents_json
 from scenarios_app.store.rows import document_of, save_documents
 
 _SHOWN = 5

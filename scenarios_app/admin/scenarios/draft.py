@@ -28,8 +28,7 @@ from scenarios_app.models import Draft
 from scenarios_app.store import drafts
 from scenarios_app.store.drafts import NotPublished, Publication, publication_of, publish
 from scenarios_app.store.history import authors_of
-from scenarios_app.store.problems import RowProblem
-from scenarios_app.store.rows import document_of
+from scenarios_app.store.rows import RowProblem, document_of
 from scenarios_app.templatetags.scenarios_admin import ago
 
 PUBLISH = "_publish"

@@ -23,7 +23,7 @@ from scenarios_app.engine.document import (
     load_text,
 )
 from scenarios_app.models import Scenario
-from scenarios_app.store.load import load
+from scenarios_app.store.documents import load
 from scenarios_app.store.rows import document_of, limits
 
 ADD, REPLACE = "add", "replace"

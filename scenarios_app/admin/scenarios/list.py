@@ -12,14 +12,14 @@ from unfold.admin import ModelAdmin
 
 from mockllm_site.kit.read_only_admin import TagFilter, chips
 from scenarios_app.admin.filters import DraftFilter, ProblemFilter
-from scenarios_app.admin.journal.coverage import NONE, Hits, scenario_hits
+from scenarios_app.admin.journal.requests import NONE, Answered, answered_by_scenario
 from scenarios_app.admin.scenarios import actions
 from scenarios_app.admin.scenarios.bulk import bulk_page
 from scenarios_app.catalog import catalog
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
 from scenarios_app.models import Draft, Scenario
-from scenarios_app.store.problems import RowProblem
+from scenarios_app.store.rows import RowProblem
 from scenarios_app.templatetags.scenarios_admin import ago
 
 
@@ -59,7 +59,7 @@ class ScenarioList(ModelAdmin):
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist = super().get_changelist_instance(request)
-        hits = scenario_hits([row.name for row in changelist.result_list])
+        hits = answered_by_scenario([row.name for row in changelist.result_list])
         problems: defaultdict[str, list[RowProblem]] = defaultdict(list)
         for problem in catalog.problems:
             problems[problem.scenario].append(problem)
@@ -160,6 +160,6 @@ class ScenarioList(ModelAdmin):
         messages.success(request, f"{word} {len(changed)} of {len(scenarios)}.")
 
     @staticmethod
-    def _hits(scenario: Any) -> Hits:
-        hits: Hits = getattr(scenario, "hits", NONE)
+    def _hits(scenario: Any) -> Answered:
+        hits: Answered = getattr(scenario, "hits", NONE)
         return hits

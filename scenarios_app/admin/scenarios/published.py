@@ -12,7 +12,7 @@ from django.urls import URLPattern, reverse
 
 from scenarios_app.admin.editor.page import Button, ScenarioPage
 from scenarios_app.admin.editor.step_inline import StepInline
-from scenarios_app.admin.journal.coverage import NONE, scenario_hits, step_hits
+from scenarios_app.admin.journal.requests import NONE, answered_by_scenario, answered_by_step
 from scenarios_app.admin.scenarios import actions
 from scenarios_app.admin.scenarios.import_page import import_page
 from scenarios_app.admin.scenarios.list import ScenarioList
@@ -50,8 +50,8 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         name = self.served_name(obj)
         draft = Draft.objects.filter(published=obj.pk).first()
         return {
-            "step_hits": step_hits(name),
-            "hits": scenario_hits([name]).get(name, NONE),
+            "answered_by_step": answered_by_step(name),
+            "hits": answered_by_scenario([name]).get(name, NONE),
             "problems": [problem for problem in catalog.problems if problem.scenario == name],
             "suspicions": [one for one in stored_suspicions() if one.scenario == name],
             "try_query": f"scenario={quote(name)}",

@@ -9,8 +9,7 @@ from scenarios_app.catalog.lint import offered_tools, suspicions_of
 from scenarios_app.engine.document import DocumentError, ScenarioDocument, compile_scenario
 from scenarios_app.engine.document.files import passed_over, read_files
 from scenarios_app.models import Scenario
-from scenarios_app.store.problems import problems_of
-from scenarios_app.store.rows import document_of, limits
+from scenarios_app.store.rows import document_of, limits, problems_of
 
 
 class Command(BaseCommand):

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from scenarios_app.engine.document import DocumentError, Problem, ScenarioDocument
 from scenarios_app.engine.document.files import read_files
 from scenarios_app.models import Scenario
-from scenarios_app.store.export import documents_json, fixture_json
+from scenarios_app.store.documents import documents_json, fixture_json
 from scenarios_app.store.rows import document_of, limits
 
 

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.document.files import passed_over, read_files
-from scenarios_app.store.load import load
+from scenarios_app.store.documents import load
 from scenarios_app.store.rows import limits
 
 

@@ -20,7 +20,7 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from scenarios_app.wire.gemini.signatures import encode_signature
+from scenarios_app.wire.gemini.fields import encode_signature
 
 # Scripted under the names that Anthropic has for them.
 _TYPES: Mapping[str, str] = {

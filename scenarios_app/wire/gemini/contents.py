@@ -23,6 +23,7 @@ from scenarios_app.wire.base import encode_json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.fields import (
+    decode_signature,
     flag_of,
     listed,
     maybe,
@@ -31,7 +32,6 @@ from scenarios_app.wire.gemini.fields import (
     snake,
     text_of,
 )
-from scenarios_app.wire.gemini.signatures import decode_signature
 
 _ROLES = ("user", "model", "function")
 # What a part may have beside the one thing that it is.

@@ -1,7 +1,9 @@
 """Google's JSON as protobuf reads it: names in camelCase or snake_case, and a list of one object
-without its brackets."""
+without its brackets; and signatures of thoughts."""
 
 import re
+from base64 import b64decode, b64encode
+from binascii import Error
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -63,3 +65,36 @@ def flag_of(node: Node, key: str) -> bool | None:
 def object_of(node: Node, key: str) -> dict[str, Json] | None:
     found = maybe(node, key)
     return found.object() if found else None
+
+
+_STANDARD = str.maketrans("-_", "+/")
+
+
+def encode_signature(signature: str) -> str:
+    """A scripted signature as it is sent."""
+    if _bytes_of(signature) is not None:
+        return signature
+    return b64encode(signature.encode("utf-8", "surrogatepass")).decode()
+
+
+def decode_signature(sent: str) -> str:
+    """What a client sends back as it was scripted; what is no base64 stays as it is."""
+    standard = sent.translate(_STANDARD).rstrip("=")
+    standard += "=" * (-len(standard) % 4)
+    data = _bytes_of(standard)
+    if data is None:
+        return sent
+    try:
+        text = data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return standard
+    return text if encode_signature(text) == standard else standard
+
+
+def _bytes_of(text: str) -> bytes | None:
+    """The bytes of standard, padded base64; None where a text is none, or empty."""
+    try:
+        data = b64decode(text, validate=True)
+    except (Error, ValueError):
+        return None
+    return data if data and b64encode(data).decode() == text else None

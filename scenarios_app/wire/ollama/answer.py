@@ -18,7 +18,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from scenarios_app.wire.base import Facts, encode_json, encode_line, encode_text
-from scenarios_app.wire.ollama.context import remember
+from scenarios_app.wire.ollama.fields import remember
 from scenarios_app.wire.ollama.request import GenerateFields
 
 CHAT, GENERATE = "/api/chat", "/api/generate"

@@ -14,7 +14,6 @@ from scenarios_app.engine.parts import (
 from scenarios_app.wire.base import Call, Endpoint, Params, encode_json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.ollama.context import recall
 from scenarios_app.wire.ollama.fields import (
     check_logprobs,
     flag_of,
@@ -23,6 +22,7 @@ from scenarios_app.wire.ollama.fields import (
     model_of,
     need,
     options_of,
+    recall,
     text_of,
     thinks,
     tools_of,

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from scenarios_app.engine.document import load_documents
-from scenarios_app.store.load import load
+from scenarios_app.store.documents import load
 from tests.serving.pipelines import says, scenario
 
 HELLO: Any = [{"role": "user", "content": "Hello"}]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios_app.wire.gemini.signatures import decode_signature, encode_signature
+from scenarios_app.wire.gemini.fields import decode_signature, encode_signature
 
 OPAQUE = b"\xff\xfe\x00\x01sign\xfb"
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import Message
 from scenarios_app.engine.parts import OpaquePart, TextPart
-from scenarios_app.wire.ollama.context import MOST_NUMBERS, recall, remember
+from scenarios_app.wire.ollama.fields import MOST_NUMBERS, recall, remember
 from tests.wire.ollama.ollama_cases import answer, parse_body, prompt, render
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

@@ -4,7 +4,7 @@ import pytest
 
 from scenarios_app.engine.canonical import CanonicalRequest, Message
 from scenarios_app.engine.parts import ReasoningPart, TextPart, ToolCallPart
-from scenarios_app.engine.reasoning import without_unsigned
+from scenarios_app.serving.read import without_unsigned
 from tests.engine.asking import ask, result, say
 
 CALL = ToolCallPart("c", "f", "{}")
