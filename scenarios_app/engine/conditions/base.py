@@ -157,7 +157,7 @@ class AboutText(Condition):
     @property
     def absence(self) -> str:
         """What is said of a request that has no such text."""
-        return f"no {self.key} {self.subject.name}"
+        return f"no {self.key}"
 
     @property
     def needs(self) -> tuple[Need, ...]:

@@ -124,9 +124,8 @@ class TurnCondition(AboutText):
     plain = True
 
     @classmethod
-    def compiled(cls, value: int | None, place: str) -> Iterator[Condition]:
-        if value is not None:
-            yield cls.exactly(place, Subject(cls.read), str(value))
+    def compiled(cls, value: int, place: str) -> Iterator[Condition]:
+        yield cls.exactly(place, Subject(cls.read), str(value))
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:

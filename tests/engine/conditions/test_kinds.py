@@ -10,7 +10,13 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.base import AboutText, Condition, Known, Need
 from scenarios_app.engine.conditions.match import SHIPPED, condition_kinds, install
 from scenarios_app.engine.conditions.reading import Reading, Subject
-from scenarios_app.engine.conditions.request import Named, OneOf, SelectCondition, TurnCondition
+from scenarios_app.engine.conditions.request import (
+    ModelCondition,
+    Named,
+    OneOf,
+    SelectCondition,
+    TurnCondition,
+)
 from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.document import load_match
 from scenarios_app.engine.shapes.fields import Number
@@ -113,6 +119,11 @@ def test_a_match_gives_its_conditions_by_kind() -> None:
         ("stream", "yes", []),
         ("messages", [{"role": "user", "which": 2, "regex": "a"}], ["user 2 matches “a”"]),
         ("messages", [{"role": "tool", "which": "first"}], ["has first tool result"]),
+        (
+            "messages",
+            [{"role": "user", "contains": "a"}, "b"],
+            ["user contains “a”", "message is “b”"],
+        ),
         ("messages", {}, []),
         ("tools", ["a", "b", "c", "d" * 50, 5], ["offers a, b, c and 1 more"]),
         ("tools", [], []),
@@ -137,6 +148,13 @@ def test_families_of_conditions_leave_it_to_their_members_what_is_read() -> None
     for family in (OneOf, Named):
         with pytest.raises(NotImplementedError):
             family.read(ask(), Subject(family.read))
+
+
+def test_a_text_that_is_not_there_is_told_by_its_key() -> None:
+    nowhere = Subject(lambda request, _: ())
+    condition = ModelCondition("match.model", nowhere, (TextCondition(equals="x"),))
+    assert condition.actual(Reading(ask())) == "no model"
+    assert condition.distance(Reading(ask())) == 1.0
 
 
 def test_texts_are_found_by_their_needs_and_imply_none_of_another_kind() -> None:

@@ -4,9 +4,12 @@ import pytest
 
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.producing.faults import (
+    SHIPPED,
+    FaultKind,
     Place,
     fault_error,
     fault_kinds,
+    install,
     silence_ms,
     strike_of,
 )
@@ -108,3 +111,18 @@ def test_the_message_is_the_scripted_one_or_says_what_is_simulated(
     fault: Fault, message: str
 ) -> None:
     assert fault_error(fault).message == message
+
+
+def test_a_fault_is_known_by_its_row() -> None:
+    gone = FaultKind("gone", "gone (410)", "gone", stream="cut", whole="error", status=410)
+    install(*SHIPPED, gone)
+    try:
+        assert fault_kinds()["gone"].inside
+        assert strike_of(Fault("gone"), stream=True) == "inside"
+        assert strike_of(Fault("gone"), stream=False) == "error"
+        error = fault_error(Fault("gone"))
+        assert (error.status, error.message) == (410, "Simulated failure: Gone.")
+        assert silence_ms(Fault("gone")) == 0
+    finally:
+        install(*SHIPPED)
+    assert "gone" not in fault_kinds()
