@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Self, TypeAlias
 
 from scenarios_app.engine.document import DocumentError
-from scenarios_app.engine.producing.final_report import REPORT_ID, REPORT_TOOL
+from scenarios_app.engine.producing.produce import REPORT_ID, REPORT_TOOL
 
 Object: TypeAlias = Mapping[str, object]
 Section: TypeAlias = Literal["match", "expect", "failures", "produce", "side_effects"]

@@ -18,10 +18,10 @@ from scenarios_app.control.kit import (
     SessionQuery,
     documented,
 )
-from scenarios_app.control.session_scenarios import OwnScenarios
 from scenarios_app.control.sessions import session_of_scenarios
 from scenarios_app.control.stores import (
     CommonScenarios,
+    OwnScenarios,
     Scenarios,
     check_step,
     read_document,

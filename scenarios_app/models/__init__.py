@@ -2,15 +2,15 @@
 catalog's version, the journal."""
 
 from scenarios_app.models.changes import CatalogVersion, catalog_changed, new_key
-from scenarios_app.models.choices import (
+from scenarios_app.models.columns import ScenarioColumns, StepColumns
+from scenarios_app.models.drafts import AnyScenario, AnyStep, Draft, DraftStep
+from scenarios_app.models.fields import (
     FinishReason,
     Outcome,
     Reasoning,
     Select,
     TextMode,
 )
-from scenarios_app.models.columns import ScenarioColumns, StepColumns
-from scenarios_app.models.drafts import AnyScenario, AnyStep, Draft, DraftStep
 from scenarios_app.models.journal import ServedRequest
 from scenarios_app.models.scenarios import Scenario, Step
 

@@ -15,8 +15,16 @@ from django.db import models
 from django.utils import timezone
 from django.utils.text import capfirst
 
-from scenarios_app.models.choices import FinishReason, Reasoning, Select, TextMode
-from scenarios_app.models.fields import JsonField, LinesField, NamesField, ScriptField
+from scenarios_app.models.fields import (
+    FinishReason,
+    JsonField,
+    LinesField,
+    NamesField,
+    Reasoning,
+    ScriptField,
+    Select,
+    TextMode,
+)
 
 Place: TypeAlias = tuple[str, ...]
 

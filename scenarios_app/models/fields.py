@@ -1,10 +1,12 @@
 """Model fields of scripts: lists of lines and texts that stay as they are. Lists of names, and JSON
-whose key order survives in every database, are the whole site's."""
+whose key order survives in every database, are the whole site's. And
+what columns may be chosen from."""
 
 from typing import Any
 
 from django import forms
 from django.db import models
+from django.db.models import TextChoices
 
 from mockllm_site.kit.fields import JsonField, NamesField, NamesFormField
 
@@ -34,3 +36,35 @@ class ScriptField(models.TextField):
 class ScriptFormField(forms.CharField):
     def to_python(self, value: Any) -> Any:
         return str(super().to_python(value) or "").replace("\r\n", "\n")
+
+
+class Select(TextChoices):
+    MATCH = "match", "what the request holds"
+    FIRST_USER_MESSAGE = "first_user_message", "its name as the first user message"
+
+
+class TextMode(TextChoices):
+    CONTAINS = "contains", "contains"
+    EQUALS = "equals", "is exactly"
+    STARTSWITH = "startswith", "starts with"
+    REGEX = "regex", "matches the pattern"
+
+
+class Reasoning(TextChoices):
+    ENABLED = "enabled", "switched on"
+    DISABLED = "disabled", "switched off"
+
+
+class FinishReason(TextChoices):
+    STOP = "stop", "stop"
+    LENGTH = "length", "length"
+    TOOL_CALLS = "tool_calls", "tool calls"
+    CONTENT_FILTER = "content_filter", "content filter"
+    STOP_SEQUENCE = "stop_sequence", "stop sequence"
+
+
+class Outcome(TextChoices):
+    COMPLETE = "complete", "complete"
+    CLIENT_GONE = "client_gone", "client gone"
+    FAULT = "fault", "fault"
+    UNMATCHED = "unmatched", "unmatched"

@@ -2,8 +2,7 @@
 
 from django.db import models
 
-from scenarios_app.models.choices import Outcome
-from scenarios_app.models.fields import JsonField
+from scenarios_app.models.fields import JsonField, Outcome
 
 
 class ServedRequest(models.Model):

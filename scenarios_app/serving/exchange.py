@@ -8,7 +8,7 @@ from uuid import uuid4
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.matching.near_misses import NearMiss
 from scenarios_app.engine.matching.select import Decision
-from scenarios_app.engine.producing.seed import Seed, make_seed
+from scenarios_app.engine.producing.produce import Seed, make_seed
 from scenarios_app.engine.state import key_session
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.options import Options

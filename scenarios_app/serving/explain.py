@@ -9,7 +9,7 @@ from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.conditions.match import Verdict
 from scenarios_app.engine.conditions.reading import Reading
 from scenarios_app.engine.matching.index import Entry, Index, entries_of
-from scenarios_app.engine.matching.precedence import beaten
+from scenarios_app.engine.matching.near_misses import beaten
 from scenarios_app.engine.matching.select import Decision, asked_for, named_in_header
 from scenarios_app.engine.scenario import Scenario, Step
 from scenarios_app.engine.state import AttemptRef, SessionReader, SessionState, StepRef

@@ -12,9 +12,14 @@ from scenarios_app.engine.matching.expectations import VIOLATED
 from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.parts import held_text
 from scenarios_app.engine.producing.faults import fault_error, kind_of, strike_of
-from scenarios_app.engine.producing.final_report import error_turn, fallback_step
 from scenarios_app.engine.producing.plan import LONG_CHARACTERS, Timed, is_long, plan
-from scenarios_app.engine.producing.produce import answer, produce, scripted_answer
+from scenarios_app.engine.producing.produce import (
+    answer,
+    error_turn,
+    fallback_step,
+    produce,
+    scripted_answer,
+)
 from scenarios_app.engine.scenario import (
     Fault,
     GeneratedAnswer,

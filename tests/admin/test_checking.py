@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.utils.html import escape
 
-from scenarios_app.engine.matching.precedence import RULES
+from scenarios_app.engine.matching.near_misses import RULES
 from scenarios_app.models import Scenario
 from tests.admin.pages import ADD, LIST, a_scenario, fields_at, page_of
 from tests.admin.traffic import served

@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from scenarios_app.engine.matching.precedence import RULES
+from scenarios_app.engine.matching.near_misses import RULES
 from tests.admin.pages import a_scenario, page_of
 
 pytestmark = pytest.mark.django_db

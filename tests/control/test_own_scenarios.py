@@ -6,7 +6,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.test import Client
 
-from scenarios_app.control.session_scenarios import OwnScenarios
+from scenarios_app.control.stores import OwnScenarios
 from scenarios_app.engine.state import key_session
 from scenarios_app.models import Scenario
 from scenarios_app.serving.services import services

@@ -6,7 +6,7 @@ from scenarios_app.engine.canonical import CanonicalResponse, Choice, Usage
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.engine.producing.plan import plan
-from scenarios_app.engine.producing.seed import Seed
+from scenarios_app.engine.producing.produce import Seed
 from scenarios_app.engine.scenario import Fault, Pacing
 from scenarios_app.serving.reply import (
     Ending,

@@ -34,7 +34,7 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from scenarios_app.engine.producing.final_report import final_report
+from scenarios_app.engine.producing.produce import final_report
 from scenarios_app.engine.scenario import (
     CATCH_ALL,
     Answer,

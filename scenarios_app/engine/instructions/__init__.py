@@ -7,9 +7,16 @@ from dataclasses import dataclass
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.errors import ErrorAnswer
-from scenarios_app.engine.instructions.blocks import Block, Told, read_chain
 from scenarios_app.engine.instructions.json_reader import InstructionError, Item
-from scenarios_app.engine.instructions.kinds import Calls, Lorem, Probe, Verbatim
+from scenarios_app.engine.instructions.kinds import (
+    Block,
+    Calls,
+    Lorem,
+    Probe,
+    Told,
+    Verbatim,
+    read_chain,
+)
 from scenarios_app.engine.instructions.probes import Received, probe_text
 from scenarios_app.engine.parts import AnswerPart, Chunk, ReasoningPart, TextPart, held_text
 from scenarios_app.engine.producing.lorem import digest, lorem, pieces

@@ -9,9 +9,9 @@ from scenarios_app.engine.conditions.reading import sanitise_tool_name
 from scenarios_app.engine.conditions.tools import OfferedToolCondition
 from scenarios_app.engine.matching.ascii_classes import narrow_classes
 from scenarios_app.engine.matching.index import Entry, entries_of
-from scenarios_app.engine.matching.precedence import RULES, least_particular, shadowing
+from scenarios_app.engine.matching.near_misses import RULES, least_particular, shadowing
 from scenarios_app.engine.parts import ToolCallPart
-from scenarios_app.engine.producing.final_report import REPORT_TOOL
+from scenarios_app.engine.producing.produce import REPORT_TOOL
 from scenarios_app.engine.scenario import Scenario, ScriptedAnswer, Step
 
 # Beyond so many steps only neighbours in their scenario are compared with one another.

@@ -1,8 +1,12 @@
-"""From a step and a request to the answer: templates filled, ids given, tokens counted."""
+"""From a step and a request to the answer: templates filled, ids given by a hash of the request,
+tokens counted; and the answers that end a turn script."""
 
+import json
+import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from hashlib import sha256
 from itertools import count
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, Json
@@ -11,11 +15,11 @@ from scenarios_app.engine.parts import (
     AnswerPart,
     ServerToolResultPart,
     ServerToolUsePart,
+    TextPart,
     ToolCallPart,
     held_text,
 )
 from scenarios_app.engine.producing.lorem import lorem_answer
-from scenarios_app.engine.producing.seed import Seed
 from scenarios_app.engine.producing.templates import Filling, TooLong, fill_choice, template_values
 from scenarios_app.engine.producing.usage import usage_of
 from scenarios_app.engine.scenario import (
@@ -30,6 +34,48 @@ from scenarios_app.engine.scenario import (
     ScriptedUsage,
     Step,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """What one request makes of itself; every id is hexadecimal, without a provider's prefix."""
+
+    hex: str
+
+    @property
+    def response_id(self) -> str:
+        return self._derive("response")[:32]
+
+    @property
+    def request_id(self) -> str:
+        return self._derive("request")[:32]
+
+    def tool_call_id(self, number: int) -> str:
+        return self._derive(f"tool call {number}")[:24]
+
+    def draws(self) -> Iterator[float]:
+        """Numbers from 0 up to but not including 1, without end and the same every time."""
+        block = 0
+        while True:
+            digest = bytes.fromhex(self._derive(f"draws {block}"))
+            for (word,) in struct.iter_unpack(">Q", digest):
+                yield (word >> 11) * 2.0**-53
+            block += 1
+
+    def _derive(self, purpose: str) -> str:
+        return sha256(f"{self.hex}/{purpose}".encode()).hexdigest()
+
+
+def make_seed(session: str, method: str, path: str, body: bytes, ordinal: int) -> Seed:
+    """The seed of the `ordinal`-th request of a session. Nothing else of a request counts."""
+    digest = sha256()
+    for part in (session, method, path, body, str(ordinal)):
+        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        # Each part with its length before it: no two requests can frame the same bytes.
+        digest.update(b"%d:" % len(data))
+        digest.update(data)
+    return Seed(digest.hexdigest())
+
 
 # Anthropic has most of such tools, so its prefix stands for every wire.
 SERVER_TOOL_PREFIX = "srvtoolu_"
@@ -179,3 +225,38 @@ def _bytes(text: str) -> int:
 def _too_long(limit: int) -> ErrorAnswer:
     # A script that is too long by itself is not loaded: it is the request that asks for too much.
     return ErrorAnswer(400, f"The answer would hold more text than the limit of {limit} bytes.")
+
+
+REPORT_ID = "agent-final-report"
+REPORT_TOOL = "agent__final_report"
+# What an answer costs that says nothing of its usage.
+INPUT_TOKENS, OUTPUT_TOKENS = 64, 32
+
+
+def final_report(report: Mapping[str, Json]) -> ToolCallPart:
+    """A report as the tool call that hands it in."""
+    arguments = json.dumps(report, ensure_ascii=False, separators=(",", ":"))
+    return ToolCallPart(REPORT_ID, REPORT_TOOL, arguments)
+
+
+def error_turn(message: str) -> ScriptedAnswer:
+    """The answer to a request that was matched but is not as its step expects."""
+    return _failure("Scenario validation failed.", f"# Test Harness Error\n\n{message}")
+
+
+def fallback_step(message: str) -> ScriptedAnswer:
+    """The answer for a turn that its scenario does not have."""
+    return _failure("Encountered scenario mismatch.", f"# Scenario Failure\n\n{message}")
+
+
+def _failure(text: str, content: str) -> ScriptedAnswer:
+    report: Mapping[str, Json] = {
+        "status": "failure",
+        "report_format": "markdown",
+        "report_content": content,
+    }
+    parts = (TextPart(text), final_report(report))
+    return ScriptedAnswer(
+        choices=(ScriptedChoice(parts),),
+        usage=ScriptedUsage(input_tokens=INPUT_TOKENS, output_tokens=OUTPUT_TOKENS),
+    )

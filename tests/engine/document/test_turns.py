@@ -3,7 +3,7 @@
 import json
 
 from scenarios_app.engine.parts import TextPart, ToolCallPart
-from scenarios_app.engine.producing.final_report import error_turn, fallback_step
+from scenarios_app.engine.producing.produce import error_turn, fallback_step
 from scenarios_app.engine.scenario import ScriptedUsage
 
 

@@ -7,7 +7,7 @@ import pytest
 from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.matching.lint import COMPARED, Suspicion, lint
-from scenarios_app.engine.matching.precedence import RULES
+from scenarios_app.engine.matching.near_misses import RULES
 from tests.engine.asking import scenario, step, when
 
 ANSWER = {"text": "Hi."}

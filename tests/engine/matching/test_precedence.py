@@ -9,7 +9,7 @@ from scenarios_app.engine.conditions.match import Match
 from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.matching.index import Entry, build_index, entries_of
 from scenarios_app.engine.matching.lint import lint
-from scenarios_app.engine.matching.precedence import beaten
+from scenarios_app.engine.matching.near_misses import beaten
 from scenarios_app.engine.scenario import Scenario
 from tests.engine.asking import requests, saying, scenario, scenarios, step, when
 

@@ -15,8 +15,7 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from scenarios_app.engine.producing.produce import produce
-from scenarios_app.engine.producing.seed import Seed
+from scenarios_app.engine.producing.produce import Seed, produce
 from scenarios_app.engine.scenario import ScriptedAnswer
 from tests.engine.asking import ask
 from tests.engine.documents import one_step

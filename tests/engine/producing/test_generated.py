@@ -7,8 +7,7 @@ from scenarios_app.engine.document import compile_scenario, dump, load_documents
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.engine.producing.lorem import lorem_answer
-from scenarios_app.engine.producing.produce import produce
-from scenarios_app.engine.producing.seed import Seed
+from scenarios_app.engine.producing.produce import Seed, produce
 from scenarios_app.engine.scenario import GeneratedAnswer, RawAnswer, Scenario
 from tests.engine.asking import ask, say
 

@@ -8,8 +8,7 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from scenarios_app.engine.producing.produce import identified
-from scenarios_app.engine.producing.seed import Seed
+from scenarios_app.engine.producing.produce import Seed, identified
 
 SEED = Seed("5eed")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scenarios_app.engine.parts import ReasoningPart, RefusalPart, TextPart, ToolCallPart
 from scenarios_app.engine.producing.plan import LONG_CHARACTERS, Schedule, deltas_of
-from scenarios_app.engine.producing.seed import Seed
+from scenarios_app.engine.producing.produce import Seed
 from scenarios_app.engine.scenario import Pacing
 
 NO_DRAWS = iter(())

@@ -20,7 +20,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from scenarios_app.engine.producing.plan import LONG_CHARACTERS, FaultMark, Timed, plan
-from scenarios_app.engine.producing.seed import Seed
+from scenarios_app.engine.producing.produce import Seed
 from scenarios_app.engine.scenario import Fault, Pacing
 from tests.engine.answers import INSIDE, PACINGS, RESPONSES, response_of, text_of
 

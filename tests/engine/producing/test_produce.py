@@ -10,9 +10,7 @@ from scenarios_app.engine.canonical import (
 )
 from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.parts import AnswerPart, TextPart, ToolCallPart
-from scenarios_app.engine.producing.final_report import error_turn
-from scenarios_app.engine.producing.produce import MAX_TEXT_BYTES, answer, produce
-from scenarios_app.engine.producing.seed import Seed
+from scenarios_app.engine.producing.produce import MAX_TEXT_BYTES, Seed, answer, error_turn, produce
 from scenarios_app.engine.scenario import (
     Answer,
     Produce,

@@ -5,7 +5,7 @@ from itertools import islice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios_app.engine.producing.seed import Seed, make_seed
+from scenarios_app.engine.producing.produce import Seed, make_seed
 
 ARGUMENTS = ("s", "POST", "/v1/messages", b"{}", 1)
 
