@@ -20,9 +20,8 @@ from mockllm_site import __version__
 from mockllm_site.kit.api.access import FOREIGN, bearer_of, is_foreign, is_open, is_token
 from scenarios_app.journal import journal
 from scenarios_app.models import CatalogVersion
-from scenarios_app.serving.health import play_built_in
 from scenarios_app.serving.metrics import ServingFigures
-from scenarios_app.serving.services import services
+from scenarios_app.serving.services import play_built_in, services
 
 
 @cache

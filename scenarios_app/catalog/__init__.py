@@ -12,8 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.signals import post_migrate
 from django.dispatch import receiver
 
-from scenarios_app.catalog.poll import Poller, can_be_shared
-from scenarios_app.catalog.snapshot import Rows, Snapshot, take_snapshot
+from scenarios_app.catalog.snapshot import Poller, Rows, Snapshot, can_be_shared, take_snapshot
 from scenarios_app.catalog.testcase import Position, position, running_connection, scope_of, through
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import compile_scenario, load_documents

@@ -1,6 +1,6 @@
-"""Model fields of scripts: lists of lines and texts that stay as they are. Lists of names, and JSON
-whose key order survives in every database, are the whole site's. And
-what columns may be chosen from."""
+"""Model fields of scripts: lists of lines, texts that stay as they are, and what columns may be
+chosen from. Lists of names, and JSON whose key order survives in every database, are the whole
+site's."""
 
 from typing import Any
 

@@ -1,7 +1,8 @@
-"""The page on which a scenario is written, published or a draft: fields, steps, its past."""
+"""The page on which a scenario is written, published or a draft: fields, steps, its past, and
+what is wrong with it while it is written."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,7 +12,7 @@ from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.forms import Field, ModelForm, Script
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -19,15 +20,24 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from unfold.admin import ModelAdmin
 
-from scenarios_app.admin.editor.check import check_page
 from scenarios_app.admin.editor.forms import SEEN, ScenarioForm, meanwhile
 from scenarios_app.admin.editor.inputs import form_field
 from scenarios_app.admin.editor.layout import SCENARIO, SCENARIO_CELLS
-from scenarios_app.admin.editor.rows import empty_row, scenario_groups, step_groups, step_rows, told
-from scenarios_app.engine.document import DocumentError
+from scenarios_app.admin.editor.rows import (
+    Told,
+    empty_row,
+    scenario_groups,
+    step_groups,
+    step_rows,
+    told,
+)
+from scenarios_app.admin.editor.step_inline import StepFormSet
+from scenarios_app.catalog.lint import suspicions_in_place
+from scenarios_app.engine.document import DocumentError, compile_scenario
 from scenarios_app.journal import journal
 from scenarios_app.models import AnyScenario, Draft
 from scenarios_app.store.history import moment_of, versions_of
+from scenarios_app.store.rows import document_of
 
 _PREFIX = re.compile(r"steps-\d{1,6}")
 
@@ -218,3 +228,43 @@ class ScenarioPage(ModelAdmin):
 
     def _route(self, name: str) -> str:
         return f"scenarios_app_{self.opts.model_name}_{name}"
+
+
+def check_page(request: HttpRequest, owner: Any, scenario: AnyScenario | None) -> HttpResponse:
+    """The posted form's notes, as a piece of the page: what a save would refuse, else what the
+    page would warn of after it. Nothing is saved."""
+    if request.method != "POST":
+        return HttpResponseNotAllowed(["POST"])
+    # What requests have offered is read from it, here as after a save.
+    journal.flush()
+    name = owner.served_name(scenario)
+    form: ScenarioForm = owner.get_form(request, scenario)(request.POST, instance=scenario)
+    formset = _steps_of(request, owner, form)
+    right = [form.is_valid(), formset is None or formset.is_valid()]
+    wrong = told(form, formset, step_rows(formset, {}) if formset else [])
+    doubts = list(_doubts(form.instance, formset, name)) if all(right) else []
+    context = {"wrong": wrong, "doubts": doubts}
+    return TemplateResponse(request, "scenarios_app/admin/notes.html", context)
+
+
+def _steps_of(request: HttpRequest, owner: Any, form: ScenarioForm) -> StepFormSet | None:
+    for formset_class, inline in owner.get_formsets_with_inlines(request, form.instance):
+        prefix = formset_class.get_default_prefix()
+        given = owner.get_formset_kwargs(request, form.instance, inline, prefix)
+        formset: StepFormSet = formset_class(**given)
+        return formset
+    return None
+
+
+def _doubts(scenario: AnyScenario, formset: StepFormSet | None, name: str) -> Iterator[Told]:
+    """Each at its row, which need not be the one of its number: rows move before they are saved."""
+    if not scenario.enabled:
+        return
+    kept = formset.kept if formset else []
+    try:
+        compiled = compile_scenario(document_of(scenario, [form.instance for form in kept]))
+    except DocumentError as error:
+        yield from (Told(problem.place, problem.message, "") for problem in error.problems)
+        return
+    for one in suspicions_in_place(compiled, of=name):
+        yield Told(f"Step {one.step}", one.message, kept[one.row].prefix or "")

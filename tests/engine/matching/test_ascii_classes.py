@@ -3,7 +3,7 @@
 import pytest
 
 from scenarios_app.engine.conditions.texts import compile_regex
-from scenarios_app.engine.matching.ascii_classes import narrow_classes
+from scenarios_app.engine.matching.lint import narrow_classes
 
 WORD = r"[\pL\pN_]"
 BOUNDARY = r"(?:^|[^\pL\pN_]) before a word and (?:[^\pL\pN_]|$) after it"
