@@ -1,6 +1,7 @@
 """Fixtures that every folder of the suite shares."""
 
 import asyncio
+import gc
 import sys
 from collections.abc import Iterator
 from types import ModuleType
@@ -79,6 +80,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.Function) and starts_processes(item.module):
             item.add_marker("process")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """What is collected and imported stays: looking for garbage passes it over from here on."""
+    gc.collect()
+    gc.freeze()
 
 
 def starts_processes(module: ModuleType) -> bool:
