@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.contrib import admin
 from django.db import connections
 
 from chat_app import loop
@@ -24,6 +25,8 @@ from tests.live import Live, LiveServer, run_apart
 pytest_plugins = ["tests.selecting"]
 
 examples.load()
+# In the order of the apps, whichever pages a test imports first.
+admin.autodiscover()
 
 ENDED_SECONDS = 30.0
 # Where processes are started for tests.
