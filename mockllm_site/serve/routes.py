@@ -3,7 +3,7 @@ are running go on."""
 
 from django.conf import settings
 
-from chat_app.lazy import imported
+from chat_app.imports import imported
 from scenarios_app.serving.doors.calls import path_of
 from scenarios_app.serving.doors.connection import App, Receive, Scope, Send
 
