@@ -6,11 +6,10 @@ from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
 
-# Google's SDK brings httpx along. OpenAI's never imports it but looks at each call whether somebody
+# Google's SDK brings it along. OpenAI's never imports it but looks at each call whether somebody
 # has, and takes what it finds: a half of it, while another thread imports it. So it is there before
-# the first call.
-with suppress(ImportError):
-    import httpx  # noqa: F401
+# any SDK is, and with that before the first call.
+_BEFORE_ALL = "httpx"
 
 _one_at_a_time = threading.Lock()
 _imported: dict[str, ModuleType] = {}
@@ -26,4 +25,6 @@ async def imported(name: str) -> ModuleType:
 
 def _import(name: str) -> ModuleType:
     with _one_at_a_time:
+        with suppress(ImportError):
+            import_module(_BEFORE_ALL)
         return import_module(name)

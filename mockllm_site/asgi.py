@@ -15,6 +15,7 @@ from mockllm_site.pages.wrong_base import is_misled  # noqa: E402
 from mockllm_site.serve.database_threads import with_database_threads  # noqa: E402
 from mockllm_site.serve.lifespan import ensure_started, lifespan  # noqa: E402
 from mockllm_site.serve.limits import with_body_limit  # noqa: E402
+from mockllm_site.serve.routes import with_routes  # noqa: E402
 from mockllm_site.serve.sockets import sockets  # noqa: E402
 from scenarios_app.serving.doors.asgi import ProviderDoor  # noqa: E402
 from scenarios_app.serving.doors.calls import path_of  # noqa: E402
@@ -23,7 +24,7 @@ from scenarios_app.serving.services import services  # noqa: E402
 from scenarios_app.wire.registry import owns  # noqa: E402
 
 providers = ProviderDoor()
-pages = with_close(with_body_limit(with_database_threads(cast(App, django))))
+pages = with_close(with_routes(with_body_limit(with_database_threads(cast(App, django)))))
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:

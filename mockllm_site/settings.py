@@ -89,7 +89,7 @@ INSTALLED_APPS = [
     "unfold.contrib.filters",
     "unfold.contrib.forms",
     "unfold.contrib.simple_history",
-    "django.contrib.admin",
+    "mockllm_site.lazy_admin.LazyAdmin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

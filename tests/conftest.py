@@ -1,6 +1,7 @@
 """Fixtures that every folder of the suite shares."""
 
 import asyncio
+import gc
 import sys
 from collections.abc import Iterator
 from types import ModuleType
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.contrib import admin
 from django.db import connections
 
 from chat_app import loop
@@ -23,6 +25,8 @@ from tests.live import Live, LiveServer, run_apart
 pytest_plugins = ["tests.selecting"]
 
 examples.load()
+# In the order of the apps, whichever pages a test imports first.
+admin.autodiscover()
 
 ENDED_SECONDS = 30.0
 # Where processes are started for tests.
@@ -79,6 +83,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.Function) and starts_processes(item.module):
             item.add_marker("process")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """What is collected and imported stays: looking for garbage passes it over from here on."""
+    gc.collect()
+    gc.freeze()
 
 
 def starts_processes(module: ModuleType) -> bool:

@@ -23,7 +23,7 @@ Document: TypeAlias = dict[str, Any]
 Drawn: TypeAlias = tuple[str, str, GenerationMode]
 # In `make test-long`; the suite tries a share of them. Scenario documents are large, and one takes
 # as long as ten bodies of any other operation.
-EXAMPLES, SHARE = 1_000, 20
+EXAMPLES, SHARE = 1_000, 40
 DOCUMENTS, SHARE_OF_DOCUMENTS = "/control/scenarios", 50
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance]
 # Not 404: what is wrong is said before anything is looked for.

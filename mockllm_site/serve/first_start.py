@@ -9,10 +9,12 @@ from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 from django.db import transaction
 
+from chat_app import loop
 from chat_app.models import ModelProfile
 from chat_app.runs.startup import warm_up as warm_up_chat
 from chat_app.tools.servers import ServersError, check_servers_file
 from mockllm_site import paths
+from mockllm_site.serve.routes import load_routes
 from scenarios_app.engine.document import DocumentError, ScenarioDocument
 from scenarios_app.engine.document.files import passed_over, read_files
 from scenarios_app.models import CatalogVersion
@@ -105,7 +107,8 @@ def create_admin() -> None:
 
 
 def warm_up() -> None:
-    """Let the first message of the chat wait for nothing. Test mode has thousands of servers, and
-    few of them ever chat."""
+    """Let the first page and the first message of the chat wait for nothing. Test mode has
+    thousands of servers, and few of them ever show a page or chat."""
     if settings.MOCKLLM_ENV != "test":
+        loop.submit(load_routes())
         warm_up_chat()

@@ -1,4 +1,5 @@
-"""Where a reader sits: in a fresh clone after `make setup`, or in an empty folder."""
+"""Where a reader sits: in a fresh clone after `make setup`, or in an empty folder, where what is
+installed is there already, warm."""
 
 import os
 import shutil
@@ -8,6 +9,7 @@ import sysconfig
 import venv
 from pathlib import Path
 
+from tests import warmed
 from tests.docs.blocks import ROOT
 
 CLONED = (
@@ -26,6 +28,16 @@ _PIP = """\
 #!/bin/sh
 exec {python} -m pip "$@" --quiet --no-index --no-deps --no-build-isolation
 """
+# Forked from a process that has imported already: how these start is what a clone shows.
+_WARM = {"python": "", "python3": "", "mockllm": "-P -m mockllm_site"}
+
+
+def warm_commands(folder: Path) -> Path:
+    """Makes a bin folder whose Python and `mockllm` are quick to start."""
+    folder.mkdir()
+    for name, arguments in _WARM.items():
+        _script(folder / name, f'#!/bin/sh\nexec {warmed.python()} {arguments} "$@"\n')
+    return folder
 
 
 def clone(folder: Path) -> Path:

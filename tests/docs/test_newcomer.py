@@ -1,6 +1,5 @@
 """A page that does not keep its word is noticed: one fault in each way to run a block."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,12 +7,14 @@ import pytest
 
 from tests.docs.blocks import Block, read_blocks
 from tests.docs.newcomer import Newcomer
-from tests.docs.places import INSTALLED, shell_path
+from tests.docs.places import INSTALLED, shell_path, warm_commands
 
 
 @pytest.fixture
 def newcomer(tmp_path: Path) -> Iterator[Newcomer]:
-    with Newcomer(tmp_path, path=shell_path(INSTALLED), python=sys.executable) as newcomer:
+    warm = warm_commands(tmp_path / "bin")
+    path = shell_path(warm, INSTALLED)
+    with Newcomer(tmp_path, path=path, python=str(warm / "python")) as newcomer:
         yield newcomer
 
 

@@ -1,13 +1,12 @@
 """Every code block of README, CONTRIBUTING and docs/ does what it says, pasted as it stands."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.docs.blocks import blocks_of, pages
 from tests.docs.newcomer import Newcomer
-from tests.docs.places import INSTALLED, clone, shell_path
+from tests.docs.places import INSTALLED, clone, shell_path, warm_commands
 
 IN_A_CLONE = ("README.md", "CONTRIBUTING.md")
 PAGES = [page for page in pages() if blocks_of(page)]
@@ -22,7 +21,8 @@ def test_every_block_of_a_page_works(page: str, tmp_path: Path) -> None:
     if page in IN_A_CLONE:
         path, python = shell_path(clone(folder)), str(folder / ".venv" / "bin" / "python")
     else:
-        path, python = shell_path(INSTALLED), sys.executable
+        warm = warm_commands(tmp_path / "bin")
+        path, python = shell_path(warm, INSTALLED), str(warm / "python")
     with Newcomer(folder, path=path, python=python) as newcomer:
         for block in blocks_of(page):
             try:

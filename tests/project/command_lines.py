@@ -55,7 +55,8 @@ def main() -> None:
 
     django.setup()
     # What a command imports first is warm in every fork.
-    __import__("mockllm_site.management.commands.serve")
+    for name in ("mockllm_site.management.commands.serve", "mockllm_site.admin_urls"):
+        __import__(name)
     lines = {name: Line(**given) for name, given in json.load(sys.stdin).items()}
     print(json.dumps({name: _forked(line) for name, line in lines.items()}))
 

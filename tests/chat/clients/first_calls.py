@@ -22,9 +22,9 @@ from chat_app.values.model_call import Finished, ModelRequest, UserTurn
 from mockllm_site.serve import lifespan
 
 PROVIDERS = ("anthropic", "google", "openai")
-RUNNING = 50
+RUNNING = 25
 # Between the beginnings of two of them, so that at every moment some call begins.
-APART = 0.013
+APART = 0.026
 
 
 async def call(provider: str, session: str) -> None:

@@ -38,7 +38,7 @@ def test_what_does_not_finish_in_time_ends_as_interrupted(tmp_path: Path, saying
     answer = ENDLESS if saying == "chunk" else calls("slow", seconds=600)
     scenarios = written(tmp_path, scenario(answer))
     variables = {"MOCKLLM_SCENARIOS": scenarios, "MOCKLLM_DRAIN_SECONDS": "1"}
-    with serving(tmp_path, **variables) as server:
+    with serving(tmp_path, warm=True, **variables) as server:
         with answering(server) as events:
             until(events, saying)
             server.process.send_signal(signal.SIGTERM)
@@ -55,7 +55,9 @@ def test_what_does_not_finish_in_time_ends_as_interrupted(tmp_path: Path, saying
 
 def test_what_finishes_in_time_is_complete(tmp_path: Path) -> None:
     paced = {"text": "word " * 20, "pacing": {"chunk_ms": 50, "words_per_chunk": 1}}
-    with serving(tmp_path, MOCKLLM_SCENARIOS=written(tmp_path, scenario(paced))) as server:
+    with serving(
+        tmp_path, warm=True, MOCKLLM_SCENARIOS=written(tmp_path, scenario(paced))
+    ) as server:
         with answering(server) as events:
             until(events, "chunk")
             server.process.send_signal(signal.SIGTERM)

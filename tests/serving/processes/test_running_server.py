@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from scenarios_app.builder import openai as openai_provider
 from scenarios_app.builder import scenario as build
 from scenarios_app.engine.state import key_session
 from scenarios_app.testing.server import RunningServer, ServerFailed, running_server
+from tests import warmed
 from tests.serving.pipelines import says, scenario
 
 
@@ -27,6 +29,12 @@ def say(server: RunningServer, text: str = "Hello") -> str | None:
     return answer.choices[0].message.content
 
 
+@pytest.fixture
+def warm_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server's start is not what the test is about."""
+    monkeypatch.setattr(sys, "executable", warmed.python())
+
+
 def is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -35,6 +43,7 @@ def is_alive(pid: int) -> bool:
     return True
 
 
+@pytest.mark.usefixtures("warm_server")
 def test_a_server_is_pushed_to_read_and_reset(monkeypatch: pytest.MonkeyPatch) -> None:
     # Nothing of this process's environment is the server's business.
     monkeypatch.setenv("MOCKLLM_ENV", "prod")
@@ -56,6 +65,7 @@ def test_a_server_is_pushed_to_read_and_reset(monkeypatch: pytest.MonkeyPatch) -
         assert say(server) == "first"
 
 
+@pytest.mark.usefixtures("warm_server")
 def test_a_server_takes_builders_and_tells_all_that_was_asked() -> None:
     greeting = build("greeting").expect(openai_provider()).with_messages(contains="Hello")
     with running_server([greeting.respond_with_text("Hi!")]) as server:
@@ -87,6 +97,7 @@ def test_a_server_takes_builders_and_tells_all_that_was_asked() -> None:
         assert (server.requests, server.state["consumed"]) == ([], [])
 
 
+@pytest.mark.usefixtures("warm_server")
 def test_a_server_takes_files_and_directories(tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
     one, two = tmp_path / "one.json", tmp_path / "more" / "two.json"
@@ -112,6 +123,7 @@ def test_what_is_no_scenario_is_told_before_anything_starts(given: Any, said: st
     assert str(raised.value) == said
 
 
+@pytest.mark.usefixtures("warm_server")
 def test_what_the_server_says_of_its_settings_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("name: a")
     settings = {"MOCKLLM_SCENARIO": "x", "MOCKLLM_SCENARIOS": str(tmp_path)}
@@ -147,6 +159,7 @@ def test_a_server_that_is_not_ready_in_time_is_ended() -> None:
         pass
 
 
+@pytest.mark.usefixtures("warm_server")
 def test_steps_may_be_pushed_where_there_is_no_scenario_yet() -> None:
     with running_server() as server:
         server.push(says("pushed"))
@@ -156,6 +169,7 @@ def test_steps_may_be_pushed_where_there_is_no_scenario_yet() -> None:
             server.push({"produce": {"texd": "typo"}})
 
 
+@pytest.mark.usefixtures("warm_server")
 def test_a_document_with_an_error_fails_at_once_and_names_the_place() -> None:
     bad = scenario("bad", {"produce": {"texd": "typo"}})
     with (

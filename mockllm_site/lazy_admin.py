@@ -1,0 +1,24 @@
+"""Django's admin, whose pages are imported when one is first asked for: a server and most commands
+start without them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.apps import SimpleAdminConfig
+from django.contrib.admin.checks import check_admin_app, check_dependencies
+from django.core import checks
+
+
+class LazyAdmin(SimpleAdminConfig):
+    """Takes the place of `django.contrib.admin` among the apps; `admin_urls` imports the pages."""
+
+    def ready(self) -> None:
+        checks.register(check_dependencies, checks.Tags.admin)
+        checks.register(check_pages, checks.Tags.admin)
+
+
+def check_pages(app_configs: Any, **options: Any) -> Sequence[checks.CheckMessage]:
+    """Django's checks of every admin page, which are imported for it."""
+    admin.autodiscover()
+    return check_admin_app(app_configs, **options)

@@ -1,0 +1,116 @@
+"""What a process imports before it does its work: nothing that only some of its users ever want."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+READY_SECONDS = 60.0
+# The SDKs and what they bring along, the admin, both APIs, and what only tests use.
+HEAVY = {
+    *("openai", "anthropic", "google.genai", "mcp", "ollama", "httpx", "requests"),
+    *("unfold.admin", "django.contrib.postgres", "scenarios_app.admin", "chat_app.admin"),
+    *("rest_framework.views", "rest_framework.fields", "drf_spectacular.plumbing"),
+    *("mockllm_site.urls", "scenarios_app.control.urls", "chat_app.api.urls"),
+    *("daphne", "twisted", "channels_redis", "redis", "psycopg", "jsonschema"),
+    *("django.test", "unittest", "pytest", "hypothesis", "schemathesis"),
+}
+# A line of JSON on standard error for each line on standard input, and one at the end.
+TELLING = """
+import atexit, json, sys, threading
+def tell():
+    print("MODULES", json.dumps(list(sys.modules)), file=sys.stderr, flush=True)
+def tell_all():
+    for _ in sys.stdin:
+        tell()
+threading.Thread(target=tell_all, daemon=True).start()
+atexit.register(tell)
+from mockllm_site.__main__ import main
+main()
+"""
+
+
+def start(folder: Path, *arguments: str, **variables: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", TELLING, *arguments],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], **variables},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def heavy(told: str) -> set[str]:
+    """Which of them are among the modules that the last line of these tells of."""
+    modules = json.loads(told.rpartition("MODULES ")[2])
+    assert "mockllm_site.settings" in modules
+    return HEAVY & set(modules)
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    """The address of a server, which is about to end of itself if it does not get ready."""
+    with start(folder, "serve", "--port", "0", MOCKLLM_ENV="test") as process:
+        timer = threading.Timer(READY_SECONDS, process.kill)
+        timer.start()
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        timer.cancel()
+        try:
+            assert line, process.communicate()[1]
+            yield line.split()[-1], process
+        finally:
+            process.terminate()
+
+
+def imported(process: "subprocess.Popen[str]") -> set[str]:
+    assert process.stdin is not None and process.stderr is not None
+    print(file=process.stdin, flush=True)
+    lines = iter(process.stderr.readline, "")
+    return heavy(next(line for line in lines if line.startswith("MODULES ")))
+
+
+def test_a_server_answers_providers_without_them_and_imports_pages_with_the_first(
+    tmp_path: Path,
+) -> None:
+    with (
+        serving(tmp_path) as (address, process),
+        httpx2.Client(base_url=address, timeout=30, trust_env=False) as client,
+    ):
+        assert imported(process) == set()
+        body = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
+        key = {"authorization": "Bearer k"}
+        assert client.post("/v1/chat/completions", json=body, headers=key).status_code == 200
+        assert imported(process) == set()
+        assert client.get("/control/scenarios").status_code == 200
+        found = imported(process)
+        assert {"rest_framework.views", "mockllm_site.urls"} <= found
+        assert found.isdisjoint({"unfold.admin", "scenarios_app.admin", "openai", "mcp"})
+        assert client.get("/admin/login/").status_code == 200
+        assert {"unfold.admin", "scenarios_app.admin"} <= imported(process)
+
+
+@pytest.mark.parametrize("command", ["check_scenarios", "export_scenarios", "prune"])
+def test_a_command_does_without_them(tmp_path: Path, command: str) -> None:
+    with start(tmp_path, "migrate", "--skip-checks") as process:
+        told = process.communicate()[1]
+    assert (process.returncode, heavy(told)) == (0, set()), told
+    with start(tmp_path, command, RETENTION_DAYS="1") as process:
+        told = process.communicate()[1]
+    assert (process.returncode, heavy(told)) == (0, set()), told
+
+
+def test_checks_look_at_the_admin_too(tmp_path: Path) -> None:
+    with start(tmp_path, "check") as process:
+        told = process.communicate()[1]
+    assert process.returncode == 0, told
+    assert {"scenarios_app.admin", "chat_app.admin", "mockllm_site.urls"} <= heavy(told)
