@@ -7,7 +7,8 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.request import Request
 
-from mockllm_site.kit.api.access import FOREIGN, bearer_of, is_foreign, is_open, is_token
+from mockllm_site.kit.api.access import bearer_of, is_token
+from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
 
 
 class Access(BaseAuthentication):
