@@ -12,7 +12,8 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from mockllm_site.kit.api.access import SEES_TRACES, here_or_logged_in, is_open, login_client
+from mockllm_site.kit.api.access import SEES_TRACES, here_or_logged_in, login_client
+from mockllm_site.kit.api.locality import is_open
 from traces_app.models import Status, Trace
 from traces_app.otlp import CallSpan, RunSpan, run_span
 from traces_app.reports import FAILURE

@@ -17,7 +17,8 @@ from prometheus_client.process_collector import ProcessCollector
 
 from chat_app.runs.metrics import FIGURES
 from mockllm_site import __version__
-from mockllm_site.kit.api.access import FOREIGN, bearer_of, is_foreign, is_open, is_token
+from mockllm_site.kit.api.access import bearer_of, is_token
+from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
 from scenarios_app.journal import journal
 from scenarios_app.models import CatalogVersion
 from scenarios_app.serving.metrics import ServingFigures

@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from mockllm_site import __version__
-from mockllm_site.kit.api.access import is_open
+from mockllm_site.kit.api.locality import is_open
 from scenarios_app.journal.coverage import coverage, traffic_since
 from scenarios_app.models import Scenario
 from scenarios_app.wire.registry import ways

@@ -12,7 +12,7 @@ from types import FrameType
 import uvicorn
 from django.conf import settings
 
-from mockllm_site.kit.api.access import is_loopback, listening_on
+from mockllm_site.kit.api.locality import is_loopback, listening_on
 from mockllm_site.serve.acceptor import RESERVE, Acceptor, connection_cap
 from mockllm_site.serve.limits import busy
 from mockllm_site.serve.protocol import GuardedProtocol, Limits, look_at_all

@@ -18,7 +18,8 @@ from rest_framework.request import Request
 
 from mockllm_site.kit.api import errors
 from mockllm_site.kit.api import openapi as described
-from mockllm_site.kit.api.access import FOREIGN, bearer_of, is_foreign, is_open, is_token
+from mockllm_site.kit.api.access import bearer_of, is_token
+from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
 from mockllm_site.kit.api.openapi import Form
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from mockllm_site.kit.api.views import JsonView

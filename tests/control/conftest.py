@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mockllm_site.kit.api.access import VARIABLE
+from mockllm_site.kit.api.locality import VARIABLE
 from tests.conftest import forget
 from tests.control.asking import Control
 

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client, RequestFactory
 from django.urls import URLPattern
 
-from mockllm_site.kit.api.access import (
+from mockllm_site.kit.api.locality import (
     VARIABLE,
     is_loopback_host,
     is_open,

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from mockllm_site.kit.api.access import VARIABLE
+from mockllm_site.kit.api.locality import VARIABLE
 from tests.control.asking import error_of, says, scenario
 from tests.live import Live
 

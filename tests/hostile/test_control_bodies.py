@@ -9,7 +9,7 @@ from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mockllm_site.kit.api.access import VARIABLE
+from mockllm_site.kit.api.locality import VARIABLE
 from tests.conftest import forget
 from tests.control.asking import Control, says, scenario
 from tests.examples import often

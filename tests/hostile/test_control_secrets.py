@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from mockllm_site.kit.api.access import VARIABLE
+from mockllm_site.kit.api.locality import VARIABLE
 from scenarios_app.models import ServedRequest
 from tests.conftest import forget
 from tests.control.asking import Control, says, scenario

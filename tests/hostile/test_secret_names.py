@@ -11,7 +11,7 @@ from urllib.parse import quote
 import httpx2
 import pytest
 
-from mockllm_site.kit.api.access import VARIABLE
+from mockllm_site.kit.api.locality import VARIABLE
 from scenarios_app.serving.sync_transport import SyncMockTransport
 from tests.conftest import forget
 from tests.control.asking import Control, chat, says, scenario

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from mockllm_site.kit.api.access import VARIABLE
+from mockllm_site.kit.api.locality import VARIABLE
 from scenarios_app.serving.doors.django import provider
 
 pytestmark = pytest.mark.django_db
