@@ -15,11 +15,16 @@ from mockllm_site.pages.wrong_base import is_misled  # noqa: E402
 from mockllm_site.serve.database_threads import with_database_threads  # noqa: E402
 from mockllm_site.serve.lifespan import ensure_started, lifespan  # noqa: E402
 from mockllm_site.serve.limits import with_body_limit  # noqa: E402
-from mockllm_site.serve.routes import with_routes  # noqa: E402
-from mockllm_site.serve.sockets import sockets  # noqa: E402
+from mockllm_site.serve.routes import sockets, with_routes  # noqa: E402
 from scenarios_app.serving.doors.asgi import ProviderDoor  # noqa: E402
-from scenarios_app.serving.doors.calls import path_of  # noqa: E402
-from scenarios_app.serving.doors.connection import App, Receive, Scope, Send, with_close  # noqa: E402
+from scenarios_app.serving.doors.calls import (  # noqa: E402
+    App,
+    Receive,
+    Scope,
+    Send,
+    path_of,
+    with_close,
+)
 from scenarios_app.serving.services import services  # noqa: E402
 from scenarios_app.wire.registry import owns  # noqa: E402
 

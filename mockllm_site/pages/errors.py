@@ -13,7 +13,7 @@ from django.utils.decorators import sync_and_async_middleware
 from django.views import defaults
 
 from mockllm_site.kit.api.errors import PREFIXES, error_response
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.serving.doors.django import refusal
 from scenarios_app.wire.registry import owns
 

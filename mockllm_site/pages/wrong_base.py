@@ -8,8 +8,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
-from scenarios_app.serving.doors.calls import path_of
-from scenarios_app.serving.doors.connection import Scope
+from scenarios_app.serving.doors.calls import Scope, path_of
 from scenarios_app.serving.doors.django import provider
 from scenarios_app.wire.registry import meant, owns
 

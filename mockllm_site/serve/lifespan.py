@@ -16,7 +16,7 @@ from chat_app.runs.startup import repair
 from mockllm_site.kit.database_thread import close_connection
 from mockllm_site.serve import database, database_threads
 from mockllm_site.serve import first_start as starting
-from scenarios_app.serving.doors.connection import Receive, Scope, Send
+from scenarios_app.serving.doors.calls import Receive, Scope, Send
 from scenarios_app.serving.services import services
 
 log = logging.getLogger(__name__)

@@ -7,11 +7,19 @@ from contextlib import AsyncExitStack
 from django.conf import settings
 
 from mockllm_site.kit.api.errors import CODES, PREFIXES
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.serving.doors.asgi import head
 from scenarios_app.serving.doors.bodies import NoRoom, room
-from scenarios_app.serving.doors.calls import announced_length, call_of_scope, path_of
-from scenarios_app.serving.doors.connection import App, Message, Receive, Scope, Send
+from scenarios_app.serving.doors.calls import (
+    App,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    announced_length,
+    call_of_scope,
+    path_of,
+)
 from scenarios_app.serving.services import running_pipeline
 from scenarios_app.wire.registry import owns
 

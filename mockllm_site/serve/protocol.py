@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from scenarios_app.serving.doors.bodies import SMALL_BODY
-from scenarios_app.serving.doors.calls import announced_length
-from scenarios_app.serving.doors.connection import App
+from scenarios_app.serving.doors.calls import App, announced_length
 
 # How long the head of a request may take, and how long a body may say nothing.
 HEAD_SECONDS = 10.0

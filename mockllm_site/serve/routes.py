@@ -1,11 +1,16 @@
-"""The routes of Django's pages: imported in a thread when one is first wanted, while answers that
-are running go on."""
+"""The routes of Django's pages, imported in a thread when one is first wanted, while answers that
+are running go on; and those of WebSockets."""
 
+from channels.auth import AuthMiddlewareStack
+from channels.generic.websocket import AsyncWebsocketConsumer
+from channels.routing import URLRouter
+from channels.security.websocket import AllowedHostsOriginValidator
 from django.conf import settings
+from django.urls import path, re_path
 
 from chat_app.imports import imported
-from scenarios_app.serving.doors.calls import path_of
-from scenarios_app.serving.doors.connection import App, Receive, Scope, Send
+from scenarios_app.journal.live import LiveJournal
+from scenarios_app.serving.doors.calls import App, Receive, Scope, Send, path_of
 
 ADMIN = "/admin/"
 
@@ -25,3 +30,19 @@ def with_routes(app: App) -> App:
         await app(scope, receive, send)
 
     return routed
+
+
+NO_SUCH_PATH = 4404
+
+
+class Unknown(AsyncWebsocketConsumer):
+    """Ends a connection to a path that is not there; without it that is an error of ours."""
+
+    async def connect(self) -> None:
+        await self.accept()
+        await self.close(code=NO_SUCH_PATH)
+
+
+# A page of another origin would come with its reader's cookies.
+live_journal = AllowedHostsOriginValidator(AuthMiddlewareStack(LiveJournal.as_asgi()))
+sockets = URLRouter([path("ws/journal/", live_journal), re_path(r"", Unknown.as_asgi())])

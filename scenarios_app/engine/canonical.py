@@ -1,4 +1,4 @@
-"""Provider-neutral requests and responses: what every wire parses into and renders from."""
+"""Provider-neutral requests, responses and errors: what every wire parses into and renders from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -149,3 +149,24 @@ class CanonicalResponse:
     usage: Usage
     metadata: Mapping[str, Json] = field(default_factory=dict)
     consecutive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorAnswer:
+    """An error to be rendered in a provider's envelope.
+
+    `type`, `code` and `param` are `None` where the wire's default for `status` applies. `body`
+    replaces the envelope. `retry_after_ms` becomes the provider's own retry headers and
+    `limited` its exhausted rate-limit headers; `retryable` becomes `x-should-retry`.
+    """
+
+    status: int
+    message: str
+    type: str | None = None
+    code: str | None = None
+    param: str | None = None
+    body: Json = None
+    headers: tuple[tuple[str, str], ...] = ()
+    retry_after_ms: int | None = None
+    retryable: bool | None = None
+    limited: bool = False

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from urllib.parse import urlencode
 
-from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
 from scenarios_app.engine.instructions import instructed
 from scenarios_app.engine.instructions.probes import Received
 from scenarios_app.engine.matching.expectations import (

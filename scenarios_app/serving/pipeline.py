@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final, Protocol
 
-from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer, Json
 from scenarios_app.engine.matching.index import Index
 from scenarios_app.engine.state import AnswerState
 from scenarios_app.journal.entry import JournalEntry

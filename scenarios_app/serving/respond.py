@@ -6,8 +6,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from urllib.parse import quote
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
 from scenarios_app.engine.matching.expectations import VIOLATED
 from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.parts import held_text

@@ -6,8 +6,7 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
 from scenarios_app.engine.parts import StreamEvent
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.samples import Asked, Sdk, Sent

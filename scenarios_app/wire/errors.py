@@ -1,6 +1,6 @@
 """The one exception of the wires: a request that gets a provider error for an answer."""
 
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer
 
 
 class WireError(Exception):

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from scenarios_app.serving.doors.connection import App, with_close
+from scenarios_app.serving.doors.calls import App, with_close
 from tests.conftest import forget
 from tests.live import Live, LiveServer
 

@@ -15,7 +15,7 @@ from mockllm_site.serve import protocol
 from mockllm_site.serve.acceptor import RESERVE, Acceptor, connection_cap
 from mockllm_site.serve.protocol import GuardedProtocol, Limits
 from mockllm_site.serve.server import Server, Stop
-from scenarios_app.serving.doors.connection import Message, Receive, Scope, Send
+from scenarios_app.serving.doors.calls import Message, Receive, Scope, Send
 
 HEAD_BYTES = 32_768
 OPENING = b"POST / HTTP/1.1\r\nhost: any\r\n"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.parts import Finish, PartDelta, PartEnd, PartStart, StreamEvent
 from scenarios_app.wire.base import Wire
 

@@ -9,8 +9,16 @@ import pytest
 
 from scenarios_app.engine.state import key_session
 from scenarios_app.serving.cors import METHODS, preflight_headers, shared_headers
-from scenarios_app.serving.doors.calls import call_of_scope, declared_length, make_call, path_of
-from scenarios_app.serving.doors.connection import EXTENSION, Scope, close_of, with_close
+from scenarios_app.serving.doors.calls import (
+    EXTENSION,
+    Scope,
+    call_of_scope,
+    close_of,
+    declared_length,
+    make_call,
+    path_of,
+    with_close,
+)
 from scenarios_app.serving.exchange import session_of
 from scenarios_app.wire.anthropic.wire import WIRE as ANTHROPIC
 from scenarios_app.wire.base import Call

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.state import key_session
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Playing, gemini, says, scenario

@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.producing import plan as plans
 from scenarios_app.engine.producing.plan import LONG_CHARACTERS
 from scenarios_app.serving import reply as replies

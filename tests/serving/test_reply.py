@@ -2,8 +2,7 @@
 
 import pytest
 
-from scenarios_app.engine.canonical import CanonicalResponse, Choice, Usage
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import CanonicalResponse, Choice, ErrorAnswer, Usage
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.engine.producing.plan import plan
 from scenarios_app.engine.producing.produce import Seed

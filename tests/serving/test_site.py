@@ -15,7 +15,7 @@ from mockllm_site.asgi import application
 from mockllm_site.serve import lifespan as lifespan_module
 from mockllm_site.serve.limits import with_body_limit
 from scenarios_app.models import CatalogVersion
-from scenarios_app.serving.doors.connection import Message, Receive, Scope, Send
+from scenarios_app.serving.doors.calls import Message, Receive, Scope, Send
 from scenarios_app.serving.services import Services
 
 pytestmark = pytest.mark.django_db(transaction=True)

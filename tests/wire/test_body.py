@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.wire import body as bodies
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError

@@ -5,8 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
 from scenarios_app.engine.instructions.json_reader import InstructionError, Item
 from scenarios_app.engine.instructions.kinds import (
     Block,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Literal, TypeAlias
 
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.scenario import Fault
 
 # `error`: an HTTP error instead of the answer. `silence`: not one byte, see `silence_ms`.

@@ -9,8 +9,13 @@ from functools import partial
 from hashlib import sha256
 from itertools import count
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, Json
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import (
+    CanonicalRequest,
+    CanonicalResponse,
+    Choice,
+    ErrorAnswer,
+    Json,
+)
 from scenarios_app.engine.parts import (
     AnswerPart,
     ServerToolResultPart,

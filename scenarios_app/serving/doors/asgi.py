@@ -4,10 +4,18 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.serving.doors.bodies import SMALL_BODY, NoRoom, room
-from scenarios_app.serving.doors.calls import announced_length, call_of_scope
-from scenarios_app.serving.doors.connection import Close, Message, Receive, Scope, Send, close_of
+from scenarios_app.serving.doors.calls import (
+    Close,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    announced_length,
+    call_of_scope,
+    close_of,
+)
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.serving.playback import Answer
 from scenarios_app.serving.reply import Reply

@@ -10,9 +10,14 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
 from mockllm_site.kit.lost_streams import close_if_lost, close_soon
-from scenarios_app.engine.errors import ErrorAnswer
-from scenarios_app.serving.doors.calls import SAFE_IN_PATH, call_of_scope, make_call
-from scenarios_app.serving.doors.connection import EXTENSION, Close
+from scenarios_app.engine.canonical import ErrorAnswer
+from scenarios_app.serving.doors.calls import (
+    EXTENSION,
+    SAFE_IN_PATH,
+    Close,
+    call_of_scope,
+    make_call,
+)
 from scenarios_app.serving.playback import Answer
 from scenarios_app.serving.reply import Reply
 from scenarios_app.serving.services import running_pipeline, services

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.wire.base import Headers, encode_json, retry_after_seconds
 
 _TYPES: Mapping[int, str] = {

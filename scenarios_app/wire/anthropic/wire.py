@@ -1,7 +1,6 @@
 """The Anthropic wire: messages, token counts and the models list."""
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
 from scenarios_app.engine.producing.usage import count_input
 from scenarios_app.wire.anthropic.answer import message_of
 from scenarios_app.wire.anthropic.errors import answer_headers, envelope

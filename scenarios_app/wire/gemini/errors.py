@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.wire.base import Headers, encode_json, retry_after_seconds
 
 _STATUSES: Mapping[int, str] = {

@@ -8,8 +8,7 @@ import re
 from functools import partial
 from urllib.parse import unquote
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
 from scenarios_app.wire.base import (
     Call,
     Compute,

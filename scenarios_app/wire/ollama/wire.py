@@ -1,6 +1,6 @@
 """The Ollama wire: chat and generate, and the computed answers about embeddings and models."""
 
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.wire.base import (
     Call,
     Endpoint,

@@ -27,6 +27,7 @@ from scenarios_app.wire.openai.fields import (
     read_stop,
     read_stream,
     read_tool_choice,
+    unsupported,
     wants_usage,
 )
 
@@ -45,16 +46,6 @@ def read_messages(node: Node) -> tuple[Message, ...]:
         f"Invalid '{node.place}': at least one message is needed.",
         param=node.place,
         code="empty_array",
-    )
-
-
-def unsupported(node: Node, supported: str) -> WireError:
-    """The error for a string that is none of those supported."""
-    return WireError(
-        400,
-        f"Invalid value for '{node.place}': {node.value!r}. Supported values are {supported}.",
-        param=node.place,
-        code="invalid_value",
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.wire.base import Call, Endpoint, Headers, encode_json, retry_after_seconds, sse
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.sample import MODELS

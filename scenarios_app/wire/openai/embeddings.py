@@ -12,9 +12,8 @@ from scenarios_app.wire.base import Call, Endpoint, Facts, Params, encode_json, 
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.embedding import unit_vector
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.chat_request import unsupported
 from scenarios_app.wire.openai.dialect import DEPLOYMENT, PROVIDER
-from scenarios_app.wire.openai.fields import check_types, model_of
+from scenarios_app.wire.openai.fields import check_types, model_of, unsupported
 
 _LARGE = "text-embedding-3-large"
 _DIMENSIONS = 1_536

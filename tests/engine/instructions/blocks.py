@@ -5,8 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from scenarios_app.engine.canonical import CanonicalRequest, Json
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer, Json
 from scenarios_app.engine.instructions import END, START, Instructed, instructed
 from scenarios_app.engine.instructions.kinds import KINDS
 from scenarios_app.engine.instructions.probes import Received

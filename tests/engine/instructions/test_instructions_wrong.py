@@ -5,8 +5,7 @@ import json
 import pytest
 from hypothesis import given
 
-from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer, Json
 from scenarios_app.engine.instructions import Instructed
 from tests.engine.instructions.blocks import ANY_BLOCKS, asking, made, message, obeyed, problem
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.producing.faults import (
     SHIPPED,
     FaultKind,

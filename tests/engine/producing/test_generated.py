@@ -2,9 +2,8 @@
 
 import pytest
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
 from scenarios_app.engine.document import compile_scenario, dump, load_documents
-from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.engine.producing.lorem import lorem_answer
 from scenarios_app.engine.producing.produce import Seed, produce

@@ -5,10 +5,10 @@ import pytest
 from scenarios_app.engine.canonical import (
     CanonicalRequest,
     CanonicalResponse,
+    ErrorAnswer,
     Message,
     Usage,
 )
-from scenarios_app.engine.errors import ErrorAnswer
 from scenarios_app.engine.parts import AnswerPart, TextPart, ToolCallPart
 from scenarios_app.engine.producing.produce import MAX_TEXT_BYTES, Seed, answer, error_turn, produce
 from scenarios_app.engine.scenario import (

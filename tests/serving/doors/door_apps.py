@@ -12,7 +12,7 @@ django = get_asgi_application()
 
 from scenarios_app.serving.doors import django as module  # noqa: E402
 from scenarios_app.serving.doors.asgi import ProviderDoor  # noqa: E402
-from scenarios_app.serving.doors.connection import App, Receive, Scope, Send, with_close  # noqa: E402
+from scenarios_app.serving.doors.calls import App, Receive, Scope, Send, with_close  # noqa: E402
 from tests.serving.cases import playing  # noqa: E402
 
 _playing = playing()

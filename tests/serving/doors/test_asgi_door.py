@@ -12,7 +12,7 @@ import pytest
 
 from scenarios_app.serving.doors import bodies
 from scenarios_app.serving.doors.asgi import ProviderDoor
-from scenarios_app.serving.doors.connection import Message
+from scenarios_app.serving.doors.calls import Message
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Playing, chat, says, scenario
 

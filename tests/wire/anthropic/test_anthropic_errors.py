@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from anthropic.types.beta_error_response import BetaErrorResponse
 
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.wire.anthropic.wire import WIRE
 from scenarios_app.wire.errors import WireError

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer
 from tests.wire.gemini.gemini_cases import ARRAY, EVENTS
 
 PLAIN = ErrorAnswer(400, "Nein.")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.wire.ollama.wire import WIRE
 from scenarios_app.wire.registry import find, owns
 from tests.wire.ollama.ollama_cases import make_call

@@ -7,8 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, Json, Usage
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import (
+    CanonicalRequest,
+    CanonicalResponse,
+    Choice,
+    ErrorAnswer,
+    Json,
+    Usage,
+)
 from scenarios_app.engine.parts import (
     AnswerPart,
     Finish,

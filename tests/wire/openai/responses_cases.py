@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
 from scenarios_app.wire.base import Call, Facts
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError

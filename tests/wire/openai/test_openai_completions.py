@@ -15,8 +15,7 @@ from openai.types.completion_create_params import (
     CompletionCreateParamsStreaming,
 )
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
 from scenarios_app.engine.parts import (
     AnswerPart,
     FinishReason,

@@ -15,7 +15,7 @@ from openai.types.conversations import (
     ConversationItemList,
 )
 
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.responses.wire import WIRE

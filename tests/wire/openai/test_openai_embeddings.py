@@ -14,8 +14,7 @@ from openai._models import validate_type
 from openai.types import CreateEmbeddingResponse
 from openai.types.embedding_create_params import EmbeddingCreateParams
 
-from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
 from scenarios_app.engine.parts import OpaquePart, TextPart
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.embedding import unit_vector

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.wire.openai.dialect import duration
 from scenarios_app.wire.openai.wire import WIRE
 

@@ -11,8 +11,7 @@ from openai._models import validate_type
 from openai.types import ModerationCreateResponse
 from openai.types.moderation_create_params import ModerationCreateParams
 
-from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.moderations import CATEGORIES

@@ -12,7 +12,7 @@ from openai.types.responses import (
     ResponseItem,
 )
 
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.responses.example import IDS

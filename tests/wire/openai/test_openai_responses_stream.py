@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.parts import (
     AnswerPart,
     Citation,

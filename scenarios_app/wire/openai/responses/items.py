@@ -17,7 +17,7 @@ from scenarios_app.engine.parts import (
 from scenarios_app.wire.base import encode_json
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.chat_request import unsupported
+from scenarios_app.wire.openai.fields import unsupported
 
 REFERENCE = "item_reference"
 

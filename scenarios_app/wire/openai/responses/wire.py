@@ -1,8 +1,7 @@
 """The wire of OpenAI's Responses: `POST /v1/responses`, what it keeps of its answers, and the
 conversations that these belong to."""
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Usage
-from scenarios_app.engine.errors import ErrorAnswer
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer, Usage
 from scenarios_app.engine.producing.usage import count_input
 from scenarios_app.wire.base import Call, Endpoint, Facts, Wire, encode_json, named_sse
 from scenarios_app.wire.openai.dialect import AZURE, OpenAIDialect, event_code, with_azure
