@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -32,6 +33,13 @@ DOCUMENT = {"pydantic", "pydantic_core"}
 READING = {"shapes", "conditions", "document"}
 # The files of `wire/` that belong to no provider; the registry alone knows the providers.
 SHARED_WIRE = {"base", "body", "embedding", "errors", "paths", "samples"}
+
+
+MOST_FILES, MOST_IN_A_FOLDER, MOST_TESTS_IN_A_FOLDER = 360, 20, 30
+# Nouns for what a module holds, though they end as participles do.
+NOUNS = {"embedding", "ranking", "reading"}
+# Words that read like a contract.
+UNPLAIN = re.compile(r"(?i)\b(?:whoever|whatever|whomever|whereby|hereby|thereof|lest)\b")
 
 
 def tracked() -> list[str]:
@@ -73,6 +81,32 @@ def test_no_file_is_long() -> None:
     assert {name: count for name, count in lines.items() if count > 450} == {}
     long = sorted(name for name, count in lines.items() if count > 300)
     assert len(long) <= 0.05 * len(lines), long
+
+
+def product() -> list[str]:
+    return [name for name in modules() if name.startswith(PACKAGES) or name == "manage.py"]
+
+
+def test_there_are_few_files_and_no_full_folder() -> None:
+    folders = Counter(name.rpartition("/")[0] for name in product())
+    assert len(product()) <= MOST_FILES
+    assert {folder for folder, count in folders.items() if count > MOST_IN_A_FOLDER} == set()
+
+
+def test_the_folders_of_tests_are_not_full() -> None:
+    tests = [name for name in modules() if re.fullmatch(r"tests/.*test_\w+\.py", name)]
+    folders = Counter(name.rpartition("/")[0] for name in tests)
+    assert {folder for folder, count in folders.items() if count > MOST_TESTS_IN_A_FOLDER} == set()
+
+
+def test_no_module_is_a_participle() -> None:
+    names = {name.rpartition("/")[2].removesuffix(".py") for name in product()}
+    assert {name for name in names if name.endswith("ing")} <= NOUNS
+
+
+def test_code_is_written_in_plain_words() -> None:
+    found = {name for name in product() if UNPLAIN.search((ROOT / name).read_text())}
+    assert found == set()
 
 
 def test_every_module_says_why_it_exists() -> None:

@@ -35,7 +35,7 @@ class _InTest:
 
 
 class Catalog:
-    """One per process. A request reads one attribute; whoever commits a change swaps it.
+    """One per process. A request reads one attribute; the commit of a change swaps it.
 
     While a Django test case has changed rows in its transaction, which no other connection sees,
     there is nothing in that attribute: `index` then looks through the test's own connection, and

@@ -52,7 +52,7 @@ def offered_tools() -> set[str]:
 
 
 def _names(body: str) -> Iterator[str]:
-    """Whatever the wire calls its fields, a tool is an object with a name in the list `tools`."""
+    """On each wire, a tool is an object with a name in the list `tools`."""
     try:
         tools = json.loads(body)["tools"]
     except (ValueError, KeyError, TypeError, RecursionError):

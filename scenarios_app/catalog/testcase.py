@@ -1,7 +1,7 @@
 """Rows that only one connection sees: those of a Django test case inside its transaction.
 
-Such a transaction never commits, so whoever wants the rows has to look through that connection,
-from whatever thread. Nothing here has an effect outside of tests.
+Such a transaction never commits, so its rows are read through that connection, from any thread.
+Nothing here has an effect outside of tests.
 """
 
 import sys

@@ -197,7 +197,7 @@ class _With:
 
 
 def explained_now(call: Call, *, instead: Sequence[Scenario] = ()) -> Explanation:
-    """What would happen to a call at this moment, in whatever thread one asks; `instead` take the
+    """What would happen to a call at this moment, in any thread; `instead` take the
     place of the scenarios of their names."""
     here = services()
     session = here.pipeline.exchange(call).session

@@ -64,7 +64,7 @@ class ControlError(errors.ApiError):
 
 
 def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
-    """The answer to whatever a view, or what stands before it, raised."""
+    """The answer to what a view, or what stands before it, raised."""
     if isinstance(error, DocumentError):
         return errors.error_response(400, str(error), field=error.place or None)
     return errors.answer_error(error, context)

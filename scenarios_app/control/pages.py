@@ -51,7 +51,7 @@ class DocsView(ControlView):
 
 
 class NothingHere(ControlView):
-    """Every other path, whatever the method."""
+    """Every other path, by any method."""
 
     schema = None
 

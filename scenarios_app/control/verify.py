@@ -70,8 +70,8 @@ class UnjudgedBody(Shape):
 
 
 class VerifiedBody(JournalledBody):
-    """`count` requests match for sure. `passed` holds whatever the `unjudged` ones were, of which
-    the journal has not kept enough to tell, and whatever it has `lost`."""
+    """`count` requests match for sure. `passed` is sure: also if the `unjudged` ones, of
+    which the journal has not kept enough to tell, and those that it has `lost`, all did or none."""
 
     passed = Flag(help_text="Whether it holds.")
     count = Whole(help_text="How many match.")

@@ -45,13 +45,13 @@ class Tool:
 
 @dataclass(frozen=True)
 class CanonicalRequest:
-    """One request for an answer, whatever wire it came over.
+    """One request for an answer, over any wire.
 
     `path` is the raw path without query and `route` its canonical form
     (`/v1/chat/completions` for Azure's deployments path too). `headers` have lower-case names.
     `reasoning` says whether the request switched thinking on. `own` holds what else the endpoint
     that read the request needs to answer it, in a type of its own. `computed` says that the request
-    asks for no answer of a model, so that its endpoint computes one whatever is scripted.
+    asks for no answer of a model, so that its endpoint computes one, also where a step matches.
     """
 
     provider: str

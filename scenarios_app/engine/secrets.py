@@ -32,7 +32,7 @@ _KEPT: Final = 4
 _SHORT: Final = 12
 
 
-# Lower-case names that are secret whatever their words.
+# Lower-case names that are secret, though no word of theirs says so.
 _declared: set[str] = set()
 
 

@@ -27,8 +27,8 @@ def key_session(key: str) -> str:
 
 
 def alias(session: str) -> str:
-    """One name for the session called so and for the session of the key that reads so: whoever is
-    given one of them before its first request cannot know which is meant."""
+    """One name for the session called so and for the session of the key that reads so: a
+    client that is given one of them before its first request cannot know which is meant."""
     return session if _OF_A_KEY.fullmatch(session) else key_session(session)
 
 
@@ -109,8 +109,8 @@ class StateStore(AnswerState, Protocol):
     """All that a process, or several of them, remember of sessions.
 
     It keeps a limited number of sessions: one beyond it takes the place of the one that was used
-    longest ago, of which nothing is known any more, its own scenarios neither. Whoever is in the
-    middle of a request of that one goes on in a new session of its name.
+    longest ago, of which nothing is known any more, its own scenarios neither. A
+    request of that one that is under way goes on in a new session of its name.
     """
 
     async def sessions(self) -> tuple[str, ...]:

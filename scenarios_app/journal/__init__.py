@@ -1,5 +1,5 @@
 """The journal's way into the database: recording costs the event loop a queue's `put`, one thread
-writes in batches, and whoever reads flushes first."""
+writes in batches, and a reader flushes first."""
 
 import atexit
 import logging
@@ -52,7 +52,7 @@ class _Barrier:
 
 
 class Journal:
-    """One per process. Whatever the database does, `record` neither waits nor raises.
+    """One per process. `record` neither waits nor raises, also where the database fails.
 
     Entries wait for a database that does not answer, as long as there is room for them. `dropped`
     counts those for which there was none and `failed` those that the database refused, or did not

@@ -1,4 +1,4 @@
-"""How many rows the journal has lost of each session, so that whoever reads it is told."""
+"""How many rows the journal has lost of each session, so that its readers are told."""
 
 from collections import OrderedDict
 from threading import Lock

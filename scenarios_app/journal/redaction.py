@@ -19,7 +19,7 @@ _TOKEN = re.compile(r'(?s)"(?:[^"\\]|\\.)*"?|[\[\]{}]')
 # Under which names providers sign thinking, and what stands beside the plainest of them then.
 _SEALS = frozenset({"signature", "thoughtSignature", "thought_signature"})
 _THINKING = ("thinking", "signature_delta")
-# A value that is masked whole, whatever it holds; below other names objects are looked into, since
+# A value that is masked whole, also an object; below other names objects are looked into, since
 # a schema describes a parameter under its name.
 _WHOLE = frozenset({"apikey", "cookie", "proxyauthorization", "setcookie"})
 

@@ -1,4 +1,4 @@
-"""How a change of the catalog is announced: in its own transaction, whatever way it is made."""
+"""How a change of the catalog is announced: in its own transaction, however it is made."""
 
 import time
 from collections.abc import Collection, Iterable

@@ -92,7 +92,7 @@ class Choosing:
         """The answer of one candidate; None where its step has been served already.
 
         Expectations come before failures, and neither consumes; so a step that has either is
-        looked up first, lest one that was served fails or complains again.
+        looked up first, so that one that was served does not fail or complain again.
         """
         scenario, step, session = candidate.scenario, candidate.step, self.session
         ref = StepRef(scenario.name, step.key, step.label)

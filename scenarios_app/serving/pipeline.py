@@ -66,7 +66,7 @@ class Pipeline:
         self.drain_at = drain_at
 
     async def answer(self, call: Call) -> Answer:
-        """The answer to a call. Whoever plays it out lets it tell the journal."""
+        """The answer to a call. The door that plays it out lets it tell the journal."""
         if call.method == "OPTIONS":
             allowed = preflight_headers(call, self.options.origins)
             if allowed is not None:
@@ -103,7 +103,7 @@ class Pipeline:
         return self._answer(exchange, error_reply(exchange, error))
 
     def refuse_head(self, call: Call) -> Answer | None:
-        """The answer to a call that is refused whatever its body is, so that nobody need read it;
+        """The answer to a call that is refused for its head alone, so that its body is not read;
         None where the body decides."""
         exchange = self.exchange(call)
         try:

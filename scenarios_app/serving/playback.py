@@ -16,7 +16,7 @@ from scenarios_app.wire.base import Headers
 
 MAX_STREAM_SECONDS = 600.0
 # A drain can begin at any moment, from a signal and for every event loop of the process at once:
-# whoever sleeps looks up this often (seconds) to see it.
+# a sleeping answer looks up this often (seconds) to see it.
 LOOK_UP = 0.25
 
 
@@ -41,7 +41,7 @@ async def play(
     a reply that is never started gives none. `ending` is called before the piece that ends it.
 
     A stream that is not through at `drain_at()` (by `clock`), or `max_seconds` after its head,
-    ends there with the provider's in-stream error. Whoever takes the pieces sets the pace: what
+    ends there with the provider's in-stream error. The taker of the pieces sets the pace: what
     became due in the meantime is the next piece.
     """
     start = clock() + reply.delay

@@ -12,7 +12,7 @@ from scenarios_app.engine.producing.plan import FaultMark, Timed
 from scenarios_app.engine.scenario import Fault
 from scenarios_app.wire.base import Headers, Stored, StreamEncoder, Wire
 
-# What the answer's bytes decide, whatever a script says.
+# What the answer's bytes decide, and no script.
 FRAMING = {"content-length", "transfer-encoding"}
 BODILESS = {204, 304}
 # A long stream leaves in pieces of about this size, each when the client has taken the one before:

@@ -142,7 +142,7 @@ def _struck(
         return _produced(exchange, decision, request, None, delay=delay)
     assert decision.step is not None
     stream = request.stream
-    # A raw answer is whole, whoever asks for it.
+    # A raw answer is whole, also for those who ask for a stream.
     raw = isinstance(scripted_answer(decision.step.produce, stream=stream), RawAnswer)
     match strike_of(fault, stream=stream and not raw):
         case "silence":

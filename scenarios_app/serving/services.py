@@ -90,7 +90,7 @@ async def running_pipeline() -> Pipeline:
         try:
             await here.start()
         except Exception:
-            # The pipeline itself says so, in the envelope of whoever asks.
+            # The pipeline itself says so, in the envelope that belongs to the path.
             log.exception("the services could not be started")
     return here.pipeline
 

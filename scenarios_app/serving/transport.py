@@ -24,7 +24,7 @@ Item: TypeAlias = bytes | Exception | None
 
 
 class MockTransport(httpx2.AsyncBaseTransport):
-    """Answers every request, whatever host it is for, as the server of this process would."""
+    """Answers every request, for any host, as the server of this process would."""
 
     def __init__(self, pipeline: GetPipeline = running_pipeline) -> None:
         self._pipeline = pipeline
@@ -65,7 +65,7 @@ def read_timeout_of(request: httpx2.Request) -> float | None:
 
 
 class _Body(httpx2.AsyncByteStream):
-    """What a pump gives, in order. Closing it, from whatever task, stops the pump; so does
+    """What a pump gives, in order. Closing it, from any task, stops the pump; so does
     forgetting it."""
 
     def __init__(
@@ -102,7 +102,7 @@ class _Body(httpx2.AsyncByteStream):
         await asyncio.gather(self._pump, return_exceptions=True)
         while not self._queue.empty():
             self._queue.get_nowait()
-        # Whoever is still reading, in another task, waits for nothing that comes by itself.
+        # A reader in another task waits for nothing that comes by itself.
         self._queue.put_nowait(httpx2.ReadError("The response was closed while it was read."))
 
 

@@ -54,7 +54,7 @@ async def in_turn(do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T
 
 
 async def in_thread(do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Do it beside the event loop, after whatever else is large and came before."""
+    """Do it beside the event loop, after what else is large and came before."""
     return await asyncio.wrap_future(_thread().submit(do, *args, **kwargs))
 
 

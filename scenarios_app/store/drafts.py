@@ -78,7 +78,7 @@ def draft_of(scenario: Scenario) -> tuple[Draft, bool]:
 
 def publication_of(draft: Draft) -> Publication:
     """What publishing it would do, and what stands against it."""
-    # Whatever the draft's row remembers of it may be old.
+    # What the draft's row remembers of it may be old.
     published = Scenario.objects.filter(pk=draft.published_id or 0).first()
     problems = _problems_of(draft)
     base, now, mine = _base_of(draft), _NOTHING, _NOTHING
@@ -120,7 +120,7 @@ def publish(draft: Draft, *, seen: str, over: bool = False) -> Scenario:
     have changed meanwhile. Steps that come from published ones keep their keys.
     """
     with transaction.atomic():
-        # Whoever writes scenarios waits from here on.
+        # All who write scenarios wait from here on.
         CatalogVersion.bump(DEFAULT_DB_ALIAS)
         latest = Draft.objects.select_related("published").filter(pk=draft.pk).first()
         if latest is None:

@@ -64,7 +64,7 @@ class Meanwhile:
 
 
 def moment_of(text: str) -> datetime:
-    """A moment as pages send it back; raises ValueError for whatever is none."""
+    """A moment as pages send it back; raises ValueError for what is none."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError("a time without its zone")

@@ -1,6 +1,6 @@
 """What of a scenario document lies in which column of its rows, both ways and without loss.
 
-A value that its column can hold is lifted out of the document; whatever is left stays, in the
+A value that its column can hold is lifted out of the document; what is left stays, in the
 document's own form, in the extra column of its section. Lowering puts the two together again.
 """
 

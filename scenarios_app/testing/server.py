@@ -223,7 +223,7 @@ def _reason(log: str, timeout: float) -> str:
 
 
 def _documents(given: Source) -> Iterator[dict[str, Any]]:
-    """The scenario documents in whatever form they are given."""
+    """The scenario documents in any form in which they are given."""
     match given:
         case str() | Path():
             yield from map(dump, _read(given))

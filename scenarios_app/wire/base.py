@@ -166,7 +166,7 @@ class Wire(Protocol):
         """Whether a call under a prefix that wires share is meant for this one."""
 
     def api_key(self, call: Call) -> str | None:
-        """The key that the client sent, by whatever header or query this provider takes."""
+        """The key that the client sent, by any header or query that this provider takes."""
 
     def authorise(self, call: Call) -> None:
         """Raise the provider's 401 (or its own status) unless some key was sent."""

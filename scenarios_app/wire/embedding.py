@@ -20,7 +20,7 @@ Places: TypeAlias = tuple[int, ...]
 
 
 def unit_vector(text: str, dimensions: int) -> tuple[float, ...]:
-    """A vector of length 1 made of the first `READ` characters of a text, whatever their case.
+    """A vector of length 1 made of the first `READ` characters of a text in lower case.
 
     Words count most, then the triples of letters in them, then which word follows which. Each of
     these has a few places of the vector to add to, chosen by its hash.

@@ -115,7 +115,7 @@ def misplaced(call: Call) -> Target | None:
 
 @lru_cache(maxsize=256)
 def meant(method: str, path: str) -> Meant | None:
-    """What a path may have been meant to be, whoever's, None where it looks like nobody's."""
+    """What a path may have been meant to be, of any provider; None where it looks like nobody's."""
     return next(_installed.endings.meant(method, path), None)
 
 

@@ -1,5 +1,5 @@
 """A step in one sentence: when it answers, and with what. It reads plain data that nobody has
-checked, so whatever it does not understand it leaves out."""
+checked, so it leaves out what it does not understand."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

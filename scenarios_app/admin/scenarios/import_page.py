@@ -81,7 +81,7 @@ class ImportForm(forms.Form):
 
 
 def import_page(request: HttpRequest, owner: "ModelAdmin[Scenario]") -> HttpResponse:
-    """The page itself, whoever asks may use it. Loading takes a second, explicit post."""
+    """The page itself, which all who see it may use. Loading takes a second, explicit post."""
     form = ImportForm(request.POST or None, request.FILES or None)
     context: dict[str, Any] = {"form": form, "problems": (), "changes": ()}
     if request.method == "POST" and form.is_valid():

@@ -154,7 +154,7 @@ class Match:
         return sum(one.distance(reading) for one in self.conditions) / len(self.conditions)
 
     def implies(self, wide: "Match") -> bool:
-        """Whether whatever matches this one matches `wide`. A yes is certain."""
+        """Whether all requests that match this one match `wide`. A yes is certain."""
         return all(any(one.implies(other) for one in self.conditions) for other in wide.conditions)
 
 

@@ -20,7 +20,7 @@ class _Repeated(dict[str, Json]):
 
 
 def decode(data: bytes, *, source: str = "") -> Json:
-    """The JSON text of a file as plain JSON; whatever cannot be read is a `DocumentError`."""
+    """The JSON text of a file as plain JSON; what cannot be read is a `DocumentError`."""
     if data.startswith(_UTF16):
         raise _unreadable("expected UTF-8 text, this is UTF-16", source)
     if data.startswith(b"\xef\xbb\xbf"):

@@ -122,7 +122,7 @@ class ResponseDocument(CamelDocument):
     reasoning_content: Segments | None = None
     """More thinking, in any form that it comes in."""
     finish_reason: Text | None = None
-    """tool-calls, content-filter, max_tokens, length or stop; anything else means whatever fits
+    """tool-calls, content-filter, max_tokens, length or stop; anything else means what fits
     the content."""
     token_usage: TokenUsageDocument | None = None
     """Token counts."""
@@ -169,7 +169,7 @@ class ThrownDocument(CamelDocument):
     param: JsonValue = None
     """The parameter that the error is about, in the provider's envelope."""
     status: Status | None = None
-    """An HTTP error of this status, whatever the name or the code."""
+    """An HTTP error of this status, of any name and code."""
     headers: ThrownHeaders | None = None
     """The headers of that error."""
     response_body: JsonValue = None

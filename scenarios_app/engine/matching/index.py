@@ -179,8 +179,8 @@ class Index:
         By priority, which nothing overrides; each scenario offers its first step, in step order,
         that matches and is not consumed; among the offers of one priority a real condition goes
         before a default for a provider or path, that before an empty match; then the scenario's
-        name. `consumed` holds scenario and key of the steps that the session has consumed. Whoever
-        asks for the next one has lost the last one to somebody else: its scenario then offers the
+        name. `consumed` holds scenario and key of the steps that the session has consumed. One
+        who asks for the next has lost the last to somebody else: its scenario then offers the
         step after it.
         """
         return self._candidates(request, scenario, consumed)

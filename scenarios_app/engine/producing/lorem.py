@@ -54,7 +54,7 @@ def pieces(key: str, text: str) -> Iterator[str]:
 @cache
 def _words(most: int) -> re.Pattern[str]:
     """So many words, each with the space before it, the last of a text also with the rest."""
-    # Possessive throughout: one pass over the text, whatever is in it.
+    # Possessive throughout: one pass over any text.
     return re.compile(rf"(?:\s*+\S++){{1,{most}}}+(?:\s++\Z)?+")
 
 

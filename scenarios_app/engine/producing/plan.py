@@ -84,7 +84,7 @@ def _words(text: str, words_per_chunk: int) -> Iterable[str]:
 
 @lru_cache(maxsize=64)
 def _pattern(words: int) -> re.Pattern[str]:
-    # Possessive throughout: one pass over the text, whatever is in it.
+    # Possessive throughout: one pass over any text.
     return re.compile(rf"(?:\s*+\S++){{1,{words}}}+(?:\s++\Z)?+")
 
 

@@ -208,7 +208,7 @@ def answer(
 
 
 def _generated(scripted: GeneratedAnswer, message: str) -> ScriptedAnswer:
-    """The answer that a user message makes. Its text is no template, whatever stands in it."""
+    """The answer that a user message makes. Its text is never a template."""
     made = lorem_answer(message)
     return replace(made, usage=scripted.usage, provider_metadata=scripted.provider_metadata)
 

@@ -1,6 +1,6 @@
 """Fills `{{ name }}` and `{{ name.key }}` in scripted texts: one pass over fixed values, no more.
 
-Values go in as they are and are not looked at again. Whatever else stands in braces is text.
+Values go in as they are and are not looked at again. What else stands in braces is text.
 """
 
 import json

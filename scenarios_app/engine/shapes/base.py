@@ -137,7 +137,7 @@ def findings_of(error: ValidationError) -> list[Finding]:
 
 
 def expected(what: str) -> WrapValidator:
-    """Whatever is wrong with a leaf value, the error says what was expected."""
+    """The error of a wrong leaf value says what was expected."""
 
     def validate(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
         try:

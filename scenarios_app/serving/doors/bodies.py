@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-# A body of which no more is announced is read at once, whatever else is being read.
+# A body of which no more is announced is read at once, beside all that is being read.
 SMALL_BODY = 65_536
 ROOM_BYTES = 33_554_432
 # So long a body waits for others to be read.

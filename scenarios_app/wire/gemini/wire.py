@@ -197,7 +197,7 @@ class Gemini:
         return answer_headers(error)
 
     def _means_us(self, call: Call, path: str) -> bool:
-        """Whether a path below /v1/ is Google's: a verb is whoever calls it, the rest is for who
+        """Whether a path below /v1/ is Google's: a verb always is, the rest where the call
         brings Google's key and nobody else's."""
         alone = not any(header in call.headers for header in _OTHERS)
         return bool(_VERB.fullmatch(path)) or (alone and self.api_key(call) is not None)

@@ -81,5 +81,5 @@ def _within_context(request: CanonicalRequest, text: str, place: int) -> str:
 
 
 def _bare(model: str) -> str:
-    """A model's own name, without whoever it is from and its tag."""
+    """A model's own name, without its owner and its tag."""
     return model.rpartition("/")[2].partition(":")[0]

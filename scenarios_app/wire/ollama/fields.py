@@ -59,7 +59,7 @@ def flag_of(body: Node, key: str, *, default: bool = False) -> bool:
 
 
 def options_of(body: Node) -> Options:
-    """Whatever stands in `options` and is not read here is taken as it is."""
+    """What stands in `options` and is not read here is taken as it is."""
     options = body.maybe("options")
     if options is None:
         return Options()

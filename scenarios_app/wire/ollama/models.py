@@ -93,7 +93,7 @@ def _details(name: str) -> dict[str, Json]:
 
 
 def _family(name: str) -> str:
-    """The letters that a model's own name begins with, whoever it is from."""
+    """The letters that a model's own name begins with, behind its owner."""
     found = _FAMILY.match(name.rpartition("/")[2].lower())
     return found[0] if found else "unknown"
 

@@ -206,7 +206,7 @@ class ChunkEncoder:
             case TextPart():
                 frame = (b'{"content":', b"}")
             case ServerToolUsePart() | ServerToolResultPart():
-                # This wire has no word for them; whatever is joined by one piece is that piece.
+                # This wire has no word for them; what is joined by one piece is that piece.
                 self._frames[choice, event.index] = (b"",)
                 return b""
             case RefusalPart():

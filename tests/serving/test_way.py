@@ -1,0 +1,65 @@
+"""The way of a request: docs/architecture.md names the files that one passes, and no other."""
+
+import re
+import sys
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from scenarios_app.serving.doors.asgi import ProviderDoor
+from tests.serving.doors.test_asgi_door import Client
+from tests.serving.pipelines import Playing, chat, says, scenario
+
+ROOT = Path(__file__).resolve().parents[2]
+# Around the pipeline, where this test has other things in their place.
+AROUND = {
+    "mockllm_site/asgi",
+    "scenarios_app/catalog/__init__",
+    "scenarios_app/journal/__init__",
+    "scenarios_app/serving/metrics",
+    "scenarios_app/serving/services",
+}
+# What is planned piece by piece, and has its place counted.
+ONLY_STREAMS = {
+    "scenarios_app/engine/producing/plan",
+    "scenarios_app/serving/options",
+    "scenarios_app/wire/base",
+}
+WEATHER = scenario(
+    "weather", says("Sunny.", match={"messages": [{"role": "user", "contains": "weather"}]})
+)
+
+
+def told() -> set[str]:
+    """The files that the page names, by folder."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    block = page.partition("It passes these files:\n\n")[2].partition("\n\n")[0]
+    lines = re.findall(r"^    (\S+)/: (.+)$", block, re.MULTILINE)
+    return {f"{folder}/{name}" for folder, names in lines for name in names.split()}
+
+
+async def passed(door: ProviderDoor, *, stream: bool) -> set[str]:
+    """The files whose functions are called for one chat request."""
+    client, found = Client(chat("How is the weather?", stream=stream)), set[str]()
+
+    def see(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            found.add(frame.f_code.co_filename)
+
+    sys.setprofile(see)
+    try:
+        await door(client.scope, client.receive, client.send)
+    finally:
+        sys.setprofile(None)
+    assert client.sent[0]["status"] == 200
+    inside = {Path(name) for name in found if name.startswith(f"{ROOT}/scenarios_app")}
+    return {str(path.relative_to(ROOT).with_suffix("")) for path in inside}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_page_names_the_files_that_a_request_passes(stream: bool) -> None:
+    door = ProviderDoor(Playing(WEATHER).running)
+    await passed(door, stream=stream)
+    found = await passed(door, stream=stream)
+    assert found | AROUND | ONLY_STREAMS == told()
