@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import mockllm_site
 from mockllm_site.kit import env
 
-SETTINGS = Path(env.__file__).with_name("settings.py")
+SETTINGS = Path(mockllm_site.__file__).with_name("settings.py")
 # By the reader of `env`; what takes any text cannot be wrong.
 WRONG = {
     "flag": ["maybe", "2"],

@@ -11,6 +11,7 @@ import pytest
 from channels.testing import WebsocketCommunicator
 from django.db import connections
 
+from mockllm_site import asgi
 from mockllm_site.asgi import application
 from mockllm_site.serve import lifespan as lifespan_module
 from mockllm_site.serve.limits import with_body_limit
@@ -168,7 +169,8 @@ class Server:
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> Services:
     here = Services()
-    monkeypatch.setattr(lifespan_module, "services", lambda: here)
+    for module in (asgi, lifespan_module):
+        monkeypatch.setattr(module, "services", lambda: here)
     monkeypatch.setattr(lifespan_module, "_drained_at", None)
     return here
 
