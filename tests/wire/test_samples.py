@@ -5,7 +5,8 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from scenarios_app.wire.base import Call
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Usage
+from scenarios_app.wire.base import Call, Facts
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.registry import find, providers, ways, wires
 from scenarios_app.wire.samples import Asked
@@ -67,3 +68,14 @@ def test_responses_and_conversations_alone_are_archived() -> None:
     }
     assert {name for name, _ in archived} == {"responses"}
     assert {path.split("/")[2] for _, path in archived} == {"responses", "conversations"}
+
+
+def test_what_is_only_looked_up_leaves_nothing_in_the_archive() -> None:
+    (count,) = (
+        e for e in ways()["responses"].endpoints if e.pattern == "/v1/responses/input_tokens"
+    )
+    assert count.archival is not None
+    request = CanonicalRequest("openai", count.pattern, count.pattern, "gpt-4o")
+    response = CanonicalResponse("f00d", 0, "gpt-4o", (), Usage(1, 1))
+    assert count.archival.record(request, response, b"") == ()
+    assert count.archival.after(request, Facts({}, 0, "f00d")) == ()

@@ -6,6 +6,7 @@ from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.matching.index import Index, build_index
 from scenarios_app.engine.matching.select import Decision, decide_by_id, scenario_in_header
+from scenarios_app.engine.scenario import Fault
 from tests.engine.asking import ask, result, say, saying, scenario, step, when
 
 ONE, TWO = step(key="one", turn=1), step(key="two", turn=2)
@@ -124,3 +125,10 @@ def test_a_helper_endpoint_is_answered_by_steps_that_name_its_path() -> None:
     request = ask(path="/v1/models", route="/v1/models")
     assert [c.step.key for c in index.candidates_naming_path(request)] == ["models"]
     assert list(index.candidates_naming_path(ask("hello"))) == []
+
+
+def test_a_stream_breaks_off_where_a_decision_says_and_a_whole_answer_does_not() -> None:
+    decision = Decision("in_band", "in_band", cancel_after_chunks=3)
+    assert decision.cancel(stream=True) == Fault("truncate", after_chunks=3)
+    assert decision.cancel(stream=False) is None
+    assert Decision("in_band", "in_band").cancel(stream=True) is None
