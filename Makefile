@@ -35,8 +35,9 @@ $(RUNTIME) $(STAMP): pyproject.toml constraints.txt
 run: $(RUNTIME)
 	$(PY) manage.py serve $(if $(filter command%,$(origin HOST)),--host '$(HOST)') $(if $(PORT),--port '$(PORT)')
 
+# All of them, or those in TESTS.
 test: setup
-	$(PYTEST) $(SPREAD)
+	$(PYTEST) $(SPREAD) $(TESTS)
 
 # What tells most in the least time: nothing random, no browser, no process but its own.
 test-quick: setup
