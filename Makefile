@@ -12,7 +12,7 @@ SPREAD = -n $(WORKERS) --dist worksteal
 # Or else each process that a test starts compiles everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run test test-quick test-postgres test-long coverage lint bench load constraints docs test-browser-deps test-npm test-frameworks screenshots
+.PHONY: setup run test test-quick test-postgres test-long coverage lint bench bench-peers load load-plugin constraints docs test-browser-deps test-npm test-frameworks screenshots
 
 setup: $(STAMP)
 
@@ -84,11 +84,23 @@ lint: setup
 bench: setup
 	$(PY) -m tests.bench
 
+# The same beside aimock from npm, both in the same rounds.
+bench-peers: setup
+	$(PY) -m tests.bench.peers
+	$(PY) -m tests.bench.writing
+	$(PY) -m tests.bench.chat
+	$(PY) -m tests.bench.plugin
+
 # What others notice of attacks on a server, and what the journal has after a minute without its
 # database, beside the goals in docs/reliability.md. Parts of names choose among them:
 # make load ONLY="embeddings dead"
 load: setup
 	$(PY) -m tests.load $(ONLY)
+
+# 10,000 tests of the pytest plugin over 16 workers and one server: no cross-talk, no false alarm.
+# make load-plugin RUN="1000 4"
+load-plugin: setup
+	$(PY) -m tests.load.plugin $(RUN)
 
 # Writes the tables in docs/ anew, from the code that they tell of.
 docs: setup

@@ -40,7 +40,21 @@ def delete(conversation: Conversation) -> None:
                 conversation.delete()
 
 
-@transaction.atomic
+def begin_with(client_id: str, text: str, **columns: Any) -> Message:
+    """A new conversation of a client's, with the user's message that begins it; `columns` are
+    further columns of the message, by name."""
+    conversation = create(client_id, title_of(text))
+    return Message.objects.create(
+        conversation=conversation,
+        number=1,
+        sender=Sender.USER,
+        content=text,
+        client_id=client_id,
+        **columns,
+    )
+
+
+@transaction.atomic(savepoint=False)
 def append_message(
     conversation: Conversation, sender: Sender, *, content: str, **columns: Any
 ) -> Message:
@@ -49,24 +63,24 @@ def append_message(
 
     `columns` are further columns of the message, by name.
     """
+    rows = Conversation.objects.filter(pk=conversation.pk)
+    now = timezone.now()
     # A second writer waits here, so that no two messages get one number.
-    row = Conversation.objects.select_for_update(no_key=True).get(pk=conversation.pk)
-    last = row.messages.aggregate(last=Max("number"))["last"] or 0
-    message = Message.objects.create(
+    if sender == Sender.USER:
+        rows.update(last_message_at=now, archived=False)
+        rows.filter(title="").update(title=title_of(content))
+    else:
+        rows.update(last_message_at=now)
+    row = rows.annotate(last=Max("messages__number")).get()
+    conversation.title, conversation.last_message_at = row.title, now
+    return Message.objects.create(
         conversation=row,
-        number=last + 1,
+        number=(row.last or 0) + 1,
         sender=sender,
         content=content,
         client_id=row.client_id,
         **columns,
     )
-    row.last_message_at = timezone.now()
-    if sender == Sender.USER:
-        row.title = row.title or title_of(content)
-        row.archived = False
-    row.save(update_fields=["last_message_at", "title", "archived"])
-    conversation.title, conversation.last_message_at = row.title, row.last_message_at
-    return message
 
 
 def set_feedback(message: Message, feedback: str | None, *, comment: str = "") -> Message:

@@ -13,6 +13,11 @@ def main() -> None:
     if arguments in (["--version"], ["version"]):
         print(f"mockllm {__version__}")
         return
+    if arguments[:1] == ["run"]:
+        # Before any settings: those of the directory are the command's, not ours.
+        from scenarios_app.testing import run
+
+        sys.exit(run.main(arguments[1:]))
     # What is imported stays: looking through it for garbage again and again is a sixth of a start.
     gc.disable()
     try:

@@ -22,7 +22,7 @@ from tests import examples, flushing, once, warmed
 from tests.engines import ON_POSTGRES
 from tests.live import Live, LiveServer, run_apart
 
-pytest_plugins = ["tests.selecting"]
+pytest_plugins = ["pytester", "tests.selecting"]
 
 examples.load()
 # In the order of the apps, whichever pages a test imports first.
@@ -133,3 +133,4 @@ def forget() -> None:
         loop.submit(end_runs()).result(ENDED_SECONDS)
     journal.flush()
     run_apart(services().state.reset(None, scenarios=True))
+    services().steps.forget(None)

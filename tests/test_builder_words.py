@@ -148,6 +148,7 @@ ANSWERS: list[tuple[Say, dict[str, Any]]] = [
         {"raw": {"status": 418, "headers": {"x-a": "b"}, "body": {"a": 1}}},
     ),
     (lambda s: s.respond_with_lorem(), {"generate": {"kind": "lorem"}}),
+    (lambda s: s.respond_with_auto(), {"generate": {"kind": "auto"}}),
     (lambda s: s.respond_with_raw("teapot"), {"raw": {"body": "teapot"}}),
     (
         lambda s: s.respond_with_error(503, "down", code="c", retry_after_ms=5),

@@ -22,7 +22,7 @@ REQUIRED = {
     *("constraints.txt", "docs", "examples", ".env.example", ".gitignore", ".ci"),
     ".pre-commit-config.yaml",
 }
-ALLOWED = REQUIRED | {"Dockerfile", "compose.yaml", ".dockerignore"}
+ALLOWED = REQUIRED | {"Dockerfile", "compose.yaml", ".dockerignore", ".github"}
 # What the pure parts may import beside the standard library and themselves.
 PURE = {
     "scenarios_app/engine": {"re2", "ahocorasick_rs", "scenarios_app.engine"},
@@ -35,9 +35,9 @@ READING = {"shapes", "conditions", "document"}
 SHARED_WIRE = {"base", "body", "embedding", "errors", "paths", "samples"}
 
 
-MOST_FILES, MOST_IN_A_FOLDER, MOST_TESTS_IN_A_FOLDER = 360, 20, 30
+MOST_FILES, MOST_IN_A_FOLDER, MOST_TESTS_IN_A_FOLDER = 439, 20, 30
 # Nouns for what a module holds, though they end as participles do.
-NOUNS = {"embedding", "ranking", "reading"}
+NOUNS = {"embedding", "ranking"}
 # Words that read like a contract.
 UNPLAIN = re.compile(r"(?i)\b(?:whoever|whatever|whomever|whereby|hereby|thereof|lest)\b")
 

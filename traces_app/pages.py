@@ -21,6 +21,8 @@ from traces_app.selectors import final_report, is_blind, trace_of
 
 Kind: TypeAlias = Literal["run", "call", "tool"]
 
+# What a login needs to save the scenario that a trace gives.
+MAKES_DRAFTS = "scenarios_app.add_scenario"
 # The chart's width in its own units; no bar is so short that it can't be seen.
 WIDTH = 1_000.0
 _LEAST = 3.0
@@ -170,6 +172,8 @@ def trace_page(request: HttpRequest, trace_id: str) -> HttpResponse:
         "duration_ms": round((span.ended - span.started).total_seconds() * 1_000),
         "first_token_ms": _since_start(trace),
         "report": final_report(trace, calls),
+        "makes": user.has_perm(MAKES_DRAFTS),
+        "stranger": not user.is_authenticated,
     }
     return render(request, "traces_app/trace.html", context)
 

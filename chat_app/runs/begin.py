@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from chat_app.conversations import append_message, as_uuid, create
+from chat_app.conversations import append_message, as_uuid, begin_with
 from chat_app.errors import CONFLICT, NOT_FOUND, VALIDATION_ERROR, ChatError
 from chat_app.models import Conversation, Message, ModelProfile, Sender
 from chat_app.profiles import check_profile
@@ -94,23 +94,24 @@ def _begin(sending: Sending, also: Callable[[Begun], None]) -> Begun:
         raise ChatError(NOT_FOUND, "Conversation not found", field="conversation_id")
     _check_text(sending.text)
     profiles = {branch: _checked(profile) for branch, profile in sending.profiles.items()}
-    if conversation is None:
-        assert sending.client_id is not None
-        conversation = create(sending.client_id)
-    elif conversation.traces.filter(status=Status.RUNNING).exists():
+    if conversation is not None and conversation.traces.filter(status=Status.RUNNING).exists():
         raise ChatError(
             CONFLICT, "The conversation has an answer that still runs", field="conversation_id"
         )
-    message = append_message(
-        conversation,
-        Sender.USER,
-        content=sending.text,
-        client_message_id=sending.client_message_id,
-    )
+    message = _message(sending, conversation)
     runs = tuple(_open(message, profile, branch=branch) for branch, profile in profiles.items())
-    begun = Begun(conversation.pk, message.pk, tuple(run.trace_id for run in runs), runs)
+    begun = Begun(message.conversation_id, message.pk, tuple(run.trace_id for run in runs), runs)
     also(begun)
     return begun
+
+
+def _message(sending: Sending, conversation: Conversation | None) -> Message:
+    """The user's message, stored; the first one of a conversation where there is none yet."""
+    given = sending.client_message_id
+    if conversation is None:
+        assert sending.client_id is not None
+        return begin_with(sending.client_id, sending.text, client_message_id=given)
+    return append_message(conversation, Sender.USER, content=sending.text, client_message_id=given)
 
 
 def _conversation(sending: Sending) -> Conversation | None:

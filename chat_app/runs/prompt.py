@@ -52,8 +52,9 @@ def history_of(conversation_id: UUID, *, up_to: int) -> History:
             )
             for row in rows.order_by("number")
         ),
-        preferences=preferences_of(conversation_id),
-        state=_state_of(conversation_id),
+        # Before the first message nobody has preferred anything, nor is there anything to sum up.
+        preferences=preferences_of(conversation_id) if up_to > 1 else {},
+        state=_state_of(conversation_id) if up_to > 1 else None,
     )
 
 

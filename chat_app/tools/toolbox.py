@@ -80,7 +80,7 @@ def _free(name: str, taken: Container[str]) -> str:
 log = logging.getLogger(__name__)
 
 CONNECTION: Final = "chat_app.tools.mcp"
-MISSING: Final = "MCP servers need one more package: pip install 'mockllm[chat]'"
+MISSING: Final = "MCP servers need one more package: pip install 'mockllm-server[chat]'"
 # Offers to remember: a tool may be called by a name that is given to it no longer.
 MOST_OFFERS: Final = 10_000
 

@@ -25,7 +25,7 @@ MODULES = {
 TRUE = {"1", "true", "yes", "on"}
 FALSE = {"0", "false", "no", "off"}
 DATABASES = "expected sqlite:///FILE or postgres://USER:PASSWORD@HOST:PORT/NAME"
-EXTRA = "needs one more package: pip install 'mockllm[{}]'"
+EXTRA = "needs one more package: pip install 'mockllm-server[{}]'"
 # As `check --deploy` has them.
 KEY_LENGTH, KEY_LETTERS = 50, 5
 NEW_KEY = "make one with: python -c 'import secrets; print(secrets.token_urlsafe(50))'"

@@ -24,6 +24,7 @@ ADMIN = "admin"
 DEMO = "demo"
 PROFILES = "profiles"
 TEST_MODE = "test_mode"
+AUTO = "auto"
 
 
 class CannotLoad(Exception):
@@ -70,7 +71,7 @@ def load_fixtures(names: Sequence[str]) -> None:
 
 
 def load_test_mode() -> None:
-    """Give test mode the scenario that answers everything."""
+    """Give test mode the scenario that answers everything with lorem."""
     if settings.MOCKLLM_ENV == "test":
         load_fixtures([TEST_MODE])
 
@@ -88,7 +89,7 @@ def load_demo(*, demo: bool = True, catch_all: bool = True) -> None:
         if demo:
             load_fixtures([DEMO] if ModelProfile.objects.exists() else [DEMO, PROFILES])
         if catch_all:
-            load_fixtures([TEST_MODE])
+            load_fixtures([AUTO])
 
 
 def create_admin() -> None:

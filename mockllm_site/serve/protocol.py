@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from scenarios_app.serving.doors.bodies import SMALL_BODY
 from scenarios_app.serving.doors.calls import App, announced_length
+from scenarios_app.serving.doors.direct import DirectProtocol
 
 # How long the head of a request may take, and how long a body may say nothing.
 HEAD_SECONDS = 10.0
@@ -29,7 +30,7 @@ class Limits:
     busy: App
 
 
-class GuardedProtocol(HttpToolsProtocol):
+class GuardedProtocol(DirectProtocol):
     """One connection. `limits` are set once, before the first."""
 
     limits: ClassVar[Limits]
@@ -77,6 +78,9 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self._waiting_since = None
         super().on_message_complete()
+
+    def is_free(self) -> bool:
+        return not self._beyond and super().is_free()
 
     def look(self, now: float) -> None:
         """End a connection whose client has let itself be waited for too long."""

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import os
 import signal
 import socket
 import sys
@@ -16,6 +17,7 @@ from mockllm_site.kit.api.locality import is_loopback, listening_on
 from mockllm_site.serve.acceptor import RESERVE, Acceptor, connection_cap
 from mockllm_site.serve.limits import busy
 from mockllm_site.serve.protocol import GuardedProtocol, Limits, look_at_all
+from scenarios_app.serving.services import pipeline_now
 
 # The server looks up ten times a second.
 TICKS_PER_LOOK = 5
@@ -59,10 +61,31 @@ class Stop:
             sys.exit(0)
 
 
+class Parent:
+    """The process that a server was started for. It need not have started it itself."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        # Then its end shows at once, also where nobody has waited for it yet.
+        self._started_us = os.getppid() == pid
+
+    @property
+    def gone(self) -> bool:
+        if self._started_us:
+            return os.getppid() != self._pid
+        try:
+            os.kill(self._pid, 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            return False
+        return False
+
+
 class Server(uvicorn.Server):
     """One process that answers on a socket and says when it is ready; `then` is called after that.
     The first signal lets answers finish, a second one ends what they still are at. Where few
-    descriptors are left, `most_connections` are taken at once."""
+    descriptors are left, `most_connections` are taken at once. Without its `parent` it ends."""
 
     def __init__(
         self,
@@ -72,8 +95,10 @@ class Server(uvicorn.Server):
         stop: Stop,
         then: Callable[[], None] = lambda: None,
         most_connections: int | None = None,
+        parent: Parent | None = None,
     ) -> None:
         super().__init__(config)
+        self._parent = parent
         self._most_connections = most_connections
         self._acceptors: list[Acceptor] = []
         self._ready = ready
@@ -98,6 +123,8 @@ class Server(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         if counter % TICKS_PER_LOOK == 0:
             look_at_all(self.server_state.connections)
+            if self._parent is not None and self._parent.gone:
+                self.should_exit = True
         return await super().on_tick(counter)
 
     def _acceptor(self, bound: socket.socket, most: int) -> Acceptor:
@@ -156,6 +183,7 @@ def run(
     stop: Stop,
     drain_seconds: float,
     then: Callable[[], None],
+    parent: Parent | None = None,
 ) -> None:
     """Answer until a signal ends it, and call `then` once it does; raises StartFailed if it could
     not begin."""
@@ -163,6 +191,7 @@ def run(
     wanted: int = settings.MOCKLLM_MAX_CONNECTIONS
     cap = connection_cap(wanted)
     GuardedProtocol.limits = Limits(settings.MOCKLLM_MAX_HEADER_BYTES + REQUEST_LINE, cap, busy)
+    GuardedProtocol.running = (pipeline_now,)
     config = uvicorn.Config(
         "mockllm_site.asgi:application",
         http=GuardedProtocol,
@@ -176,7 +205,7 @@ def run(
     )
     ready = f"mockllm ready on http://{name}:{bound.getsockname()[1]}"
     most = None if cap == wanted else cap + RESERVE // 2
-    server = Server(config, ready=ready, stop=stop, then=then, most_connections=most)
+    server = Server(config, ready=ready, stop=stop, then=then, most_connections=most, parent=parent)
     address: str = bound.getsockname()[0]
     listening_on(address)
     if not is_loopback(address):

@@ -1,17 +1,17 @@
 """The filters of the lists: by problems, by drafts, and by what the journal has seen lately."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.contrib.admin import ModelAdmin
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import Max, QuerySet
+from django.db.models import Max, Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
 from scenarios_app.catalog import catalog
-from scenarios_app.models import Draft
+from scenarios_app.models import UNANSWERED, Draft, Outcome
 
 _LATEST = 20
 
@@ -67,6 +67,31 @@ class DraftFilter(admin.SimpleListFilter):
             if value == elsewhere:
                 choice["query_string"] = f"{url}?{self.parameter_name}={value}"
             yield choice
+
+
+FOUND, UNANSWERED_BY_ALL = "found", "no"
+
+
+class FoundFilter(admin.SimpleListFilter):
+    """Whether a step was found that somebody wrote for it."""
+
+    title = "step"
+    parameter_name = FOUND
+    _kinds: ClassVar[dict[str, tuple[str, Q]]] = {
+        "yes": ("answered by a step", Q(matched=True, fallback=False)),
+        UNANSWERED_BY_ALL: ("by no step, or the catch-all", UNANSWERED),
+        "catch-all": ("by the catch-all", Q(fallback=True)),
+        "none": ("by no step", Q(outcome=Outcome.UNMATCHED)),
+    }
+
+    def lookups(
+        self, request: HttpRequest, model_admin: "ModelAdmin[Any]"
+    ) -> list[tuple[str, str]]:
+        return [(kind, label) for kind, (label, _) in self._kinds.items()]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        kind = self._kinds.get(self.value() or "")
+        return queryset.filter(kind[1]) if kind else queryset
 
 
 class LatestFilter(admin.SimpleListFilter):

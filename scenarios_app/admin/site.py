@@ -7,9 +7,10 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from scenarios_app.admin.filters import FOUND, UNANSWERED_BY_ALL
 from scenarios_app.catalog import catalog
 from scenarios_app.journal import journal
-from scenarios_app.models import Outcome, Scenario, ServedRequest
+from scenarios_app.models import UNANSWERED, Scenario, ServedRequest
 from scenarios_app.wire.registry import ways
 
 _LIST = "/admin/scenarios_app"
@@ -37,7 +38,7 @@ def at_scenarios(request: HttpRequest) -> bool:
 
 
 def at_try(request: HttpRequest) -> bool:
-    return request.path == f"{_LIST}/scenario/try/"
+    return request.path.startswith(f"{_LIST}/") and request.path.endswith("/try/")
 
 
 def at_import(request: HttpRequest) -> bool:
@@ -73,9 +74,9 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     if may_see_journal(request):
         journal.flush()
         url = reverse("admin:scenarios_app_servedrequest_changelist")
-        unmatched = ServedRequest.objects.filter(outcome=Outcome.UNMATCHED)
+        unmatched = ServedRequest.objects.filter(UNANSWERED)
         lost = unmatched.count()
-        query = urlencode({"outcome__exact": Outcome.UNMATCHED.value})
+        query = urlencode({FOUND: UNANSWERED_BY_ALL})
         tiles.append(("Requests in the journal", ServedRequest.objects.count(), url, False))
         tiles.append(("Answered by no step", lost, f"{url}?{query}", lost > 0))
         context["unmatched"] = unmatched.only("at", "path", "model", "session", "near_misses")[

@@ -101,6 +101,11 @@ class Answers(Draft):
         """Test mode's answer: words by the hash of the last user message, then that message."""
         return self._produce(generate={"kind": "lorem"})
 
+    def respond_with_auto(self) -> Self:
+        """What the request asks for: a call of a tool it offers, JSON that its schema takes, or
+        lorem."""
+        return self._produce(generate={"kind": "auto"})
+
     def respond_with_error(
         self, status: int, message: str | None = None, **keys: Unpack[EnvelopeKeys]
     ) -> Self:

@@ -9,7 +9,7 @@ from scenarios_app.builder.draft import Draft, Object
 from scenarios_app.engine.canonical import Role
 from scenarios_app.engine.conditions.base import Condition
 from scenarios_app.engine.conditions.match import condition_kinds
-from scenarios_app.engine.conditions.reading import Which
+from scenarios_app.engine.conditions.subjects import Which
 from scenarios_app.engine.scenario import Reasoning
 
 

@@ -12,7 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.signals import post_migrate
 from django.dispatch import receiver
 
-from scenarios_app.catalog.snapshot import Poller, Rows, Snapshot, can_be_shared, take_snapshot
+from scenarios_app.catalog.snapshot import Poller, Snapshot, can_be_shared, take_snapshot
 from scenarios_app.catalog.testcase import Position, position, running_connection, scope_of, through
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import compile_scenario, load_documents
@@ -47,7 +47,8 @@ class Catalog:
         self._current: Snapshot | None = None
         self._committed: Snapshot | None = None
         self._in_test: _InTest | None = None
-        self._rows: Rows = {}
+        # Of which as much is taken over as has not changed.
+        self._last: Snapshot | None = None
         self._sessions: OrderedDict[int, tuple[Snapshot, Index]] = OrderedDict()
         self._poller: Poller | None = None
 
@@ -107,15 +108,14 @@ class Catalog:
                 # Its transaction may have the database to itself, and is looked through anyhow.
                 return
             try:
-                snapshot = take_snapshot(self._rows)
+                snapshot = self._take()
             except DatabaseError:
                 # The poller tries again; what was good until now still answers.
                 log.exception("catalog: could not be read")
                 if self._committed is None:
                     raise
                 return
-            self._rows = snapshot.rows
-            self._committed = self._current = snapshot
+            self._last = self._committed = self._current = snapshot
 
     def changed(self, using: str = DEFAULT_DB_ALIAS) -> None:
         """Rows have changed on this thread's connection: reload when they are committed."""
@@ -138,18 +138,19 @@ class Catalog:
                 return self._look_in_test(connection)
             self._in_test = None
             if self._committed is None:
-                self._committed = through(None, lambda: take_snapshot(self._rows))
-                self._rows = self._committed.rows
+                self._last = self._committed = through(None, self._take)
             self._current = self._committed
             return self._committed
+
+    def _take(self) -> Snapshot:
+        return take_snapshot(self._last)
 
     def _look_in_test(self, connection: BaseDatabaseWrapper) -> Snapshot:
         seen = self._in_test
         here = position(connection)
         if seen is None or seen.position != here:
-            snapshot = through(connection, lambda: take_snapshot(self._rows))
-            seen = self._in_test = _InTest(here, snapshot)
-            self._rows = snapshot.rows
+            self._last = through(connection, self._take)
+            seen = self._in_test = _InTest(here, self._last)
         return seen.snapshot
 
 

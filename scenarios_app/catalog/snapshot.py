@@ -1,18 +1,21 @@
 """The enabled scenarios as they were at one moment, compiled or with what is wrong with them; and
 the thread that looks whether another process has changed them."""
 
+import gc
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from threading import Event, Thread
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from django.db import connection
 
-from scenarios_app.engine.document import DocumentError, compile_scenario
+from scenarios_app.engine.document import DocumentError, ScenarioDocument, compile_scenario
 from scenarios_app.engine.matching.index import Index, build_index
 from scenarios_app.engine.scenario import Scenario as Compiled
-from scenarios_app.models import CatalogVersion, Scenario
+from scenarios_app.engine.scenario import Step as CompiledStep
+from scenarios_app.models import CatalogVersion, Scenario, Step
 from scenarios_app.store.rows import RowProblem, document_of, problems_of
 
 log = logging.getLogger(__name__)
@@ -21,13 +24,32 @@ _ATTEMPTS = 5
 _PART = 500
 
 
+class KnownStep(NamedTuple):
+    """A step's row at one version, compiled; one that is not `named` is called by its number."""
+
+    version: str
+    compiled: CompiledStep
+    named: bool
+
+    def placed(self, number: int, key: str) -> "KnownStep":
+        """The same at its place, under the key that it has now."""
+        label = self.compiled.label if self.named else str(number)
+        if (label, key) == (self.compiled.label, self.compiled.key):
+            return self
+        return self._replace(compiled=replace(self.compiled, label=label, key=key))
+
+
+Steps: TypeAlias = Mapping[int, KnownStep]
+
+
 @dataclass(frozen=True, slots=True)
 class CompiledRow:
-    """A scenario's rows at one version: compiled, or its problems."""
+    """A scenario's rows at one version: compiled, with its steps by their rows, or its problems."""
 
     version: str
     scenario: Compiled | None
     problems: tuple[RowProblem, ...] = ()
+    steps: Steps = field(default_factory=dict)
 
 
 Rows: TypeAlias = Mapping[int, CompiledRow]
@@ -43,21 +65,36 @@ class Snapshot:
     rows: Rows = field(default_factory=dict)
 
 
-def take_snapshot(known: Rows) -> Snapshot:
-    """Read and compile what has changed since `known`; a row of a known version is not even read.
+def take_snapshot(before: Snapshot | None) -> Snapshot:
+    """Read and compile what has changed since the one `before`; a row of a known version is not
+    even read.
 
     No transaction is held, since one would stop every writer; a change that comes in between is
     seen by the catalog's number and read again.
     """
-    for _ in range(_ATTEMPTS):
-        number = catalog_number()
-        rows = _compile(known)
-        if catalog_number() == number:
-            break
-        known = rows
-    scenarios = [row.scenario for row in rows.values() if row.scenario is not None]
-    problems = tuple(problem for row in rows.values() for problem in row.problems)
-    return Snapshot(build_index(scenarios), problems, number, rows)
+    rows, index = (before.rows, before.index) if before else ({}, None)
+    with _uncollected():
+        for _ in range(_ATTEMPTS):
+            number = catalog_number()
+            rows = _compile(rows)
+            if catalog_number() == number:
+                break
+        scenarios = [row.scenario for row in rows.values() if row.scenario is not None]
+        problems = tuple(problem for row in rows.values() for problem in row.problems)
+        return Snapshot(build_index(scenarios, known=index), problems, number, rows)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Looks for no garbage: what is made here stays, and looking through it again and again as it
+    grows would take as long as making it."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def catalog_number() -> int | None:
@@ -70,15 +107,65 @@ def _compile(known: Rows) -> dict[int, CompiledRow]:
     versions = dict(enabled.values_list("pk", "version"))
     rows = {pk: known[pk] for pk, version in versions.items() if _is(known.get(pk), version)}
     missing = [pk for pk in versions if pk not in rows]
-    for start in range(0, len(missing), _PART):
-        part = Scenario.objects.filter(pk__in=missing[start : start + _PART])
-        for scenario in part.prefetch_related("steps"):
+    for pk in missing:
+        if (before := known.get(pk)) and (edited := _edited(pk, before)):
+            rows[pk] = edited
+    whole = [pk for pk in missing if pk not in rows]
+    for part in _parts(whole):
+        for scenario in Scenario.objects.filter(pk__in=part).prefetch_related("steps"):
             rows[scenario.pk] = _compiled(scenario)
     return {pk: rows[pk] for pk in versions if pk in rows}
 
 
-def _is(row: CompiledRow | None, version: str) -> bool:
+def _is(row: CompiledRow | KnownStep | None, version: str) -> bool:
     return row is not None and row.version == version
+
+
+def _parts(keys: list[int]) -> Iterator[list[int]]:
+    return (keys[start : start + _PART] for start in range(0, len(keys), _PART))
+
+
+def _edited(pk: int, before: CompiledRow) -> CompiledRow | None:
+    """A scenario of which a few steps have changed: they alone are read. None where the whole has
+    to be looked at, above all to say what is wrong with it."""
+    scenario = Scenario.objects.filter(pk=pk).first()
+    if scenario is None or before.scenario is None:
+        return None
+    there = list(scenario.steps.values_list("pk", "key", "version"))
+    new = [pk for pk, _, version in there if not _is(before.steps.get(pk), version)]
+    if len(new) > len(there) / 2:
+        return None
+    read = {row.pk: row for part in _parts(new) for row in Step.objects.filter(pk__in=part)}
+    try:
+        document = document_of(scenario, read.values())
+        compiled = compile_scenario(document, step_keys=[row.key for row in read.values()])
+    except Exception:
+        return None
+    if _bearing(compiled) != _bearing(before.scenario) or len(read) != len(new):
+        return None
+    known = {**before.steps, **_known(read.values(), document, compiled)}
+    steps = {
+        pk: known[pk].placed(number, key) for number, (pk, key, _) in enumerate(there, start=1)
+    }
+    turns = [step.compiled.turn for step in steps.values()]
+    if compiled.select != "match" and len(set(turns)) < len(turns):
+        return None
+    whole = replace(compiled, steps=tuple(step.compiled for step in steps.values()))
+    return CompiledRow(scenario.version, whole, steps=steps)
+
+
+def _bearing(scenario: Compiled) -> tuple[object, ...]:
+    """What of a scenario decides on whether a step is right, and what it is."""
+    return scenario.select, scenario.variables
+
+
+def _known(
+    rows: Iterable[Step], document: ScenarioDocument, compiled: Compiled
+) -> dict[int, KnownStep]:
+    every = zip(rows, document.steps, compiled.steps, strict=True)
+    return {
+        row.pk: KnownStep(row.version, step, given.name is not None) for row, given, step in every
+    }
 
 
 def _compiled(scenario: Scenario) -> CompiledRow:
@@ -92,7 +179,7 @@ def _compiled(scenario: Scenario) -> CompiledRow:
         log.exception("catalog: %s cannot be compiled", scenario.name)
         problems = (RowProblem(scenario.name, None, "", f"cannot be compiled: {error}"),)
     else:
-        return CompiledRow(scenario.version, compiled)
+        return CompiledRow(scenario.version, compiled, steps=_known(steps, document, compiled))
     for problem in problems:
         log.warning("catalog: left out: %s", problem)
     return CompiledRow(scenario.version, None, problems)

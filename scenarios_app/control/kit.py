@@ -23,11 +23,13 @@ from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
 from mockllm_site.kit.api.openapi import Form
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from mockllm_site.kit.api.views import JsonView
+from scenarios_app.control.observed import observe, since_begin
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.document.json_text import decode
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
+from scenarios_app.serving.services import services
 
 
 class SessionQuery(Shape):
@@ -167,8 +169,13 @@ def completeness(session: str | None) -> dict[str, Any]:
 
 
 def forget_rows(session: str | None) -> None:
-    """Empty the journal of a session, or of all; what it lost of them is forgotten with them."""
-    rows_of_session(session).delete()
+    """Empty the journal of a session, or of all; what it lost of them is forgotten with them. What
+    the coverage of the run has to know of its requests is looked at first."""
+    rows = rows_of_session(session)
+    observe(rows)
+    of_the_run, _ = since_begin(rows).delete()
+    rows.delete()
+    services().steps.observe(of_the_run)
     journal.losses.forget(session)
 
 

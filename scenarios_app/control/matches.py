@@ -12,8 +12,8 @@ from django.db.models import QuerySet
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.match import Match, Mismatch
-from scenarios_app.engine.conditions.reading import Reading
 from scenarios_app.engine.conditions.request import HeaderCondition
+from scenarios_app.engine.conditions.subjects import Reading
 from scenarios_app.engine.secrets import MASK
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving import archive
@@ -76,7 +76,7 @@ def tally(match: Match, rows: QuerySet[ServedRequest]) -> Tally:
     count, missed = 0, 0
     nearest: list[Found] = []
     unjudged: list[tuple[UUID, str]] = []
-    for row in _newest_first(rows):
+    for row in newest_first(rows):
         match judge.judge(row):
             case True:
                 count += 1
@@ -118,7 +118,7 @@ class _Judge:
         what is not asked about."""
         if not row.way and not row.matched:
             return False
-        request = None if row.request_cut else _read_again(row, self.options)
+        request = None if row.request_cut else read_again(row, self.options)
         if request is not None:
             conditions, reading = self.sure, Reading(request)
         else:
@@ -144,8 +144,8 @@ class _Judge:
         )
 
 
-def _newest_first(rows: QuerySet[ServedRequest]) -> Iterator[ServedRequest]:
-    """In batches: a cursor that stays open would keep everybody from writing."""
+def newest_first(rows: QuerySet[ServedRequest]) -> Iterator[ServedRequest]:
+    """The rows, in batches: a cursor that stays open would keep everybody from writing."""
     newest = rows.order_by("-pk").only(*COLUMNS)
     batch = list(newest[:_BATCH])
     while batch:
@@ -158,7 +158,8 @@ def _call(row: ServedRequest) -> Call:
     return Call(row.method, row.path, row.query, row.request_headers, body)
 
 
-def _read_again(row: ServedRequest, options: Options) -> CanonicalRequest | None:
+def read_again(row: ServedRequest, options: Options) -> CanonicalRequest | None:
+    """The request of a row whose body was kept whole; None where it cannot be read any more."""
     call = _call(row)
     target = find(call)
     if target is None:

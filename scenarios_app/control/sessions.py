@@ -96,22 +96,31 @@ class ResetView(ControlView):
         asked = self.given_as(ResetBody)
         session = None if asked["session"] is None else session_named(asked["session"])
         flush()
-        async_to_sync(services().state.reset)(session, scenarios=asked["scenarios"])
-        forget_rows(session)
+        forget(session, scenarios=asked["scenarios"])
         return Response({"session": session, "scenarios": asked["scenarios"]})
+
+
+def forget(session: str | None, *, scenarios: bool) -> None:
+    """Forget a session, or every one; the journal has been flushed."""
+    async_to_sync(services().state.reset)(session, scenarios=scenarios)
+    forget_rows(session)
+    services().steps.forget(session)
 
 
 def session_named(given: str) -> str:
     """The session that a name or an API key means: the one of that name if there is one, else the
     one of that key, else the name, of which nothing is known."""
     by_key = alias(given)
+    if by_key == given:
+        return given
     return next((name for name in (given, by_key) if _is_known(name)), given)
 
 
 def session_of_scenarios(given: str) -> str:
     """As `session_named`, for the scenarios of a session that may not have begun yet: they are
     kept so that either finds them, under a name that gives no key away."""
-    return given if _is_known(given) else alias(given)
+    by_key = alias(given)
+    return given if by_key == given or _is_known(given) else by_key
 
 
 def _is_known(name: str) -> bool:

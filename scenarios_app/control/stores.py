@@ -238,6 +238,8 @@ class OwnScenarios:
         return kept
 
     def _put(self, document: ScenarioDocument) -> bool:
+        if document.enabled:
+            services().steps.know(compile_scenario(document))
         new: bool = _ask(
             services().state.put_scenario, self._session, document.name, dump(document)
         )

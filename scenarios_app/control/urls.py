@@ -4,11 +4,13 @@ from django.urls import path, re_path, register_converter
 from django.urls.converters import PathConverter
 
 from mockllm_site.kit.api.views import either
+from scenarios_app.control.coverage import CoverageView
 from scenarios_app.control.explain import ExplainView
 from scenarios_app.control.pages import DocsView, NothingHere, ScenarioSchemaView, SchemaView
 from scenarios_app.control.requests import OneRequest, RequestsView
 from scenarios_app.control.scenarios import AllScenarios, OneScenario, ScenarioSteps
 from scenarios_app.control.sessions import ResetView, StateView
+from scenarios_app.control.verdict import VerdictView
 from scenarios_app.control.verify import VerifyView
 
 app_name = "control"
@@ -32,6 +34,8 @@ urlpatterns = [
     *either("requests", RequestsView),
     *either("requests/<str:id>", OneRequest),
     *either("verify", VerifyView),
+    *either("verdict", VerdictView),
+    *either("coverage", CoverageView),
     *either("explain", ExplainView),
     *either("schema/", SchemaView, name="schema"),
     *either("schema/scenario.json", ScenarioSchemaView),

@@ -17,6 +17,8 @@ from scenarios_app.engine.parts import (
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+ToolKind: TypeAlias = Literal["function", "custom", "hosted"]
+CallMode: TypeAlias = Literal["auto", "none", "required"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +38,43 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool that the request offers, under the name the client gave it."""
+    """A tool that the request offers, under the name the client gave it.
+
+    A `function` takes JSON of its `schema`, a `custom` one text of the format that stands there; a
+    `hosted` one is run by the provider.
+    """
 
     name: str
     description: str = ""
     schema: Json = None
+    kind: ToolKind = "function"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """Whether an answer calls a tool: if it wants to, never, or for sure; and which `names` it
+    chooses among, where these are not all that are offered."""
+
+    mode: CallMode = "auto"
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFormat:
+    """That the text of an answer is JSON of a schema, which stands in the request under `place`.
+    A `bare` answer is the string that the JSON would be."""
+
+    schema: Json
+    place: str
+    bare: bool = False
+
+
+# What an answer is where the request wants JSON and does not say more of it.
+ANY_OBJECT: Json = {
+    "type": "object",
+    "properties": {"answer": {"type": "string"}},
+    "required": ["answer"],
+}
 
 
 @dataclass(frozen=True)
@@ -48,10 +82,15 @@ class CanonicalRequest:
     """One request for an answer, over any wire.
 
     `path` is the raw path without query and `route` its canonical form
-    (`/v1/chat/completions` for Azure's deployments path too). `headers` have lower-case names.
+    (`/v1/chat/completions` for Azure's deployments path too). `also` are other names by which steps
+    may call the provider: of a dialect that is spoken, or of those that are as good where the
+    request says nothing of it. `headers` have lower-case names.
     `reasoning` says whether the request switched thinking on. `own` holds what else the endpoint
     that read the request needs to answer it, in a type of its own. `computed` says that the request
     asks for no answer of a model, so that its endpoint computes one, also where a step matches.
+    `tool_choice` and `response_format` are as they were sent, `choice` and `json` what they mean.
+    `thought_tokens` are what the model thinks where no thinking is scripted, `cached_tokens` what
+    of the input stands in a cache that the request names; both count where no usage is scripted.
     """
 
     provider: str
@@ -61,6 +100,7 @@ class CanonicalRequest:
     messages: tuple[Message, ...] = ()
     tools: tuple[Tool, ...] = ()
     tool_choice: Json = None
+    choice: ToolChoice = ToolChoice()
     stream: bool = False
     temperature: float | None = None
     top_p: float | None = None
@@ -68,11 +108,15 @@ class CanonicalRequest:
     stop: tuple[str, ...] = ()
     reasoning: bool = False
     response_format: Json = None
+    json: JsonFormat | None = None
     n: int = 1
     headers: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, str] = field(default_factory=dict)
     own: Any = None
     computed: bool = False
+    also: tuple[str, ...] = ()
+    thought_tokens: int = 0
+    cached_tokens: int = 0
 
     @cached_property
     def turn(self) -> int:
@@ -139,7 +183,8 @@ class CanonicalResponse:
 
     `created` is in Unix seconds. `metadata` holds extra top-level fields for the provider that
     answers (`provider_metadata[provider]` of the step). `consecutive` choices are messages one
-    after another; others are alternatives.
+    after another; others are alternatives. `spoken` is the dialect in which the step names the
+    provider, empty where it names none that is the request's to leave open.
     """
 
     id: str
@@ -149,6 +194,7 @@ class CanonicalResponse:
     usage: Usage
     metadata: Mapping[str, Json] = field(default_factory=dict)
     consecutive: bool = False
+    spoken: str = ""
 
 
 @dataclass(frozen=True, slots=True)

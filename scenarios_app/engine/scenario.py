@@ -10,7 +10,7 @@ from scenarios_app.engine.parts import AnswerPart, Chunk, FinishReason
 
 Select: TypeAlias = Literal["match", "first_user_message"]
 Reasoning: TypeAlias = Literal["enabled", "disabled"]
-GeneratedKind: TypeAlias = Literal["lorem"]
+GeneratedKind: TypeAlias = Literal["lorem", "auto"]
 
 # The scenario whose answers stand in for those that nobody scripted.
 CATCH_ALL = "test-mode"
@@ -120,7 +120,7 @@ class RawAnswer:
 @dataclass(frozen=True, slots=True)
 class GeneratedAnswer:
     """An answer made from the request. `lorem`: as long as the user message's hash says, then
-    that message."""
+    that message. `auto`: a tool call, JSON or lorem, whichever the request asks for."""
 
     kind: GeneratedKind = "lorem"
     usage: ScriptedUsage = ScriptedUsage()

@@ -1,30 +1,33 @@
 """The journal's way into the database: recording costs the event loop a queue's `put`, one thread
-writes in batches, and a reader flushes first."""
+writes in batches, and a reader flushes first. Where nobody else can look into the database, since
+it is in this process's memory, entries become rows when somebody reads."""
 
 import atexit
 import logging
 import time
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain, repeat
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from typing import NamedTuple
 
 from django.db import (
+    DatabaseError,
     DataError,
     IntegrityError,
     InterfaceError,
     OperationalError,
     connection,
-    transaction,
 )
+from msgspec.structs import replace
 
 from scenarios_app.catalog.testcase import Scope, running_connection, running_scope, through
 from scenarios_app.conf import setting
-from scenarios_app.journal.entry import JournalEntry, row_of, size_of
+from scenarios_app.journal import table
+from scenarios_app.journal.entry import JournalEntry, Row, row_of, size_of
 from scenarios_app.journal.losses import Losses
-from scenarios_app.models import ServedRequest
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +38,10 @@ FLUSH_SECONDS = 30.0
 RETRY_SECONDS = (0.1, 0.5, 2.0)
 WAITING_BYTES = 64_000_000
 ENTRY_BYTES = 4_000
+# What may stay in memory until somebody reads; as rows of a database in memory it takes as much.
+UNREAD_BYTES = 256_000_000
+# The table may hold one row in so many more than it should: it is trimmed in steps.
+TRIM_PART = 20
 
 
 class _Waiting(NamedTuple):
@@ -57,15 +64,22 @@ class Journal:
     Entries wait for a database that does not answer, as long as there is room for them. `dropped`
     counts those for which there was none and `failed` those that the database refused, or did not
     take before the process ended; `losses` says of which sessions they were.
+
+    With `unread` set, entries stay as they are until somebody reads: as many as the table would
+    hold, and no more than `UNREAD_BYTES` of them.
     """
 
     def __init__(self, *, waiting_bytes: int = WAITING_BYTES) -> None:
+        self.unread = False
         self.dropped = 0
         self.failed = 0
         self.losses = Losses()
         self._most_bytes = waiting_bytes
         self._waiting_bytes = 0
-        self._in_test: dict[Scope, list[ServedRequest]] = {}
+        self._in_test: dict[Scope, list[Row]] = {}
+        self._unread: deque[_Waiting] = deque()
+        self._unread_bytes = 0
+        self._untrimmed = 0
         self._queue: SimpleQueue[_Waiting | _Barrier] = SimpleQueue()
         self._lock = Lock()
         self._thread: Thread | None = None
@@ -76,7 +90,7 @@ class Journal:
     @property
     def waiting_bytes(self) -> int:
         """About how much memory entries take that are not written yet."""
-        return self._waiting_bytes
+        return self._waiting_bytes + self._unread_bytes
 
     def record(self, entry: JournalEntry) -> None:
         """Take an entry over; it is in the database a moment later."""
@@ -84,6 +98,9 @@ class Journal:
         if size > setting("MOCKLLM_JOURNAL_BODY_BYTES"):
             entry, size = _cut(entry, setting("MOCKLLM_JOURNAL_BODY_BYTES"))
         size += ENTRY_BYTES
+        if self.unread:
+            self._leave(_Waiting(entry, size, running_scope()))
+            return
         with self._lock:
             if self._waiting_bytes + size > self._most_bytes:
                 self.dropped += 1
@@ -93,6 +110,27 @@ class Journal:
         self._queue.put(_Waiting(entry, size, running_scope()))
         if self._thread is None:
             self.start()
+
+    def _leave(self, item: _Waiting) -> None:
+        """Leave an entry until somebody reads. The table would hold the oldest no longer either."""
+        with self._lock:
+            self._unread.append(item)
+            self._unread_bytes += item.size
+            if len(self._unread) > setting("MOCKLLM_JOURNAL_ROWS"):
+                self._unread_bytes -= self._unread.popleft().size
+            crowded = self._unread_bytes > UNREAD_BYTES
+        if crowded:
+            self._write_unread()
+            self.start()
+
+    def _write_unread(self) -> None:
+        """Have what nobody has read yet written."""
+        with self._lock:
+            unread, self._unread = self._unread, deque()
+            self._waiting_bytes += self._unread_bytes
+            self._unread_bytes = 0
+            for item in unread:
+                self._queue.put(item)
 
     def start(self) -> None:
         """Start the writing thread, unless it runs; recording does so too."""
@@ -106,6 +144,7 @@ class Journal:
 
     def flush(self, timeout: float = FLUSH_SECONDS) -> bool:
         """Wait until all that was recorded can be read; false if that takes too long."""
+        self._write_unread()
         done = self._pass(_Barrier(), timeout)
         if not done:
             log.error("journal: not written after %s seconds", timeout)
@@ -113,7 +152,7 @@ class Journal:
         rows = self._in_test.pop(scope, [])
         self._in_test.clear()
         if rows:
-            through(running_connection(), lambda: self._insert(rows))
+            through(running_connection(), lambda: table.insert(rows))
         return done
 
     def stop(self, timeout: float = FLUSH_SECONDS) -> bool:
@@ -140,6 +179,8 @@ class Journal:
         while barrier is None or not barrier.last:
             waiting, barrier = self._gather()
             self._store(waiting)
+            if barrier or self._untrimmed * TRIM_PART > setting("MOCKLLM_JOURNAL_ROWS"):
+                self._trim()
             with self._lock:
                 self._waiting_bytes -= sum(item.size for item in waiting)
                 if barrier is not None and barrier.last:
@@ -173,7 +214,7 @@ class Journal:
         return waiting, item
 
     def _store(self, waiting: Sequence[_Waiting]) -> None:
-        rows: list[ServedRequest] = []
+        rows: list[Row] = []
         for item in waiting:
             try:
                 row = row_of(item.entry, body_bytes=setting("MOCKLLM_JOURNAL_BODY_BYTES"))
@@ -187,13 +228,13 @@ class Journal:
         if rows:
             self._write(rows)
 
-    def _keep_for_test(self, row: ServedRequest, scope: Scope) -> None:
+    def _keep_for_test(self, row: Row, scope: Scope) -> None:
         """A test's transaction has the database to itself: its rows wait for its own flush."""
         if scope not in self._in_test:
             self._in_test.clear()
         self._in_test.setdefault(scope, []).append(row)
 
-    def _write(self, rows: Sequence[ServedRequest]) -> None:
+    def _write(self, rows: Sequence[Row]) -> None:
         """Write rows, however long the database is away; a process that ends waits no longer than
         the pauses take."""
         pauses = chain(RETRY_SECONDS, repeat(RETRY_SECONDS[-1]))
@@ -224,11 +265,17 @@ class Journal:
         else:
             self._stopping.wait(seconds)
 
-    def _insert(self, rows: Sequence[ServedRequest]) -> None:
-        with transaction.atomic():
-            last = ServedRequest.objects.bulk_create(rows)[-1].pk
-            oldest = last - setting("MOCKLLM_JOURNAL_ROWS")
-            ServedRequest.objects.filter(pk__lte=oldest).delete()
+    def _insert(self, rows: Sequence[Row]) -> None:
+        table.insert(rows)
+        self._untrimmed += len(rows)
+
+    def _trim(self) -> None:
+        if self._untrimmed:
+            try:
+                table.trim(setting("MOCKLLM_JOURNAL_ROWS"))
+                self._untrimmed = 0
+            except DatabaseError as error:
+                log.warning("journal: its oldest rows could not be deleted yet (%s)", error)
 
     def _give_up(self, sessions: Sequence[str]) -> None:
         self.failed += len(sessions)

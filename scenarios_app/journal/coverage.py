@@ -9,12 +9,12 @@ from django.db.models import Count
 
 from scenarios_app.catalog import catalog
 from scenarios_app.journal import journal
-from scenarios_app.models import Outcome, ServedRequest
+from scenarios_app.models import UNANSWERED, ServedRequest
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Requests since a moment."""
+    """Requests since a moment; `unmatched` are those that the catch-all answered too."""
 
     requests: int
     unmatched: int
@@ -44,8 +44,8 @@ class Coverage:
 def traffic_since(moment: datetime) -> Traffic:
     journal.flush()
     rows = ServedRequest.objects.filter(at__gte=moment).order_by()
-    counts = dict(rows.values_list("outcome").annotate(Count("pk")))
-    return Traffic(sum(counts.values()), counts.get(Outcome.UNMATCHED, 0))
+    counted = rows.aggregate(all=Count("pk"), unmatched=Count("pk", filter=UNANSWERED))
+    return Traffic(counted["all"], counted["unmatched"])
 
 
 def coverage() -> Coverage:

@@ -2,25 +2,30 @@
 
 import codecs
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import NamedTuple
 from uuid import UUID
+
+import msgspec
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.secrets import is_secret, mask, secrets_of
 from scenarios_app.journal import redaction
-from scenarios_app.models import Outcome, ServedRequest
 
 _LINE = 255
+# So much is kept of what was asked and answered beside the bodies.
+SAID = 200
 
 
-@dataclass(frozen=True, slots=True)
-class JournalEntry:
+class JournalEntry(msgspec.Struct, frozen=True, gc=False):
     """One request as it came and as it was answered, secrets and all: it never leaves memory.
 
     `uid` is a UUID, `at` in Unix seconds of the real clock. `response_body` is what was sent, in
     pieces; `near_misses` is plain data as the control API shows it. `scenario`, `step` and `way`
-    are empty where nothing was chosen. `…_bytes` is given where a body was cut already.
+    are empty where nothing was chosen. `asked` and `answered` are how the question and the answer
+    begin, at least as far as the journal shows them. `…_bytes` is given where a body was cut
+    already. Thousands may wait to be written, so the garbage collector is told that there is
+    nothing for it in them.
     """
 
     uid: str
@@ -32,7 +37,7 @@ class JournalEntry:
     outcome: str
     duration_ms: float
     provider: str = ""
-    query: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = {}
     model: str = ""
     streamed: bool = False
     scenario: str = ""
@@ -45,8 +50,10 @@ class JournalEntry:
     fault: str = ""
     violations: tuple[str, ...] = ()
     near_misses: Sequence[Json] = ()
-    timings: Mapping[str, float] = field(default_factory=dict)
-    request_headers: Mapping[str, str] = field(default_factory=dict)
+    asked: str = ""
+    answered: str = ""
+    timings: Mapping[str, float] = {}
+    request_headers: Mapping[str, str] = {}
     request_body: bytes = b""
     request_bytes: int | None = None
     response_headers: Sequence[tuple[str, str]] = ()
@@ -54,23 +61,59 @@ class JournalEntry:
     response_bytes: int | None = None
 
 
-def row_of(entry: JournalEntry, *, body_bytes: int) -> ServedRequest:
+class Row(NamedTuple):
+    """A row of the journal's table but for its number: each field is a column of that name."""
+
+    uid: UUID
+    at: datetime
+    session: str
+    provider: str
+    method: str
+    path: str
+    query: dict[str, str]
+    model: str
+    streamed: bool
+    scenario: str
+    step: str
+    step_key: str
+    way: str
+    matched: bool
+    fallback: bool
+    attempt: int | None
+    outcome: str
+    fault: str
+    status: int
+    violations: list[str]
+    near_misses: Json
+    asked: str
+    answered: str
+    duration_ms: float
+    timings: dict[str, float]
+    request_headers: dict[str, str]
+    request_body: str
+    request_bytes: int
+    request_cut: bool
+    response_headers: dict[str, str]
+    response_body: str
+    response_bytes: int
+    response_cut: bool
+
+
+def row_of(entry: JournalEntry, *, body_bytes: int) -> Row:
     """The journal's row of an entry: bodies cut after `body_bytes`, secrets masked everywhere."""
     secrets = secrets_of(entry.request_headers, entry.query)
 
     def clean(text: str) -> str:
-        return redaction.redact_text(text, secrets).replace("\0", "\\x00")
+        text = redaction.redact_text(text, secrets)
+        return text.replace("\0", "\\x00") if "\0" in text else text
 
     def body(data: bytes, size: int) -> str:
-        # The last character may be cut in two.
-        decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
-        text = decoder.decode(data[:body_bytes], final=size <= body_bytes)
-        return clean(redaction.redact_body(text))
+        return clean(redaction.redact_body(_text(data[:body_bytes], whole=size <= body_bytes)))
 
     response = b"".join(entry.response_body)
     request_bytes = size_of(entry.request_bytes, entry.request_body)
     response_bytes = size_of(entry.response_bytes, response)
-    return ServedRequest(
+    return Row(
         uid=UUID(entry.uid),
         at=datetime.fromtimestamp(entry.at, UTC),
         session=clean(entry.session)[:_LINE],
@@ -87,11 +130,13 @@ def row_of(entry: JournalEntry, *, body_bytes: int) -> ServedRequest:
         matched=entry.matched,
         fallback=entry.fallback,
         attempt=entry.attempt,
-        outcome=Outcome(entry.outcome),
+        outcome=entry.outcome,
         fault=entry.fault,
         status=entry.status,
         violations=[clean(text) for text in entry.violations],
         near_misses=_clean(list(entry.near_misses), clean),
+        asked=clean(redaction.redact_body(entry.asked))[:SAID],
+        answered=clean(redaction.redact_body(entry.answered))[:SAID],
         duration_ms=entry.duration_ms,
         timings=dict(entry.timings),
         request_headers=_headers(entry.request_headers.items(), clean),
@@ -105,13 +150,26 @@ def row_of(entry: JournalEntry, *, body_bytes: int) -> ServedRequest:
     )
 
 
+def _text(data: bytes, *, whole: bool) -> str:
+    """What bytes say; the last character of what is not whole may be cut in two."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+        return decoder.decode(data, final=whole)
+
+
 def size_of(known: int | None, body: bytes) -> int:
     """How large a body was that may be cut."""
     return len(body) if known is None else known
 
 
 def _headers(headers: Iterable[tuple[str, str]], clean: Callable[[str], str]) -> dict[str, str]:
-    return {clean(k): clean(v) for k, v in redaction.redact_headers(headers).items()}
+    shown = redaction.redact_headers(headers)
+    together = "\n".join((*shown, *shown.values()))
+    if clean(together) == together:
+        return shown
+    return {clean(name): clean(value) for name, value in shown.items()}
 
 
 def _clean(value: Json, clean: Callable[[str], str]) -> Json:

@@ -1,5 +1,5 @@
-"""The journal as it grows: the page, and the WebSocket over which it gets the newest rows first,
-then each new one."""
+"""The journal as it grows: the way to its page, and the WebSocket over which that hears of the
+newest rows first, then of each new one."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -152,7 +152,7 @@ def row_json(row: ServedRequest) -> dict[str, Any]:
         "fault": row.fault,
         "status": row.status,
         "violations": row.violations,
-        "near": _nearest(row.near_misses),
+        "near": nearest(row.near_misses),
         "duration_ms": round(row.duration_ms, 1),
     }
 
@@ -160,13 +160,17 @@ def row_json(row: ServedRequest) -> dict[str, Any]:
 @database_sync_to_async
 def _read(after: int | None) -> list[ServedRequest]:
     """Rows after one, or the newest ones; the oldest of them first."""
+    if journal.unread:
+        # Entries that wait for a reader have one.
+        journal.flush()
     rows = ServedRequest.objects.only(*_COLUMNS)
     if after is None:
         return list(rows.order_by("-pk")[:FIRST])[::-1]
     return list(rows.filter(pk__gt=after).order_by("pk")[:FIRST])
 
 
-def _nearest(near_misses: Any) -> str:
+def nearest(near_misses: Any) -> str:
+    """What kept the nearest step from answering; nothing where there is none."""
     for miss in near_misses or ():
         for mismatch in miss.get("mismatches", ()):
             place = f"{miss.get('scenario')}, step {miss.get('step')}"
@@ -181,7 +185,9 @@ def _nearest(near_misses: Any) -> str:
 @never_cache
 @login_required
 def journal_page(request: HttpRequest) -> HttpResponse:
-    """Its rows come over a WebSocket."""
+    """The short way to the list of the admin, with all that it is asked for."""
     if not request.user.has_perm(PERMISSION):
         raise PermissionDenied
-    return render(request, "scenarios_app/journal.html", {"lost": journal.losses.told(None)})
+    query = request.GET.urlencode()
+    to = reverse("admin:scenarios_app_servedrequest_changelist")
+    return redirect(f"{to}?{query}" if query else to)

@@ -1,7 +1,7 @@
 """The tables: scenarios and their steps as QA edits them, drafts of them, the
 catalog's version, the journal."""
 
-from scenarios_app.models.changes import CatalogVersion, catalog_changed, new_key
+from scenarios_app.models.changes import CatalogVersion, announce, catalog_changed, new_key
 from scenarios_app.models.columns import ScenarioColumns, StepColumns
 from scenarios_app.models.drafts import AnyScenario, AnyStep, Draft, DraftStep
 from scenarios_app.models.fields import (
@@ -11,10 +11,11 @@ from scenarios_app.models.fields import (
     Select,
     TextMode,
 )
-from scenarios_app.models.journal import ServedRequest
+from scenarios_app.models.journal import UNANSWERED, ServedRequest
 from scenarios_app.models.scenarios import Scenario, Step
 
 __all__ = [
+    "UNANSWERED",
     "AnyScenario",
     "AnyStep",
     "CatalogVersion",
@@ -30,6 +31,7 @@ __all__ = [
     "Step",
     "StepColumns",
     "TextMode",
+    "announce",
     "catalog_changed",
     "new_key",
 ]

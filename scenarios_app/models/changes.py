@@ -58,7 +58,14 @@ def announce(scenarios: Collection[int | None], using: str) -> None:
     catalog_changed.send(CatalogVersion, using=using)
 
 
-class CatalogQuerySet(models.QuerySet[Row]):
+class DiscardQuerySet(models.QuerySet[Row]):
+    def discard(self) -> None:
+        """Delete at once, without the signals that `delete` sends for each row."""
+        self._for_write = True
+        self.order_by()._raw_delete(self.db)
+
+
+class CatalogQuerySet(DiscardQuerySet[Row]):
     """Rows of scenarios. `save` and `delete` send signals; these bulk methods announce too."""
 
     # The column that says which scenario a row belongs to.
@@ -91,12 +98,11 @@ class CatalogQuerySet(models.QuerySet[Row]):
             return super().bulk_update(objs, fields, batch_size)
 
     def discard(self) -> None:
-        """Delete at once, without the signals that `delete` sends for each row."""
         self._for_write = True
         with transaction.atomic(using=self.db):
             CatalogVersion.bump(self.db)
             touched = set(self.order_by().values_list(self.scenario_column, flat=True))
-            self.order_by()._raw_delete(self.db)
+            super().discard()
             announce(touched, self.db)
 
     def _announce(self, touched: dict[int, int], *, moved: bool) -> None:

@@ -147,7 +147,7 @@ class StepColumns(models.Model):
     consume = at(
         "consume",
         models.BooleanField(default=True, help_text="Answers once in each session."),
-        label="Only once per session",
+        label="Answers",
     )
 
     match_provider = at("match.provider", _name("provider"))
@@ -185,9 +185,9 @@ class StepColumns(models.Model):
     )
 
     failures_times = at(
-        "failures.times", _whole("attempts that fail", least=1), label="Fail the first attempts"
+        "failures.times", _whole("attempts that fail", least=1), label="Fails the first"
     )
-    failures_kind = at("failures.fault.kind", _kind("fail with"))
+    failures_kind = at("failures.fault.kind", _kind("fail with"), label="At first it fails with")
     failures_status = at("failures.fault.status", _status("status"), label="Failure status")
     failures_message = at("failures.fault.message", _script("message"), label="Failure message")
     failures_retry_after_ms = at(
@@ -224,7 +224,7 @@ class StepColumns(models.Model):
     words_per_chunk = at("produce.pacing.words_per_chunk", _whole(least=1))
     jitter = at("produce.pacing.jitter", _number(most=1.0))
 
-    fault_kind = at("produce.fault.kind", _kind("fault"), label="Fault of the answer")
+    fault_kind = at("produce.fault.kind", _kind("fault"), label="Every time")
     fault_after_chunks = at(
         "produce.fault.after_chunks", _whole("after chunks"), label="Fault after chunks"
     )

@@ -5,7 +5,7 @@ from typing import TypeAlias
 from django.db import models
 from simple_history.models import HistoricalRecords
 
-from scenarios_app.models.changes import new_key
+from scenarios_app.models.changes import DiscardQuerySet, new_key
 from scenarios_app.models.columns import ScenarioColumns, StepColumns
 from scenarios_app.models.fields import JsonField
 from scenarios_app.models.scenarios import Scenario, Step
@@ -41,7 +41,7 @@ class Draft(ScenarioColumns):
         return (self.key,)
 
 
-class DraftStepQuerySet(models.QuerySet["DraftStep"]):
+class DraftStepQuerySet(DiscardQuerySet["DraftStep"]):
     def get_by_natural_key(self, draft: str, order: int) -> "DraftStep":
         found = self.filter(scenario__key=draft, order=order).first()
         if found is None:

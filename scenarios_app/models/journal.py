@@ -1,15 +1,20 @@
 """The journal's rows: what was asked, what was decided and what was answered."""
 
 from django.db import models
+from django.db.models import Q
 
 from scenarios_app.models.fields import JsonField, Outcome
+
+# What no step of anybody's answered: nothing at all, or the catch-all in place of it.
+UNANSWERED = Q(outcome=Outcome.UNMATCHED) | Q(fallback=True)
 
 
 class ServedRequest(models.Model):
     """One request, secrets already taken out. Rows are in the order in which answers ended.
 
     `uid` is the `x-mockllm-request` of the answer. Bodies are cut at `MOCKLLM_JOURNAL_BODY_BYTES`;
-    `…_cut` says so and `…_bytes` is their size before.
+    `…_cut` says so and `…_bytes` is their size before. `asked` is how the last user message or
+    tool result begins, `answered` how the answer does.
     """
 
     uid = models.UUIDField(unique=True, editable=False)
@@ -34,6 +39,9 @@ class ServedRequest(models.Model):
     status = models.PositiveSmallIntegerField()
     violations = JsonField(default=list)
     near_misses = JsonField(default=list)
+
+    asked = models.TextField(blank=True, default="")
+    answered = models.TextField(blank=True, default="")
 
     duration_ms = models.FloatField()
     timings = JsonField(default=dict)

@@ -1,5 +1,8 @@
 """Published scenarios and their steps: what requests are answered from."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from django.db import connections, models, transaction
 from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 from django.dispatch import receiver
@@ -39,6 +42,17 @@ class Scenario(CatalogRow, ScenarioColumns):
 class StepQuerySet(CatalogQuerySet["Step"]):
     scenario_column = "scenario_id"
 
+    def update(self, **kwargs: Any) -> int:
+        return super().update(**{**kwargs, "version": new_key()})
+
+    def bulk_create(self, objs: Iterable["Step"], *args: Any, **kwargs: Any) -> list["Step"]:
+        steps = list(objs)
+        for step in steps:
+            step.version = new_key()
+        if kwargs.get("update_conflicts"):
+            kwargs["update_fields"] = {*kwargs["update_fields"], "version"}
+        return super().bulk_create(steps, *args, **kwargs)
+
     def renew_keys(self) -> None:
         """Give every step a new identity, of which no session knows anything."""
         self._for_write = True
@@ -62,17 +76,23 @@ class StepQuerySet(CatalogQuerySet["Step"]):
 
 class Step(CatalogRow, StepColumns):
     """One step. `key` is its identity in the state of sessions; an edit keeps it, a replacement
-    of the scenario gives a new one."""
+    of the scenario gives a new one. `version` is new after every change of its columns."""
 
     scenario = models.ForeignKey(Scenario, on_delete=models.CASCADE, related_name="steps")
     key = models.CharField(max_length=16, default=new_key, editable=False, unique=True)
+    version = models.CharField(max_length=16, default=new_key, editable=False)
 
     objects = StepQuerySet.as_manager()
-    history = HistoricalRecords(excluded_fields=["key"])
+    history = HistoricalRecords(excluded_fields=["key", "version"])
 
     class Meta:
         ordering = ("order", "pk")
         indexes = (models.Index(fields=["scenario", "order"], name="step_in_order"),)
+
+    def save(self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any) -> None:
+        if update_fields:
+            update_fields = {*update_fields, "version"}
+        super().save(*args, update_fields=update_fields, **kwargs)
 
     def natural_key(self) -> tuple[str, int]:
         return (self.scenario.name, self.order)
@@ -82,8 +102,10 @@ class Step(CatalogRow, StepColumns):
 
 @receiver([pre_save, pre_delete], sender=Scenario)
 @receiver([pre_save, pre_delete], sender=Step)
-def _before_change(*, using: str, **_: object) -> None:
+def _before_change(*, instance: Scenario | Step, using: str, **_: object) -> None:
     CatalogVersion.bump(using)
+    if isinstance(instance, Step):
+        instance.version = new_key()
 
 
 @receiver([post_save, post_delete], sender=Scenario)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from urllib.parse import urlencode
 
@@ -73,7 +73,7 @@ class Choosing:
             near = await self._near(name)
             return Decision("unmatched", "match", near_misses=near, text=unmatched_message(near))
         if decision.scenario is not None and decision.scenario.catch_all:
-            return replace(decision, fallback=True, near_misses=await self._near(name))
+            return decision._replace(fallback=True, near_misses=await self._near(name))
         return decision
 
     async def override(self) -> Decision | None:
@@ -95,11 +95,11 @@ class Choosing:
         looked up first, so that one that was served does not fail or complain again.
         """
         scenario, step, session = candidate.scenario, candidate.step, self.session
-        ref = StepRef(scenario.name, step.key, step.label)
         consumable = step.consume and way == "match"
         expects = scenario.system_prompt_must_include or step.expect != NOTHING
         violations = violations_of(scenario, step, self.request) if expects else ()
         failures, attempt = step.failures, 0
+        ref = StepRef(scenario.name, step.key, step.label)
         if violations or failures is not None:
             before = await self.state.read(session)
             if consumable and any(_same(ref, served) for served in before.consumed):
@@ -164,11 +164,11 @@ class Choosing:
             name = scenario.name
             violations = violations_of(scenario, None, self.request)
         if violations:
-            decision = replace(decision, kind="error_turn", text=violations[0])
+            decision = decision._replace(kind="error_turn", text=violations[0])
         violations = violations or (decision.text,)
         await self._violate(violations)
         near = await self.work(near_misses_by_id, self.index, self.request, scenario=name)
-        return replace(decision, violations=violations, near_misses=near)
+        return decision._replace(violations=violations, near_misses=near)
 
     async def _violate(self, violations: tuple[str, ...]) -> None:
         for violation in violations:
@@ -216,7 +216,7 @@ def with_cancel(decision: Decision, options: Options) -> Decision:
     generated = isinstance(scripted_answer(step.produce, stream=True), GeneratedAnswer)
     if not generated or step.produce.fault is not None:
         return decision
-    return replace(decision, cancel_after_chunks=options.cancel_after_chunks)
+    return decision._replace(cancel_after_chunks=options.cancel_after_chunks)
 
 
 def received(call: Call) -> Received:

@@ -1,9 +1,11 @@
 """One call from its arrival to its journal entry: what is known of it, as it becomes known."""
 
+import dataclasses
 import time
-from dataclasses import dataclass, field, replace
+from os import urandom
 from typing import Literal, TypeAlias
-from uuid import uuid4
+
+import msgspec
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.matching.near_misses import NearMiss
@@ -20,8 +22,17 @@ Outcome: TypeAlias = Literal["complete", "client_gone", "fault", "unmatched"]
 
 SESSION_HEADER = "x-mockllm-session"
 DEFAULT_SESSION = "default"
+# So much is kept of what was said; the journal shows less, once no secret is left in it.
+SAID = 1_000
 # A longer name is refused; until then it is called by its beginning.
 LONGEST_SESSION = 200
+
+
+def random_uid() -> str:
+    """A random UUID (RFC 9562, version 4), in a sixth of the time that Python's own takes."""
+    text = urandom(16).hex()
+    variant = "89ab"[int(text[16], 16) & 3]
+    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
 
 
 def session_of(wire: Wire, call: Call) -> str:
@@ -37,10 +48,10 @@ def session_of(wire: Wire, call: Call) -> str:
     return key_session(key) if key else DEFAULT_SESSION
 
 
-@dataclass(slots=True)
-class Exchange:
+class Exchange(msgspec.Struct):
     """Until the request is counted its `ordinal` in the session is 0. `created` is the time that
-    the answer gives as its own, in Unix seconds."""
+    the answer gives as its own, in Unix seconds. Once it is answered, of the `request` its `model`
+    and whether it wants a `stream` are known."""
 
     call: Call
     target: Target
@@ -49,14 +60,17 @@ class Exchange:
     created: int
     ordinal: int = 0
     request: CanonicalRequest | None = None
+    model: str = ""
+    stream: bool = False
     decision: Decision | None = None
     computed: bool = False
     streaming: bool = False
-    uid: str = field(default_factory=lambda: str(uuid4()))
-    at: float = field(default_factory=time.time)
-    began: float = field(default_factory=time.monotonic)
+    uid: str = msgspec.field(default_factory=random_uid)
+    at: float = msgspec.field(default_factory=time.time)
+    began: float = msgspec.field(default_factory=time.monotonic)
     decided_at: float | None = None
     _body_bytes: int | None = None
+    _asked: str | None = None
     _seed: Seed | None = None
 
     @property
@@ -87,14 +101,27 @@ class Exchange:
     def violations(self) -> tuple[str, ...]:
         return self.decision.violations if self.decision else ()
 
+    @property
+    def asked(self) -> str:
+        """How the last user message begins, or the tool result that came after it."""
+        if self._asked is not None or self.request is None:
+            return self._asked or ""
+        request = self.request
+        last = request.messages[-1] if request.messages else None
+        if last is not None and last.role == "tool" and request.tool_results:
+            return request.tool_results[-1].content[:SAID]
+        return request.last_user_text[:SAID]
+
     def forget(self, *, beyond: int) -> None:
         """Give up the memory of a request that is answered, but for so much of its body."""
         call = self.call
         if len(call.body) > beyond:
             self._seed, self._body_bytes = self.seed, len(call.body)
-            self.call = replace(call, body=call.body[:beyond])
-            if self.request is not None:
-                self.request = replace(self.request, messages=(), own=None)
+            self.call = dataclasses.replace(call, body=call.body[:beyond])
+        if self.request is not None:
+            self._asked = self.asked
+            self.model, self.stream = self.request.model, self.request.stream
+            self.request = None
 
     def decide(self, decision: Decision) -> None:
         self.decision = decision
@@ -102,7 +129,8 @@ class Exchange:
 
     def entry(self, sent: Sent) -> JournalEntry:
         """What the journal keeps of a call whose answer has ended."""
-        call, request, decision, reply = self.call, self.request, self.decision, sent.reply
+        self.forget(beyond=len(self.call.body))
+        call, decision, reply = self.call, self.decision, sent.reply
         step = decision.step if decision else None
         scenario_name, step_label = self.answered_by
         fault = self._fault()
@@ -122,7 +150,7 @@ class Exchange:
             duration_ms=_ms(time.monotonic() - self.began),
             provider=self.wire.provider,
             query=call.query,
-            model=request.model if request else "",
+            model=self.model,
             streamed=reply.streaming,
             scenario=scenario_name,
             step=step_label,
@@ -134,6 +162,8 @@ class Exchange:
             fault=fault,
             violations=self.violations,
             near_misses=_plain(decision.near_misses) if decision else (),
+            asked=self.asked,
+            answered=reply.said,
             timings=timings,
             request_headers=call.headers,
             request_body=call.body,
@@ -157,8 +187,7 @@ class Exchange:
         decision = self.decision
         if decision is None:
             return ""
-        stream = self.request is not None and self.request.stream
-        if fault := decision.fault or decision.cancel(stream=stream):
+        if fault := decision.fault or decision.cancel(stream=self.stream):
             return fault.kind
         step = decision.step if decision.kind == "step" else None
         return step.produce.fault.kind if step and step.produce.fault else ""

@@ -7,9 +7,9 @@ from itertools import islice
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.conditions.match import Verdict
-from scenarios_app.engine.conditions.reading import Reading
+from scenarios_app.engine.conditions.subjects import Reading
 from scenarios_app.engine.matching.index import Entry, Index, entries_of
-from scenarios_app.engine.matching.near_misses import beaten
+from scenarios_app.engine.matching.near_misses import beaten, near_misses
 from scenarios_app.engine.matching.select import Decision, asked_for, named_in_header
 from scenarios_app.engine.scenario import Scenario, Step
 from scenarios_app.engine.state import AttemptRef, SessionReader, SessionState, StepRef
@@ -28,7 +28,8 @@ _FRESH = "not yet served in this session"
 class ExplainedStep:
     """Every condition on a step, what it wanted and what it got: all of them hold for the step
     that answers and for no other. `wins`: it would answer. `matches`: it could, and the last of the
-    conditions says what goes before it, unless it wins."""
+    conditions says what goes before it, unless it wins. `near` is its place from 0 among the near
+    misses, the nearest first; None where it is none of them."""
 
     scenario: str
     step: str
@@ -36,6 +37,7 @@ class ExplainedStep:
     wins: bool
     matches: bool
     conditions: tuple[Verdict, ...]
+    near: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,10 @@ async def explain(
         index = catalog.index_for(documents, version)
         known = await state.read(exchange.session)
         consumed = {(ref.scenario, ref.key) for ref in known.consumed}
-        steps = tuple(islice(explained_steps(index, request, consumed, exchange=exchange), most))
+        explained = islice(explained_steps(index, request, consumed, exchange=exchange), most)
+        misses = near_misses(index, request, limit=most, served=known.consumed)
+        places = {(m.scenario.name, m.step.key): place for place, m in enumerate(misses)}
+        steps = tuple(replace(one, near=places.get((one.scenario, one.key))) for one in explained)
     return Explanation(
         session=exchange.session,
         provider=exchange.target.wire.provider,

@@ -1,11 +1,13 @@
 """Answers a provider request, whichever door it came in by."""
 
 import asyncio
+import dataclasses
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Final, Protocol
+
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import ErrorAnswer, Json
 from scenarios_app.engine.matching.index import Index
@@ -17,12 +19,14 @@ from scenarios_app.serving.cors import preflight_headers, shared_headers
 from scenarios_app.serving.exchange import Exchange, session_of
 from scenarios_app.serving.options import Options, Streams
 from scenarios_app.serving.playback import Answer, never
+from scenarios_app.serving.prepared import PreparedAnswers
 from scenarios_app.serving.read import admit, admit_head, check_size
 from scenarios_app.serving.reply import Reply, Sent
 from scenarios_app.serving.respond import (
     computed_reply,
     error_reply,
     is_long_script,
+    is_made_to_fit,
     ours,
     respond,
     with_headers,
@@ -64,6 +68,7 @@ class Pipeline:
         self._state = state
         self._record = record
         self.drain_at = drain_at
+        self._prepared = PreparedAnswers()
 
     async def answer(self, call: Call) -> Answer:
         """The answer to a call. The door that plays it out lets it tell the journal."""
@@ -115,7 +120,7 @@ class Pipeline:
     def refuse_body(self, call: Call) -> Answer:
         """The answer to a call whose body is too large; what was read of it does not matter."""
         message = f"The request's body is larger than {self.options.max_body_bytes} bytes."
-        return self.refuse(replace(call, body=b""), ErrorAnswer(413, message))
+        return self.refuse(dataclasses.replace(call, body=b""), ErrorAnswer(413, message))
 
     async def _reply(self, exchange: Exchange) -> Reply:
         call, target, options = exchange.call, exchange.target, self.options
@@ -147,9 +152,11 @@ class Pipeline:
                 return await self._computed(exchange, index)
             decision = override
         exchange.decide(decision)
-        if work is at_once and is_long_script(decision, stream=request.stream):
+        if is_made_to_fit(decision, request):
+            work = in_thread
+        elif work is at_once and is_long_script(decision, stream=request.stream):
             work = in_turn
-        reply = await work(respond, exchange, decision, request)
+        reply = await work(respond, exchange, decision, request, self._prepared)
         if reply.stored:
             stored = reply.stored
             stored = stored if isinstance(stored, tuple) else await in_thread(stored)

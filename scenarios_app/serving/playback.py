@@ -3,15 +3,16 @@
 import asyncio
 import math
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.options import Options
-from scenarios_app.serving.reply import PIECE_BYTES, Ending, Reply, Sent, count_events
+from scenarios_app.serving.reply import PIECE_BYTES, Ending, Frame, Reply, Sent, count_events
 from scenarios_app.wire.base import Headers
 
 MAX_STREAM_SECONDS = 600.0
@@ -24,62 +25,94 @@ def never() -> float:
     return math.inf
 
 
-def _nothing() -> None:
-    """What there is to do before the last piece."""
+class Player:
+    """A reply as time goes by: its sender asks what is `next`.
 
-
-async def play(
-    reply: Reply,
-    *,
-    drain_at: Callable[[], float] = never,
-    max_seconds: float = MAX_STREAM_SECONDS,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ending: Callable[[], None] = _nothing,
-) -> AsyncGenerator[bytes, None]:
-    """The pieces of a reply's body. The first is given when the head is due, and may be empty;
-    a reply that is never started gives none. `ending` is called before the piece that ends it.
-
-    A stream that is not through at `drain_at()` (by `clock`), or `max_seconds` after its head,
-    ends there with the provider's in-stream error. The taker of the pieces sets the pace: what
-    became due in the meantime is the next piece.
+    The first piece of the body is there when the head is due, and may be empty; a reply that is
+    never started has none. A stream that is not through at `drain_at()`, or `max_seconds` after its
+    head, ends there with the provider's in-stream error. Who takes the pieces sets the pace: what
+    became due in the meantime is the next piece. Once it is `over`, `whole` says whether all of it
+    was given. Moments are those of one clock, in seconds.
     """
-    start = clock() + reply.delay
-    may_stop = reply.streaming or not reply.started
 
-    def end() -> float:
-        return min(drain_at(), start + max_seconds) if may_stop else math.inf
+    def __init__(
+        self, reply: Reply, now: float, *, drain_at: Callable[[], float], max_seconds: float
+    ) -> None:
+        self.over = self.whole = False
+        self._reply = reply
+        self._start = now + reply.delay
+        self._drain_at = drain_at
+        self._max_seconds = max_seconds
+        self._may_stop = reply.streaming or not reply.started
+        self._frames: Iterator[Frame] | None = None
+        self._frame: Frame | None = None
+        self._sent = 0
 
-    async def reach(due: float) -> bool:
-        while (now := clock()) < due:
-            if (stop := end()) <= now:
-                return False
-            await sleep(min(due, stop, now + LOOK_UP) - now)
-        return True
+    def next(self, now: float) -> bytes | float | None:
+        """The piece that is due, or else when to ask again; None when it is over."""
+        if self.over:
+            return None
+        begun = self._frames is not None
+        due = self._start if self._frame is None else self._start + self._frame.at
+        if now < due or begun:
+            stop = self._stop()
+            if stop <= now:
+                return self._stopped(now)
+            if now < due:
+                return float(min(due, stop, now + LOOK_UP))
+        if self._reply.started:
+            return self._piece(now)
+        self.over = True
+        return None
 
-    in_time = await reach(start)
-    if not reply.started:
-        return
-    frames, sent = iter(reply.frames), 0
-    frame = next(frames, None)
-    while in_time:
-        now, size, pieces = clock(), 0, []
+    def _piece(self, now: float) -> bytes:
+        """All that is due, of long answers no more than a part."""
+        frames = self._frames
+        if frames is None:
+            frames = self._frames = iter(self._reply.frames)
+            self._frame = next(frames, None)
+        frame, start, size, pieces = self._frame, self._start, 0, []
         while frame is not None and start + frame.at <= now and size < PIECE_BYTES:
             pieces.append(frame.data)
             size += len(frame.data)
             frame = next(frames, None)
+        self._frame = frame
+        self.over = self.whole = frame is None
         piece = b"".join(pieces)
-        if frame is None:
-            ending()
-            yield piece
-            return
-        sent += count_events(piece)
-        yield piece
-        if size >= PIECE_BYTES:
-            # Others have their turn, however fast this one is taken.
-            await sleep(0)
-        in_time = clock() < end() and await reach(start + frame.at)
-    yield reply.error_frame(sent, _ended(drain_at() <= clock(), max_seconds))
+        if frame is not None:
+            self._sent += count_events(piece)
+        return piece
+
+    def _stop(self) -> float:
+        if not self._may_stop:
+            return math.inf
+        return min(self._drain_at(), self._start + self._max_seconds)
+
+    def _stopped(self, now: float) -> bytes | None:
+        self.over = True
+        if not self._reply.started:
+            return None
+        error = _ended(self._drain_at() <= now, self._max_seconds)
+        return self._reply.error_frame(self._sent, error)
+
+
+async def play(
+    player: Player,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> AsyncGenerator[bytes, None]:
+    """The pieces of what a player plays, each when it is due."""
+    while not player.over:
+        now = clock()
+        match player.next(now):
+            case bytes(piece):
+                yield piece
+                if not player.over and len(piece) >= PIECE_BYTES:
+                    # Others have their turn, however fast this one is taken.
+                    await sleep(0)
+            case float(moment):
+                await sleep(moment - now)
 
 
 def _ended(drained: bool, max_seconds: float) -> ErrorAnswer:
@@ -106,13 +139,20 @@ class Answer:
     """Played by exactly one door. `reply` is settled once the first piece has come. Without an
     exchange nobody is told of it."""
 
+    __slots__ = (
+        *("reply", "_exchange", "_first_at", "_home", "_last"),
+        *("_over", "_player", "_replaced", "_size"),
+    )
+
     def __init__(self, reply: Reply, exchange: Exchange | None, home: Home) -> None:
         self.reply = reply
         self._exchange = exchange
         self._home = home
         self._over = False
-        self._body: list[bytes] = []
+        self._player: Player | None = None
+        # How much of the body has left, and the piece that was the last one.
         self._size = 0
+        self._last = b""
         self._first_at: float | None = None
         self._replaced = False
 
@@ -146,41 +186,44 @@ class Answer:
             self._replace(ErrorAnswer(500, message), UNSUPPORTED)
 
     def give_at_once(self) -> bytes:
-        """The body of an answer that is due at once; the door calls `through` when it has left."""
+        """The body of an answer that is due at once; the door calls `through` before it leaves."""
         body = self.reply.body
-        self._note(body)
+        self.note(body)
         return body
 
-    def through(self) -> None:
-        """Everything has left that was going to."""
-        self._end()
+    def through(self, *, early: bool = False) -> None:
+        """Everything leaves that was going to; `early`, if it was made to end."""
+        self._end(early=early)
+
+    def left(self) -> None:
+        """The client has left before the end."""
+        self._end(gone=True)
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         """The pieces of the body as they become due; the first, maybe empty, brings the head.
 
         None at all comes where the connection closes without an answer.
         """
-        whole = through = False
-
-        def ending() -> None:
-            nonlocal whole
-            whole = True
-
+        through = False
         try:
             await self._wait()
-            playing = play(
-                self.reply,
-                drain_at=self._home.drain_at,
-                max_seconds=self._home.options.max_stream_seconds,
-                ending=ending,
-            )
-            async with aclosing(playing) as pieces:
+            player = self.player()
+            async with aclosing(play(player)) as pieces:
                 async for piece in pieces:
-                    self._note(piece)
+                    self.note(piece)
                     yield piece
             through = True
         finally:
+            whole = self._player is not None and self._player.whole
             self._end(gone=not (through or whole), early=through and not whole)
+
+    def player(self) -> Player:
+        """What tells a door when to send what, which tells `note` what it has sent, and `through`
+        or `left` how that ended."""
+        most, now = self._home.options.max_stream_seconds, time.monotonic()
+        player = Player(self.reply, now, drain_at=self._home.drain_at, max_seconds=most)
+        self._player = player
+        return player
 
     async def _wait(self) -> None:
         """Wait out a whole answer's delay, which a server that is told to stop cuts short."""
@@ -188,7 +231,9 @@ class Answer:
         if reply.streaming or not reply.started or not reply.delay:
             return
         held = replace(reply, started=False, ending=Ending.CUT)
-        async with aclosing(play(held, drain_at=self._home.drain_at)) as pieces:
+        drain_at, most = self._home.drain_at, MAX_STREAM_SECONDS
+        waiting = Player(held, time.monotonic(), drain_at=drain_at, max_seconds=most)
+        async with aclosing(play(waiting)) as pieces:
             async for _ in pieces:
                 pass
         self.reply = replace(reply, delay=0.0)
@@ -200,17 +245,33 @@ class Answer:
             self.reply = self._home.instead(self._exchange, error, headers)
             self._replaced = True
 
-    def _note(self, piece: bytes) -> None:
+    def note(self, piece: bytes) -> None:
+        """A piece of the body has left."""
         if self._first_at is None:
             self._first_at = time.monotonic()
-        if self._size < self._home.options.journal_body_bytes:
-            self._body.append(piece)
         self._size += len(piece)
+        self._last = piece
+
+    def _beginning(self) -> Iterator[bytes]:
+        """So much of what has left as the journal keeps: nobody holds it while it is sent."""
+        player = self._player
+        tail = self._last if player is not None and player.over and not player.whole else b""
+        most = self._home.options.journal_body_bytes
+        left = self._size - len(tail)
+        for frame in self.reply.frames:
+            if left <= 0 or most <= 0:
+                break
+            data = frame.data[:left]
+            yield data
+            left -= len(data)
+            most -= len(data)
+        if tail and most > 0:
+            yield tail
 
     def _end(self, *, gone: bool = False, early: bool = False) -> None:
         if self._over or self._exchange is None:
             return
         self._over = True
-        body, early = tuple(self._body), early or self._replaced
+        body, early = tuple(self._beginning()), early or self._replaced
         sent = Sent(self.reply, body, self._size, gone, early, self._first_at)
         self._home.ended(self._exchange, sent)

@@ -1,6 +1,7 @@
 """Reads a request off a call, or refuses it: limits, key, version, JSON, fields, in this order."""
 
 from dataclasses import replace
+from itertools import chain
 
 from scenarios_app.engine.canonical import CanonicalRequest, Message
 from scenarios_app.engine.parts import ReasoningPart, ToolCallPart
@@ -54,13 +55,11 @@ def check_size(request: CanonicalRequest, limits: Limits) -> None:
 
 def header_bytes(call: Call) -> int:
     """The size of the request line and the headers, about as they were sent."""
-    return len(call.path) + sum(
-        len(value) + len(name) + _AROUND
-        if value.isascii()
-        else len(value.encode()) + len(name) + _AROUND
-        for values in (call.headers, call.query)
-        for name, value in values.items()
-    )
+    given, query = call.headers, call.query
+    size = len(call.path) + _AROUND * (len(given) + len(query))
+    for text in chain(given, given.values(), query, query.values()):
+        size += len(text) if text.isascii() else len(text.encode())
+    return size
 
 
 def without_unsigned(request: CanonicalRequest) -> CanonicalRequest:

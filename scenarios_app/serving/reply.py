@@ -2,9 +2,12 @@
 and what became of it."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
+
+import msgspec
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.producing.faults import fault_error, kind_of, silence_ms
@@ -29,8 +32,7 @@ class Ending(Enum):
     CUT = "cut"
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True):
     """Bytes that leave in one piece, `at` seconds after the head of the answer."""
 
     at: float
@@ -51,13 +53,13 @@ class LongFrames:
 Frames: TypeAlias = tuple[Frame, ...] | LongFrames
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """One HTTP answer. Nothing leaves before `delay` (seconds); without `started` nothing at all.
 
     `headers` hold the declared content length of a whole answer, also where the frames fall short
     of it. `wire` is set for a stream: it knows how to end one early. `stored` is what the
-    archive keeps of the answer, or for a long one what finds that out.
+    archive keeps of the answer, or for a long one what finds that out. `said` is how it begins, as
+    people read it.
     """
 
     status: int
@@ -68,6 +70,7 @@ class Reply:
     started: bool = True
     wire: Wire | None = None
     stored: tuple[Stored, ...] | Callable[[], tuple[Stored, ...]] = ()
+    said: str = ""
 
     @property
     def streaming(self) -> bool:
@@ -88,8 +91,7 @@ class Reply:
         return self.wire.stream_error(error, sent=sent) if self.wire is not None else b""
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(msgspec.Struct, frozen=True):
     """What became of a reply. `body` is the beginning of what left, `size` all of it.
 
     `gone`: the client did not wait for the end. `early`: the server ended it, or gave another.

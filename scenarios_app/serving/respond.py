@@ -1,15 +1,17 @@
 """From what was chosen to the reply: produced, paced, broken where a fault says so, encoded."""
 
+import dataclasses
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import lru_cache, partial
 from urllib.parse import quote
+
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
 from scenarios_app.engine.matching.expectations import VIOLATED
 from scenarios_app.engine.matching.select import Decision
-from scenarios_app.engine.parts import held_text
+from scenarios_app.engine.parts import RefusalPart, TextPart, ToolCallPart, held_text
 from scenarios_app.engine.producing.faults import fault_error, kind_of, strike_of
 from scenarios_app.engine.producing.plan import LONG_CHARACTERS, Timed, is_long, plan
 from scenarios_app.engine.producing.produce import (
@@ -29,7 +31,8 @@ from scenarios_app.engine.scenario import (
     Step,
 )
 from scenarios_app.engine.secrets import is_secret, mask, secrets_of, without_pieces
-from scenarios_app.serving.exchange import Exchange
+from scenarios_app.serving.exchange import SAID, Exchange
+from scenarios_app.serving.prepared import PreparedAnswers
 from scenarios_app.serving.reply import (
     BODILESS,
     FRAMING,
@@ -64,7 +67,8 @@ def error_reply(exchange: Exchange, error: ErrorAnswer, *, delay: float = 0.0) -
         case other:
             body = json.dumps(other, ensure_ascii=False, separators=(",", ":")).encode()
     headers = provider_headers(exchange, error)
-    return _with(whole(error.status, body, headers=headers, delay=delay), error.headers)
+    reply = whole(error.status, body, headers=headers, delay=delay)
+    return replace(_with(reply, error.headers), said=error.message[:SAID])
 
 
 def computed_reply(exchange: Exchange, body: bytes, *, stream: bool = False) -> Reply:
@@ -73,8 +77,13 @@ def computed_reply(exchange: Exchange, body: bytes, *, stream: bool = False) -> 
     return whole(200, body, headers=provider_headers(exchange), media_type=media_type)
 
 
-def respond(exchange: Exchange, decision: Decision, request: CanonicalRequest) -> Reply:
-    """The reply that a decision comes to."""
+def respond(
+    exchange: Exchange,
+    decision: Decision,
+    request: CanonicalRequest,
+    prepared: PreparedAnswers | None = None,
+) -> Reply:
+    """The reply that a decision comes to; what is `prepared` is not encoded again."""
     match decision.kind:
         case "unmatched":
             error = ErrorAnswer(404, decision.text, code="no_scenario_matched")
@@ -92,13 +101,19 @@ def respond(exchange: Exchange, decision: Decision, request: CanonicalRequest) -
             return _unscripted(exchange, decision.scripted, request, pacing=pacing, fault=fault)
         case "failure":
             return _struck(exchange, decision, request, decision.fault, delay=0.0)
+        case "step" if prepared is None:
+            return _scripted(exchange, decision, request)
         case "step":
-            assert decision.step is not None
-            produced = decision.step.produce
-            fault = produced.fault or decision.cancel(stream=request.stream)
-            delay = produced.latency_ms / 1000
-            reply = _struck(exchange, decision, request, fault, delay=delay)
-            return _with(reply, _effects(decision.step.side_effects, request))
+            return prepared.reply(exchange, decision, request, _scripted)
+
+
+def _scripted(exchange: Exchange, decision: Decision, request: CanonicalRequest) -> Reply:
+    """What a step answers."""
+    assert decision.step is not None
+    produced = decision.step.produce
+    fault = produced.fault or decision.cancel(stream=request.stream)
+    reply = _struck(exchange, decision, request, fault, delay=produced.latency_ms / 1000)
+    return _with(reply, _effects(decision.step.side_effects, request))
 
 
 def is_long_script(decision: Decision, *, stream: bool) -> bool:
@@ -109,6 +124,14 @@ def is_long_script(decision: Decision, *, stream: bool) -> bool:
         return False
     parts = (part for choice in scripted.choices for part in choice.parts)
     return sum(len(held_text(part)) for part in parts) > LONG_CHARACTERS
+
+
+def is_made_to_fit(decision: Decision, request: CanonicalRequest) -> bool:
+    """Whether a step's answer is made for schemas of the request, which may take many steps."""
+    step = decision.step
+    made = scripted_answer(step.produce, stream=request.stream) if step else None
+    fitted = bool(request.tools) or request.json is not None
+    return isinstance(made, GeneratedAnswer) and made.kind == "auto" and fitted
 
 
 def ours(scenario: str, step: str, request: str) -> Headers:
@@ -125,7 +148,7 @@ def with_headers(reply: Reply, *more: Headers) -> Reply:
     headers = reply.headers
     for group in more:
         names = {name for name, _ in group}
-        headers = (*((k, v) for k, v in headers if k not in names), *group)
+        headers = (*[header for header in headers if header[0] not in names], *group)
     return replace(reply, headers=headers)
 
 
@@ -203,7 +226,7 @@ def _pacing(exchange: Exchange, step: Step, *, stream: bool) -> Pacing:
         return own
     if not isinstance(scripted_answer(step.produce, stream=stream), GeneratedAnswer):
         return own
-    return replace(own, words_per_second=exchange.options.words_per_second)
+    return dataclasses.replace(own, words_per_second=exchange.options.words_per_second)
 
 
 def _unscripted(
@@ -269,12 +292,23 @@ def _encoded(
         body = endpoint.render(request, response)
         reply = whole(status, body, headers=headers, delay=delay)
         reply = broken(reply, fault) if fault else reply
+    reply = replace(reply, said=_said(response))
     # An answer that fails has not been given; one that was lost on its way can be asked for again.
     archival = endpoint.archival
     if archival is not None and (fault is None or kind_of(fault).stream != "error_event"):
         long = request.stream and is_long(response)
         return replace(reply, stored=partial(stored, archival) if long else stored(archival))
     return reply
+
+
+def _said(response: CanonicalResponse) -> str:
+    """How an answer begins: its first text, or else its calls."""
+    parts = response.choices[0].parts if response.choices else ()
+    for part in parts:
+        if isinstance(part, TextPart | RefusalPart) and part.text:
+            return part.text[:SAID]
+    calls = [f"{part.name}({part.arguments})" for part in parts if isinstance(part, ToolCallPart)]
+    return ", ".join(calls)[:SAID]
 
 
 def _effects(effects: SideEffects, request: CanonicalRequest) -> Headers:

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import cache
 
 from scenarios_app.catalog import catalog
+from scenarios_app.catalog.snapshot import can_be_shared
 from scenarios_app.catalog.testcase import running_connection
 from scenarios_app.conf import setting
 from scenarios_app.engine.canonical import Json
@@ -22,6 +23,7 @@ from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.metrics import Tally
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Pipeline
+from scenarios_app.verdict.counts import StepCounts
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits
 
@@ -34,6 +36,7 @@ class Services:
     def __init__(self) -> None:
         self.state = MemoryState(setting("MOCKLLM_MAX_SESSIONS"))
         self.tally = Tally()
+        self.steps = StepCounts()
         self.pipeline = Pipeline(
             catalog=catalog,
             state=self.state,
@@ -52,7 +55,9 @@ class Services:
     async def start(self) -> None:
         """Compile the scenarios and everything that a first request would have to wait for."""
         catalog.start()
-        journal.start()
+        journal.unread = not can_be_shared()
+        if not journal.unread:
+            journal.start()
         problem = await play_built_in(self.pipeline.options)
         if problem:
             raise RuntimeError(f"the built-in step does not play: {problem}")
@@ -70,6 +75,12 @@ class Services:
 
     def _record(self, entry: JournalEntry) -> None:
         self.tally.count(entry)
+        self.steps.count(
+            entry.session,
+            (entry.scenario, entry.step_key),
+            fault=entry.fault,
+            refused=bool(entry.violations) and entry.status == 400,
+        )
         journal.record(entry)
 
 
@@ -77,6 +88,12 @@ class Services:
 def services() -> Services:
     """The services of this process."""
     return Services()
+
+
+def pipeline_now() -> Pipeline | None:
+    """The pipeline of this process, None as long as it is not started."""
+    here = services()
+    return here.pipeline if here.started else None
 
 
 async def running_pipeline() -> Pipeline:

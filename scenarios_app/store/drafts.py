@@ -5,13 +5,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
+from itertools import count
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, models, transaction
 from django.utils import timezone
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document import DocumentError, compile_scenario, load_documents
+from scenarios_app.engine.document import (
+    DocumentError,
+    ScenarioDocument,
+    compile_scenario,
+    load_documents,
+)
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.models import (
     AnyScenario,
@@ -22,6 +28,7 @@ from scenarios_app.models import (
     StepColumns,
     new_key,
 )
+from scenarios_app.store.bulk import save_steps
 from scenarios_app.store.columns import SCENARIO_KEYS
 from scenarios_app.store.history import (
     PUBLISHED,
@@ -32,11 +39,13 @@ from scenarios_app.store.history import (
     remover_of,
     state_at,
 )
-from scenarios_app.store.rows import RowProblem, document_of, limits, problems_of, remember, rows_of
+from scenarios_app.store.rows import RowProblem, document_of, limits, problems_of, rows_of
 from scenarios_app.store.translate import scenario_object, step_object
 
 DELETED = "the published scenario was deleted"
 NAME_TAKEN = "another scenario has this name"
+# A document's name has so many characters at most.
+NAME_LENGTH = 200
 
 _SCENARIO = (*SCENARIO_KEYS, "extra")
 _STEP = tuple(column.name for column in StepColumns._meta.local_concrete_fields)
@@ -74,6 +83,28 @@ def draft_of(scenario: Scenario) -> tuple[Draft, bool]:
         draft.save()
         _fill(draft, [(step.key, step) for step in published.steps.all()])
     return draft, True
+
+
+def drafted(document: ScenarioDocument) -> Draft:
+    """A new draft of what a document says, of no published scenario; where another scenario or
+    draft has the name, with a number behind it."""
+    scenario, steps = rows_of(document)
+    with transaction.atomic():
+        draft = Draft(**_values(scenario, _SCENARIO))
+        draft.name = free_name(document.name)
+        draft.save()
+        _fill(draft, [(new_key(), step) for step in steps])
+    return draft
+
+
+def free_name(name: str) -> str:
+    """The name, with a number behind it where a scenario or a draft has it already."""
+    for number in count(1):
+        suffix = f" ({number})" if number > 1 else ""
+        free = f"{name[: NAME_LENGTH - len(suffix)]}{suffix}"
+        if not any(model.objects.filter(name=free).exists() for model in (Scenario, Draft)):
+            break
+    return free
 
 
 def publication_of(draft: Draft) -> Publication:
@@ -176,19 +207,15 @@ def _fill(scenario: AnyScenario, rows: Iterable[tuple[str, StepColumns]], why: s
     model: Any = scenario.steps.model
     there = {step.key: step for step in scenario.steps.all()}
     new: list[Any] = []
+    changed: list[Any] = []
     for key, row in rows:
         step: Any = there.pop(key, None)
         if step is None:
             new.append(model(scenario=scenario, key=key, **_values(row, _STEP)))
         elif _differ(step, row):
             _set(step, row, _STEP)
-            _say(step, why)
-            step.save()
-    for gone in there.values():
-        _say(gone, why)
-        gone.delete()
-    model.objects.bulk_create(new)
-    remember("+", new, why)
+            changed.append(step)
+    save_steps(new=new, changed=changed, columns=_STEP, gone=list(there.values()), why=why)
 
 
 def _problems_of(draft: Draft) -> tuple[RowProblem, ...]:

@@ -111,7 +111,7 @@ def restore(scenario: Scenario, moment: datetime) -> Scenario:
 def changed_since(scenario: AnyScenario, moment: datetime) -> Meanwhile:
     """What has changed since a moment, moves of steps apart."""
     found = Meanwhile()
-    newer = [record for record in _records(scenario) if record.history_date > moment]
+    newer = _records(scenario, history_date__gt=moment)
     if not newer:
         return found
     found.who = _who(newer)
@@ -127,7 +127,7 @@ def changed_since(scenario: AnyScenario, moment: datetime) -> Meanwhile:
 
 def authors_since(scenario: Scenario, moment: datetime) -> list[str]:
     """Who has changed a scenario since a moment."""
-    newer = [record for record in _records(scenario) if record.history_date > moment]
+    newer = _records(scenario, history_date__gt=moment)
     return sorted({_who([record]) for record in newer}) or [NOBODY]
 
 
@@ -177,9 +177,9 @@ def _version(save: list[Any], changes: tuple[str, ...]) -> Version:
     return Version(save[-1].history_date, _who(save), changes, why)
 
 
-def _records(scenario: AnyScenario) -> list[Any]:
-    own = type(scenario).history.filter(id=scenario.pk)
-    steps = scenario.steps.model.history.filter(scenario_id=scenario.pk)
+def _records(scenario: AnyScenario, **those: Any) -> list[Any]:
+    own = type(scenario).history.filter(id=scenario.pk, **those)
+    steps = scenario.steps.model.history.filter(scenario_id=scenario.pk, **those)
     return [*own.select_related("history_user"), *steps.select_related("history_user")]
 
 

@@ -2,12 +2,10 @@
 row something is wrong."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from django.db import transaction
-from django.utils import timezone
 
 from scenarios_app.conf import setting
 from scenarios_app.engine.canonical import Json
@@ -19,13 +17,11 @@ from scenarios_app.engine.document import (
     load_documents,
 )
 from scenarios_app.models import AnyScenario, AnyStep, Scenario, Step
+from scenarios_app.store.bulk import parts, remember
 from scenarios_app.store.columns import SCENARIO_KEYS
 from scenarios_app.store.translate import scenario_object, scenario_values, step_object, step_values
 
-T = TypeVar("T")
-
 _COLUMNS = [*SCENARIO_KEYS, "extra"]
-_PART = 500
 
 
 def document_of(scenario: AnyScenario, steps: Iterable[AnyStep] | None = None) -> ScenarioDocument:
@@ -111,17 +107,17 @@ class _Writing:
         Scenario.objects.bulk_update(self.changed, _COLUMNS)
         remember("~", self.changed)
         remember("-", self.removed)
-        for part in _parts([scenario.pk for scenario in self.changed]):
+        for part in parts([scenario.pk for scenario in self.changed]):
             Step.objects.filter(scenario__in=part).discard()
         Step.objects.bulk_create(self.steps)
         remember("+", self.steps)
-        for part in _parts([scenario.pk for scenario in self.kept]):
+        for part in parts([scenario.pk for scenario in self.kept]):
             Step.objects.filter(scenario__in=part).renew_keys()
 
 
 def _stored(names: Sequence[str]) -> dict[str, Scenario]:
     found: dict[str, Scenario] = {}
-    for part in _parts(names):
+    for part in parts(names):
         rows = Scenario.objects.filter(name__in=part).prefetch_related("steps")
         found |= {row.name: row for row in rows}
     return found
@@ -134,30 +130,8 @@ def _plain(scenario: Scenario, steps: Iterable[Step]) -> dict[str, Json] | None:
         return None
 
 
-def remember(kind: str, rows: Sequence[AnyScenario] | Sequence[AnyStep], why: str = "") -> None:
-    """Enter rows that were written in bulk into the history, as `save` does for one."""
-    if not rows:
-        return
-    history = rows[0].history.model
-    user = history.get_default_history_user(rows[0])
-    history.objects.bulk_create(
-        history(
-            history_type=kind,
-            history_date=timezone.now(),
-            history_user=user,
-            history_change_reason=why or None,
-            **{column.attname: getattr(row, column.attname) for column in history.tracked_fields},
-        )
-        for row in rows
-    )
-
-
 def _objects(items: Json) -> list[dict[str, Json]]:
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-
-
-def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    return (items[start : start + _PART] for start in range(0, len(items), _PART))
 
 
 _STEP = re.compile(r"steps\[(\d+)\]\.?")

@@ -7,6 +7,7 @@ document's own form, in the extra column of its section. Lowering puts the two t
 import re
 from collections.abc import Sequence
 from copy import deepcopy
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 from scenarios_app.engine.canonical import Json
@@ -28,6 +29,10 @@ from scenarios_app.store.columns import (
 Object: TypeAlias = dict[str, Json]
 Values: TypeAlias = dict[str, Any]
 
+# All at once: a step has many columns, and a scenario may have many steps.
+_values_of = attrgetter(*VALUES)
+_PLACES = tuple((place, empty_value(Step, column)) for column, place in VALUES.items())
+
 
 def scenario_object(scenario: ScenarioColumns, steps: Sequence[Object]) -> Object:
     """The document of a row, as plain data that nobody has checked yet."""
@@ -43,11 +48,12 @@ def step_object(row: StepColumns) -> Object:
     """The document of a step's row, as plain data that nobody has checked yet."""
     step: Object = {}
     for column, place in reversed(EXTRAS.items()):
-        for key, value in _extra(row, column).items():
-            _put(step, (*place, key), value)
+        if rest := _extra(row, column):
+            for key, value in rest.items():
+                _put(step, (*place, key), value)
     _lower_conditions(row, step)
-    for column, place in VALUES.items():
-        if (value := getattr(row, column)) != empty_value(Step, column):
+    for (place, empty), value in zip(_PLACES, _values_of(row), strict=True):
+        if value != empty:
             _put(step, place, deepcopy(value))
     return step
 
@@ -92,7 +98,7 @@ def _extra(row: ScenarioColumns | StepColumns, column: str) -> Object:
     value = getattr(row, column)
     if not isinstance(value, dict):
         raise DocumentError(column, "expected an object")
-    return deepcopy(value)
+    return deepcopy(value) if value else {}
 
 
 def _put(step: Object, place: Place, value: Json) -> None:

@@ -1,6 +1,6 @@
 """What a wire is: the shape every provider module has, and the framing they share."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -108,6 +108,9 @@ class Endpoint:
     such a computed one is `fixed`. A generating endpoint computes what asks for no answer of a
     model. `alias_of` is the pattern by which steps name this endpoint where they name it by
     another's. A `bodiless` one takes no body, `archival` is how it uses the archive.
+
+    `form` is what of a request, beside its model and its length in tokens, decides the bytes of an
+    answer to it, ids aside: answers of one form are encoded once. Without it each is encoded.
     """
 
     method: str
@@ -117,6 +120,7 @@ class Endpoint:
     encode: Encode | None = None
     compute: Compute | None = None
     archival: Archival | None = None
+    form: Callable[[CanonicalRequest], Hashable] | None = None
     fixed: bool = False
     alias_of: str | None = None
     bodiless: bool = False

@@ -22,8 +22,7 @@ class Limits:
     messages: int = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(msgspec.Struct, frozen=True):
     """A JSON value and the place it stands at, such as `messages[0].content`.
 
     A missing key and an explicit null are the same: a node whose value is `None`.
@@ -42,18 +41,20 @@ class Node:
 
     def maybe(self, key: str) -> "Node | None":
         """As `get`, but None where the key is missing or null."""
-        if self.object().get(key) is None:
+        value = self.object().get(key)
+        if value is None:
             return None
-        return self.get(key)
+        return Node(value, f"{self.place}.{key}" if self.place else key)
 
     def need(self, key: str) -> "Node":
         """As `get`, but the key must be there and not null."""
-        node = self.get(key)
-        if node.value is None:
+        node = self.maybe(key)
+        if node is None:
+            place = self.get(key).place
             raise WireError(
                 400,
-                f"Missing required parameter: '{node.place}'.",
-                param=node.place,
+                f"Missing required parameter: '{place}'.",
+                param=place,
                 code="missing_required_parameter",
             )
         return node
@@ -112,7 +113,9 @@ def read_body(body: bytes, limits: Limits) -> Node:
         raise WireError(400, f"The body of the request is not valid JSON: {error}.") from None
     except RecursionError:
         raise _too_deep(limits) from None
-    _measure(value, limits)
+    if sum(_counts(body)) >= min(limits.depth, limits.nodes):
+        # With less in it, it can be neither too deep nor too many.
+        _measure(value, limits)
     if not isinstance(value, dict):
         raise WireError(400, f"The JSON body must be an object, but got {_kind(value)}.")
     messages = value.get("messages")

@@ -19,6 +19,7 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini import wire as gemini
 from scenarios_app.wire.ollama import wire as ollama_api
 from scenarios_app.wire.openai import wire as openai_chat
+from scenarios_app.wire.openai.dialects.rows import HEADER as DIALECT_HEADER
 from scenarios_app.wire.openai.responses import wire as openai_responses
 from scenarios_app.wire.paths import Endings, Meant, match_path, swallows, told
 
@@ -27,7 +28,7 @@ SHIPPED: tuple[Wire, ...] = (
     *gemini.WIRES,
     anthropic_messages.WIRE,
     openai_responses.WIRE,
-    openai_chat.WIRE,
+    *openai_chat.WIRES,
 )
 
 
@@ -94,6 +95,28 @@ def url_patterns() -> Iterator[str]:
 
 def find(call: Call) -> Target | None:
     """The target of a call, or None where no provider owns its path."""
+    found = _found(call)
+    name = call.headers.get(DIALECT_HEADER)
+    return found if name is None or found is None else _spoken(found, name.strip().lower())
+
+
+def _spoken(found: Target, name: str) -> Target:
+    """The same in the dialect of that name, where it is one of OpenAI's calls."""
+    if found.wire not in openai_chat.WIRES:
+        return found
+    wire = openai_chat.SPOKEN.get(name)
+    if wire is None:
+        known = ", ".join(openai_chat.SPOKEN)
+        message = f"There is no dialect {name!r} of this API. {DIALECT_HEADER} may name {known}."
+        return Target(found.wire, None, error=WireError(400, message, code="unknown_dialect"))
+    if found.endpoint is None:
+        return replace(found, wire=wire)
+    asked = (found.endpoint.method, found.endpoint.canonical)
+    same = next(one for one in wire.endpoints if (one.method, one.canonical) == asked)
+    return replace(found, wire=wire, endpoint=same)
+
+
+def _found(call: Call) -> Target | None:
     found = _known(call)
     if found is not None and not (found.params and swallows(found.params)):
         return found

@@ -17,7 +17,7 @@ SESSION = "/admin/scenarios_app/servedrequest/session/"
 RESET = "/admin/scenarios_app/servedrequest/session/reset/"
 
 _NEW = {"match_model_mode": "equals", "match_user_mode": "contains"}
-_NEW |= {"match_system_mode": "contains", "match_tool_result_mode": "contains", "consume": "on"}
+_NEW |= {"match_system_mode": "contains", "match_tool_result_mode": "contains", "consume": "once"}
 
 
 def page_of(scenario: Scenario) -> str:
@@ -116,6 +116,6 @@ class _Reader(HTMLParser):
         kind = given.get("type", "text")
         if kind in ("checkbox", "radio"):
             if "checked" in given:
-                self.values[name] = given.get("value") or "on"
+                self.values[name] = (given["value"] or "") if "value" in given else "on"
         elif kind not in ("submit", "button", "file"):
             self.values[name] = given.get("value") or ""

@@ -22,7 +22,7 @@ from scenarios_app.engine.conditions.base import Condition
 from scenarios_app.engine.conditions.match import SHIPPED as SHIPPED_CONDITIONS
 from scenarios_app.engine.conditions.match import condition_kinds
 from scenarios_app.engine.conditions.match import install as install_conditions
-from scenarios_app.engine.conditions.reading import Reading
+from scenarios_app.engine.conditions.subjects import Reading
 from scenarios_app.engine.document import DocumentError, dump, json_schema, load_documents
 from scenarios_app.engine.producing.faults import SHIPPED as SHIPPED_FAULTS
 from scenarios_app.engine.producing.faults import FaultKind, fault_kinds
@@ -37,6 +37,7 @@ from scenarios_app.wire import registry
 from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.openai.chat_request import read_chat
+from scenarios_app.wire.openai.dialects.rows import OPENAI
 from scenarios_app.wire.openai.models import list_models, read_named
 from scenarios_app.wire.openai.wire import OpenAIChat
 from scenarios_app.wire.samples import Asked, Sdk, Sent
@@ -56,15 +57,18 @@ class Acme(OpenAIChat):
     """A provider that is OpenAI's twin below a path of its own, with a header of its own for keys
     whose name says nothing of it."""
 
-    name = provider = "acme"
-    title = "Acme"
-    models = ("acme-1", "acme-2")
     key_headers = ("x-acme",)
-    prefixes = ("/acme/",)
-    endpoints = (
-        replace(OpenAIChat.endpoints[0], pattern="/acme/chat", read=read_acme),
-        Endpoint("GET", "/acme/models", read_named, compute=list_models),
-    )
+
+    def __init__(self) -> None:
+        super().__init__(OPENAI)
+        self.name = self.provider = "acme"
+        self.title = "Acme"
+        self.models = ("acme-1", "acme-2")
+        self.prefixes = ("/acme/",)
+        self.endpoints = (
+            replace(self.endpoints[0], pattern="/acme/chat", read=read_acme),
+            Endpoint("GET", "/acme/models", read_named, compute=list_models),
+        )
 
     def sample(self, asked: Asked) -> Sent:
         sent = super().sample(asked)
@@ -305,7 +309,7 @@ def test_a_fault_is_in_the_schema_the_sentence_and_the_docs() -> None:
 def test_a_fault_can_be_chosen_in_the_editor_and_for_many_steps(root: Browser) -> None:
     stored = a_scenario("down", {"fault_kind": "maintenance", "answer_text": ""})
     page = root.get(page_of(stored)).content.decode()
-    assert page.count('<option value="maintenance"') == 2 * 2  # of the step and of a new one
+    assert page.count('value="maintenance"') == 2 * 2  # of the step and of a new one
     assert "down for maintenance (503)" in page
     failing = {"steps-0-failures_kind": "maintenance", "steps-0-failures_times": "2"}
     assert save(root, stored, **failing).status_code == 302

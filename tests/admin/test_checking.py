@@ -26,8 +26,38 @@ def notes(client: Client, scenario: Scenario, **changes: str) -> list[tuple[str,
     posted = fields_at(client, page_of(scenario)) | changes
     response = client.post(check_url(scenario), posted)
     assert response.status_code == 200
-    lines = re.findall(r'<li><a href="#([^"]*)">(.*?)</a></li>', response.content.decode())
+    lines = re.findall(r'<li><a href="#([^"]*)">(.*?)</a>', response.content.decode())
     return [(target, re.sub(r"</?b>", "", text)) for target, text in lines]
+
+
+@pytest.mark.parametrize(
+    ("steps", "mends"),
+    [
+        (
+            [
+                {"match_user": "rain", "answer_tool_calls": [{"name": "f"}], "consume": False},
+                {"match_user": "rain", "match_tool_result": "8"},
+            ],
+            [("steps-1", "", "steps-0"), ("steps-0-turn", "1", "")],
+        ),
+        (
+            [{"match_user": "rain", "consume": False}, {"match_user": "rain in Oslo"}],
+            [("steps-1", "", "steps-0")],
+        ),
+        ([{"consume": False}], [("steps-0-consume", "once", ""), ("priority", "-1", "")]),
+    ],
+)
+def test_a_finding_has_what_mends_it(
+    root: Client, steps: list[dict[str, object]], mends: list[tuple[str, str, str]]
+) -> None:
+    scenario = a_scenario("pair", *steps)
+    page = root.get(page_of(scenario)).content.decode()
+    posted = fields_at(root, page_of(scenario))
+    checked = root.post(check_url(scenario), posted).content.decode()
+    button = r'data-target="([^"]*)" data-value="([^"]*)" data-before="([^"]*)"'
+    for html in (page, checked):
+        found = re.findall(button, html)
+        assert found[: len(mends)] == mends
 
 
 @pytest.fixture

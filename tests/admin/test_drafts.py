@@ -1,5 +1,6 @@
 """Drafts: written beside what is published, which is served unchanged meanwhile, and discarded."""
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -12,6 +13,8 @@ from tests.admin.drafting import (
     DRAFTS,
     draft_page,
     edit_as_draft,
+    publish,
+    said,
     save_draft,
     served,
 )
@@ -185,6 +188,55 @@ def test_readers_see_drafts_and_change_none(editor: Client, reader: Client) -> N
     ]
     assert {response.status_code for response in refused} == {403}
     assert Draft.objects.get().name == "weather"
+
+
+# ── Made of a document ──
+
+
+FROM_DOCUMENT = f"{DRAFTS}from-document/"
+RECORDED = {"name": "trace-1", "tags": ["trace"], "steps": [{"turn": 1, "produce": {"text": "Hi"}}]}
+
+
+def test_a_document_becomes_a_draft_that_nothing_serves(editor: Client) -> None:
+    response = editor.post(FROM_DOCUMENT, {"document": json.dumps(RECORDED)})
+    draft = Draft.objects.get()
+    assert response["Location"] == draft_page(draft)
+    assert (draft.name, draft.tags, texts(draft)) == ("trace-1", ["trace"], ["Hi"])
+    assert [version.who for version in versions_of(draft)] == ["QA editor"]
+    assert served() == {}
+    publish(editor, draft)
+    assert list(served()) == ["trace-1"]
+
+
+def test_a_second_draft_of_a_name_has_a_number(editor: Client) -> None:
+    a_scenario("trace-1", {})
+    for _ in range(2):
+        editor.post(FROM_DOCUMENT, {"document": json.dumps(RECORDED)})
+    assert [draft.name for draft in Draft.objects.all()] == ["trace-1 (2)", "trace-1 (3)"]
+
+
+def test_the_longest_name_gives_way_to_its_number(editor: Client) -> None:
+    for _ in range(2):
+        editor.post(FROM_DOCUMENT, {"document": json.dumps(RECORDED | {"name": "x" * 200})})
+    assert [len(draft.name) for draft in Draft.objects.all()] == [200, 200]
+
+
+@pytest.mark.parametrize(
+    ("document", "why"),
+    [
+        ("{", "JSON"),
+        ('{"name": "a", "stepz": []}', "stepz"),
+        (json.dumps({"scenarios": [RECORDED, RECORDED | {"name": "b"}]}), "one scenario"),
+        ("", "JSON"),
+    ],
+)
+def test_what_is_no_scenario_is_said_and_nothing_made(
+    editor: Client, document: str, why: str
+) -> None:
+    page = editor.post(FROM_DOCUMENT, {"document": document}, follow=True)
+    (message,) = said(page).splitlines()
+    assert message.startswith("No draft was made: ") and why in message
+    assert not Draft.objects.exists()
 
 
 # ── Discarding ──

@@ -9,9 +9,10 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from scenarios_app.journal import journal
+from scenarios_app.journal.coverage import traffic_since
 from scenarios_app.models import ServedRequest
-from tests.admin.pages import JOURNAL, a_scenario, page_of
-from tests.admin.traffic import served, unmatched
+from tests.admin.pages import JOURNAL, SESSIONS, a_scenario, page_of
+from tests.admin.traffic import NOON, served, unmatched
 from tests.state.entries import entry
 
 pytestmark = pytest.mark.django_db
@@ -44,8 +45,10 @@ def test_what_has_just_ended_is_there(root: Client) -> None:
         {"provider": "anthropic"},
         {"scenario": "weather"},
         {"outcome__exact": "unmatched"},
-        {"matched__exact": "0"},
+        {"found": "none"},
         {"q": "claude"},
+        {"q": "umbrella"},
+        {"q": "it RAINS"},
         {"q": "weath"},
         {"q": "v1/mess"},
     ],
@@ -57,9 +60,18 @@ def test_filters_and_search(root: Client, query: dict[str, str]) -> None:
         scenario="weather",
         path="/v1/messages",
         model="claude",
+        asked="Do I need an umbrella?",
+        answered="Yes, it rains.",
     )
     served()
     assert [row.pk for row in rows(root, **query)] == [wanted.pk]
+
+
+def test_a_row_says_what_was_asked_and_answered(root: Client) -> None:
+    served(asked="<b>Rain?</b>", answered="Yes.")
+    html = root.get(JOURNAL).content.decode()
+    assert '<span class="sc-said" title="&lt;b&gt;Rain?&lt;/b&gt;">' in html
+    assert ">Yes.</span>" in html
 
 
 def test_a_request_id_from_a_header_finds_its_request(root: Client) -> None:
@@ -74,6 +86,22 @@ def test_a_filter_names_a_value_that_is_not_among_the_latest(root: Client) -> No
     response = root.get(JOURNAL, {"session": "s0"})
     spec = response.context["cl"].filter_specs[0]
     assert [value for value, _ in spec.lookup_choices][-2:] == ["s5", "s0"]
+
+
+def test_what_the_catch_all_answered_is_answered_by_no_step_of_anybodys(root: Client) -> None:
+    caught = served(scenario="test-mode", step="1", fallback=True)
+    lost, answered = unmatched(), served(scenario="s", step="1")
+    found = {kind: [row.pk for row in rows(root, found=kind)] for kind in ("no", "yes", "none")}
+    assert found == {"no": [lost.pk, caught.pk], "yes": [answered.pk], "none": [lost.pk]}
+    assert [row.pk for row in rows(root, found="catch-all")] == [caught.pk]
+    html = root.get(JOURNAL).content.decode()
+    assert 'class="sc-outcome sc-fallback">200 answered by the catch-all<' in html
+    assert 'class="sc-outcome sc-fallback">200 answered by the catch-all<' in page(root, caught)
+    tiles = {name: figure for name, figure, *_ in root.get("/admin/").context["tiles"]}
+    assert tiles["Answered by no step"] == 2
+    assert traffic_since(NOON).unmatched == 2
+    (line,) = root.get(SESSIONS).context["lines"]
+    assert (line.seen.requests, line.seen.unmatched) == (3, 2)
 
 
 def test_a_page_tells_everything(root: Client) -> None:
@@ -141,6 +169,6 @@ def test_a_list_of_many_reads_no_bodies_and_counts_nothing(
         response = root.get(JOURNAL)
     assert len(response.context["cl"].result_list) == 50
     asked = [query["sql"] for query in queries.captured_queries if "servedrequest" in query["sql"]]
-    assert [sql for sql in asked if "request_body" in sql or "near_misses" in sql] == []
+    assert [sql for sql in asked if "request_body" in sql or "response_body" in sql] == []
     assert [sql for sql in asked if "COUNT(" in sql and "GROUP BY" not in sql] == []
     assert len(root.get(JOURNAL, {"p": "2"}).context["cl"].result_list) == 10

@@ -51,6 +51,19 @@ def test_the_switches_are_saved_together(root: Client) -> None:
     assert set(catalog.index().by_name) == {"b"}
 
 
+@pytest.mark.parametrize(
+    "said",
+    ["Hellö", "look up", "tagged", "Be brief", "sunny", "get_weather", "umbrella", "call_it", "Hm"],
+)
+def test_the_search_looks_into_steps_and_tags(root: Client, said: str) -> None:
+    a_scenario("other", {"match_user": "something else"})
+    step = {"match_user": "Hellö", "name": "look up", "match_system": "Be brief"}
+    step |= {"match_tool_result": "sunny", "match_tools": ["get_weather"], "answer_reasoning": "Hm"}
+    step |= {"answer_text": "umbrella", "answer_tool_calls": [{"name": "call_it"}]}
+    a_scenario("wanted", step, {"answer_text": "umbrella"}, tags=["tagged"])
+    assert names(root, q=said) == ["wanted"]
+
+
 def test_disable_and_enable(root: Client) -> None:
     one, two = a_scenario("one", {}), a_scenario("two", {}, enabled=False)
     assert said(act(root, "disable", one, two)) == ["Disabled 1 of 2."]

@@ -6,6 +6,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.test import Client
 
+from scenarios_app.admin.journal.sessions import reset_session
 from scenarios_app.engine.state import AttemptRef, SessionState, StepRef
 from scenarios_app.models import Scenario, ServedRequest
 from scenarios_app.serving.services import services
@@ -102,3 +103,10 @@ def test_an_edit_of_a_scenario_leaves_sessions_alone(root: Client, busy: str) ->
     assert save(root, scenario, description="new").status_code == 302
     assert save(root, scenario, **{"steps-0-answer_text": "new"}).status_code == 302
     assert state_of(busy) == before
+
+
+def test_a_reset_forgets_which_steps_the_session_was_served() -> None:
+    steps = services().steps
+    steps.count("gone", ("s", "1"), fault="", refused=False)
+    reset_session("gone", scenarios=False)
+    assert steps.served_in("gone") == frozenset()

@@ -72,6 +72,7 @@ def test_a_turn_is_a_condition() -> None:
         ({"choices": [{"text": "a"}, {"text": "b"}]}, "2 choices"),
         ({"chunks": ["a"]}, "1 chunk"),
         ({"generate": {"kind": "lorem"}}, "generated lorem"),
+        ({"generate": {"kind": "auto"}}, "made for the request"),
         ({"final_report": {"status": "success"}}, "final report"),
         ({"fault": {"kind": "http", "status": 503}}, "HTTP error 503"),
         ({"text": "a", "fault": {"kind": "disconnect"}}, "text “a”, cut short"),

@@ -11,7 +11,8 @@ from scenarios_app.control.explain import explained_now
 from scenarios_app.models import Scenario, ServedRequest
 from scenarios_app.wire.registry import ways
 from scenarios_app.wire.samples import Asked
-from tests.admin.pages import a_scenario
+from tests.admin.drafting import draft_page, edit_as_draft
+from tests.admin.pages import ADD, LIST, a_scenario, fields, fields_at, new_step, page_of, texts
 from tests.admin.traffic import served
 
 pytestmark = pytest.mark.django_db
@@ -63,6 +64,36 @@ def test_the_step_that_answers_comes_first_and_the_others_say_why_not(root: Clie
     text = page.content.decode()
     assert "contains &quot;rain&quot;" in text
     assert "answer 2" in text
+
+
+def test_misses_come_in_the_order_of_the_404(root: Client) -> None:
+    a_scenario(
+        "places",
+        {"name": "far", "match_user": "a mountain hut"},
+        {"name": "nearer", "match_user": "sunshine in Bergen"},
+        {"name": "nearest", "match_user": "sun in Parisian"},
+    )
+    asked = Asked(user="Is there sun in Paris?", model="gpt-4o")
+    found = explained_now(call_of(ways()["openai"].sample(asked), session=""))
+    assert found.decision is not None
+    near = [miss.step.label for miss in found.decision.near_misses]
+    assert near[0] == "nearest"
+    assert [name for name, _ in states(tried(root, user=asked.user))] == near
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ({"answer_text": "It is <sunny>."}, "would say: <q>It is &lt;sunny&gt;.</q>"),
+        ({"answer_text": "", "answer_tool_calls": [{"name": "f"}]}, "would say: <q>f({})</q>"),
+        ({"answer_text": "", "fault_kind": "rate_limit"}, "would fail with 429"),
+        ({"answer_text": "", "fault_kind": "network_error"}, "would close the connection"),
+    ],
+)
+def test_what_the_step_says_is_told_in_words(root: Client, step: dict[str, Any], said: str) -> None:
+    a_scenario("weather", {"name": "sun", "match_user": "sun", **step})
+    page = tried(root, user="Is there sun?").content.decode()
+    assert f"Step <b>sun</b> of <b>weather</b> {said}" in page
 
 
 def test_nothing_is_consumed_and_nothing_journalled(root: Client) -> None:
@@ -167,6 +198,85 @@ def test_what_is_tried_is_text(root: Client) -> None:
     assert "&lt;b&gt;bold&lt;/b&gt;" in text
 
 
+# ── Edits that nobody has saved ──
+
+
+def edited(client: Client, page: str, form_id: str = "scenario_form", **changes: str) -> Any:
+    """*Try it* on a page with some changes."""
+    posted = fields_at(client, page, form_id) | changes
+    return client.post(f"{page.removesuffix('change/')}try/", posted)
+
+
+def told(page: Any) -> tuple[str, str, str]:
+    answer = page.context["told"]
+    return answer.scenario, answer.step, answer.said
+
+
+def test_edits_are_tried_and_not_saved(root: Client) -> None:
+    scenario = a_scenario("weather", {"match_user": "rain"})
+    changes = {"name": "climate", "steps-0-match_user": "snow", "steps-0-answer_text": "It snows."}
+    page = edited(root, page_of(scenario), **changes)
+    assert page.context["form"]["user"].value() == "snow"
+    assert told(page) == ("climate", "1", "It snows.")
+    assert texts(scenario) == ["answer 1"] and not Scenario.objects.filter(name="climate").exists()
+
+
+def test_edits_are_tried_again_with_other_requests(root: Client) -> None:
+    scenario = a_scenario("weather", {"match_user": "rain"})
+    changes = {"name": "climate", "steps-0-match_user": "snow", "steps-0-answer_text": "It snows."}
+    shown = edited(root, page_of(scenario), **changes).content.decode()
+    posted = fields(shown, "try_form")
+    again = root.post(TRY, posted | {"user": "More snow?"})
+    assert told(again) == ("climate", "1", "It snows.")
+    # What is being written has taken the place of what is stored.
+    assert root.post(TRY, posted | {"user": "rain"}).context["answer"] == "none"
+
+
+def test_sessions_know_the_steps_of_edits(root: Client) -> None:
+    scenario = a_scenario("weather", {"match_user": "rain", "consume": True})
+    key = scenario.steps.get().key
+    hidden = edited(root, page_of(scenario)).context["instead"].hidden
+    assert (hidden["keys"], hidden["of"]) == (key, "weather")
+
+
+def test_a_scenario_is_tried_before_its_first_save(root: Client) -> None:
+    step = new_step(0, match_user="snow", answer_text="It snows.")
+    page = edited(root, ADD, name="new", **step, **{"steps-TOTAL_FORMS": "1"})
+    assert told(page) == ("new", "1", "It snows.")
+    assert not Scenario.objects.exists()
+
+
+def test_edits_of_a_draft_are_tried(root: Client) -> None:
+    draft = edit_as_draft(root, a_scenario("weather", {"match_user": "rain"}))
+    changes = {"steps-0-answer_text": "It pours."}
+    page = edited(root, draft_page(draft), "draft_form", **changes)
+    assert told(page) == ("weather", "1", "It pours.")
+
+
+def test_edits_with_errors_say_what_to_put_right(root: Client) -> None:
+    scenario = a_scenario("weather", {"match_user": "rain"})
+    page = edited(root, page_of(scenario), **{"steps-0-answer_tool_calls": "[", "name": ""})
+    text = page.content.decode()
+    assert {line.where for line in page.context["wrong"]} == {"Name", "Step 1, Tool calls"}
+    assert "can be tried once this is right" in text and 'id="try_form"' not in text
+
+
+def test_what_is_not_enabled_is_told(root: Client) -> None:
+    scenario = a_scenario("weather", {"match_user": "rain"})
+    changes = fields_at(root, page_of(scenario))
+    del changes["enabled"]
+    page = root.post(f"{LIST}{scenario.pk}/try/", changes)
+    assert "It is not enabled, so no request sees it." in page.content.decode()
+    assert page.context["answer"] == "none"
+
+
+@pytest.mark.parametrize("document", ["", "{", '{"scenarios": []}', '{"name": "a", "x": 1}'])
+def test_edits_that_are_no_scenario_try_what_is_stored(root: Client, document: str) -> None:
+    a_scenario("weather", {"match_user": "rain"})
+    page = tried(root, user="rain", document=document, keys="", of="")
+    assert told(page) == ("weather", "1", "answer 1")
+
+
 # ── From a request of the journal ──
 
 
@@ -191,6 +301,7 @@ def test_a_step_made_from_a_request_matches_it(root: Client) -> None:
     scenario = Scenario.objects.get()
     assert answer.headers["Location"].endswith(f"/scenario/{scenario.pk}/change/")
     assert not scenario.enabled
+    assert scenario.steps.get().consume is False
     scenario.enabled = True
     scenario.save()
     page = root.get(f"{TRY}?request={row.pk}")

@@ -24,11 +24,11 @@ def pair(db: None) -> Scenario:
         ({"answer_text": ""}, "Step 2, Answer text: say what to answer with"),
         (
             {"match_model": "(", "match_model_mode": "regex"},
-            "Step 2, Model: not an RE2 pattern: missing ): (",
+            "Step 2, Model: this pattern cannot be used: missing ): (",
         ),
         (
             {"match_user": "[", "match_user_mode": "regex"},
-            "Step 2, Last user message: not an RE2 pattern: missing ]: [",
+            "Step 2, Last user message: this pattern cannot be used: missing ]: [",
         ),
         ({"turn": "0"}, "Step 2, Turn: Ensure this value is greater than or equal to 1."),
         ({"turn": "first"}, "Step 2, Turn: Enter a whole number."),
@@ -54,24 +54,26 @@ def pair(db: None) -> Scenario:
         ),
         (
             {"failures_kind": "rate_limit"},
-            "Step 2, Fail the first attempts: missing",
+            "Step 2, Fails the first: this is needed",
         ),
         (
             {"fault_kind": "timeout"},
-            "Step 2, Answer text: a fault of kind timeout stands alone, without answer",
+            "Step 2, Answer text: with “no answer, closed after a while” nothing is answered: "
+            "leave this empty, or choose another under What goes wrong",
         ),
         (
             {"fault_kind": "http", "answer_text": ""},
-            "Step 2, Fault status: missing",
+            "Step 2, Fault status: this is needed",
         ),
         ({"jitter": "2"}, "Step 2, Jitter: Ensure this value is less than or equal to 1.0."),
         (
             {"words_per_second": "10", "chunk_ms": "5"},
-            "Step 2, Time between chunks (ms): cannot stand beside words_per_second",
+            "Step 2, Time between chunks (ms): not together with “Words per second”: leave one of "
+            "them empty",
         ),
         (
             {"latency_ms": "700000"},
-            "Step 2, Latency (ms): expected at most 600000 milliseconds",
+            "Step 2, Latency (ms): at most 600000 ms",
         ),
         (
             {"response_headers": '{"content-length": "1"}'},
@@ -93,6 +95,24 @@ def test_an_error_names_step_and_field(
     assert line in told(response)
     assert [each for each in told(response) if not each.startswith("Step 2, ")] == []
     assert Scenario.objects.get().name == "pair" and texts(pair) == ["a", "b"]
+
+
+def test_all_that_is_wrong_is_told_at_once(root: Client, pair: Scenario) -> None:
+    wrong = {"answer_tool_calls": "[", "match_user": "(?<=a)b", "match_user_mode": "regex"}
+    wrong |= {"answer_text": "{{ city }}", "latency_ms": "700000", "jitter": "7"}
+    posted = {f"steps-1-{name}": value for name, value in wrong.items()}
+    response = save(root, pair, name="", **posted, **{"steps-0-match_model": "x" * 300})
+    lines = [line.split(":")[0] for line in told(response)]
+    fields = ("Last user message", "Answer text", "Tool calls", "Latency (ms)", "Jitter")
+    assert lines == ["Name", "Step 1, Model", *(f"Step 2, {field}" for field in fields)]
+    assert any("look-behind is not supported ((?<=)" in line for line in told(response))
+
+
+def test_what_was_all_the_answer_is_not_missed_where_it_is_wrong(root: Client) -> None:
+    scenario = a_scenario("one", {})
+    wrong = {"steps-0-answer_text": "", "steps-0-answer_tool_calls": "[{"}
+    [line] = told(save(root, scenario, **wrong))
+    assert line.startswith("Step 1, Tool calls: not valid JSON")
 
 
 def test_the_error_stands_beside_its_field_too(root: Client, pair: Scenario) -> None:
@@ -195,10 +215,9 @@ def test_steps_chosen_by_name_need_turns(root: Client, pair: Scenario) -> None:
     )
     assert told(response) == ["Step 2, Turn: another step has turn 1"]
     response = save(root, pair, select="first_user_message", **{"steps-0-match_user": "x"})
-    assert "Step 1, Last user message: has no place beside select first_user_message" in told(
-        response
-    )
-    assert "Step 2, Turn: missing: select first_user_message chooses by turn" in told(response)
+    lines = told(response)
+    assert any(line.startswith("Step 1, Last user message: leave this empty") for line in lines)
+    assert any(line.startswith("Step 2, Turn: this is needed") for line in lines)
 
 
 def test_a_new_scenario_is_checked_too(root: Client) -> None:

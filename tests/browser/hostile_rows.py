@@ -116,7 +116,6 @@ def write_journal() -> list[Shown]:
         Shown(SESSIONS, SHORT),
         Shown(f"{SESSION}?name={quote(NAME)}"),
         Shown(f"{LIST}try/?request={asked.pk}"),
-        Shown("/journal/"),
     ]
 
 

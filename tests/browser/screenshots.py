@@ -133,7 +133,7 @@ def _take(page: Page, url: str, path: Path, *, name: str) -> None:
             page.get_by_role("button", name="Try", exact=True).click()
             expect(page.locator(".sc-tried-step").first).to_be_visible()
         case "journal":
-            expect(page.locator("#rows tr").first).to_be_visible()
+            expect(page.locator("#state")).to_have_text("live")
         case "playground":
             expect(page.locator("article.assistant").first).to_be_visible()
     page.wait_for_load_state("networkidle")

@@ -21,7 +21,6 @@ def test_a_scenario_is_written_and_answers_at_once(admin: Admin) -> None:
     second = add_step(page)
     second.get_by_label("Last user message").last.fill("hello")
     second.get_by_label("Answer text").fill("Hi!")
-    second.get_by_label("Only once per session").uncheck()
     admin.save()
     expect(page.get_by_text("was added successfully")).to_be_visible()
     assert texts(Scenario.objects.get(name="weather")) == ["It rains.", "Hi!"]
@@ -31,6 +30,32 @@ def test_a_scenario_is_written_and_answers_at_once(admin: Admin) -> None:
     open_row(page, 1).get_by_label("Answer text").fill("Hello again!")
     admin.save()
     assert answer(admin, "hello") == "Hello again!"
+
+
+def test_a_step_written_here_answers_every_time_and_fails_first_where_that_is_chosen(
+    admin: Admin,
+) -> None:
+    page = admin.page
+    admin.go(ADD)
+    page.get_by_label("Name", exact=True).fill("weather")
+    step = add_step(page)
+    step.get_by_label("Answer text").fill("It rains.")
+    expect(step.get_by_label("Answers")).to_have_value("always")
+    expect(step.get_by_label("Fails the first")).to_be_hidden()
+    step.get_by_label("Answers").select_option("fails first, then every time")
+    step.get_by_role("group", name="At first it fails with").get_by_text("rate limit (429)").click()
+    expect(step.get_by_label("Failure: retry after (ms)")).to_be_visible()
+    expect(step.get_by_label("Failure status")).to_be_hidden()
+    admin.save()
+    expect(page.get_by_text("was added successfully")).to_be_visible()
+    assert [answer(admin, "rain") for _ in range(3)] == ["none", "It rains.", "It rains."]
+    admin.go(page_of(Scenario.objects.get()))
+    step = open_row(page, 0)
+    expect(step.get_by_label("Fails the first")).to_have_value("1")
+    step.get_by_label("Answers").select_option("once per session")
+    admin.save()
+    stored = Scenario.objects.get().steps.get()
+    assert (stored.failures_times, stored.failures_kind, stored.consume) == (None, "", True)
 
 
 def test_a_new_step_comes_last_and_opens_itself(admin: Admin) -> None:

@@ -51,8 +51,6 @@ def ready(page: Page) -> None:
     if "/try/" in page.url:
         page.get_by_role("button", name="Try", exact=True).click()
         expect(page.locator(".sc-tried-step").first).to_be_visible()
-    elif page.url.endswith("/journal/"):
-        expect(page.locator("#rows tr").nth(len(PAYLOADS))).to_be_attached()
     elif "/chat/?c=" in page.url:
         expect(page.locator("article.assistant")).to_have_count(2)
         expect(page.locator("#conversations li")).to_have_count(len(PAYLOADS) + 1)

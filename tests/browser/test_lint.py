@@ -23,7 +23,6 @@ def test_a_doubt_comes_while_one_writes_and_goes_when_it_is_mended(admin: Admin)
     page.get_by_label("Name", exact=True).fill("weather")
     first = add_step(page)
     fill(first, "weather", "It rains.")
-    first.get_by_label("Only once per session").uncheck()
     fill(add_step(page), "weather in Paris", "It is sunny.")
     expect(notes).to_contain_text("Step 2: step 1 always answers first")
     expect(line).to_have_attribute("data-tone", "warn")
@@ -31,6 +30,40 @@ def test_a_doubt_comes_while_one_writes_and_goes_when_it_is_mended(admin: Admin)
     expect(notes).to_be_empty()
     expect(line).to_have_text("Nothing suspicious")
     assert not Scenario.objects.exists()
+
+
+def test_a_loop_is_mended_by_a_click(admin: Admin) -> None:
+    call = {"match_user": "rain", "answer_text": "", "answer_tool_calls": [{"name": "weather"}]}
+    reply = {"match_user": "rain", "match_tool_result": "sunny", "answer_text": "Yes."}
+    steps = ({"consume": False, **call}, {"consume": False, **reply})
+    # So many that the rows come without their fields.
+    scenario = a_scenario("loop", *steps, *({"match_user": f"other {n}"} for n in range(20)))
+    page = admin.page
+    notes = page.locator("#notes")
+    for name in ("Only as the 1st answer", "Try step 2 before it"):
+        admin.go(page_of(scenario))
+        expect(notes).to_contain_text("it answers the result of weather with the same call again")
+        notes.get_by_role("button", name=name).click()
+        expect(notes).to_be_empty()
+    admin.save()
+    assert texts(scenario)[:2] == ["Yes.", ""]
+
+
+def test_nothing_is_red_before_one_has_done_anything(admin: Admin) -> None:
+    page = admin.page
+    admin.go(ADD)
+    step = add_step(page)
+    step.get_by_label("Last user message").last.fill("weather")
+    line = page.locator("#checked")
+    expect(line).to_have_text("Not complete yet")
+    expect(page.locator(".sc-wrong, .sc-note-bad, .sc-has-errors")).to_have_count(0)
+    step.get_by_label("Answer text").fill("{{ city }}")
+    expect(step.locator(".sc-wrong > .sc-error")).to_have_text("unknown name in {{ city }}")
+    step.get_by_label("Answer text").fill("")
+    expect(step.locator(".sc-wrong > .sc-error")).to_have_text("say what to answer with")
+    expect(page.locator(".sc-wrong")).to_have_count(1)
+    admin.save()
+    expect(page.locator("#told")).to_contain_text("Name: This field is required.")
 
 
 def test_an_error_stands_beside_its_field_before_any_save(admin: Admin) -> None:
@@ -57,6 +90,7 @@ def test_a_note_leads_to_the_lines_of_the_tool_calls(admin: Admin) -> None:
     page.get_by_label("Name", exact=True).fill("weather")
     step = add_step(page)
     step.get_by_role("button", name="Add a tool call").click()
+    step.get_by_label("Id", exact=True).fill("call_1")
     note = page.locator("#notes").get_by_role("link", name="Step 1, Tool calls")
     expect(note).to_be_visible()
     note.click()

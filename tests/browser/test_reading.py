@@ -67,7 +67,6 @@ def paths(live: Live) -> list[str]:
     pk, admin = doubtful.pk, "/admin/scenarios_app"
     return [
         "/",
-        "/journal/",
         f"/chat/?c={stream.conversation_id}",
         "/chat/leaderboard/",
         f"/traces/{stream.trace_id}/",
@@ -95,8 +94,6 @@ def unfold(page: Page) -> None:
     if "/try/" in page.url:
         page.get_by_role("button", name="Try", exact=True).click()
         expect(page.locator(".sc-tried-step").first).to_be_visible()
-    elif page.url.endswith("/journal/"):
-        expect(page.locator("#rows tr").first).to_be_visible()
     elif "/chat/?c=" in page.url:
         expect(page.locator("article.assistant").first).to_be_visible()
     elif "/scenarios_app/" in page.url and page.url.endswith("/change/"):

@@ -45,7 +45,6 @@ def test_the_readmes_scenario_is_clicked_together_and_answers_both_sdks(admin: A
 
 def write_the_call(step: Locator) -> None:
     step.get_by_label("Last user message").last.fill("umbrella")
-    step.get_by_label("Only once per session").uncheck()
     step.get_by_role("button", name="Add a tool call").click()
     step.get_by_label("Tool", exact=True).fill("get_weather")
     step.get_by_role("button", name="Add an argument").click()
@@ -56,7 +55,6 @@ def write_the_call(step: Locator) -> None:
 def write_the_answer(step: Locator) -> None:
     step.get_by_label("Last user message").last.fill("umbrella")
     step.get_by_label("Last tool result").last.fill("rain")
-    step.get_by_label("Only once per session").uncheck()
     step.get_by_label("Answer text").fill(ANSWER)
 
 

@@ -20,7 +20,7 @@ def test_what_was_unmatched_is_matched_by_the_step_made_of_it(admin: Admin) -> N
     page, live = admin.page, admin.live
     assert ask(live).status_code == 404
     page.goto(f"{live.base_url}/journal/")
-    page.locator("#rows tr").get_by_role("link").click()
+    page.locator("#result_list tbody").get_by_role("link").first.click()
     page.get_by_role("button", name="Make a step from this request").click()
     step = page.locator(".sc-list > .sc-step")
     expect(step.locator(".sc-when")).to_have_text(

@@ -1,12 +1,14 @@
 """The page of a trace in a real browser."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import expect
 
-from scenarios_app.models import Scenario
-from tests.browser.conftest import OpenPage
+from scenarios_app.models import Draft, Scenario
+from scenarios_app.store.drafts import publication_of, publish
+from tests.browser.conftest import Admin, OpenPage
 from tests.chat.asking import Api
 from tests.chat.chatting import scenario
 from tests.chat.scripts import TOOL_CALL
@@ -53,6 +55,44 @@ def test_a_scenario_made_of_it_answers_the_same(open_page: OpenPage, live: Live,
     again = api.send("What is 1 + 2?")
     assert again.text == stream.text
     assert again.of("tool_start")[0]["tool_call_id"] == stream.of("tool_start")[0]["tool_call_id"]
+
+
+def test_one_click_saves_a_draft_that_answers_the_same_once_it_is_published(
+    admin: Admin, live: Live, api: Api
+) -> None:
+    live.load(scenario({"text": "Let me add.", **TOOL_CALL}, {"text": "It is 3."}))
+    stream = api.send("What is 1 + 2?")
+    Scenario.objects.all().delete()
+    page = admin.page
+    page.goto(f"{live.base_url}/traces/{stream.trace_id}/")
+    page.get_by_role("button", name="Make a scenario of it").click()
+    expect(page.get_by_text("Saved as a draft.")).to_be_visible()
+    draft = Draft.objects.get()
+    assert page.url.endswith(f"/draft/{draft.pk}/change/")
+    publish(draft, seen=publication_of(draft).token)
+    assert api.send("What is 1 + 2?").text == stream.text
+
+
+def test_a_visitor_is_led_to_the_login_and_back(open_page: OpenPage, live: Live, api: Api) -> None:
+    live.load(scenario({"text": "Hi."}))
+    path = f"/traces/{api.send('Hello').trace_id}/"
+    page = open_page()
+    page.goto(f"{live.base_url}{path}")
+    page.get_by_role("link", name="Log in to make a scenario of it").click()
+    assert page.url == f"{live.base_url}/admin/login/?next={path}"
+
+
+def test_what_cannot_become_a_draft_says_why(
+    log_in: Callable[..., Admin], live: Live, api: Api
+) -> None:
+    live.load(scenario({"text": "Hi."}))
+    stream = api.send("Hello")
+    Trace.objects.update(status=Status.CANCELLED)
+    page = log_in(refused=True).page
+    page.goto(f"{live.base_url}/traces/{stream.trace_id}/")
+    page.get_by_role("button", name="Make a scenario of it").click()
+    expect(page.locator("#error-banner")).to_contain_text("The run was cancelled")
+    assert not Draft.objects.exists()
 
 
 def test_what_cannot_be_replayed_says_why(open_page: OpenPage, live: Live, api: Api) -> None:

@@ -1,13 +1,14 @@
 """Trying a request: each step with what it wants and what it got, and the bytes; nothing else."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import httpx2
 import pytest
 from playwright.sync_api import Locator, expect
 
-from scenarios_app.models import ServedRequest
+from scenarios_app.models import Scenario, ServedRequest
 from tests.browser.conftest import Admin
 from tests.live import Live
 
@@ -80,3 +81,27 @@ def test_a_request_is_tried_and_nothing_consumed(admin: Admin) -> None:
     # Then it is asked in earnest: those bytes are sent, and the step is used up.
     assert [line.split(" ms ", 1)[1] for line in shown.split("\n") if line] == asked(live)
     assert state(live)["counters"] == {"suns": 1}
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (1280, 600), (420, 800)])
+def test_edits_are_tried_in_a_tab_of_their_own_and_stay(
+    log_in: Callable[..., Admin], width: int, height: int
+) -> None:
+    admin = log_in(width=width, height=height)
+    page, live = admin.page, admin.live
+    live.load(SCENARIO)
+    admin.go(f"scenarios_app/scenario/{Scenario.objects.get().pk}/change/")
+    row = page.locator(".sc-list > .sc-step").nth(1)
+    row.locator("summary").first.click()
+    row.get_by_label("Answer text").fill("It burns.")
+    with page.expect_popup() as opened:
+        page.get_by_role("button", name="Try it").click()
+    tab = opened.value
+    tab.get_by_label("User message").fill(QUESTION)
+    expect(tab.get_by_role("button", name="Try", exact=True)).to_be_in_viewport(ratio=1)
+    tab.keyboard.press("Control+Enter")
+    told = tab.locator("#told")
+    expect(told).to_have_text("Step sun of weather would say: It burns.")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    expect(row.get_by_label("Answer text")).to_have_value("It burns.")
+    assert Scenario.objects.get().steps.last().answer_text == "It is sunny."

@@ -208,3 +208,23 @@ def test_a_request_without_a_host_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     request = RequestFactory().get("/control/requests", SERVER_NAME="localhost")
     assert "HTTP_HOST" not in request.META
     assert not is_open(request)
+
+
+def test_no_login_is_looked_for_and_what_protects_every_answer_is_there(control: Control) -> None:
+    client = Client(headers={"host": "localhost"}, enforce_csrf_checks=True)
+    client.cookies["sessionid"] = "of-somebody"
+    response = client.post("/control/reset", "{}", "application/json")
+    assert response.status_code == 200
+    assert not {"session", "_messages"} & set(vars(response.wsgi_request))
+    assert not response.cookies
+    assert response.headers["X-Frame-Options"] == "DENY"
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize("path", ["/control/state?session=x", "/control/none", "/control/docs/"])
+def test_a_host_that_is_not_the_servers_is_refused_before_any_view(
+    control: Control, settings: Any, path: str
+) -> None:
+    settings.ALLOWED_HOSTS = ["localhost"]
+    response = Client(headers={"host": "evil.example"}).get(path)
+    assert error_of(response)[0] == 400

@@ -122,6 +122,6 @@ def test_every_session_that_found_no_room_is_told_of_its_own(
     ],
 )
 def test_the_pages_say_so(admin_client: Client, lossy: None, url: str) -> None:
-    assert "2 requests are missing here" in admin_client.get(url).content.decode()
+    assert "2 requests are missing here" in admin_client.get(url, follow=True).content.decode()
     journal.losses.forget(None)
-    assert "missing here" not in admin_client.get(url).content.decode()
+    assert "missing here" not in admin_client.get(url, follow=True).content.decode()

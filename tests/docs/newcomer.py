@@ -135,6 +135,9 @@ class Newcomer:
 
     def _run_python(self, block: Block) -> None:
         self._output = None
+        if block.file:
+            (self.folder / block.file).write_text(block.text)
+            return
         script = self.folder / "block.py"
         script.write_text(self._rewritten(block.text))
         built = self._finished([self._python, "-c", _BUILT, str(script)])

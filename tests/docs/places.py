@@ -49,7 +49,7 @@ def clone(folder: Path) -> Path:
             shutil.copytree(source, target)
         else:
             shutil.copy2(source, target)
-    python = _environment(folder / ".venv", folder)
+    python = _environment(folder / ".venv", folder, folder / "mockllm_site" / "public")
     _script(python.with_name("mockllm"), _COMMAND.format(python=python))
     for stamp in (".installed", ".runtime"):
         (folder / ".venv" / stamp).touch()

@@ -10,6 +10,7 @@ from tests.docs.blocks import ROOT, pages
 from tests.docs.builder_tables import functions_table, methods_table
 from tests.docs.control_tables import errors_table, fields_table, query_table, routes_table
 from tests.docs.document_tables import faults_table, keys_table
+from tests.docs.rules_table import rules_table
 
 TABLES: Mapping[str, Callable[..., str]] = {
     "errors": errors_table,
@@ -20,6 +21,7 @@ TABLES: Mapping[str, Callable[..., str]] = {
     "methods": methods_table,
     "query": query_table,
     "routes": routes_table,
+    "rules": rules_table,
 }
 _TABLE = re.compile(r"(<!-- table: (\w+)([^\n]*) -->\n).*?(<!-- /table -->)", re.DOTALL)
 

@@ -10,7 +10,6 @@ from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Role
 from scenarios_app.engine.conditions.base import AboutText, Condition
 from scenarios_app.engine.conditions.match import Match, Mismatch, Verdict
 from scenarios_app.engine.conditions.messages import MessageCondition
-from scenarios_app.engine.conditions.reading import Reading, Subject, Which
 from scenarios_app.engine.conditions.request import (
     HeaderCondition,
     MetadataCondition,
@@ -19,6 +18,7 @@ from scenarios_app.engine.conditions.request import (
     ProviderCondition,
     StreamCondition,
 )
+from scenarios_app.engine.conditions.subjects import Reading, Subject, Which
 from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.conditions.tools import (
     OfferedToolCondition,

@@ -6,7 +6,7 @@ import os
 from mistralai.client import Mistral
 
 URL, KEY = os.environ["MOCKLLM_URL"], "sk-mistral"
-client = Mistral(api_key=KEY, server_url=URL)
+client = Mistral(api_key=KEY, server_url=f"{URL}/mistral")
 HELLO = [{"role": "user", "content": "Tell me a joke"}]
 WEATHER = [{"role": "user", "content": "What is the weather in Paris?"}]
 TOOL = {

@@ -88,6 +88,8 @@ FRAMEWORKS = [
     ),
 ]
 
+LOOPS = [framework for framework in FRAMEWORKS if (HERE / f"loop_{framework.name}.py").is_file()]
+
 
 def _uv(*arguments: str) -> str:
     """Run uv; what it says where it fails."""
@@ -115,8 +117,26 @@ def server() -> Iterator[RunningServer]:
 @pytest.mark.parametrize("framework", FRAMEWORKS, ids=lambda framework: framework.name)
 def test_a_framework_gets_what_was_scripted(server: RunningServer, framework: Framework) -> None:
     framework.install()
+    run(framework, framework.command, server)
+
+
+@pytest.mark.skipif(
+    not os.environ.get("MOCKLLM_FRAMEWORKS"), reason="make test-frameworks runs these"
+)
+@pytest.mark.timeout(INSTALL_SECONDS + RUN_SECONDS)
+@pytest.mark.parametrize("framework", LOOPS, ids=lambda framework: framework.name)
+def test_agents_of_a_framework_end_without_a_script(framework: Framework) -> None:
+    framework.install()
+    auto = {"steps": [{"consume": False, "produce": {"generate": {"kind": "auto"}}}]}
+    with running_server(
+        [{"name": "auto", **auto}], settings={"MOCKLLM_WORDS_PER_SECOND": "0"}
+    ) as running:
+        run(framework, (str(HERE / f"loop_{framework.name}.py"),), running)
+
+
+def run(framework: Framework, command: tuple[str, ...], server: RunningServer) -> None:
     done = subprocess.run(
-        [str(framework.python), *framework.command],
+        [str(framework.python), *command],
         cwd=ENVIRONMENTS,
         env={**os.environ, "MOCKLLM_URL": server.base_url},
         capture_output=True,
@@ -128,8 +148,11 @@ def test_a_framework_gets_what_was_scripted(server: RunningServer, framework: Fr
 
 
 def test_every_script_is_run() -> None:
-    run = {Path(framework.command[-1]).name for framework in FRAMEWORKS}
+    commands = {Path(framework.command[-1]).name for framework in FRAMEWORKS}
     there = {
         path.name for path in HERE.glob("s*.py") if path.name.startswith(("script_", "suite_"))
     }
-    assert run == there
+    assert commands == there
+    assert {path.name for path in HERE.glob("loop_*.py")} == {
+        f"loop_{framework.name}.py" for framework in LOOPS
+    }

@@ -39,6 +39,7 @@ def everything_shown(control: Control, some: list[str]) -> str:
             shown.append(control.get(f"requests/{line['id']}").content.decode())
         after = page["next"]
     shown += [control.get("state", session=name).content.decode() for name in sorted(sessions)]
+    shown += [control.get(path).content.decode() for path in ("verdict", "coverage?scenarios=*")]
     # By the keys themselves: what comes back is the name under which they are known.
     for key in some:
         shown.append(control.get("state", session=key).content.decode())

@@ -24,6 +24,8 @@ PATHS = (
     "requests",
     "requests/x",
     "verify",
+    "verdict",
+    "coverage",
     "explain",
 )
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -47,7 +49,9 @@ KNOWN = st.recursive(
     max_leaves=20,
 )
 QUERIES = st.dictionaries(
-    st.sampled_from(["session", "limit", "after", "matched", "provider", "scenario", "x"]),
+    st.sampled_from(
+        ["session", "limit", "after", "matched", "provider", "scenario", "scenarios", "ignore", "x"]
+    ),
     TEXTS,
     max_size=3,
 )

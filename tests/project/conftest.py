@@ -27,7 +27,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", target, cwd=CHECKOUT
     )
     assert done.returncode == 0, done.stderr
-    (file,) = target.glob("mockllm-*.whl")
+    (file,) = target.glob("mockllm_server-*.whl")
     with zipfile.ZipFile(file) as archive:
         archive.extractall(target / "unpacked")
     return target / "unpacked"

@@ -147,8 +147,8 @@ def test_a_database_error_keeps_the_password_to_itself(given: Given) -> None:
 @pytest.mark.parametrize(
     ("read", "value", "extra"),
     [
-        (lambda: env.database("X", Path("f")), "postgres://h/db", "mockllm[postgres]"),
-        (lambda: env.redis("X"), "redis://h", "mockllm[redis]"),
+        (lambda: env.database("X", Path("f")), "postgres://h/db", "mockllm-server[postgres]"),
+        (lambda: env.redis("X"), "redis://h", "mockllm-server[redis]"),
     ],
 )
 def test_a_missing_driver_names_the_extra(

@@ -8,6 +8,8 @@ import pytest
 from tests.project import processes
 from tests.project.conftest import CHECKOUT
 
+PUBLIC = CHECKOUT / "mockllm_site" / "public" / "mockllm"
+
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> Path:
@@ -30,14 +32,41 @@ def test_it_holds_the_fixtures_and_example_scenarios(wheel: Path) -> None:
 
 def test_it_puts_only_our_packages_at_the_top(wheel: Path) -> None:
     top = {item.name for item in wheel.iterdir() if not item.name.endswith(".dist-info")}
-    assert top == {"mockllm_site", "scenarios_app", "chat_app", "traces_app"}
+    assert top == {"mockllm", "mockllm_site", "scenarios_app", "chat_app", "traces_app"}
 
 
 def test_its_modules_are_those_of_the_checkout(wheel: Path) -> None:
     for package in ("mockllm_site", "scenarios_app", "chat_app", "traces_app"):
         inside = {str(file.relative_to(wheel)) for file in (wheel / package).rglob("*.py")}
-        source = (CHECKOUT / package).rglob("*.py")
-        assert inside == {str(file.relative_to(CHECKOUT)) for file in source}
+        source = {str(file.relative_to(CHECKOUT)) for file in (CHECKOUT / package).rglob("*.py")}
+        assert inside == {name for name in source if not name.startswith("mockllm_site/public/")}
+    assert (wheel / "mockllm/__init__.py").read_text() == (PUBLIC / "__init__.py").read_text()
+
+
+def test_it_has_a_plugin_of_pytests_and_what_users_import(wheel: Path, tmp_path: Path) -> None:
+    (tmp_path / "chat_app.py").write_text("raise SystemExit('the wrong chat_app')\n")
+    (tmp_path / "test_it.py").write_text("def test_it(mockllm):\n    assert mockllm.base_url\n")
+    (info,) = wheel.glob("mockllm_server-*.dist-info")
+    assert (
+        "[pytest11]\nmockllm = scenarios_app.testing.plugin"
+        in (info / "entry_points.txt").read_text()
+    )
+    variables = {"PYTHONPATH": str(wheel), "DJANGO_SETTINGS_MODULE": "of.somebody.else"}
+    code = "import mockllm; print(mockllm.__file__, mockllm.scenario('s'))"
+    done = processes.python("-P", "-c", code, cwd=tmp_path, variables=variables)
+    assert done.stdout.startswith(f"{wheel / 'mockllm' / '__init__.py'} ScenarioBuilder(")
+    options = ("-p", "no:django", "-p", "no:cacheprovider", "-q")
+    done = processes.python("-m", "pytest", *options, cwd=tmp_path, variables=variables)
+    assert "1 passed" in done.stdout, done.stdout
+
+
+def test_the_index_takes_what_is_built(tmp_path: Path) -> None:
+    build = (sys.executable, "-m", "hatchling", "build", "-d", tmp_path)
+    assert processes.run(*build, cwd=CHECKOUT).returncode == 0
+    built = [*tmp_path.iterdir()]
+    assert {file.suffix for file in built} == {".gz", ".whl"}
+    done = processes.run(sys.executable, "-m", "twine", "check", "--strict", *built, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
 
 
 def test_its_packages_say_that_they_are_typed(wheel: Path) -> None:

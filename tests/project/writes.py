@@ -159,6 +159,7 @@ WRITES: tuple[Write, ...] = (
     *steps(DRAFT),
     *delete(DRAFT, CHANGE),
     Write(f"admin/{DRAFT}/<path:object_id>/history/", "bring back", restored(Draft), CHANGE),
+    Write(f"admin/{DRAFT}/from-document/", "make of a document", of(document=_DOCUMENT), ("add",)),
     Write(f"admin/{DRAFT}/<path:object_id>/publish/", "publish", form("publish", {}), CHANGE),
     # ── The journal ──
     Write(f"admin/{REQUEST}/session/reset/", "reset", of(name="default"), CHANGE),
@@ -197,7 +198,10 @@ def _pages(model: str, *pages: str) -> set[str]:
 
 HISTORY, ADD, DELETE = "<path:object_id>/history/", "add/", "<path:object_id>/delete/"
 OTHERS = ("", ADD, "<path:object_id>/change/", DELETE, HISTORY)
-CHECKS = ("add/check/", "<path:object_id>/check/", "<path:object_id>/steps/<int:step_id>/")
+CHECKS = (
+    *("add/check/", "<path:object_id>/check/", "<path:object_id>/steps/<int:step_id>/"),
+    *("add/try/", "<path:object_id>/try/"),
+)
 LOGOUT = "admin/logout/"
 # The pages that write nothing, or nothing but who is logged in, whatever is posted to them.
 READS: set[str] = {

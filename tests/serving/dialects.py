@@ -146,7 +146,7 @@ def _hear_gemini(body: bytes, *, stream: bool) -> Heard:
     return Heard(
         [spoken.reasoning] if spoken.reasoning else [],
         [spoken.text] if spoken.text else [],
-        [(call["id"], call["name"], call["args"]) for call in spoken.calls],
+        [(call.get("id", ""), call["name"], call["args"]) for call in spoken.calls],
         spoken.finish,
         spoken.pieces,
         spoken.thoughts,

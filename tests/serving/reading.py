@@ -122,7 +122,7 @@ def _chunk(spoken: Spoken, chunk: dict[str, Any]) -> Spoken:
     sources = candidate.get("citationMetadata", {}).get("citationSources", [])
     spoken.annotations += sources
     spoken.finish = candidate.get("finishReason")
-    assert ("usageMetadata" in chunk) == (spoken.finish is not None)
+    assert chunk["usageMetadata"]["promptTokenCount"] > 0
     return spoken
 
 
@@ -144,7 +144,7 @@ def _line(spoken: Spoken, line: dict[str, Any]) -> Spoken:
 
 def _message(choice: dict[str, Any]) -> Spoken:
     message = choice["message"]
-    assert message.get("reasoning") == message.get("reasoning_content")
+    assert "reasoning_content" not in message
     return Spoken(
         reasoning=message.get("reasoning", ""),
         text=message["content"] or "",
@@ -157,7 +157,7 @@ def _message(choice: dict[str, Any]) -> Spoken:
 def _hear(spoken: Spoken, choice: dict[str, Any]) -> None:
     delta = choice["delta"]
     assert spoken.finish is None, "a choice goes on after its end"
-    assert delta.get("reasoning") == delta.get("reasoning_content")
+    assert "reasoning_content" not in delta
     if piece := delta.get("content"):
         spoken.text += piece
         spoken.pieces.append(piece)

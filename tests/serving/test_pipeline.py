@@ -2,15 +2,13 @@
 
 import json
 import logging
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from scenarios_app.engine.state import key_session
-from scenarios_app.serving import playback as answer
-from scenarios_app.serving.reply import Reply
+from scenarios_app.serving import playback
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits
 from tests.serving.pipelines import KEY, Playing, chat, claude, says, scenario
@@ -157,12 +155,8 @@ async def test_the_journal_has_one_entry_of_each_call() -> None:
 async def test_the_journal_keeps_the_beginning_of_a_long_stream_and_its_size(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def frame_by_frame(reply: Reply, **_: object) -> AsyncGenerator[bytes, None]:
-        for frame in reply.frames:
-            yield frame.data
-
     # However busy the machine is, no two frames are due together.
-    monkeypatch.setattr(answer, "play", frame_by_frame)
+    monkeypatch.setattr(playback, "PIECE_BYTES", 1)
     step = says("word " * 100)
     step["produce"]["pacing"] = {"chunk_ms": 1}
     playing = Playing(scenario("long", step), journal_body_bytes=1_000)
@@ -263,3 +257,44 @@ async def test_an_answer_that_no_door_plays_is_journalled_all_the_same() -> None
 async def test_a_head_request_gets_no_body() -> None:
     status, headers, body = await Playing(GREETING).ask(replace(chat(), method="HEAD"))
     assert status == 405 and body == b"" and headers["content-length"] != "0"
+
+
+CALL = {"name": "get_weather", "arguments": {"city": "Oslo"}}
+
+
+@pytest.mark.parametrize(
+    ("produce", "answered"),
+    [
+        ({"text": "It rains."}, "It rains."),
+        ({"reasoning": "Hm.", "tool_calls": [CALL, CALL]}, 'get_weather({"city":"Oslo"}), get_w…'),
+        ({"refusal": "No."}, "No."),
+        ({"fault": {"kind": "rate_limit", "message": "slow down"}}, "slow down"),
+        ({"text": "x" * 2_000}, "x" * 1_000),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_journal_is_told_how_question_and_answer_begin(
+    produce: dict[str, Any], answered: str, stream: bool
+) -> None:
+    playing = Playing(scenario("weather", {"consume": False, "produce": produce}))
+    # The third answer is prepared.
+    for _ in range(3):
+        await playing.ask(chat("Rain?", stream=stream))
+    for entry in playing.journal:
+        assert entry.asked == "Rain?"
+        assert entry.answered.startswith(answered.removesuffix("…"))
+        assert len(entry.answered) == len(answered) or answered.endswith("…")
+
+
+async def test_what_was_asked_last_may_be_a_tools_result_and_what_nothing_answers_is_told() -> None:
+    playing = Playing()
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "Rain?"},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "sunny"},
+    ]
+    await playing.ask(chat(messages=messages))
+    (entry,) = playing.journal
+    assert entry.asked == "sunny"
+    assert entry.answered.startswith("no_scenario_matched")

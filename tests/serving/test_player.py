@@ -7,7 +7,7 @@ from itertools import accumulate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios_app.serving.playback import LOOK_UP, never, play
+from scenarios_app.serving.playback import LOOK_UP, Player, never, play
 from scenarios_app.serving.reply import Ending, Frame, Reply, whole
 from tests.serving.acting import WIRE, FakeClock
 
@@ -26,9 +26,8 @@ async def played(
     """What left when; whoever takes the pieces needs `reading` seconds for each."""
     clock = clock or FakeClock()
     pieces = []
-    async for piece in play(
-        reply, clock=clock, sleep=clock.sleep, drain_at=drain_at, max_seconds=max_seconds
-    ):
+    player = Player(reply, clock(), drain_at=drain_at, max_seconds=max_seconds)
+    async for piece in play(player, clock=clock, sleep=clock.sleep):
         pieces.append((clock.now, piece))
         clock.now += reading
     return pieces

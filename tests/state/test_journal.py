@@ -126,6 +126,11 @@ def test_bytes_that_are_no_text_are_shown(journal: Journal) -> None:
     assert (row.request_body, row.path) == ("\\xff\\x00\\xc3", "/a\\x00b")
 
 
+def test_question_and_answer_are_kept_as_far_as_they_are_shown(journal: Journal) -> None:
+    row = written(journal, asked="q" * 1_000, answered="Yes.")
+    assert (row.asked, row.answered) == ("q" * 200, "Yes.")
+
+
 def test_no_secret_reaches_the_database(journal: Journal) -> None:
     body = f'{{"headers": {{"x-api-key": "{CANARY}"}}, "said": "my key is {CANARY}"}}'.encode()
     mismatch = {"field": "headers.authorization", "expected": "a", "actual": "Bearer short"}
@@ -137,6 +142,8 @@ def test_no_secret_reaches_the_database(journal: Journal) -> None:
         model=CANARY,
         violations=(f"got {CANARY}",),
         near_misses=[{"mismatches": [mismatch, {"field": "model", "actual": CANARY}]}],
+        asked=f"{CANARY} {body.decode()}",
+        answered=f"your key is {CANARY}",
         request_headers={"authorization": f"Bearer {CANARY}", "x-copy": CANARY},
         request_body=body,
         response_headers=(("x-echo", CANARY), ("set-cookie", f"a={CANARY}")),

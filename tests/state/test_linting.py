@@ -23,9 +23,7 @@ BROAD = {"name": "greedy", "steps": [{"consume": False, "produce": {"text": "Hi.
 def journalled(body: Any, **fields: Any) -> None:
     text = body if isinstance(body, str) else json.dumps(body)
     row = row_of(entry(request_body=text.encode()), body_bytes=65_536)
-    for name, value in fields.items():
-        setattr(row, name, value)
-    ServedRequest.objects.bulk_create([row])
+    ServedRequest.objects.create(**row._asdict() | fields)
 
 
 def test_warnings_are_told_and_end_well(tmp_path: Path) -> None:

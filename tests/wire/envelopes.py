@@ -15,8 +15,12 @@ def envelope_complaint(provider: str, body: Any) -> str:
             return "" if text else "no message"
         case (
             "gemini",
-            {"error": {"code": int(), "message": str(text), "status": str(), "details": list()}},
+            {"error": {"code": int(), "message": str(text), "status": str(), **rest}},
         ):
+            # Google leaves `details` out where there are none.
+            details = rest.pop("details", None)
+            if rest or details == []:
+                return f"more or less than there is: {body}"
             return "" if text else "no message"
         case "ollama", {"error": str(text)} if list(body) == ["error"]:
             return "" if text else "no message"

@@ -8,6 +8,7 @@ import pytest
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Usage
 from scenarios_app.wire.base import Call, Facts
 from scenarios_app.wire.body import Limits, read_body
+from scenarios_app.wire.openai.dialects.rows import PROVIDERS
 from scenarios_app.wire.registry import find, providers, ways, wires
 from scenarios_app.wire.samples import Asked
 
@@ -44,6 +45,26 @@ def test_a_wire_reads_its_own_sample(way: str, asked: Asked, stream: bool) -> No
     results = [(result.name, result.content) for result in request.tool_results]
     assert results == ([(asked.called, asked.result)] if asked.called else [])
     assert (request.turn, request.stream) == (asked.turn, stream)
+    headers = wire.headers(request_id="r", created=1_735_689_600, error=None)
+    assert [name for name, _ in headers] == [name.lower() for name, _ in headers]
+
+
+@pytest.mark.parametrize("way", ways())
+def test_answers_of_one_form_are_known_by_it(way: str) -> None:
+    forms = []
+    for _ in range(2):
+        sent = ways()[way].sample(Asked("Hello"))
+        path, _, query = sent.path.partition("?")
+        body = json.dumps(sent.body).encode()
+        call = Call("POST", path, dict(parse_qsl(query)), sent.headers, body, query)
+        target = find(call)
+        assert target is not None and target.endpoint is not None
+        if target.endpoint.form is None:
+            continue
+        node = read_body(body, Limits())
+        read = target.endpoint.read(call, target.endpoint, target.params, node)
+        forms.append(target.endpoint.form(read))
+    assert len(set(forms)) == (1 if forms else 0)
 
 
 def test_sdks_are_pointed_at_the_server() -> None:
@@ -56,7 +77,7 @@ def test_sdks_are_pointed_at_the_server() -> None:
 
 
 def test_each_provider_is_named_once() -> None:
-    assert providers() == ("openai", "anthropic", "gemini", "ollama")
+    assert providers() == ("openai", *PROVIDERS, "anthropic", "gemini", "ollama")
 
 
 def test_responses_and_conversations_alone_are_archived() -> None:

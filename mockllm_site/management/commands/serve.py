@@ -45,6 +45,12 @@ class Command(BaseCommand):
             action="store_true",
             help="do not load the scenario that answers everything",
         )
+        parser.add_argument(
+            "--parent",
+            type=int,
+            metavar="PID",
+            help="end once this process is gone, however it ended",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         stop = server.Stop()
@@ -67,6 +73,7 @@ class Command(BaseCommand):
                     stop=stop,
                     drain_seconds=settings.MOCKLLM_DRAIN_SECONDS,
                     then=starting.warm_up,
+                    parent=None if options["parent"] is None else server.Parent(options["parent"]),
                 )
         except (starting.CannotLoad, server.StartFailed) as error:
             raise CommandError(str(error)) from error

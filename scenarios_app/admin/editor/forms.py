@@ -7,11 +7,13 @@ from typing import Any
 from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS
 
+from scenarios_app.admin.editor.frequency import ALWAYS, PLAIN, often_of, settle
 from scenarios_app.admin.editor.inputs import AnyOfField
 from scenarios_app.admin.editor.layout import SCENARIO, STEP, fields_of
 from scenarios_app.admin.editor.problems import scenario_problem
 from scenarios_app.engine.document import DocumentError, load_documents
-from scenarios_app.models import AnyScenario, Scenario, Step
+from scenarios_app.engine.producing.faults import fault_kinds
+from scenarios_app.models import AnyScenario, Scenario, Select, Step
 from scenarios_app.store.history import Meanwhile, changed_since, moment_of
 from scenarios_app.store.translate import scenario_object
 from scenarios_app.wire.registry import providers
@@ -19,6 +21,12 @@ from scenarios_app.wire.registry import providers
 
 def provider_choices() -> list[tuple[str, str]]:
     return [("", "any provider"), *((name, name) for name in providers())]
+
+
+def failure_choices() -> list[tuple[str, str]]:
+    """What an attempt can fail with; saying nothing is a model error."""
+    kinds = [(one.name, one.label) for one in fault_kinds().values() if one.name != PLAIN]
+    return [("", fault_kinds()[PLAIN].label), *kinds]
 
 
 # When the page was opened, and whether what others did since then is to be written over.
@@ -43,13 +51,15 @@ class ScenarioForm(forms.ModelForm):
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]
-        if self.errors:
-            return
+        wrong = set(self.errors)
         try:
             load_documents(scenario_object(self.instance, []))
         except DocumentError as error:
             for problem in error.problems:
-                self.add_error(*scenario_problem(problem.place, problem.message))
+                column, message = scenario_problem(problem.place, problem.message)
+                # Where a field is refused, the row has what it had before.
+                if column not in wrong:
+                    self.add_error(column, message)
 
 
 def meanwhile(scenario: AnyScenario, data: Mapping[str, Any]) -> Meanwhile:
@@ -72,14 +82,21 @@ class ClosedStepForm(forms.ModelForm):
         model = Step
         fields: tuple[str, ...] = ("order",)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, select: str = Select.MATCH, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        # How its scenario is chosen.
+        self.select = select
         # Errors of fields that this form does not have.
         self.elsewhere: defaultdict[str, list[str]] = defaultdict(list)
 
     def clean_order(self) -> int | None:
         order: int | None = self.cleaned_data.get("order")
         return self.instance.order if order is None and self.instance.pk else order
+
+    @property
+    def wrong(self) -> set[str]:
+        """The columns that something is wrong with, shown or not."""
+        return {*self.errors, *self.elsewhere} - {NON_FIELD_ERRORS}
 
     def complain(self, column: str, message: str) -> None:
         """Put an error at its field, even where this form does not show it."""
@@ -114,3 +131,14 @@ class StepForm(ClosedStepForm):
         super().__init__(*args, **kwargs)
         if isinstance(provider := self.fields.get("match_provider"), AnyOfField):
             provider.offer(provider_choices(), self.instance.match_provider)
+        if isinstance(failure := self.fields.get("failures_kind"), AnyOfField):
+            failure.offer(failure_choices(), self.instance.failures_kind)
+        # Steps in files answer once where they say nothing; one that is written here does not.
+        by_turn = self.select == Select.FIRST_USER_MESSAGE
+        stored = often_of(self.instance, by_turn=by_turn) if self.instance.pk else ALWAYS
+        self.initial["consume"] = stored
+
+    def clean(self) -> dict[str, Any]:
+        super().clean()
+        settle(self, select=self.select)
+        return self.cleaned_data

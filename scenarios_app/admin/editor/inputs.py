@@ -8,6 +8,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.db import models
 
+from scenarios_app.admin.editor.frequency import OFTEN
 from scenarios_app.admin.editor.layout import Cell
 from scenarios_app.engine.document.json_text import decode
 from scenarios_app.engine.producing.faults import fault_kinds
@@ -17,12 +18,12 @@ from scenarios_app.models.fields import JsonField, LinesField, NamesField, Scrip
 # What an empty choice means.
 _BLANK = {
     "expect_reasoning": "does not matter",
-    "failures_kind": "model error (500)",
     "answer_finish_reason": "what fits the answer",
-    "fault_kind": "no fault",
 }
-# Columns of a fault's kind: which ones there are the engine knows.
-_KINDS = ("failures_kind", "fault_kind")
+# Columns of a fault's kind, by what an empty one means: which kinds there are the engine knows.
+_KINDS = {"failures_kind": "model error (500)", "fault_kind": "nothing goes wrong"}
+# What the page's scripts call a choice that brings other fields into sight.
+_CALLED = {"consume": "often", "failures_kind": "failing", "fault_kind": "fault"}
 # Short enough to stand before its text.
 _MODES = [("contains", "contains"), ("equals", "is exactly"), ("startswith", "starts with")]
 _MODES += [("regex", "matches regex")]
@@ -83,6 +84,13 @@ class AnyOfField(forms.ChoiceField):
         self.choices = offered
 
 
+class CardSelect(forms.RadioSelect):
+    """One of a few, all of them in sight; errors lead to the first."""
+
+    def id_for_label(self, id_: str, index: str | None = None) -> str:
+        return super().id_for_label(id_, index or "0")
+
+
 class StreamingField(forms.TypedChoiceField):
     """Yes, no or either."""
 
@@ -111,12 +119,14 @@ def form_field(db_field: "models.Field[Any, Any]", cell: Cell) -> forms.Field:
             widget=forms.Select(_SELECT),
             **shown,
         )
+    called: dict[str, Any] = {"x-model.fill": _CALLED.get(db_field.name)}
+    if db_field.name == "consume":
+        widget = forms.Select(_SELECT | called)
+        return forms.ChoiceField(required=False, choices=OFTEN, widget=widget, **shown)
     if db_field.name in _KINDS:
         kinds = [(one.name, one.label) for one in fault_kinds().values()]
-        choices = [("", _BLANK[db_field.name]), *kinds]
-        return forms.ChoiceField(
-            required=False, choices=choices, widget=forms.Select(_SELECT), **shown
-        )
+        choices = [("", _KINDS[db_field.name]), *kinds]
+        return AnyOfField(required=False, choices=choices, widget=CardSelect(called), **shown)
     if db_field.choices:
         blank = [("", _BLANK[db_field.name])] if db_field.blank else []
         choices = _MODES if db_field.name == cell.how else [*blank, *db_field.choices]

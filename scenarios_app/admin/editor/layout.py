@@ -21,12 +21,14 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Fields under one heading; `folded` ones are closed as long as nothing is wrong in them."""
+    """Fields under one heading; `folded` ones are closed as long as nothing is wrong in them, and
+    until what `opens` says holds, an expression of the page's scripts."""
 
     title: str
     cells: tuple[Cell, ...]
     folded: bool = False
     note: str = ""
+    opens: str = ""
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -90,9 +92,27 @@ STEP = (
         "",
         (
             _step("name", 5, example="optional"),
-            _step("turn", 4, "The model's 1st, 2nd … answer; empty for any."),
-            _step("consume", 3),
+            _step("turn", 3, "The model's 1st, 2nd … answer; empty for any."),
+            _step("consume", 4),
         ),
+    ),
+    Group(
+        "What goes wrong",
+        (
+            _step("failures_times", 3, "Attempts of each session.", example="1"),
+            _step("failures_kind", 12),
+            _step("failures_status", 3, "Of an HTTP error."),
+            _step("failures_message", 6),
+            _step("failures_retry_after_ms", 3),
+            _step("fault_kind", 12),
+            _step("fault_after_chunks", 3, "Of the content.", example="1"),
+            _step("fault_hold_ms", 3, example="30000"),
+            _step("fault_status", 3, "Of an HTTP error."),
+            _step("fault_message", 6),
+            _step("fault_retry_after_ms", 3),
+        ),
+        folded=True,
+        opens="often.startsWith('failing')",
     ),
     Group(
         "When this arrives",
@@ -159,23 +179,6 @@ STEP = (
         note="A request that this step answers should also be so. If it is not, the client gets a "
         "400 that names what was expected (where a scenario is chosen by the first user message: "
         "requirement 003's error turn), and the session a violation.",
-    ),
-    Group(
-        "Failures and faults",
-        (
-            _step("failures_times", 4, "How many, in each session."),
-            _step("failures_kind", 4),
-            _step("failures_status", 4, "Of an HTTP error."),
-            _step("failures_message", 8),
-            _step("failures_retry_after_ms", 4),
-            _step("fault_kind", 4, "Every time, not only at first."),
-            _step("fault_after_chunks", 4, "Of the content.", example="1"),
-            _step("fault_hold_ms", 4, example="30000"),
-            _step("fault_status", 4, "Of an HTTP error."),
-            _step("fault_message", 4),
-            _step("fault_retry_after_ms", 4),
-        ),
-        folded=True,
     ),
     Group(
         "Timing",

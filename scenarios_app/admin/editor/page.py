@@ -2,7 +2,7 @@
 what is wrong with it while it is written."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.forms import Field, ModelForm, Script
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -20,24 +20,22 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from unfold.admin import ModelAdmin
 
+from scenarios_app.admin.editor.checks import check_page, doubts_at, edits_page
 from scenarios_app.admin.editor.forms import SEEN, ScenarioForm, meanwhile
 from scenarios_app.admin.editor.inputs import form_field
 from scenarios_app.admin.editor.layout import SCENARIO, SCENARIO_CELLS
 from scenarios_app.admin.editor.rows import (
-    Told,
+    StepRow,
     empty_row,
     scenario_groups,
     step_groups,
     step_rows,
     told,
 )
-from scenarios_app.admin.editor.step_inline import StepFormSet
-from scenarios_app.catalog.lint import suspicions_in_place
-from scenarios_app.engine.document import DocumentError, compile_scenario
+from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
 from scenarios_app.models import AnyScenario, Draft
 from scenarios_app.store.history import moment_of, versions_of
-from scenarios_app.store.rows import document_of
 
 _PREFIX = re.compile(r"steps-\d{1,6}")
 
@@ -45,16 +43,18 @@ _PREFIX = re.compile(r"steps-\d{1,6}")
 @dataclass(frozen=True, slots=True)
 class Button:
     """A button beside those that save, as the theme wants to be given it. `to` is the address that
-    the form is sent to, where it is not the page's own."""
+    the form is sent to, where it is not the page's own; `tab` names the tab that it opens in."""
 
     action_name: str
     description: str
     to: str = ""
     icon: str = ""
+    tab: str = ""
 
     @property
     def attrs(self) -> dict[str, str]:
-        return {"formaction": self.to} if self.to else {}
+        given = {"formaction": self.to, "formtarget": self.tab}
+        return {name: value for name, value in given.items() if value}
 
 
 class ScenarioPage(ModelAdmin):
@@ -83,6 +83,8 @@ class ScenarioPage(ModelAdmin):
     def get_urls(self) -> list[URLPattern]:
         return [
             self.page("add/check/", self.check_new, "check_new"),
+            self.page("add/try/", self.try_new, "try_new"),
+            self.page("<path:object_id>/try/", self.try_one, "try_one"),
             self.page("<path:object_id>/check/", self.check_one, "check"),
             self.page("<path:object_id>/steps/<int:step_id>/", self.step_fields, "step"),
             *super().get_urls(),
@@ -144,6 +146,7 @@ class ScenarioPage(ModelAdmin):
             "rows": rows,
             # Not `blank`: by that name the theme opens the links above in a new tab.
             "new_row": empty_row(inline.formset) if inline else None,
+            "doubts": list(doubts_at(context.get("suspicions", ()), _ids(rows))),
             "others": bool(obj and form.is_bound and meanwhile(obj, form.data)),
             "told": told(form, inline.formset if inline else None, rows) if form.is_bound else (),
             # What was seen stays seen until the page is opened anew.
@@ -152,6 +155,9 @@ class ScenarioPage(ModelAdmin):
             "may_edit_steps": may_edit and bool(inline and inline.has_change_permission),
             "show_save_and_add_another": False,
         }
+        if may_edit:
+            tried = self._try_button(obj)
+            context["actions_submit_line"] = [*context.get("actions_submit_line", ()), tried]
         return super().render_change_form(request, context, add, change, form_url, obj)
 
     def history_view(
@@ -197,7 +203,9 @@ class ScenarioPage(ModelAdmin):
             raise Http404
         (inline,) = self.get_inline_instances(request, scenario)
         form_class = inline.get_formset(request, scenario).form
-        form = form_class(instance=step, prefix=prefix, use_required_attribute=False)
+        form = form_class(
+            instance=step, prefix=prefix, use_required_attribute=False, select=scenario.select
+        )
         context = {
             "groups": step_groups(form),
             "may_edit_steps": inline.has_change_permission(request, scenario)
@@ -213,6 +221,21 @@ class ScenarioPage(ModelAdmin):
         if not self.has_add_permission(request):
             raise PermissionDenied
         return check_page(request, self, None)
+
+    def try_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        scenario = self.row_of(request, object_id, self.has_change_permission)
+        return edits_page(request, self, scenario)
+
+    def try_new(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        return edits_page(request, self, None)
+
+    def _try_button(self, obj: AnyScenario | None) -> Button:
+        name, row = ("try_one", (obj.pk,)) if obj else ("try_new", ())
+        to = reverse(f"admin:{self._route(name)}", args=row)
+        # In a tab of its own, so that what is not saved stays in this one.
+        return Button("_try", "Try it", to=to, icon="science", tab="try")
 
     def row_of(self, request: HttpRequest, object_id: str, allowed: Callable[..., bool]) -> Any:
         """The row that an address names, for whom it is allowed."""
@@ -230,41 +253,5 @@ class ScenarioPage(ModelAdmin):
         return f"scenarios_app_{self.opts.model_name}_{name}"
 
 
-def check_page(request: HttpRequest, owner: Any, scenario: AnyScenario | None) -> HttpResponse:
-    """The posted form's notes, as a piece of the page: what a save would refuse, else what the
-    page would warn of after it. Nothing is saved."""
-    if request.method != "POST":
-        return HttpResponseNotAllowed(["POST"])
-    # What requests have offered is read from it, here as after a save.
-    journal.flush()
-    name = owner.served_name(scenario)
-    form: ScenarioForm = owner.get_form(request, scenario)(request.POST, instance=scenario)
-    formset = _steps_of(request, owner, form)
-    right = [form.is_valid(), formset is None or formset.is_valid()]
-    wrong = told(form, formset, step_rows(formset, {}) if formset else [])
-    doubts = list(_doubts(form.instance, formset, name)) if all(right) else []
-    context = {"wrong": wrong, "doubts": doubts}
-    return TemplateResponse(request, "scenarios_app/admin/notes.html", context)
-
-
-def _steps_of(request: HttpRequest, owner: Any, form: ScenarioForm) -> StepFormSet | None:
-    for formset_class, inline in owner.get_formsets_with_inlines(request, form.instance):
-        prefix = formset_class.get_default_prefix()
-        given = owner.get_formset_kwargs(request, form.instance, inline, prefix)
-        formset: StepFormSet = formset_class(**given)
-        return formset
-    return None
-
-
-def _doubts(scenario: AnyScenario, formset: StepFormSet | None, name: str) -> Iterator[Told]:
-    """Each at its row, which need not be the one of its number: rows move before they are saved."""
-    if not scenario.enabled:
-        return
-    kept = formset.kept if formset else []
-    try:
-        compiled = compile_scenario(document_of(scenario, [form.instance for form in kept]))
-    except DocumentError as error:
-        yield from (Told(problem.place, problem.message, "") for problem in error.problems)
-        return
-    for one in suspicions_in_place(compiled, of=name):
-        yield Told(f"Step {one.step}", one.message, kept[one.row].prefix or "")
+def _ids(rows: Iterable[StepRow]) -> list[str]:
+    return [row.form.prefix or "" for row in rows if not row.deleted]

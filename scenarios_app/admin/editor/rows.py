@@ -4,9 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from django import forms
+from django.db.models import Model
 from django.forms.boundfield import BoundField
 
 from scenarios_app.admin.editor.forms import ClosedStepForm, ScenarioForm, StepForm
+from scenarios_app.admin.editor.frequency import FAILING_ONCE, ONCE, often_of, shown_when
 from scenarios_app.admin.editor.layout import (
     SCENARIO,
     SCENARIO_CELLS,
@@ -15,10 +17,12 @@ from scenarios_app.admin.editor.layout import (
     Cell,
     Group,
 )
+from scenarios_app.admin.editor.mends import Mend
 from scenarios_app.admin.editor.sentence import Title, title_of
 from scenarios_app.admin.editor.step_inline import SENT_AT_ONCE, StepFormSet
 from scenarios_app.engine.document import DocumentError
-from scenarios_app.models import Step
+from scenarios_app.models import Select, Step
+from scenarios_app.models.columns import column_of
 from scenarios_app.store.translate import step_object
 
 _UNSET: tuple[object, ...] = ("", None, False, [], {})
@@ -30,10 +34,23 @@ class CellView:
     field: BoundField
     how: BoundField | None
     errors: tuple[str, ...]
+    model: type[Model]
 
     @property
     def kind(self) -> str:
+        if isinstance(self.field.field.widget, forms.RadioSelect):
+            return "cards"
         return "switch" if isinstance(self.field.field, forms.BooleanField) else "text"
+
+    @property
+    def shown_when(self) -> str:
+        """What must hold for it to be in sight; a field that is wrong always is."""
+        return "" if self.errors else shown_when(self.cell.field)
+
+    @property
+    def title(self) -> str:
+        """What the document calls it."""
+        return ".".join(column_of(self.model, self.cell.field).place or ())
 
     @property
     def filled(self) -> bool:
@@ -73,6 +90,12 @@ class StepRow:
         return self.form.instance
 
     @property
+    def once(self) -> bool:
+        """Whether it is stored as one that is used up."""
+        by_turn = self.form.select == Select.FIRST_USER_MESSAGE
+        return bool(self.step.pk) and often_of(self.step, by_turn=by_turn) in (ONCE, FAILING_ONCE)
+
+    @property
     def order(self) -> object:
         """The place to send: the one that was sent, or the step's own."""
         return self.form["order"].value() if self.form.is_bound else self.step.order
@@ -89,6 +112,7 @@ class Told:
     where: str
     message: str
     target: str
+    mends: tuple[Mend, ...] = ()
 
 
 def scenario_groups(form: ScenarioForm) -> tuple[GroupView, ...]:
@@ -171,6 +195,7 @@ def _groups(
                     form[cell.field],
                     form[cell.how] if cell.how else None,
                     errors(cell.field, cell.how),
+                    type(form.instance),
                 )
                 for cell in group.cells
             ),
@@ -185,7 +210,10 @@ def _shown(form: ClosedStepForm, formset: StepFormSet, *, wrong: bool) -> tuple[
         if not wrong and len(formset.forms) > SENT_AT_ONCE:
             return ()
         whole = formset.form(
-            instance=form.instance, prefix=form.prefix, use_required_attribute=False
+            instance=form.instance,
+            prefix=form.prefix,
+            use_required_attribute=False,
+            select=form.select,
         )
         whole.elsewhere = form.elsewhere
         return step_groups(whole)

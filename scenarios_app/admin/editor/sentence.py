@@ -75,7 +75,7 @@ def _content(answer: Json) -> str:
         if items := listed(member(answer, key)):
             return f"{len(items)} {key if len(items) > 1 else key[:-1]}"
     if (kind := text_at(member(answer, "generate"), "kind")) and kind:
-        return f"generated {kind}"
+        return "made for the request" if kind == "auto" else f"generated {kind}"
     parts = listed(member(answer, "parts"))
     texts = [member(answer, "text"), *(member(part, "text") for part in parts)]
     calls = [*listed(member(answer, "tool_calls")), *(member(part, "tool_call") for part in parts)]

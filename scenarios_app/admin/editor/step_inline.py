@@ -1,5 +1,6 @@
 """The steps of a scenario as one formset: kept in order, new ones last, checked as a document."""
 
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,13 @@ from unfold.admin import StackedInline
 from scenarios_app.admin.editor.forms import ClosedStepForm, StepForm, meanwhile
 from scenarios_app.admin.editor.inputs import form_field
 from scenarios_app.admin.editor.layout import STEP, STEP_CELLS
-from scenarios_app.admin.editor.problems import step_problem
+from scenarios_app.admin.editor.problems import is_missing, step_problem
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError, compile_scenario, load_documents
 from scenarios_app.models import AnyStep, DraftStep, Scenario, Step
-from scenarios_app.store.rows import limits, problems_of
+from scenarios_app.store.bulk import save_steps
+from scenarios_app.store.columns import EXTRAS, VALUES, empty_value
+from scenarios_app.store.rows import RowProblem, limits, problems_of
 from scenarios_app.store.translate import scenario_object, step_object
 
 # A scenario with more steps than this sends a row's fields when the row is opened.
@@ -65,11 +68,9 @@ class StepFormSet(InlineFormSet):
     def clean(self) -> None:
         super().clean()
         self._keep_what_others_did()
-        right = [form for form in self.kept if not form.errors]
-        while right:
-            # What is wrong with one step hides what a whole scenario can be wrong in.
-            wrong = self._complain(right)
-            right = [form for form in right if not form.errors] if wrong else []
+        # What is wrong in a field hides what is wrong in others, until it is taken out.
+        while self._complain(self.kept):
+            pass
 
     def add_fields(self, form: ClosedStepForm, index: int | None) -> None:
         super().add_fields(form, index)
@@ -82,9 +83,24 @@ class StepFormSet(InlineFormSet):
             form.instance.order = self._last
         return super().save_new(form, commit=commit)
 
+    def save(self, commit: bool = True) -> Any:
+        """All at once, however many there are."""
+        saved = super().save(commit=False)
+        if commit:
+            save_steps(
+                new=self.new_objects,
+                changed=[step for step, _ in self.changed_objects],
+                columns={name for _, columns in self.changed_objects for name in columns},
+                gone=self.deleted_objects,
+            )
+        return saved
+
     @cached_property
     def _last(self) -> int:
         return max((form.cleaned_data.get("order") or 0 for form in self.kept), default=0)
+
+    def get_form_kwargs(self, index: int | None) -> dict[str, Any]:
+        return {**super().get_form_kwargs(index), "select": self.instance.select}
 
     def _construct_form(self, i: int, **kwargs: Any) -> Any:
         whole = self.form
@@ -124,34 +140,59 @@ class StepFormSet(InlineFormSet):
                 )
 
     def _complain(self, forms: list[ClosedStepForm]) -> bool:
-        """Put what is wrong with these steps at its fields; what is wrong with the scenario
-        outside of them its own form says."""
+        """Put what is wrong with these steps at its fields, apart from what is wrong there already;
+        whether there was any. What is wrong with the scenario outside of them its own form says."""
+        rows = [_without(form) for form in forms]
         steps: list[dict[str, Json]] = []
-        for form in forms:
+        for form, row in zip(forms, rows, strict=True):
             try:
-                steps.append(step_object(form.instance))
+                steps.append(step_object(row))
             except DocumentError as error:
                 form.complain(error.place, error.message)
                 return True
         try:
+            # A name that is missing hides nothing else.
             data = scenario_object(self.instance, steps)
+            data["name"] = data["name"] or "unnamed"
             for document in load_documents(data, limits=limits()):
                 compile_scenario(document)
         except DocumentError as error:
             found = problems_of(error, self.instance.name)
             for problem in found:
-                if problem.step is not None:
-                    form = forms[problem.step - 1]
-                    form.complain(*step_problem(problem.place, problem.message, form.instance))
-                elif problem.place.startswith("steps"):
+                if problem.step is None and problem.place.startswith("steps"):
                     raise ValidationError(problem.message) from None
-            return any(problem.step is not None for problem in found)
+            told = [
+                _tell(forms[one.step - 1], rows[one.step - 1], one) for one in found if one.step
+            ]
+            return any(told)
         return False
 
     def _is_left_out(self, form: ClosedStepForm) -> bool:
         if self._should_delete_form(form):  # type: ignore[attr-defined]
             return True
         return form.empty_permitted and not form.has_changed()
+
+
+def _without(form: ClosedStepForm) -> AnyStep:
+    """Its step without what is wrong in it already."""
+    row = copy(form.instance)
+    for column in form.wrong:
+        setattr(row, column, empty_value(Step, column))
+    return row
+
+
+def _section(column: str) -> str:
+    return ({**VALUES, **EXTRAS}.get(column) or ("",))[0]
+
+
+def _tell(form: ClosedStepForm, row: AnyStep, problem: RowProblem) -> bool:
+    column, message = step_problem(problem.place, problem.message, row)
+    # What was taken out may be all that there was.
+    missed = is_missing(message) and _section(column) in map(_section, form.wrong)
+    if column in form.wrong or missed:
+        return False
+    form.complain(column, message)
+    return True
 
 
 def _place(form: ClosedStepForm) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.document import load_documents
 from scenarios_app.models import Scenario, ServedRequest
 from scenarios_app.serving.doors.calls import make_call
+from scenarios_app.store.drafts import free_name
 from scenarios_app.store.rows import save_documents
 
 # Headers that a client makes by itself.
@@ -31,10 +32,10 @@ def scenario_from(served: ServedRequest) -> Scenario:
     request: its provider, its model, its last user message, and the tool result that it brings."""
     request = _read(served)
     document = {
-        "name": _free(f"from request {str(served.uid)[:8]}"),
+        "name": free_name(f"from request {str(served.uid)[:8]}"),
         "description": f"Made from the request {served.uid}.",
         "enabled": False,
-        "steps": [{"match": _match(request), "produce": {"text": _ANSWER}}],
+        "steps": [{"consume": False, "match": _match(request), "produce": {"text": _ANSWER}}],
     }
     with transaction.atomic():
         (scenario,) = save_documents(load_documents(document))
@@ -104,12 +105,3 @@ def _match(request: CanonicalRequest) -> dict[str, Any]:
     if messages:
         match["messages"] = messages
     return match
-
-
-def _free(name: str) -> str:
-    taken = set(Scenario.objects.filter(name__startswith=name).values_list("name", flat=True))
-    number, free = 1, name
-    while free in taken:
-        number += 1
-        free = f"{name} ({number})"
-    return free

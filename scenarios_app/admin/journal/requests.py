@@ -22,7 +22,7 @@ from django.utils.html import format_html
 from unfold.admin import ModelAdmin
 from unfold.paginator import InfinitePaginator
 
-from scenarios_app.admin.filters import AnsweredByFilter, ProviderFilter, SessionFilter
+from scenarios_app.admin.filters import AnsweredByFilter, FoundFilter, ProviderFilter, SessionFilter
 from scenarios_app.admin.journal.from_request import CannotRead, curl_of, scenario_from
 from scenarios_app.admin.journal.sessions import (
     reset,
@@ -33,7 +33,8 @@ from scenarios_app.admin.journal.sessions import (
 )
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
-from scenarios_app.models import Scenario, ServedRequest
+from scenarios_app.journal.live import nearest
+from scenarios_app.models import Outcome, Scenario, ServedRequest
 from scenarios_app.templatetags.scenarios_admin import ago
 
 # What the list shows; the rest of a row may be large.
@@ -50,6 +51,11 @@ _LISTED = (
     "fallback",
     "outcome",
     "status",
+    "fault",
+    "near_misses",
+    "violations",
+    "asked",
+    "answered",
     "duration_ms",
 )
 
@@ -59,19 +65,22 @@ _TIMINGS = {"chosen_ms": "Chosen after", "head_ms": "First byte after"}
 @admin.register(ServedRequest)
 class JournalAdmin(ModelAdmin):
     class Media:
-        js = (Script("mockllm_site/copy.js", defer=True),)
+        js = (
+            Script("mockllm_site/copy.js", defer=True),
+            Script("scenarios_app/journal.js", type="module"),
+        )
 
     list_display = (
         "when",
         "request_line",
-        "model",
+        "said",
         "answered_by",
         "result",
         "took",
         "session",
     )
-    list_filter = (SessionFilter, ProviderFilter, AnsweredByFilter, "outcome", "matched")
-    search_fields = ("path", "model", "scenario", "step", "session")
+    list_filter = (SessionFilter, ProviderFilter, AnsweredByFilter, FoundFilter, "outcome")
+    search_fields = ("asked", "answered", "path", "model", "scenario", "step", "session")
     ordering = ("-pk",)
     list_per_page = 50
     paginator = InfinitePaginator
@@ -115,7 +124,12 @@ class JournalAdmin(ModelAdmin):
     ) -> HttpResponse:
         journal.flush()
         tell_losses(request, request.GET.get("session"))
-        return super().changelist_view(request, {"title": "Journal", **(extra_context or {})})
+        query = request.GET.urlencode()
+        # Older pages stay as they are.
+        live = {"live": "p" not in request.GET, "here": f"?{query}"}
+        return super().changelist_view(
+            request, {"title": "Journal", **live, **(extra_context or {})}
+        )
 
     def change_view(
         self,
@@ -138,6 +152,7 @@ class JournalAdmin(ModelAdmin):
             "media": self.media,
             "title": f"{found.method} {found.path}",
             "served": found,
+            "told": told(found),
             "session_url": session_url(found.session),
             "pages": {
                 name: reverse("admin:scenarios_app_scenario_change", args=(pk,))
@@ -175,34 +190,57 @@ class JournalAdmin(ModelAdmin):
     @admin.display(description="Request", ordering="path")
     def request_line(self, served: ServedRequest) -> str:
         return format_html(
-            '{} {}<span class="sc-under">{}{}</span>',
+            '{} {}<span class="sc-under">{}</span>',
             served.method,
             served.path,
-            served.provider,
-            ", streamed" if served.streamed else "",
+            ", ".join(
+                word
+                for word in (
+                    served.provider,
+                    served.model,
+                    "streamed" if served.streamed else "",
+                )
+                if word
+            ),
+        )
+
+    @admin.display(description="Said")
+    def said(self, served: ServedRequest) -> str:
+        return format_html(
+            '<span class="sc-talk"><span class="sc-said" title="{0}">{0}</span>'
+            '<span class="sc-said sc-under" title="{1}">{1}</span></span>',
+            served.asked,
+            served.answered,
         )
 
     @admin.display(description="Answered by", ordering="scenario")
     def answered_by(self, served: ServedRequest) -> str:
         if not served.scenario:
-            return "–"
-        fallback = " · catch-all" if served.fallback else ""
-        return format_html(
-            '{}<span class="sc-under">step {}{}</span>', served.scenario, served.step, fallback
-        )
+            return format_html('–<span class="sc-under">{}</span>', nearest(served.near_misses))
+        return format_html('{}<span class="sc-under">step {}</span>', served.scenario, served.step)
 
     @admin.display(description="Result", ordering="outcome")
     def result(self, served: ServedRequest) -> str:
+        tone, words = told(served)
+        more = "; ".join([*([f"fault {served.fault}"] if served.fault else ()), *served.violations])
         return format_html(
-            '<span class="sc-outcome sc-{}">{} {}</span>',
-            served.outcome,
+            '<span class="sc-outcome sc-{}">{} {}</span><span class="sc-under">{}</span>',
+            tone,
             served.status,
-            served.get_outcome_display(),
+            words,
+            more,
         )
 
     @admin.display(description="Took", ordering="duration_ms")
     def took(self, served: ServedRequest) -> str:
         return f"{served.duration_ms:,.0f} ms"
+
+
+def told(served: ServedRequest) -> tuple[str, str]:
+    """What became of a request: the class of its badge, and the words in it."""
+    if served.fallback and served.outcome == Outcome.COMPLETE:
+        return "fallback", "answered by the catch-all"
+    return served.outcome, served.get_outcome_display()
 
 
 def pretty(body: str) -> str:

@@ -8,7 +8,7 @@ from asgiref.sync import async_to_sync
 from django.contrib import messages
 from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST
 
 from scenarios_app.engine.state import SessionState
 from scenarios_app.journal import journal
-from scenarios_app.models import Outcome, Scenario, ServedRequest
+from scenarios_app.models import UNANSWERED, Scenario, ServedRequest
 from scenarios_app.serving.services import services
 
 _MOST = 500
@@ -94,6 +94,7 @@ def reset(request: HttpRequest) -> HttpResponse:
 def reset_session(name: str | None, *, scenarios: bool) -> None:
     journal.flush()
     async_to_sync(services().state.reset)(name, scenarios=scenarios)
+    services().steps.forget(name)
     rows = (
         ServedRequest.objects.all() if name is None else ServedRequest.objects.filter(session=name)
     )
@@ -134,7 +135,7 @@ def _seen(name: str | None = None) -> dict[str, Seen]:
     rows = ServedRequest.objects.order_by()
     if name is not None:
         rows = rows.filter(session=name)
-    unmatched = Count("pk", filter=Q(outcome=Outcome.UNMATCHED))
+    unmatched = Count("pk", filter=UNANSWERED)
     counted = rows.values_list("session").annotate(Count("pk"), unmatched=unmatched, last=Max("at"))
     return {session: Seen(*figures) for session, *figures in counted}
 

@@ -16,6 +16,7 @@ from scenarios_app.admin.scenarios.actions import tell
 from scenarios_app.engine.document import DocumentError, compile_scenario
 from scenarios_app.engine.producing.faults import fault_kinds
 from scenarios_app.models import Scenario, Step
+from scenarios_app.store.bulk import save_steps
 from scenarios_app.store.rows import document_of, limits
 
 LEAVE, NONE = "", "none"
@@ -105,8 +106,7 @@ def set_on_steps(scenarios: Sequence[Scenario], columns: dict[str, Any]) -> int:
             for step in steps:
                 for name, value in columns.items():
                     setattr(step, name, value)
-                # One by one, so that the history knows each.
-                step.save()
-                changed += 1
             compile_scenario(document_of(scenario, steps))
+            save_steps(changed=steps, columns=columns)
+            changed += len(steps)
     return changed

@@ -6,9 +6,10 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet
 from django.forms import BaseFormSet, ModelForm
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
@@ -22,13 +23,19 @@ from scenarios_app.admin.editor.rows import Told
 from scenarios_app.admin.editor.step_inline import DraftStepInline
 from scenarios_app.admin.filters import DraftFilter
 from scenarios_app.catalog.lint import suspicions_in_place
-from scenarios_app.engine.document import DocumentError, compile_scenario
+from scenarios_app.engine.document import DocumentError, compile_scenario, load_text
 from scenarios_app.engine.matching.lint import Suspicion
 from scenarios_app.models import Draft
 from scenarios_app.store import drafts
-from scenarios_app.store.drafts import NotPublished, Publication, publication_of, publish
+from scenarios_app.store.drafts import (
+    NotPublished,
+    Publication,
+    drafted,
+    publication_of,
+    publish,
+)
 from scenarios_app.store.history import authors_of
-from scenarios_app.store.rows import RowProblem, document_of
+from scenarios_app.store.rows import RowProblem, document_of, limits
 from scenarios_app.templatetags.scenarios_admin import ago
 
 PUBLISH = "_publish"
@@ -104,7 +111,8 @@ class DraftAdmin(ScenarioPage):
 
     def get_urls(self) -> list[URLPattern]:
         publish = self.page("<path:object_id>/publish/", self.publish_one, "publish")
-        return [publish, *super().get_urls()]
+        make = self.page("from-document/", self.make_draft, "from_document")
+        return [publish, make, *super().get_urls()]
 
     def served_name(self, obj: Draft | None) -> str:
         return obj.published.name if obj and obj.published else ""
@@ -161,6 +169,26 @@ class DraftAdmin(ScenarioPage):
     def publish_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
         draft = self.row_of(request, object_id, self.may_publish)
         return publish_page(request, self, draft)
+
+    def make_draft(self, request: HttpRequest) -> HttpResponse:
+        """A draft of the posted document, such as the one that a trace gives."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        given = request.POST.get("document", "").encode("utf-8", "replace")
+        try:
+            (document,) = load_text(given, limits=limits())
+        except DocumentError as error:
+            messages.error(request, f"No draft was made: {error}")
+        except ValueError:
+            messages.error(request, "No draft was made: it takes one scenario at a time.")
+        else:
+            draft = drafted(document)
+            self.log_addition(request, draft, "Made from a document.")
+            messages.success(request, _SAVED)
+            return redirect(self.page_of(draft))
+        return redirect("admin:scenarios_app_draft_changelist")
 
     # ── Discarding ──
 

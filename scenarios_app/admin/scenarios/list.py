@@ -39,9 +39,18 @@ class ScenarioList(ModelAdmin):
     search_fields = (
         "name",
         "description",
+        "tags",
         "steps__name",
         "steps__match_user",
+        "steps__match_system",
+        "steps__match_tools",
+        "steps__match_tool_result",
+        "steps__match_tool_result_name",
         "steps__answer_text",
+        "steps__answer_reasoning",
+        "steps__answer_refusal",
+        "steps__answer_tool_calls",
+        "steps__report_content",
     )
     ordering = ("-priority", "name")
     list_per_page = 50

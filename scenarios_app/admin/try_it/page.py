@@ -1,17 +1,17 @@
 """The page on which a request is tried: which step would answer, why not the others, and every
 byte that would be sent. Nothing is consumed, counted or journalled by it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from scenarios_app.admin.site import may_see_journal
-from scenarios_app.admin.try_it.requests import TriedDraft, call_of, number_in, raw, tried_draft
+from scenarios_app.admin.try_it.form import TryForm
+from scenarios_app.admin.try_it.requests import Tried, call_of, number_in, raw, tried
 from scenarios_app.catalog import catalog
 from scenarios_app.control.explain import explained_now
 from scenarios_app.engine.conditions.messages import MessageCondition
@@ -22,8 +22,7 @@ from scenarios_app.models import Scenario, ServedRequest
 from scenarios_app.serving.explain import ExplainedStep, Explanation
 from scenarios_app.serving.reply import Frame, Reply
 from scenarios_app.wire.base import Call
-from scenarios_app.wire.registry import owns, ways
-from scenarios_app.wire.samples import Asked
+from scenarios_app.wire.registry import ways
 
 # So many steps are shown: the one that answers, then those that come closest.
 SHOWN = 30
@@ -58,86 +57,53 @@ class Bytes:
     cut: bool
 
 
-class TryForm(forms.Form):
-    """A request in a few fields, or as it stands: then `path` and `body` are sent."""
-
-    user = forms.CharField(
-        label="User message", required=False, strip=False, widget=forms.Textarea({"rows": 3})
-    )
-    provider = forms.ChoiceField(
-        label="Provider",
-        choices=lambda: [(name, wire.title) for name, wire in ways().items()],
-    )
-    model = forms.CharField(label="Model", required=False, initial="gpt-4o")
-    system = forms.CharField(
-        label="System prompt", required=False, strip=False, widget=forms.Textarea({"rows": 2})
-    )
-    tools = forms.CharField(label="Tools offered", required=False)
-    called = forms.CharField(label="Tool that was called", required=False)
-    result = forms.CharField(
-        label="Its result", required=False, strip=False, widget=forms.Textarea({"rows": 2})
-    )
-    turn = forms.IntegerField(label="Turn", min_value=1, max_value=1_000, initial=1)
-    stream = forms.BooleanField(label="Streamed", required=False, initial=True)
-    session = forms.CharField(label="Session", required=False, max_length=200)
-    path = forms.CharField(label="Path", required=False)
-    body = forms.CharField(
-        label="Body", required=False, strip=False, widget=forms.Textarea({"rows": 8})
-    )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for field in self.fields.values():
-            widget = field.widget
-            if not isinstance(widget, forms.CheckboxInput):
-                area = " sc-area" if isinstance(widget, forms.Textarea) else ""
-                widget.attrs["class"] = f"sc-input{area}"
-
-    def clean_path(self) -> str:
-        path: str = self.cleaned_data["path"].strip()
-        if path and not owns(path.partition("?")[0]):
-            raise forms.ValidationError("No provider answers there.")
-        return path
-
-    def asked(self) -> Asked:
-        given = self.cleaned_data
-        names = (name.strip() for name in given["tools"].split(","))
-        return Asked(
-            user=given["user"],
-            model=given["model"] or "gpt-4o",
-            system=given["system"],
-            tools=tuple(name for name in names if name),
-            called=given["called"].strip(),
-            result=given["result"],
-            turn=given["turn"],
-            stream=given["stream"],
-        )
-
-
 def try_page(request: HttpRequest, admin: Any) -> HttpResponse:
     """The form, and below or beside it what would happen."""
     served = _served(request.GET.get("request", "")) if may_see_journal(request) else None
     posted = request.method == "POST"
     given = request.POST if posted else request.GET
-    draft = tried_draft(given.get("draft", ""))
-    only = draft.name if draft else given.get("scenario", "")
-    initial = {} if posted else _initial(only, served, draft)
+    instead = tried(given.dict())
+    only = instead.name if instead else given.get("scenario", "")
+    initial = {} if posted else _initial(only, served, instead)
     form = TryForm(request.POST) if posted else TryForm(initial=initial)
+    return _page(request, admin, form, only=only, served=served, instead=instead)
+
+
+def try_edits(request: HttpRequest, admin: Any, hidden: Mapping[str, str]) -> HttpResponse:
+    """The page for edits that nobody has saved, with the request tried that their first step asks
+    for."""
+    instead = tried(hidden)
+    first = {"provider": next(iter(ways())), "model": "gpt-4o", "turn": 1, "stream": True}
+    asked = first | _first_step(instead.scenarios[-1] if instead else None)
+    only = instead.name if instead else ""
+    return _page(request, admin, TryForm(asked), only=only, served=None, instead=instead)
+
+
+def _page(
+    request: HttpRequest,
+    admin: Any,
+    form: TryForm,
+    *,
+    only: str,
+    served: ServedRequest | None,
+    instead: Tried | None,
+) -> HttpResponse:
     context = {
         **admin.admin_site.each_context(request),
         "title": "Try it",
         "form": form,
         "served": served,
         "raw": bool(form["path"].value()),
+        "scenario": only,
+        "instead": instead,
     }
-    if posted and form.is_valid():
-        context |= _tried(form, served, only=only, draft=draft)
-    context |= {"scenario": only, "draft": draft}
+    if form.is_bound and form.is_valid():
+        context |= _tried(form, served, only=only, instead=instead)
     return TemplateResponse(request, "scenarios_app/admin/try.html", context)
 
 
 def _tried(
-    form: TryForm, served: ServedRequest | None, *, only: str, draft: TriedDraft | None
+    form: TryForm, served: ServedRequest | None, *, only: str, instead: Tried | None
 ) -> dict[str, Any]:
     given = form.cleaned_data
     session = given["session"].strip()
@@ -151,15 +117,16 @@ def _tried(
             name: call_of(wire.sample(asked), session=session) for name, wire in ways().items()
         }
         chosen = given["provider"]
-    instead = draft.scenarios if draft else ()
-    found = {key: explained_now(call, instead=instead) for key, call in calls.items()}
+    scenarios = instead.scenarios if instead else ()
+    found = {key: explained_now(call, instead=scenarios) for key, call in calls.items()}
     explanation = found[chosen]
-    cards = list(_cards(explanation, only, draft))
+    cards = list(_cards(explanation, only, instead))
     return {
         "explanation": explanation,
         "cards": cards[:SHOWN],
         "left": max(len(cards) - SHOWN, 0),
         "answer": _decision(explanation),
+        "told": _told(explanation),
         "violations": _violations(explanation),
         "bytes": [_bytes(key, found[key], calls[key]) for key in _first(chosen, found)],
         "chosen": chosen,
@@ -170,22 +137,47 @@ def _first(chosen: str, found: dict[str, Explanation]) -> list[str]:
     return sorted(found, key=lambda key: key != chosen)
 
 
-def _cards(explanation: Explanation, only: str, draft: TriedDraft | None) -> Iterator[Card]:
+def _cards(explanation: Explanation, only: str, instead: Tried | None) -> Iterator[Card]:
     page = "admin:scenarios_app_scenario_change"
     rows = Scenario.objects.values_list("name", "pk")
     urls = {name: reverse(page, args=(pk,)) for name, pk in rows}
-    if draft:
-        urls[draft.name] = draft.url
+    if instead and instead.url:
+        urls[instead.name] = instead.url
     steps = [step for step in explanation.steps if not only or step.scenario == only]
     order = {step.key: number for number, step in enumerate(steps)}
 
-    def closeness(step: ExplainedStep) -> tuple[bool, bool, int, int]:
-        failed = sum(not condition.ok for condition in step.conditions)
-        return (not step.wins, not step.matches, failed, order[step.key])
+    def closeness(step: ExplainedStep) -> tuple[bool, bool, bool, int]:
+        place = order[step.key] if step.near is None else step.near
+        return (not step.wins, not step.matches, step.near is None, place)
 
     for step in sorted(steps, key=closeness):
         state = "wins" if step.wins else "matches" if step.matches else "misses"
         yield Card(step, state, urls.get(step.scenario))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the step would say, or else the status that it fails with, None where nothing is sent;
+    `cut` where it breaks off."""
+
+    scenario: str
+    step: str
+    said: str
+    status: int | None
+    cut: bool
+
+
+def _told(explanation: Explanation) -> Answer | None:
+    decision, reply = explanation.decision, explanation.reply
+    if decision is None or decision.scenario is None or decision.step is None:
+        return None
+    return Answer(
+        scenario=decision.scenario.name,
+        step=decision.step.label,
+        said=reply.said if reply.status < 400 else "",
+        status=reply.status if reply.started else None,
+        cut=reply.ending.value == "cut",
+    )
 
 
 def _decision(explanation: Explanation) -> str:
@@ -242,7 +234,7 @@ def _served(key: str) -> ServedRequest | None:
     return ServedRequest.objects.filter(pk=number).first()
 
 
-def _initial(name: str, served: ServedRequest | None, draft: TriedDraft | None) -> dict[str, Any]:
+def _initial(name: str, served: ServedRequest | None, instead: Tried | None) -> dict[str, Any]:
     initial: dict[str, Any] = {"turn": 1, "stream": True, "model": "gpt-4o"}
     if served is not None:
         query = "&".join(f"{name}={value}" for name, value in served.query.items())
@@ -250,7 +242,7 @@ def _initial(name: str, served: ServedRequest | None, draft: TriedDraft | None) 
         initial |= {"path": path, "body": served.request_body, "session": served.session}
     else:
         stored = catalog.snapshot().index.by_name.get(name)
-        initial |= _first_step(draft.scenarios[-1] if draft else stored)
+        initial |= _first_step(instead.scenarios[-1] if instead else stored)
     return initial
 
 

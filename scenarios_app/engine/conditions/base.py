@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.conditions.reading import Reading, Subject, text_distance
+from scenarios_app.engine.conditions.subjects import Reading, Subject, text_distance
 from scenarios_app.engine.conditions.texts import TextCondition, quote
 
 _KEPT_OF_SECRETS = 4

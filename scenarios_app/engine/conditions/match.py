@@ -10,7 +10,6 @@ from pydantic_core import CoreSchema, core_schema
 
 from scenarios_app.engine.conditions.base import Condition
 from scenarios_app.engine.conditions.messages import MessageCondition
-from scenarios_app.engine.conditions.reading import Reading
 from scenarios_app.engine.conditions.request import (
     HeaderCondition,
     MetadataCondition,
@@ -20,6 +19,7 @@ from scenarios_app.engine.conditions.request import (
     StreamCondition,
     TurnCondition,
 )
+from scenarios_app.engine.conditions.subjects import Reading
 from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.conditions.tools import (
     OfferedToolCondition,
@@ -105,6 +105,11 @@ class Match:
     def path(self) -> tuple[TextCondition, ...]:
         """What the path may be; nothing: any."""
         return tuple(text for one in self.of(PathCondition) for text in one.alternatives)
+
+    @property
+    def provider(self) -> tuple[TextCondition, ...]:
+        """Whose API may be asked; nothing: any."""
+        return tuple(text for one in self.of(ProviderCondition) for text in one.alternatives)
 
     @property
     def model(self) -> tuple[TextCondition, ...]:

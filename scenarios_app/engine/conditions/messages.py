@@ -1,13 +1,13 @@
 """The condition on what a message says."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
-from scenarios_app.engine.canonical import CanonicalRequest, Json
+from scenarios_app.engine.canonical import CanonicalRequest, Json, Message
 from scenarios_app.engine.conditions import phrases as say
 from scenarios_app.engine.conditions.base import AboutText, Condition, Known, SuspicionKind
-from scenarios_app.engine.conditions.reading import Subject
+from scenarios_app.engine.conditions.subjects import Subject
 from scenarios_app.engine.conditions.text_shapes import TextConditionDocument
 from scenarios_app.engine.conditions.texts import TextCondition, quote
 from scenarios_app.engine.shapes.base import Document, Finding, reads_string, writes_string
@@ -28,7 +28,8 @@ class WhoseMessage(Document):
     """Whose message; without it anybody's. Developer messages and instructions are `system`,
     tool results are `tool`."""
     which: Which = "last"
-    """The last message of that role, the first, any of them, or the one at an index."""
+    """The last message of that role, the first, any of them, any that came since the model's last
+    answer (`new`), or the one at an index."""
 
 
 class MessageConditionDocument(TextConditionDocument, WhoseMessage):
@@ -69,7 +70,7 @@ class MessageCondition(AboutText):
             who = _SUBJECTS.get(say.text_at(one, "role"), "message")
             if isinstance(which, int) and not isinstance(which, bool):
                 who += f" {which}"
-            elif which in ("first", "any"):
+            elif which in ("first", "any", "new"):
                 who = f"{which} {who}"
             said = say.tests(one)
             yield f"{who} {said}" if said else f"has {who}"
@@ -81,8 +82,9 @@ class MessageCondition(AboutText):
             last = (m.text for m in reversed(request.messages) if not role or m.role == role)
             text = next(last, None)
             return () if text is None else (text,)
-        fitting = [m for m in request.messages if not role or m.role == role]
-        if which == "any":
+        messages = _new(request.messages) if which == "new" else request.messages
+        fitting = [m for m in messages if not role or m.role == role]
+        if which == "any" or which == "new":
             return (m.text for m in fitting)
         index = 0 if which == "first" else which
         return (fitting[index].text,) if 0 <= index < len(fitting) else ()
@@ -105,12 +107,14 @@ class MessageCondition(AboutText):
         return (
             isinstance(other, MessageCondition)
             and self.subject == other.subject
-            and self.subject.which != "any"
+            and self.subject.which not in ("any", "new")
             and self.alternatives[0].excludes(other.alternatives[0])
         )
 
     @property
     def moves_on(self) -> bool:
+        if self.subject.which == "new":
+            return True
         return self.subject.which == "last" and self.subject.name in ("", "assistant", "tool")
 
     @property
@@ -120,6 +124,18 @@ class MessageCondition(AboutText):
     def suspicions(self, known: Known) -> Iterator[tuple[SuspicionKind, str]]:
         if said := _says_little(self.alternatives[0]):
             yield "broad", said
+
+
+def _new(messages: Sequence[Message]) -> Sequence[Message]:
+    """What came since the model's last answer; the beginning of one that the model is to go on
+    with is none."""
+    end = len(messages)
+    while end and messages[end - 1].role == "assistant":
+        end -= 1
+    begin = end
+    while begin and messages[begin - 1].role != "assistant":
+        begin -= 1
+    return messages[begin:end]
 
 
 def _says_little(condition: TextCondition) -> str:

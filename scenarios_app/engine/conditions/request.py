@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.conditions import phrases as say
 from scenarios_app.engine.conditions.base import AboutText, Condition, Known, SuspicionKind
-from scenarios_app.engine.conditions.reading import Subject
+from scenarios_app.engine.conditions.subjects import Reading, Subject
 from scenarios_app.engine.conditions.text_shapes import (
     Alternatives,
     OneText,
@@ -55,7 +55,10 @@ class ProviderCondition(OneOf):
 
     @staticmethod
     def read(request: CanonicalRequest, _: Subject) -> Iterable[str]:
-        return (request.provider,)
+        return (request.provider, *request.also)
+
+    def actual(self, reading: Reading) -> str:
+        return quote(reading.texts(self.subject)[0].plain)
 
     def suspicions(self, known: Known) -> Iterator[tuple[SuspicionKind, str]]:
         names = known.providers

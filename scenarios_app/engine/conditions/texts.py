@@ -50,10 +50,29 @@ def compile_regex(pattern: str, *, ignore_case: bool = False) -> Regex:
     except re2.error as error:
         reason = error.args[0]
         text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-        raise RegexError(f"not an RE2 pattern: {text}") from error
+        raise RegexError(f"not an RE2 pattern: {_explained(text)}") from error
     except UnicodeEncodeError as error:
         raise RegexError("the pattern holds half a surrogate pair") from error
     return compiled
+
+
+# What other engines know and RE2 does not, by the words in which it says so.
+_UNKNOWN = (
+    (re.compile(r"invalid perl operator: \(\?[=!]"), "look-ahead is not supported"),
+    (re.compile(r"invalid perl operator: \(\?<[=!]"), "look-behind is not supported"),
+    (re.compile(r"invalid perl operator: \(\?>"), "an atomic group is not supported"),
+    (
+        re.compile(r"invalid escape sequence: \\[1-9k]"),
+        "a reference back to a group is not supported",
+    ),
+)
+
+
+def _explained(text: str) -> str:
+    for words, explanation in _UNKNOWN:
+        if words.match(text):
+            return f"{explanation} ({text.partition(': ')[2]})"
+    return text
 
 
 def check_regex(pattern: str) -> str | None:

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.conditions import phrases as say
 from scenarios_app.engine.conditions.base import COMPARED, AboutText, Condition, Need, several
-from scenarios_app.engine.conditions.reading import (
+from scenarios_app.engine.conditions.subjects import (
     Reading,
     Subject,
     Text,

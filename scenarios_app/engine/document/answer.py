@@ -83,7 +83,8 @@ class ChoiceDocument(Document):
 
     def gives(self, key: str) -> bool:
         """Whether a key is there and says something."""
-        return getattr(self, key, None) not in (None, [], {})
+        value = getattr(self, key, None)
+        return value is not None and value != [] and value != {}
 
     @property
     def forms(self) -> tuple[str, ...]:
@@ -148,7 +149,9 @@ class GenerateDocument(Document):
 
     kind: Annotated[GeneratedKind, one_of(GeneratedKind)]
     """`lorem`: 5 to 500 words by the hash of the last user message, then that message; what
-    follows "\\nReason:" in it is thought first."""
+    follows "\\nReason:" in it is thought first. `auto`: what the request asks for, which is a call
+    of the best-named tool until it has a result, JSON of the schema that the answer is to have, or
+    else lorem, cut by `max_tokens` and `stop`."""
 
 
 class AnswerDocument(ChoiceDocument):
@@ -163,13 +166,13 @@ class AnswerDocument(ChoiceDocument):
     """An HTTP answer as it stands, on every wire."""
     generate: GenerateDocument | None = None
     """An answer that is made from the request."""
-    usage: UsageDocument = Field(default_factory=UsageDocument)
+    usage: UsageDocument = Field(default_factory=lambda: _COUNTED)
     """What the answer says of tokens."""
     provider_metadata: dict[str, dict[str, JsonValue]] = Field(default_factory=dict)
     """More top-level fields of the answer, by provider; `any` are those of every provider."""
 
     def gives(self, key: str) -> bool:
-        return super().gives(key) and getattr(self, key) != _COUNTED
+        return super().gives(key) and (key != "usage" or self.usage != _COUNTED)
 
     def findings(self) -> Iterator[Finding]:
         yield from super().findings()
@@ -195,6 +198,9 @@ class PacingDocument(Document):
             yield ("chunk_ms",), "cannot stand beside words_per_second"
 
 
+_UNPACED = PacingDocument()
+
+
 class ProduceDocument(AnswerDocument):
     """What a step answers with: one answer, one for each mode, a fault alone, or an answer with
     a fault inside it."""
@@ -207,7 +213,7 @@ class ProduceDocument(AnswerDocument):
     """A failure, alone or inside the answer."""
     latency_ms: Whole = 0
     """Milliseconds before anything is sent, whole or streamed."""
-    pacing: PacingDocument = Field(default_factory=PacingDocument)
+    pacing: PacingDocument = Field(default_factory=lambda: _UNPACED)
     """When the chunks of a stream leave."""
 
     def findings(self) -> Iterator[Finding]:

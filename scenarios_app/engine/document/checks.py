@@ -16,6 +16,8 @@ from scenarios_app.engine.shapes.base import Finding, Loc
 
 # The request's own names go before a variable's keys: these would never be seen.
 _TAKEN = ("request", "match")
+# More bytes than an answer has that its document leaves out.
+_DEFAULTS = 1_000
 _TEMPLATED = frozenset(
     {
         "choices",
@@ -52,8 +54,21 @@ def check_scenario(document: ScenarioDocument, limits: DocumentLimits) -> Iterat
     if document.select == "first_user_message":
         yield from _check_turns(document)
     for number, step in enumerate(document.steps):
-        for loc, text in (*_check_templates(document, step), *_check_limits(step, limits)):
+        for loc, text in _check_step(document, step, limits):
             yield ("steps", number, *loc), text
+
+
+def _check_step(
+    document: ScenarioDocument, step: StepDocument, limits: DocumentLimits
+) -> Iterator[Finding]:
+    written = step.produce.model_dump_json(exclude_defaults=True)
+    if "{{" in written:
+        yield from _check_templates(document, step)
+    yield from _check_chunks(step)
+    yield from _check_times(step, limits)
+    # What is written down is no shorter than half of what is sent, defaults apart.
+    if 2 * len(written.encode()) + _DEFAULTS > limits.text_bytes:
+        yield from _check_size(step, limits)
 
 
 def _check_turns(document: ScenarioDocument) -> Iterator[Finding]:
@@ -76,8 +91,11 @@ def _check_templates(document: ScenarioDocument, step: StepDocument) -> Iterator
     for loc, text in _templates(step.produce.model_dump(exclude_defaults=True), ("produce",)):
         for name in unknown_names(text, document.variables, groups=groups):
             yield loc, f"unknown name in {{{{ {name} }}}}"
+
+
+def _check_chunks(step: StepDocument) -> Iterator[Finding]:
     for loc, answer in _answers(step.produce):
-        for name in _torn_names(answer.chunks or ()):
+        for name in _torn_names(answer.chunks) if answer.chunks else ():
             yield (*loc, "chunks"), f"{{{{ {name} }}}} is torn apart by the end of a chunk"
 
 
@@ -116,10 +134,13 @@ def _torn_names(documents: Sequence[ChunkDocument]) -> Iterator[str]:
         yield from (name for name in names if name not in filled.get(number, ()))
 
 
-def _check_limits(step: StepDocument, limits: DocumentLimits) -> Iterator[Finding]:
+def _check_times(step: StepDocument, limits: DocumentLimits) -> Iterator[Finding]:
     for loc, milliseconds in _times(step):
         if milliseconds > limits.latency_ms:
             yield loc, f"expected at most {limits.latency_ms} milliseconds"
+
+
+def _check_size(step: StepDocument, limits: DocumentLimits) -> Iterator[Finding]:
     produce = compile_produce(step.produce)
     size = max(_size(produce.streaming), _size(produce.non_streaming))
     if size > limits.text_bytes:

@@ -12,6 +12,7 @@ from scenarios_app.engine.document.answer import (
     PacingDocument,
     ProduceDocument,
     RawDocument,
+    UsageDocument,
 )
 from scenarios_app.engine.document.fault import FailuresDocument, FaultDocument
 from scenarios_app.engine.document.parts import (
@@ -52,6 +53,10 @@ from scenarios_app.engine.scenario import (
     SideEffects,
     Step,
 )
+
+# What a step is that says nothing of these; all such steps share it.
+_NO_EXPECT, _NO_SIDE_EFFECTS = Expect(), SideEffects()
+_UNPACED, _COUNTED = Pacing(), ScriptedUsage()
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -99,10 +104,14 @@ def _failures(document: FailuresDocument | None) -> Failures | None:
 
 
 def _expect(document: ExpectDocument) -> Expect:
+    if not document.model_fields_set:
+        return _NO_EXPECT
     return Expect(**{**dict(document), "tools": tuple(document.tools)})
 
 
 def _side_effects(document: SideEffectsDocument) -> SideEffects:
+    if not document.model_fields_set:
+        return _NO_SIDE_EFFECTS
     return SideEffects(
         counter=document.counter,
         status=document.status,
@@ -137,7 +146,11 @@ def compile_headers(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _pacing(document: PacingDocument) -> Pacing:
-    return Pacing(**dict(document))
+    return Pacing(**dict(document)) if document.model_fields_set else _UNPACED
+
+
+def _usage(document: UsageDocument) -> ScriptedUsage:
+    return ScriptedUsage(**dict(document)) if document.model_fields_set else _COUNTED
 
 
 def encode(value: Json) -> str:
@@ -153,7 +166,7 @@ def _answer(document: AnswerDocument) -> Answer:
     if document.generate is not None:
         return GeneratedAnswer(
             kind=document.generate.kind,
-            usage=ScriptedUsage(**dict(document.usage)),
+            usage=_usage(document.usage),
             provider_metadata=document.provider_metadata,
         )
     if document.choices is not None:
@@ -166,7 +179,7 @@ def _answer(document: AnswerDocument) -> Answer:
     return ScriptedAnswer(
         choices=choices,
         per_choice=document.choices is not None,
-        usage=ScriptedUsage(**dict(document.usage)),
+        usage=_usage(document.usage),
         provider_metadata=document.provider_metadata,
     )
 

@@ -64,6 +64,11 @@ class SideEffectsDocument(Document):
             yield ("status",), f"an answer of status {self.status} has no body: script it as raw"
 
 
+# Shared by all steps that say nothing of these: documents are never changed.
+_NO_EXPECT = ExpectDocument()
+_NO_SIDE_EFFECTS = SideEffectsDocument()
+
+
 class StepDocument(Document):
     """One step: when this arrives, answer with that."""
 
@@ -76,13 +81,13 @@ class StepDocument(Document):
     every time."""
     match: MatchDocument = NoMatch
     """When this arrives: what a request must be for the step to answer it."""
-    expect: ExpectDocument = Field(default_factory=ExpectDocument)
+    expect: ExpectDocument = Field(default_factory=lambda: _NO_EXPECT)
     """What a request that is answered should also be."""
     failures: FailuresDocument | None = None
     """The first attempts fail instead."""
     produce: ProduceDocument
     """Answer with this."""
-    side_effects: SideEffectsDocument = Field(default_factory=SideEffectsDocument)
+    side_effects: SideEffectsDocument = Field(default_factory=lambda: _NO_SIDE_EFFECTS)
     """What else an answer does."""
 
     def findings(self) -> Iterator[Finding]:

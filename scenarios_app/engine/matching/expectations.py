@@ -6,7 +6,7 @@ from math import isfinite, isnan
 from typing import NamedTuple
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.conditions.reading import Reading, sanitise_tool_name
+from scenarios_app.engine.conditions.subjects import Reading, sanitise_tool_name
 from scenarios_app.engine.conditions.texts import quote
 from scenarios_app.engine.scenario import Expect, Scenario, Step
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.match import Match
-from scenarios_app.engine.conditions.reading import Reading
 from scenarios_app.engine.conditions.request import SelectCondition
+from scenarios_app.engine.conditions.subjects import Reading
 from scenarios_app.engine.matching.lookup import Lookup, Words
 from scenarios_app.engine.scenario import Scenario, Select, Step
 
@@ -54,7 +54,7 @@ class Layer:
     """The steps of some scenarios, and the ways to the few of them that a request concerns;
     immutable."""
 
-    def __init__(self, scenarios: Sequence[Scenario]) -> None:
+    def __init__(self, scenarios: Sequence[Scenario], *, known: "Layer | None" = None) -> None:
         matching = sorted(entries_of(scenarios, "match"), key=lambda entry: entry.rank)
         by_id = sorted(
             map(_asked_for, entries_of(scenarios, "first_user_message")),
@@ -62,7 +62,9 @@ class Layer:
         )
         self._matching = matching
         self._every = [*matching, *by_id]
-        self._lookup = Lookup([entry.match for entry in matching])
+        self._matches = [entry.match for entry in self._every]
+        same = known if known and known._finds(self._matches, len(matching)) else None
+        self._lookup: Lookup = same._lookup if same else Lookup(self._matches[: len(matching)])
         self._of_scenario: dict[str, list[int]] = {}
         self._of_id: dict[str, list[int]] = {}
         for position, entry in enumerate(self._every):
@@ -72,8 +74,8 @@ class Layer:
         for entry in matching:
             if entry.rank.particularity:
                 self._defaults.setdefault(entry.scenario.name, []).append(entry)
-        many = self._every if len(self._every) > COMPARED else []
-        self._words = Words([entry.match for entry in many])
+        many = self._matches if len(self._every) > COMPARED else []
+        self._words: Words = same._words if same else Words(many)
 
     def offers(
         self, reading: Reading, eligible: Callable[[Entry], bool], scenario: str | None = None
@@ -116,6 +118,14 @@ class Layer:
             best = islice((p for p in likely if p in inside), 2 * COMPARED)
             every = list(dict.fromkeys([*best, *every[:COMPARED]]))[:COMPARED]
         return (self._every[position] for position in every)
+
+    def _finds(self, matches: Sequence[Match], matching: int) -> bool:
+        """Whether these are its own matches, of which so many are not chosen by id. As text too:
+        1 is not true."""
+        return (matching, len(matches)) == (len(self._matching), len(self._matches)) and all(
+            one is other or (one == other and repr(one) == repr(other))
+            for one, other in zip(matches, self._matches, strict=True)
+        )
 
     def _holding(self, reading: Reading) -> Iterator[int]:
         positions = self._lookup.positions(reading)
@@ -232,10 +242,12 @@ class Index:
         return min(best, key=lambda entry: entry.rank, default=None)
 
 
-def build_index(scenarios: Iterable[Scenario]) -> Index:
-    """The index of the enabled scenarios, whose names are unique."""
+def build_index(scenarios: Iterable[Scenario], *, known: Index | None = None) -> Index:
+    """The index of the enabled scenarios, whose names are unique. Where they ask for the same as
+    those of a `known` one, steps are found by what was made for that."""
     every = tuple(scenarios)
-    return Index({s.name: s for s in every}, ((Layer(every), frozenset()),))
+    before = known.layers[0][0] if known else None
+    return Index({s.name: s for s in every}, ((Layer(every, known=before), frozenset()),))
 
 
 def overlay(index: Index, scenarios: Iterable[Scenario]) -> Index:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from scenarios_app.engine.conditions.base import Known, SuspicionKind
-from scenarios_app.engine.conditions.reading import sanitise_tool_name
+from scenarios_app.engine.conditions.subjects import sanitise_tool_name
 from scenarios_app.engine.conditions.tools import OfferedToolCondition
 from scenarios_app.engine.matching.index import Entry, entries_of
 from scenarios_app.engine.matching.near_misses import RULES, least_particular, shadowing
@@ -20,13 +20,15 @@ COMPARED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """One finding. `step` is the number of the step from 1, `place` where in it to look."""
+    """One finding. `step` is the number of the step from 1, `place` where in it to look, and `by`
+    the scenario and number of the step that is in its way, or that it goes before to no good."""
 
     kind: SuspicionKind
     scenario: str
     step: int
     place: str
     message: str
+    by: tuple[str, int] | None = None
 
     @property
     def row(self) -> int:
@@ -74,7 +76,7 @@ def _shadowed(entries: Sequence[Entry]) -> Iterator[Suspicion]:
             reason = shadowing(above, entry, least=least[above.ref])
             if reason is not None and entry.match.implies(above.match):
                 message = f"{_who(above, entry)} always answers first: {RULES[reason]}"
-                yield _warn(entry, "shadowed", "match", message)
+                yield _warn(entry, "shadowed", "match", message, by=above)
                 break
 
 
@@ -106,18 +108,19 @@ def _gaps(scenario: Scenario) -> Iterator[Suspicion]:
 
 def _looping(entries: Sequence[Entry]) -> Iterator[Suspicion]:
     """Steps that call a tool, and match again when its result is sent."""
-    awaiting: dict[str, int] = {}
+    awaiting: dict[str, Entry] = {}
     for entry in entries:
         if any(condition.awaits_result for condition in entry.match.conditions):
-            awaiting.setdefault(entry.scenario.name, entry.rank.place)
+            awaiting.setdefault(entry.scenario.name, entry)
     for entry in entries:
         names = _called(entry.step) - {REPORT_TOOL}
         if not names or entry.step.consume or _moves_on(entry):
             continue
-        place = entry.rank.place
-        if awaiting.get(entry.scenario.name, place) >= place:
+        first = awaiting.get(entry.scenario.name, entry)
+        if first.rank.place >= entry.rank.place:
             message = f"it answers the result of {_listed(names)} with the same call again"
-            yield _warn(entry, "looping", "consume", message)
+            after = None if first is entry else first
+            yield _warn(entry, "looping", "consume", message, by=after)
 
 
 def _broad(entry: Entry, known: Known) -> Iterator[Suspicion]:
@@ -184,8 +187,11 @@ def _listed(names: Collection[str]) -> str:
     return ", ".join(sorted(names))
 
 
-def _warn(entry: Entry, kind: SuspicionKind, place: str, message: str) -> Suspicion:
-    return Suspicion(kind, entry.scenario.name, entry.rank.place + 1, place, message)
+def _warn(
+    entry: Entry, kind: SuspicionKind, place: str, message: str, *, by: Entry | None = None
+) -> Suspicion:
+    other = None if by is None else (by.scenario.name, by.rank.place + 1)
+    return Suspicion(kind, entry.scenario.name, entry.rank.place + 1, place, message, other)
 
 
 _TOKEN = re.compile(

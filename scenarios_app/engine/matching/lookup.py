@@ -14,8 +14,9 @@ import re2
 from ahocorasick_rs import AhoCorasick, Implementation
 
 from scenarios_app.engine.conditions.match import Match
-from scenarios_app.engine.conditions.reading import Reading, Subject, Text
+from scenarios_app.engine.conditions.subjects import Reading, Subject, Text
 from scenarios_app.engine.conditions.texts import TextCondition, regex_options, words_in
+from scenarios_app.engine.matching.required import required_literals
 
 
 class Pattern(NamedTuple):
@@ -205,7 +206,12 @@ def _places(match: Match) -> list[Place]:
 
 def _atoms(condition: TextCondition) -> tuple[Atom, ...]:
     ignore_case = condition.ignore_case
-    literals = condition.part, condition.start
+    pattern = condition.regex or ""
+    literals = (
+        condition.part,
+        condition.start,
+        *required_literals(pattern, ignore_case=ignore_case),
+    )
     return (
         *(() if condition.exact is None else (Atom("equals", ignore_case, condition.exact),)),
         *(Atom("contains", ignore_case, literal) for literal in literals if literal),

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.match import Mismatch, Verdict
-from scenarios_app.engine.conditions.reading import Reading
+from scenarios_app.engine.conditions.subjects import Reading
 from scenarios_app.engine.matching.index import COMPARED, Entry, Index, Particularity
 from scenarios_app.engine.scenario import Scenario, Step
 from scenarios_app.engine.state import StepRef

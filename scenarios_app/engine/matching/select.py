@@ -2,8 +2,8 @@
 is not done here."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from types import MappingProxyType
+from typing import Literal, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 from scenarios_app.engine.canonical import CanonicalRequest
@@ -21,8 +21,7 @@ BY_ID_MODELS = "test-llm"
 _LONGEST_NAME = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """What answers a request, and what the journal keeps of it.
 
     `text` is what an error turn, a fallback step or an error says; `fault` is what a failing
@@ -41,7 +40,7 @@ class Decision:
     violations: tuple[str, ...] = ()
     near_misses: tuple[NearMiss, ...] = ()
     fallback: bool = False
-    groups: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, str] = MappingProxyType({})
     fault: Fault | None = None
     scripted: ScriptedAnswer | None = None
     cancel_after_chunks: int | None = None
@@ -89,7 +88,8 @@ def asked_for(request: CanonicalRequest) -> str:
 
 def named_in_header(request: CanonicalRequest) -> str:
     """The scenario that a header names, of either kind; empty without one."""
-    return unquote(request.headers.get(HEADER, "")).strip()
+    given = request.headers.get(HEADER)
+    return unquote(given).strip() if given else ""
 
 
 def _shown(name: str) -> str:

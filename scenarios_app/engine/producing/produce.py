@@ -24,6 +24,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
     held_text,
 )
+from scenarios_app.engine.producing.auto import auto_answer
 from scenarios_app.engine.producing.lorem import lorem_answer
 from scenarios_app.engine.producing.templates import Filling, TooLong, fill_choice, template_values
 from scenarios_app.engine.producing.usage import usage_of
@@ -73,13 +74,14 @@ class Seed:
 
 def make_seed(session: str, method: str, path: str, body: bytes, ordinal: int) -> Seed:
     """The seed of the `ordinal`-th request of a session. Nothing else of a request counts."""
-    digest = sha256()
-    for part in (session, method, path, body, str(ordinal)):
-        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-        # Each part with its length before it: no two requests can frame the same bytes.
-        digest.update(b"%d:" % len(data))
-        digest.update(data)
-    return Seed(digest.hexdigest())
+    own, said, at = (text.encode("utf-8", "surrogatepass") for text in (session, method, path))
+    number = b"%d" % ordinal
+    # Each part with its length before it: no two requests can frame the same bytes.
+    framed = b"%d:%b%d:%b%d:%b%d:%b%d:%b" % (
+        *(len(own), own, len(said), said, len(at), at),
+        *(len(body), body, len(number), number),
+    )
+    return Seed(sha256(framed).hexdigest())
 
 
 # Anthropic has most of such tools, so its prefix stands for every wire.
@@ -149,7 +151,13 @@ def produce(
             message = request.last_user_text
             if _bytes(message) > max_text_bytes:
                 return _too_long(max_text_bytes)
-            scripted = _generated(scripted, message)
+            made = auto_answer(request) if scripted.kind == "auto" else lorem_answer(message)
+            if isinstance(made, ErrorAnswer):
+                return made
+            # What is made is never a template.
+            scripted = replace(
+                made, usage=scripted.usage, provider_metadata=scripted.provider_metadata
+            )
         case _:
             values = partial(template_values, scenario, request, groups)
     return answer(
@@ -161,7 +169,14 @@ def produce(
         default_usage=scenario.default_usage,
         values=values,
         max_text_bytes=max_text_bytes,
+        spoken=_spoken(step, request) if request.also else "",
     )
+
+
+def _spoken(step: Step, request: CanonicalRequest) -> str:
+    """The one of the names that a request may go by under which the step calls its provider."""
+    named = (text.equals for text in step.match.provider)
+    return next((name for name in named if name and name in request.also), "")
 
 
 def scripted_answer(produce: Produce, *, stream: bool) -> Answer:
@@ -182,6 +197,7 @@ def answer(
     default_usage: ScriptedUsage = UNSCRIPTED,
     values: Callable[[], Mapping[str, str]] | None = None,
     max_text_bytes: int = MAX_TEXT_BYTES,
+    spoken: str = "",
 ) -> CanonicalResponse | ErrorAnswer:
     """A scripted answer made the answer to a request. Without `values` its text is no template."""
     copies = 1 if scripted.per_choice else request.n
@@ -202,21 +218,18 @@ def answer(
         model=request.model,
         choices=choices,
         usage=usage_of(request, choices, scripted=scripted.usage, default=default_usage),
-        metadata=_metadata(scripted, request.provider),
+        metadata=_metadata(scripted, request.provider, spoken),
         consecutive=scripted.consecutive,
+        spoken=spoken,
     )
 
 
-def _generated(scripted: GeneratedAnswer, message: str) -> ScriptedAnswer:
-    """The answer that a user message makes. Its text is never a template."""
-    made = lorem_answer(message)
-    return replace(made, usage=scripted.usage, provider_metadata=scripted.provider_metadata)
-
-
-def _metadata(scripted: ScriptedAnswer, provider: str) -> Mapping[str, Json]:
+def _metadata(scripted: ScriptedAnswer, provider: str, spoken: str) -> Mapping[str, Json]:
     """A provider's own fields go before those of every provider."""
     given = scripted.provider_metadata
-    return {**given.get(ANY_PROVIDER, {}), **given.get(provider, {})}
+    if not given:
+        return {}
+    return {**given.get(ANY_PROVIDER, {}), **given.get(provider, {}), **given.get(spoken, {})}
 
 
 def _size(choice: Choice) -> int:

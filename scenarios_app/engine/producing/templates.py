@@ -18,8 +18,9 @@ from scenarios_app.engine.parts import (
     ServerToolResultPart,
     ServerToolUsePart,
     ToolCallPart,
+    held_text,
 )
-from scenarios_app.engine.scenario import Scenario, ScriptedChoice
+from scenarios_app.engine.scenario import Scenario, ScriptedAnswer, ScriptedChoice
 from scenarios_app.engine.secrets import secrets_of, without_pieces
 
 FIXED_NAMES = ("request.model", "request.last_user_text", "request.turn")
@@ -43,6 +44,18 @@ def as_written(text: str) -> str:
 def template_names(text: str) -> tuple[str, ...]:
     """The names that a text asks for, each once, in order."""
     return tuple(dict.fromkeys(_TEMPLATE.findall(text)))
+
+
+def has_templates(answer: ScriptedAnswer) -> bool:
+    """Whether something in a scripted answer may be filled in."""
+    return any(
+        OPENING in text
+        for choice in answer.choices
+        for text in (
+            *(held_text(part) for part in choice.parts),
+            *(chunk.text for chunk in choice.chunks or ()),
+        )
+    )
 
 
 def unknown_names(

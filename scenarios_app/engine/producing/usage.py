@@ -46,19 +46,26 @@ def usage_of(
 ) -> Usage:
     """What the step says, else what its scenario says, else what is counted, field by field."""
     input_tokens = _given(scripted.input_tokens, default.input_tokens)
+    cached_tokens = _given(scripted.cached_tokens, default.cached_tokens)
     if input_tokens is None:
-        input_tokens = count_input(request)
+        input_tokens = count_input(request) + request.cached_tokens
+        if cached_tokens is None:
+            cached_tokens = request.cached_tokens
     output_tokens = _given(scripted.output_tokens, default.output_tokens)
+    reasoning_tokens = _given(scripted.reasoning_tokens, default.reasoning_tokens)
+    counted = output_tokens is None
     if output_tokens is None:
         output_tokens = count_output(choices)
-    reasoning_tokens = _given(scripted.reasoning_tokens, default.reasoning_tokens)
     if reasoning_tokens is None:
         reasoning_tokens = min(output_tokens, _count_reasoning(choices))
+        if counted and not reasoning_tokens:
+            reasoning_tokens = request.thought_tokens
+            output_tokens += reasoning_tokens
     return Usage(
         input_tokens,
         output_tokens,
         reasoning_tokens,
-        _given(scripted.cached_tokens, default.cached_tokens) or 0,
+        cached_tokens or 0,
         cache_read_tokens=scripted.cache_read_tokens or 0,
         cache_write_tokens=scripted.cache_write_tokens or 0,
         total=scripted.total_tokens,

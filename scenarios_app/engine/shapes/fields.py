@@ -117,9 +117,9 @@ Status: TypeAlias = Annotated[
 
 Role: TypeAlias = Annotated[AnyRole, one_of(AnyRole)]
 Which: TypeAlias = Annotated[
-    Literal["last", "first", "any"] | Annotated[int, Field(ge=0, le=_LARGEST)],
+    Literal["last", "first", "any", "new"] | Annotated[int, Field(ge=0, le=_LARGEST)],
     BeforeValidator(_whole),
-    expected("last, first, any or an index from 0"),
+    expected("last, first, any, new or an index from 0"),
 ]
 FinishReason: TypeAlias = Annotated[parts.FinishReason, one_of(parts.FinishReason)]
 _ResponseKind: TypeAlias = Literal["tool-call", "final-report", "text"]

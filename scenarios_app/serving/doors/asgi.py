@@ -39,17 +39,23 @@ class ProviderDoor:
             answer = await _answer_to_large(pipeline, scope, receive, announced=announced)
         else:
             answer = await _answer_to(pipeline, scope, receive)
-        if answer is None:
-            return
-        close = close_of(send) if answer.cuts else None
-        if answer.cuts and close is None:
-            answer.without_cut()
-        if answer.at_once:
-            await send(head(answer.reply))
-            await send(_body(answer.give_at_once(), more=False))
-            answer.through()
-        else:
-            await _play(answer, receive, send, close=close)
+        if answer is not None:
+            await give(answer, receive, send)
+
+
+async def give(answer: Answer, receive: Receive, send: Send) -> None:
+    """Give an answer, whose request is read already."""
+    close = close_of(send) if answer.cuts else None
+    if answer.cuts and close is None:
+        answer.without_cut()
+    if answer.at_once:
+        body = answer.give_at_once()
+        # First the journal: who has an answer may look there at once.
+        answer.through()
+        await send(head(answer.reply))
+        await send(_body(body, more=False))
+    else:
+        await _play(answer, receive, send, close=close)
 
 
 async def _answer_to(pipeline: Pipeline, scope: Scope, receive: Receive) -> Answer | None:

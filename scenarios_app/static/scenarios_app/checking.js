@@ -1,16 +1,16 @@
-/* Lint while one writes: a moment after a change the form is sent to be looked at, not saved, and
-   the notes above it say what came of it. The line beside the buttons says how many there are. */
+/* Lint while one writes. A moment after a change the form is sent to be looked at, not saved (htmx
+   does that), and the notes above it say what came of it; here that is taken to the fields. What
+   nobody has touched yet is not wrong: it is only not written yet. */
 "use strict";
 
 (() => {
-  const WAIT_MS = 500;
-  const form = document.querySelector("form[data-check]");
+  const form = document.querySelector("form[hx-post]");
   const notes = document.getElementById("notes");
   if (!form || !notes) return;
   const told = document.getElementById("told");
+  const touched = new WeakSet();
   const line = document.createElement("a");
-  let waiting = 0;
-  let asked = null;
+  let place = null;
 
   line.id = "checked";
   line.href = "#notes";
@@ -25,15 +25,21 @@
     line.dataset.tone = tone;
   }
 
-  /* What is above the field that has the focus may grow; the field stays where it is. */
-  function show(html) {
-    const field = form.contains(document.activeElement) ? document.activeElement : null;
-    const before = field?.getBoundingClientRect().top;
-    notes.innerHTML = html;
-    told?.classList.add("sc-past");
-    mark();
-    const moved = field ? field.getBoundingClientRect().top - before : 0;
-    if (moved) scroller(field).scrollBy({ top: moved, behavior: "instant" });
+  const cellOf = (link) => document.getElementById(link.hash.slice(1) || "-")?.closest(".sc-cell");
+
+  /* After a save that was refused, all of it has been tried. */
+  function isUntouched(cell) {
+    if (!cell || told || touched.has(cell)) return false;
+    return Boolean(cell.closest(".sc-fresh")) || ("new" in form.dataset && !cell.closest(".sc-step"));
+  }
+
+  /* Takes out what is only not written yet, and gives how many lines that were. */
+  function sift() {
+    const lines = [...notes.querySelectorAll(".sc-note-bad li")];
+    const waiting = lines.filter((one) => isUntouched(cellOf(one.querySelector("a"))));
+    waiting.forEach((one) => one.remove());
+    if (waiting.length && waiting.length === lines.length) notes.querySelector(".sc-note-bad").remove();
+    return waiting.length;
   }
 
   /* Errors stand beside their fields too. Those that the page came with go: all was looked at. */
@@ -41,7 +47,7 @@
     form.querySelectorAll(".sc-wrong > .sc-error, .sc-step .sc-bad").forEach((one) => one.remove());
     form.querySelectorAll(".sc-wrong").forEach((cell) => cell.classList.remove("sc-wrong"));
     for (const link of notes.querySelectorAll(".sc-note-bad a")) {
-      const cell = document.getElementById(link.hash.slice(1))?.closest(".sc-cell");
+      const cell = cellOf(link);
       if (!cell) continue;
       const said = document.createElement("p");
       said.className = "sc-error";
@@ -63,31 +69,43 @@
   }
 
   function sentence(note) {
-    const first = note.querySelector("li").textContent;
+    const first = note.querySelector("li > a").textContent;
     const count = note.querySelectorAll("li").length;
     return count > 1 ? `${first} (and ${count - 1} more)` : first;
   }
 
-  async function check() {
-    asked?.abort();
-    const mine = (asked = new AbortController());
-    try {
-      const sent = { method: "POST", body: new FormData(form), signal: mine.signal };
-      const answer = await fetch(form.dataset.check, sent);
-      if (!answer.ok || answer.redirected) throw new Error(`the server answered ${answer.status}`);
-      const html = await answer.text();
-      if (mine.signal.aborted) return;
-      show(html);
-      const note = notes.querySelector(".sc-note");
-      const bad = note?.classList.contains("sc-note-bad");
-      say(note ? sentence(note) : "Nothing suspicious", note ? (bad ? "bad" : "warn") : "good");
-    } catch (error) {
-      if (error.name !== "AbortError") say("This could not be checked just now; saving checks it.", "warn");
-    }
+  const fail = () => say("This could not be checked just now; saving checks it.", "warn");
+
+  function conclude(waiting) {
+    const note = notes.querySelector(".sc-note");
+    if (note) say(sentence(note), note.classList.contains("sc-note-bad") ? "bad" : "warn");
+    else if (waiting) say("Not complete yet");
+    else say("Nothing suspicious", "good");
   }
 
-  form.addEventListener("scenario:changed", () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(check, WAIT_MS);
+  form.addEventListener("input", (event) => {
+    const cell = event.target.closest(".sc-cell");
+    if (cell) touched.add(cell);
   });
+  // The button clicked last may lead elsewhere; what is checked is not sent there.
+  form.addEventListener("htmx:configRequest", ({ target, detail }) => {
+    if (target === form) detail.path = form.getAttribute("hx-post");
+  });
+  notes.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    // A login page is no answer.
+    detail.shouldSwap = detail.xhr.status === 200 && !detail.xhr.responseURL.includes("/login/");
+    if (!detail.shouldSwap) fail();
+    const field = form.contains(document.activeElement) ? document.activeElement : null;
+    place = field && { field, top: field.getBoundingClientRect().top };
+  });
+  /* What is above the field that has the focus may grow; the field stays where it is. */
+  notes.addEventListener("htmx:afterSwap", () => {
+    told?.classList.add("sc-past");
+    const waiting = sift();
+    mark();
+    conclude(waiting);
+    const moved = place ? place.field.getBoundingClientRect().top - place.top : 0;
+    if (moved) scroller(place.field).scrollBy({ top: moved, behavior: "instant" });
+  });
+  form.addEventListener("htmx:sendError", fail);
 })();

@@ -46,24 +46,6 @@
     row.scrollIntoView({ block: "start", behavior: "smooth" });
   }
 
-  /* The fields of a row that came without them. */
-  async function fill(row) {
-    const url = details(row).dataset.fields;
-    if (!url) return;
-    delete details(row).dataset.fields;
-    const body = row.querySelector(".sc-body");
-    body.textContent = "…";
-    try {
-      const answer = await fetch(url, { headers: { Accept: "text/html" } });
-      if (!answer.ok || answer.redirected) throw new Error(`the server answered ${answer.status}`);
-      body.innerHTML = await answer.text();
-      body.dispatchEvent(new CustomEvent("steps:filled", { bubbles: true }));
-    } catch (error) {
-      body.textContent = `The fields could not be loaded: ${error.message}. Close and open the step to try again.`;
-      details(row).dataset.fields = url;
-    }
-  }
-
   function move(row, by) {
     const all = rows();
     const other = all[all.indexOf(row) + by];
@@ -74,15 +56,34 @@
     touch(row);
   }
 
+  /* What a finding offers: to put a row before another, or a value into a field. */
+  function mend({ target, value, before }) {
+    if (before) {
+      const row = document.getElementById(target);
+      document.getElementById(before).before(row);
+      renumber();
+      return touch(row);
+    }
+    const field = form.elements[target];
+    if (field) {
+      field.value = value;
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+      return field.dispatchEvent(new Event("change", { bubbles: true }));
+    }
+    // Its fields come when the row is opened.
+    const row = document.getElementById(target.slice(0, target.lastIndexOf("-")));
+    row.addEventListener("htmx:load", () => mend({ target, value, before }), { once: true });
+    details(row).open = true;
+  }
+
   list.addEventListener("end", (event) => {
     if (event.oldIndex === event.newIndex) return;
     renumber();
     touch(event.item);
   });
-  list.addEventListener("toggle", (event) => {
-    const row = event.target.parentElement;
-    if (event.target.open && row.classList.contains("sc-step")) fill(row);
-  }, true);
+  list.addEventListener("htmx:responseError", ({ detail }) => {
+    detail.target.textContent = "The fields could not be loaded. Close and open the step to try again.";
+  });
   list.addEventListener("click", (event) => {
     if (event.target.closest(".sc-handle")) event.preventDefault();
   });
@@ -106,6 +107,8 @@
 
   /* A line of the summary leads to its row or field. */
   document.querySelector(".sc-page").addEventListener("click", (event) => {
+    const button = event.target.closest(".sc-mend");
+    if (button) return mend(button.dataset);
     if (!event.target.closest("#told a, #notes a")) return;
     const target = document.getElementById(event.target.closest("a")?.hash.slice(1) || "-");
     if (!target) return;
@@ -120,7 +123,8 @@
     (field || target).focus({ preventScroll: true });
   });
 
-  form.addEventListener("submit", () => { changed = false; });
+  // What is tried in another tab is not saved by it.
+  form.addEventListener("submit", ({ submitter }) => { if (!submitter?.formTarget) changed = false; });
   window.addEventListener("beforeunload", (event) => { if (changed) event.preventDefault(); });
   list.querySelectorAll(".sc-trash input:checked").forEach((box) => box.closest(".sc-step").classList.add("sc-deleted"));
 })();

@@ -88,5 +88,5 @@ function dress(area) {
 
 const dressAll = (root) => root.querySelectorAll("textarea[name$='-answer_tool_calls']").forEach(dress);
 document.addEventListener("formset:added", (event) => dressAll(event.target));
-document.addEventListener("steps:filled", (event) => dressAll(event.target));
+document.addEventListener("htmx:load", (event) => dressAll(event.target));
 dressAll(document);

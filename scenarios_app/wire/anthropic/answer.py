@@ -1,12 +1,13 @@
-"""What an Anthropic answer says, the same in a whole answer and in a stream: its content blocks,
-why it stopped and what it cost."""
+"""What an Anthropic answer says, the same in a whole answer and in a stream: its content blocks and
+why it stopped."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from scenarios_app.engine.canonical import CanonicalResponse, Json, Usage
+from scenarios_app.engine.canonical import CanonicalResponse, Json
 from scenarios_app.engine.parts import (
     AnswerPart,
     FinishReason,
@@ -17,7 +18,9 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from scenarios_app.wire.anthropic.server_tools import citation_of, result_block
+from scenarios_app.wire.anthropic.options import Options
+from scenarios_app.wire.anthropic.server_tools import CODE_TOOLS, citation_of, result_block
+from scenarios_app.wire.anthropic.usage import opening_usage, whole_usage
 
 _STOP_REASONS: Mapping[FinishReason, str] = {
     "stop": "end_turn",
@@ -26,43 +29,54 @@ _STOP_REASONS: Mapping[FinishReason, str] = {
     "stop_sequence": "stop_sequence",
     "content_filter": "refusal",
 }
+# Thirty days.
+_CONTAINER_SECONDS = 2_592_000
+_DIRECT = {"type": "direct"}
 _ENDING = ("stop_reason", "stop_sequence", "stop_details")
 
 _decode = msgspec.json.Decoder().decode
 
 
-def message_of(response: CanonicalResponse) -> dict[str, Any]:
+def message_of(response: CanonicalResponse, options: Options) -> dict[str, Any]:
     """The whole message. Scripted metadata adds to it and may replace only why it stopped."""
     parts = (part for choice in response.choices for part in choice.parts)
     message = {
         **_head(response),
         "content": [_block(part) for part in parts if has_block(part)],
         **ending(response),
-        "usage": usage_of(response.usage),
+        "usage": whole_usage(response, options),
     }
-    return {**message, **_extras(response, message)}
+    extras = _extras(response, message)
+    return {**message, **container_of(response, options), **managed_of(options), **extras}
 
 
-def opening_message(response: CanonicalResponse) -> dict[str, Any]:
-    """The message as a stream begins it: no content yet, one token spent."""
+def opening_message(response: CanonicalResponse, options: Options) -> dict[str, Any]:
+    """The message as a stream begins it: no content yet."""
     message = {
         **_head(response),
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,
-        "usage": _usage(response.usage, output_tokens=1),
+        "stop_details": None,
+        "usage": opening_usage(response, options),
     }
     return {**message, **_extras(response, message)}
 
 
-def usage_of(usage: Usage) -> dict[str, Any]:
-    """All that the answer cost, as a whole answer says it."""
-    return {**_usage(usage, output_tokens=usage.output_tokens), **_thinking(usage)}
+def container_of(response: CanonicalResponse, options: Options) -> dict[str, Json]:
+    """The container that code of this answer ran in, if any did. A stream has it at the end."""
+    parts = (part for choice in response.choices for part in choice.parts)
+    ran = (isinstance(part, ServerToolUsePart) and part.name in CODE_TOOLS for part in parts)
+    if "container" in response.metadata or not any(ran):
+        return {}
+    expiry = datetime.fromtimestamp(response.created + _CONTAINER_SECONDS, UTC)
+    name = options.container or f"container_{response.id[:24]}"
+    return {"container": {"id": name, "expires_at": expiry.strftime("%Y-%m-%dT%H:%M:%SZ")}}
 
 
-def output_usage(usage: Usage) -> dict[str, Any]:
-    """The cumulative counts that end a stream."""
-    return {"output_tokens": usage.output_tokens, **_thinking(usage)}
+def managed_of(options: Options) -> dict[str, Json]:
+    """What was edited of the context: nothing ever is."""
+    return {"context_management": {"applied_edits": []}} if options.managed else {}
 
 
 def ending(response: CanonicalResponse) -> dict[str, Json]:
@@ -78,6 +92,7 @@ def ending(response: CanonicalResponse) -> dict[str, Json]:
     said: dict[str, Json] = {
         "stop_reason": reason,
         "stop_sequence": last.stop_sequence if reason == "stop_sequence" else None,
+        "stop_details": None,
     }
     if reason == "refusal":
         explanation = refusals[-1] if refusals else None
@@ -106,7 +121,8 @@ def opening_block(part: AnswerPart) -> dict[str, Any]:
         case ReasoningPart(redacted=None):
             return {"type": "thinking", "thinking": "", "signature": ""}
         case ToolCallPart():
-            return {"type": "tool_use", "id": part.id, "name": part.name, "input": {}}
+            call = {"type": "tool_use", "id": part.id, "name": part.name, "input": {}}
+            return {**call, "caller": _DIRECT}
         case ServerToolUsePart():
             return {"type": "server_tool_use", "id": part.id, "name": part.name, "input": {}}
         case ServerToolResultPart():
@@ -156,20 +172,3 @@ def _head(response: CanonicalResponse) -> dict[str, Any]:
 def _extras(response: CanonicalResponse, message: Mapping[str, Any]) -> dict[str, Json]:
     taken = {*message, *_ENDING}
     return {key: value for key, value in response.metadata.items() if key not in taken}
-
-
-def _usage(usage: Usage, *, output_tokens: int) -> dict[str, Any]:
-    # Anthropic counts what was read from the cache beside `input_tokens`, not in it.
-    return {
-        "input_tokens": max(usage.input_tokens - usage.cached_tokens, 0),
-        "cache_creation_input_tokens": usage.cache_write_tokens,
-        "cache_read_input_tokens": usage.cached_tokens + usage.cache_read_tokens,
-        "output_tokens": output_tokens,
-        "service_tier": "standard",
-    }
-
-
-def _thinking(usage: Usage) -> dict[str, Any]:
-    if not usage.reasoning_tokens:
-        return {}
-    return {"output_tokens_details": {"thinking_tokens": usage.reasoning_tokens}}

@@ -3,7 +3,17 @@
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Role, Tool
+from scenarios_app.engine.canonical import (
+    ANY_OBJECT,
+    CallMode,
+    CanonicalRequest,
+    Json,
+    JsonFormat,
+    Message,
+    Role,
+    Tool,
+    ToolChoice,
+)
 from scenarios_app.engine.parts import (
     MessagePart,
     OpaquePart,
@@ -12,6 +22,8 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
     ToolResultPart,
 )
+from scenarios_app.wire.anthropic.options import read_options
+from scenarios_app.wire.anthropic.schemas import with_words
 from scenarios_app.wire.base import Call, Endpoint, encode_json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
@@ -27,6 +39,8 @@ def read_request(
     """A request for an answer, or one that is only counted."""
     model = need(body, "model").text()
     max_tokens = _max_tokens(body, required=not counted)
+    choice, form = _object(body, "tool_choice"), _response_format(body)
+    reasoning = _reasoning(body.maybe("thinking"))
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
@@ -34,16 +48,19 @@ def read_request(
         model=model,
         messages=tuple(_messages(body)),
         tools=tuple(_tool(node) for node in _list(body, "tools")),
-        tool_choice=_object(body, "tool_choice"),
+        tool_choice=choice,
+        choice=_choice(choice),
         stream=_flag(body, "stream"),
         temperature=_number(body, "temperature"),
         top_p=_number(body, "top_p"),
         max_tokens=max_tokens,
         stop=tuple(node.text() for node in _list(body, "stop_sequences")),
-        reasoning=_reasoning(body.maybe("thinking")),
-        response_format=_response_format(body),
+        reasoning=reasoning,
+        response_format=form,
+        json=_json(form),
         headers=call.headers,
         metadata=_metadata(body.maybe("metadata")),
+        own=read_options(call, body, model, thinking=reasoning),
     )
 
 
@@ -151,11 +168,34 @@ def _tool(node: Node) -> Tool:
     else:
         name = need(node, "name").text()
     described = node.maybe("description")
+    hosted = kind is not None and kind.text() != "custom"
     return Tool(
         name,
         description=described.text() if described else "",
         schema=node.object().get("input_schema"),
+        kind="hosted" if hosted else "function",
     )
+
+
+_MODES: Mapping[Json, CallMode] = {"any": "required", "tool": "required", "none": "none"}
+
+
+def _choice(sent: dict[str, Json] | None) -> ToolChoice:
+    given = sent or {}
+    name, kind = given.get("name"), given.get("type")
+    mode = _MODES.get(kind, "auto") if isinstance(kind, str) else "auto"
+    return ToolChoice(mode, (name,) if kind == "tool" and isinstance(name, str) else ())
+
+
+def _json(form: Json) -> JsonFormat | None:
+    """What an output format means."""
+    match form:
+        case {"type": "json_schema", "schema": schema}:
+            return JsonFormat(with_words(schema), "output_config.format")
+        case {"type": "json_schema"}:
+            return JsonFormat(ANY_OBJECT, "output_config.format")
+        case _:
+            return None
 
 
 def _max_tokens(body: Node, *, required: bool) -> int | None:

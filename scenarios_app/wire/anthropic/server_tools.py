@@ -10,6 +10,8 @@ from typing import Any
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.parts import Citation, ServerToolResultPart
 
+# They run in a container.
+CODE_TOOLS = frozenset({"code_execution", "bash_code_execution", "text_editor_code_execution"})
 _WEB_SEARCH = "web_search"
 _TOOL_SEARCH = "tool_search"
 # Results are named after their tool, all but this one.

@@ -15,13 +15,16 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from scenarios_app.wire.anthropic.answer import (
+    container_of,
     ending,
     has_block,
+    managed_of,
     opening_block,
     opening_message,
-    output_usage,
 )
+from scenarios_app.wire.anthropic.options import Options
 from scenarios_app.wire.anthropic.server_tools import citation_of
+from scenarios_app.wire.anthropic.usage import closing_usage
 from scenarios_app.wire.base import encode_json, encode_line, encode_text, named_sse
 
 _PING = named_sse("ping", b'{"type":"ping"}')
@@ -32,17 +35,18 @@ _AFTER_TEXT = b"}}\n\n"
 class AnthropicEncoder:
     """Encodes one stream whose parts arrive strictly one after another."""
 
-    __slots__ = ("_before_text", "_index", "_response")
+    __slots__ = ("_before_text", "_index", "_options", "_response")
 
-    def __init__(self, response: CanonicalResponse) -> None:
+    def __init__(self, response: CanonicalResponse, options: Options) -> None:
         self._response = response
+        self._options = options
         self._index = -1
         # What stands before the text of each delta of the open block; empty while a part that
         # has no block goes by.
         self._before_text = b""
 
     def opening(self) -> bytes:
-        start = {"type": "message_start", "message": opening_message(self._response)}
+        start = {"type": "message_start", "message": opening_message(self._response, self._options)}
         return named_sse("message_start", encode_json(start))
 
     def event(self, event: StreamEvent) -> bytes:
@@ -100,10 +104,12 @@ class AnthropicEncoder:
         return last + named_sse("content_block_stop", encode_json(stop))
 
     def _finish(self) -> bytes:
+        response, options = self._response, self._options
         delta = {
             "type": "message_delta",
-            "delta": ending(self._response),
-            "usage": output_usage(self._response.usage),
+            "delta": {**ending(response), **container_of(response, options)},
+            "usage": closing_usage(response, options),
+            **managed_of(options),
         }
         return named_sse("message_delta", encode_json(delta))
 

@@ -1,10 +1,11 @@
 """The Anthropic wire: messages, token counts and the models list."""
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer, Json
 from scenarios_app.engine.producing.usage import count_input
 from scenarios_app.wire.anthropic.answer import message_of
 from scenarios_app.wire.anthropic.errors import answer_headers, envelope
 from scenarios_app.wire.anthropic.models import model_info, models_page, read_page
+from scenarios_app.wire.anthropic.options import Options
 from scenarios_app.wire.anthropic.request import PROVIDER, continued_thread, read_request
 from scenarios_app.wire.anthropic.sample import MODELS, clients, sample
 from scenarios_app.wire.anthropic.stream import AnthropicEncoder
@@ -60,15 +61,24 @@ def _read_model(call: Call, endpoint: Endpoint, params: Params, body: Node) -> C
 
 
 def _render(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
-    return encode_json(message_of(response))
+    return encode_json(message_of(response, request.own))
 
 
 def _encode(request: CanonicalRequest, response: CanonicalResponse) -> AnthropicEncoder:
-    return AnthropicEncoder(response)
+    return AnthropicEncoder(response, request.own)
+
+
+def _form(request: CanonicalRequest) -> Options:
+    options: Options = request.own
+    return options
 
 
 def _count(request: CanonicalRequest, facts: Facts) -> bytes:
-    return encode_json({"input_tokens": count_input(request)})
+    tokens = count_input(request)
+    counted: dict[str, Json] = {"input_tokens": tokens}
+    if request.own.managed:
+        counted["context_management"] = {"original_input_tokens": tokens}
+    return encode_json(counted)
 
 
 def _list_models(request: CanonicalRequest, facts: Facts) -> bytes:
@@ -89,7 +99,7 @@ class AnthropicMessages:
     provider = PROVIDER
     prefixes: tuple[str, ...] = ("/v1/",)
     endpoints: tuple[Endpoint, ...] = (
-        Endpoint("POST", _MESSAGES, _read, render=_render, encode=_encode),
+        Endpoint("POST", _MESSAGES, _read, render=_render, encode=_encode, form=_form),
         Endpoint("POST", f"{_MESSAGES}/count_tokens", _read_counted, compute=_count),
         Endpoint("GET", "/v1/models", _read_model, compute=_list_models),
         Endpoint("GET", "/v1/models/{model}", _read_model, compute=_retrieve_model),

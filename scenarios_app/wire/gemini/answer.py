@@ -1,17 +1,18 @@
 """What a Gemini answer says, the same in a whole answer and in a stream: candidates with their
-parts, why each of them finished, and what it all cost."""
+parts, and why each of them finished."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha512
 from typing import Any
 
 import msgspec
 
-from scenarios_app.engine.canonical import CanonicalResponse, Choice, Json, Usage
+from scenarios_app.engine.canonical import CanonicalResponse, Choice, Json
 from scenarios_app.engine.parts import (
     AnswerPart,
-    Citation,
     FinishReason,
     ReasoningPart,
     RefusalPart,
@@ -20,62 +21,11 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
+from scenarios_app.wire.gemini.citations import citations_of
 from scenarios_app.wire.gemini.fields import encode_signature
-
-# Scripted under the names that Anthropic has for them.
-_TYPES: Mapping[str, str] = {
-    "web_search": "GOOGLE_SEARCH_WEB",
-    "google_search": "GOOGLE_SEARCH_WEB",
-    "web_fetch": "URL_CONTEXT",
-    "url_context": "URL_CONTEXT",
-    "google_maps": "GOOGLE_MAPS",
-    "file_search": "FILE_SEARCH",
-}
-_CODE = "code_execution"
-_SAID = ("output", "stdout", "content")
-
-
-def use_part(part: ServerToolUsePart) -> dict[str, Any] | None:
-    """A use of a tool, None where Google has no such tool."""
-    given: Json = json.loads(part.input)
-    if part.name == _CODE:
-        code = given.get("code") if isinstance(given, dict) else None
-        source = code if isinstance(code, str) else part.input
-        return {"executableCode": {"id": part.id, "language": "PYTHON", "code": source}}
-    if part.name not in _TYPES:
-        return None
-    return {"toolCall": {"id": part.id, "toolType": _TYPES[part.name], "args": given}}
-
-
-def result_part(part: ServerToolResultPart) -> dict[str, Any] | None:
-    """What the tool gave back, None where Google has no such tool."""
-    found: Json = json.loads(part.content)
-    if part.name == _CODE:
-        outcome = "OUTCOME_OK" if part.error_code is None else "OUTCOME_FAILED"
-        output = part.error_code or _output(found)
-        return {
-            "codeExecutionResult": {"id": part.tool_use_id, "outcome": outcome, "output": output}
-        }
-    if part.name not in _TYPES:
-        return None
-    response: Json = found if isinstance(found, dict) else {"result": found}
-    if part.error_code is not None:
-        response = {"error": part.error_code}
-    return {
-        "toolResponse": {
-            "id": part.tool_use_id,
-            "toolType": _TYPES[part.name],
-            "response": response,
-        }
-    }
-
-
-def _output(found: Json) -> str:
-    said = found
-    if isinstance(found, dict):
-        said = next((found[key] for key in _SAID if key in found), found)
-    return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
-
+from scenarios_app.wire.gemini.manner import Manner
+from scenarios_app.wire.gemini.server_tools import result_part, use_part
+from scenarios_app.wire.gemini.usage import prompt_usage, usage_of
 
 # Calls finish with STOP as well: the API has no word for them.
 _FINISH: Mapping[FinishReason, str] = {
@@ -101,8 +51,13 @@ _OF_CANDIDATE = frozenset(
     }
 )
 _STRUCTURE = frozenset({"candidates", "usageMetadata"})
+_CALLED = "Model generated function call(s)."
+# Ids that nobody scripted.
+_MADE_ID = re.compile("call_[0-9a-f]{24}")
+# How signatures begin: a protobuf message with one field of 64 bytes.
+_SIGNED = b"\x12\x42\x0a\x40"
 # What a candidate that says nothing holds: the official chat client drops one without parts.
-SILENCE: Mapping[str, Json] = {"text": ""}
+SILENCE: dict[str, Any] = {"text": ""}
 
 _decode = msgspec.json.Decoder().decode
 
@@ -113,36 +68,81 @@ class Candidate:
 
     index: int
     choices: tuple[Choice, ...]
+    signature: str | None = None
+    """Of thinking that nobody scripted; it stands on the first call, else on the last text."""
 
-    @property
-    def parts(self) -> Iterator[dict[str, Any]]:
+    def parts(self, manner: Manner) -> list[dict[str, Any]]:
+        """All that it says, whole."""
+        said: list[dict[str, Any]] = []
         for choice in self.choices:
             for number in range(len(choice.parts)):
-                if (said := part_of(choice.parts, number)) is not None:
-                    yield said
+                if (part := part_of(choice.parts, number, manner)) is not None:
+                    said.append(part)
+        signed = next((part for part in said if "functionCall" in part), None)
+        if signed is None:
+            signed = next((part for part in reversed(said) if _is_text(part)), None)
+        if signed is not None and self.signature:
+            signed["thoughtSignature"] = self.signature
+        return said
+
+    @property
+    def calls(self) -> bool:
+        """Whether it calls a function."""
+        return any(isinstance(part, ToolCallPart) for c in self.choices for part in c.parts)
+
+    @property
+    def only_calls(self) -> bool:
+        """Whether it says nothing but calls."""
+        said = [part for c in self.choices for part in c.parts if is_said(part)]
+        return bool(said) and all(isinstance(part, ToolCallPart) for part in said)
 
 
-def candidates_of(response: CanonicalResponse) -> tuple[Candidate, ...]:
+def candidates_of(response: CanonicalResponse, manner: Manner) -> tuple[Candidate, ...]:
     if response.consecutive:
-        return (Candidate(0, response.choices),)
-    return tuple(Candidate(index, (choice,)) for index, choice in enumerate(response.choices))
+        groups: Sequence[tuple[Choice, ...]] = (response.choices,)
+    else:
+        groups = [(choice,) for choice in response.choices]
+    return tuple(
+        Candidate(index, choices, _made_signature(response, index, choices, manner))
+        for index, choices in enumerate(groups)
+    )
 
 
-def answer_of(response: CanonicalResponse) -> dict[str, Any]:
+def _made_signature(
+    response: CanonicalResponse, index: int, choices: tuple[Choice, ...], manner: Manner
+) -> str | None:
+    """The same for the same answer; none where the model does not sign, or a script does."""
+    scripted = (
+        isinstance(part, ReasoningPart) and (part.signature or part.redacted)
+        for choice in choices
+        for part in choice.parts
+    )
+    if not manner.signs or any(scripted):
+        return None
+    return b64encode(_SIGNED + sha512(f"{response.id}/{index}".encode()).digest()).decode()
+
+
+def place_of(candidate: int, manner: Manner) -> dict[str, Json]:
+    """Which candidate it is. Where the first has no index, that is 0."""
+    return {"index": candidate} if candidate or manner.indexed else {}
+
+
+def answer_of(response: CanonicalResponse, manner: Manner) -> dict[str, Any]:
     """The whole answer."""
     if is_blocked(response):
         return blocked(response)
     return {
         "candidates": [
             {
-                "content": {"parts": [*candidate.parts] or [SILENCE], "role": "model"},
-                **_citations(candidate),
-                **ending(response, candidate),
-                "index": candidate.index,
+                "content": {"parts": candidate.parts(manner) or [SILENCE], "role": "model"},
+                **citations_of(candidate.choices),
+                **ending(response, candidate, explains=manner.explains),
+                **place_of(candidate.index, manner),
+                **_probability(response, manner),
             }
-            for candidate in candidates_of(response)
+            for candidate in candidates_of(response, manner)
         ],
-        "usageMetadata": usage_of(response.usage),
+        "usageMetadata": usage_of(response.usage, manner),
         **frame_of(response),
     }
 
@@ -165,33 +165,20 @@ def is_blocked(response: CanonicalResponse) -> bool:
 
 def blocked(response: CanonicalResponse) -> dict[str, Json]:
     """A blocked prompt's answer; nothing has been generated."""
-    tokens = response.usage.input_tokens
-    usage: Json = {"promptTokenCount": tokens, "totalTokenCount": tokens}
-    return {"usageMetadata": usage, **frame_of(response)}
+    return {"usageMetadata": prompt_usage(response.usage), **frame_of(response)}
 
 
-def ending(response: CanonicalResponse, candidate: Candidate) -> dict[str, Json]:
+def ending(response: CanonicalResponse, candidate: Candidate, *, explains: bool) -> dict[str, Json]:
     """Why a candidate finished, and what a script says of it besides."""
     reason = _FINISH[candidate.choices[-1].finish_reason]
     refused = (isinstance(part, RefusalPart) for c in candidate.choices for part in c.parts)
     if reason == "STOP" and any(refused):
         reason = "SAFETY"
     scripted = {key: value for key, value in response.metadata.items() if key in _OF_CANDIDATE}
-    return {"finishReason": reason, **scripted}
-
-
-def usage_of(usage: Usage) -> dict[str, Json]:
-    """Google counts thoughts beside the candidates' tokens, and both in the total."""
-    counted: dict[str, Json] = {
-        "promptTokenCount": usage.input_tokens,
-        "candidatesTokenCount": max(usage.output_tokens - usage.reasoning_tokens, 0),
-        "totalTokenCount": usage.total_tokens,
-    }
-    if usage.reasoning_tokens:
-        counted["thoughtsTokenCount"] = usage.reasoning_tokens
-    if cached := usage.cached_tokens + usage.cache_read_tokens:
-        counted["cachedContentTokenCount"] = cached
-    return counted
+    said: dict[str, Json] = {"finishReason": reason}
+    if explains and reason == "STOP" and candidate.calls:
+        said["finishMessage"] = _CALLED
+    return said | scripted
 
 
 def is_said(part: AnswerPart) -> bool:
@@ -209,7 +196,7 @@ def is_said(part: AnswerPart) -> bool:
             return True
 
 
-def part_of(parts: Sequence[AnswerPart], number: int) -> dict[str, Any] | None:
+def part_of(parts: Sequence[AnswerPart], number: int, manner: Manner) -> dict[str, Any] | None:
     """A part of a choice as it is said whole; None where it is not said."""
     part = parts[number]
     if not is_said(part):
@@ -220,59 +207,34 @@ def part_of(parts: Sequence[AnswerPart], number: int) -> dict[str, Any] | None:
         case ReasoningPart():
             return {"text": part.text, "thought": True, **signature_of(part)}
         case ToolCallPart():
-            call = {"id": part.id, "name": part.name, "args": _arguments(part.arguments)}
-            return {"functionCall": call, **_signature_before(parts, number)}
+            return {"functionCall": _call(part, manner), **_signature_before(parts, number)}
         case ServerToolUsePart():
             return use_part(part)
         case _:
             return result_part(part)
 
 
+def _call(part: ToolCallPart, manner: Manner) -> dict[str, Any]:
+    call = {"name": part.name, "args": _arguments(part.arguments)}
+    made = _MADE_ID.fullmatch(part.id)
+    return call if made and not manner.call_ids else {"id": part.id, **call}
+
+
+def _is_text(part: Mapping[str, Any]) -> bool:
+    return "text" in part and "thought" not in part
+
+
+def _probability(response: CanonicalResponse, manner: Manner) -> dict[str, Json]:
+    """How sure the model was of its words, which its answer's id says."""
+    if not manner.detailed or "avgLogprobs" in response.metadata:
+        return {}
+    return {"avgLogprobs": -(1 + sum(response.id.encode())) / 2**18}
+
+
 def signature_of(part: ReasoningPart) -> dict[str, str]:
     """The signature of thinking; thinking in encrypted form is nothing but a signature here."""
     signature = part.signature or part.redacted
     return {"thoughtSignature": encode_signature(signature)} if signature else {}
-
-
-def sources_of(part: TextPart | RefusalPart, *, before: int) -> list[Json]:
-    """The sources of a text that has `before` bytes of text before it in its candidate.
-
-    Each spans the words it cites, or all of the text where those are not found in it. Places are
-    counted in bytes.
-    """
-    if isinstance(part, RefusalPart) or not (part.text and part.citations):
-        return []
-    return [_source(citation, part.text, before) for citation in part.citations]
-
-
-def _source(citation: Citation, text: str, before: int) -> Json:
-    cited = citation.cited_text
-    start = text.find(cited) if cited else -1
-    words = text if start < 0 else cited
-    begin = before + byte_length(text[: max(start, 0)])
-    source: dict[str, Json] = {
-        "startIndex": begin,
-        "endIndex": begin + byte_length(words),
-        "uri": citation.url,
-    }
-    if citation.title is not None:
-        source["title"] = citation.title
-    return source
-
-
-def byte_length(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass"))
-
-
-def _citations(candidate: Candidate) -> dict[str, Json]:
-    sources: list[Json] = []
-    before = 0
-    for choice in candidate.choices:
-        for part in choice.parts:
-            if isinstance(part, TextPart | RefusalPart):
-                sources += sources_of(part, before=before)
-                before += byte_length(part.text)
-    return {"citationMetadata": {"citationSources": sources}} if sources else {}
 
 
 def _signature_before(parts: Sequence[AnswerPart], number: int) -> dict[str, str]:

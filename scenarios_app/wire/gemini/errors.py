@@ -25,16 +25,14 @@ _DOMAIN = "googleapis.com"
 
 def envelope(error: ErrorAnswer) -> bytes:
     """The body of an error, and of an error inside a stream."""
-    return encode_json(
-        {
-            "error": {
-                "code": error.status,
-                "message": error.message,
-                "status": error.type or _status(error.status),
-                "details": list(_details(error)),
-            }
-        }
-    )
+    said: dict[str, Any] = {
+        "code": error.status,
+        "message": error.message,
+        "status": error.type or _status(error.status),
+    }
+    if details := _details(error):
+        said["details"] = details
+    return encode_json({"error": said})
 
 
 def answer_headers(error: ErrorAnswer | None) -> Headers:

@@ -1,5 +1,5 @@
-"""Google's JSON as protobuf reads it: names in camelCase or snake_case, and a list of one object
-without its brackets; and signatures of thoughts."""
+"""Google's JSON as protobuf reads it: names in camelCase or snake_case, numbers as texts too, and a
+list of one object without its brackets; and signatures of thoughts."""
 
 import re
 from base64 import b64decode, b64encode
@@ -12,6 +12,9 @@ from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 
 _HUMP = re.compile("[A-Z]")
+# Of a length that no number needs to be longer than.
+_NUMBER = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?(?:[eE][+-]?[0-9]{1,2})?")
+_FLOAT = frozenset(".eE")
 
 
 @lru_cache(maxsize=1024)
@@ -49,12 +52,32 @@ def text_of(node: Node, key: str) -> str | None:
 
 def number_of(node: Node, key: str) -> float | None:
     found = maybe(node, key)
-    return found.number() if found else None
+    return number(found) if found else None
 
 
 def integer_of(node: Node, key: str) -> int | None:
     found = maybe(node, key)
-    return found.integer() if found else None
+    return integer(found) if found else None
+
+
+def number(node: Node) -> float:
+    """A number, or a text that is one."""
+    return _read(node).number()
+
+
+def integer(node: Node) -> int:
+    """A whole number, also one with a point, or a text that is one."""
+    read = _read(node)
+    if isinstance(read.value, float) and read.value.is_integer():
+        return int(read.value)
+    return read.integer()
+
+
+def _read(node: Node) -> Node:
+    if isinstance(node.value, str) and _NUMBER.fullmatch(node.value):
+        value = float(node.value) if _FLOAT & set(node.value) else int(node.value)
+        return Node(value, node.place)
+    return node
 
 
 def flag_of(node: Node, key: str) -> bool | None:

@@ -2,39 +2,55 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Tool
+from scenarios_app.engine.canonical import (
+    ANY_OBJECT,
+    CallMode,
+    CanonicalRequest,
+    Json,
+    JsonFormat,
+    Message,
+    Tool,
+    ToolChoice,
+)
 from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.contents import read_contents, read_system
 from scenarios_app.wire.gemini.fields import (
     flag_of,
+    integer,
     integer_of,
     listed,
     maybe,
     need,
+    number,
     number_of,
     object_of,
     snake,
     text_of,
 )
+from scenarios_app.wire.gemini.manner import manner_of, thinks
+from scenarios_app.wire.gemini.schemas import json_schema
 
 PROVIDER = "gemini"
 TUNED = "tunedModels/"
+# Thinking that nobody scripted, and a cache that only its name is known of: the least of one.
+_THOUGHT_TOKENS = 64
+_CACHED_TOKENS = 1_024
 
 _MOST_CANDIDATES = 8
 _FORMATS = ("responseMimeType", "responseSchema", "responseJsonSchema")
 # Settings that nothing here depends on, but whose wrong type the real API refuses as well.
 _TYPES: Mapping[str, Callable[[Node], object]] = {
-    "frequencyPenalty": Node.number,
-    "logprobs": Node.integer,
-    "presencePenalty": Node.number,
+    "frequencyPenalty": number,
+    "logprobs": integer,
+    "presencePenalty": number,
     "responseLogprobs": Node.flag,
     "responseMimeType": Node.text,
     "responseModalities": Node.items,
     "responseSchema": Node.object,
-    "seed": Node.integer,
-    "topK": Node.number,
+    "seed": integer,
+    "topK": number,
 }
 
 
@@ -52,28 +68,36 @@ def read_generate(
     for key, check in _TYPES.items():
         if setting := maybe(config, key):
             check(setting)
+    model = model_of(endpoint, params)
+    thinking = maybe(config, "thinkingConfig")
+    budget = integer_of(thinking, "thinkingBudget") if thinking else None
+    thinking_on = thinks(model, budget)
     request = CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
         route=endpoint.canonical,
-        model=model_of(endpoint, params),
+        model=model,
         messages=tuple(_messages(body)),
         tools=tuple(_tools(body)),
         tool_choice=object_of(body, "toolConfig"),
+        choice=_choice(maybe(body, "toolConfig")),
         stream=stream,
         temperature=number_of(config, "temperature"),
         top_p=number_of(config, "topP"),
         max_tokens=integer_of(config, "maxOutputTokens"),
         stop=tuple(node.text() for node in listed(config, "stopSequences")),
-        reasoning=_reasoning(maybe(config, "thinkingConfig")),
+        reasoning=_reasoning(thinking),
         response_format=_format(config),
+        json=_json(config),
         n=_candidates(config),
         headers=call.headers,
         metadata=_labels(body),
+        own=manner_of(model, thinks=thinking_on, functions=_offers_functions(body)),
+        thought_tokens=_thought_tokens(budget) if thinking_on else 0,
+        cached_tokens=_CACHED_TOKENS if text_of(body, "cachedContent") else 0,
     )
     for setting in listed(body, "safetySettings"):
         setting.object()
-    text_of(body, "cachedContent")
     return request
 
 
@@ -105,11 +129,26 @@ def _tools(body: Node) -> Iterator[Tool]:
             if snake(key) == "function_declarations":
                 yield from map(_function, listed(tool, key))
             elif tool.maybe(key):
-                yield Tool(snake(key))
+                yield Tool(snake(key), kind="hosted")
+
+
+def _offers_functions(body: Node) -> bool:
+    return any(maybe(tool, "functionDeclarations") for tool in listed(body, "tools"))
+
+
+def _thought_tokens(budget: int | None) -> int:
+    """What thinking costs where none is scripted, within its budget (-1: without one)."""
+    return _THOUGHT_TOKENS if budget is None or budget < 0 else min(budget, _THOUGHT_TOKENS)
 
 
 def _function(node: Node) -> Tool:
-    schema = object_of(node, "parameters") or object_of(node, "parametersJsonSchema")
+    schema: Json
+    if own := object_of(node, "parameters"):
+        schema = json_schema(own)
+    else:
+        # Any value by its type: `true` is a schema too.
+        given = maybe(node, "parametersJsonSchema")
+        schema = given.value if given else None
     return Tool(need(node, "name").text(), text_of(node, "description") or "", schema)
 
 
@@ -127,6 +166,32 @@ def _reasoning(thinking: Node | None) -> bool:
 def _format(config: Node) -> Json:
     wanted = {key: node.value for key in _FORMATS if (node := maybe(config, key))}
     return wanted or None
+
+
+_MODES: Mapping[str, CallMode] = {"ANY": "required", "NONE": "none"}
+
+
+def _choice(config: Node | None) -> ToolChoice:
+    """How functions are to be called; the names count where one must be."""
+    calling = maybe(config, "functionCallingConfig") if config else None
+    if calling is None:
+        return ToolChoice()
+    mode = _MODES.get((text_of(calling, "mode") or "").upper(), "auto")
+    return ToolChoice(mode, tuple(node.text() for node in listed(calling, "allowedFunctionNames")))
+
+
+def _json(config: Node) -> JsonFormat | None:
+    """The JSON that an answer is to be, or one of the words that a schema lists."""
+    own, schema = maybe(config, "responseSchema"), maybe(config, "responseJsonSchema")
+    kind = text_of(config, "responseMimeType")
+    bare = kind == "text/x.enum"
+    if own:
+        return JsonFormat(json_schema(own.value), f"{config.place}.responseSchema", bare)
+    if schema:
+        return JsonFormat(schema.value, f"{config.place}.responseJsonSchema", bare)
+    if kind == "application/json":
+        return JsonFormat(ANY_OBJECT, f"{config.place}.responseMimeType")
+    return None
 
 
 def _candidates(config: Node) -> int:

@@ -12,21 +12,25 @@ from scenarios_app.engine.parts import (
     RefusalPart,
     StreamEvent,
     TextPart,
+    ToolCallPart,
+    held_text,
 )
+from scenarios_app.engine.producing.usage import count_tokens
 from scenarios_app.wire.base import encode_line, encode_text
 from scenarios_app.wire.gemini.answer import (
     SILENCE,
     blocked,
-    byte_length,
     candidates_of,
     ending,
     frame_of,
     is_said,
     part_of,
+    place_of,
     signature_of,
-    sources_of,
-    usage_of,
 )
+from scenarios_app.wire.gemini.citations import byte_length, sources_of
+from scenarios_app.wire.gemini.manner import Manner
+from scenarios_app.wire.gemini.usage import RunningUsage, usage_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,8 @@ class GeminiEncoder:
     """Encodes one stream whose parts arrive strictly one after another.
 
     A text or thought comes in pieces, anything else whole when it ends; a thought's signature, a
-    text's sources and the reason to finish come in chunks with an empty text.
+    text's sources and the reason to finish come in chunks with an empty text. Some models say calls
+    that nothing comes before or after all at once, with the reason to finish.
     """
 
     __slots__ = (
@@ -74,25 +79,41 @@ class GeminiEncoder:
         "_before_text",
         "_bytes",
         "_candidates",
+        "_counted",
+        "_frame",
         "_framing",
+        "_held",
         "_lead",
+        "_manner",
         "_of_choice",
         "_response",
-        "_tail",
+        "_said",
+        "_unsigned",
+        "_usage",
     )
 
-    def __init__(self, response: CanonicalResponse, framing: Framing) -> None:
+    def __init__(self, response: CanonicalResponse, framing: Framing, manner: Manner) -> None:
         self._response = response
         self._framing = framing
+        self._manner = manner
         self._lead = framing.first
-        self._candidates = candidates_of(response)
+        self._candidates = candidates_of(response, manner)
         self._of_choice = [c for c in self._candidates for _ in c.choices]
-        self._tail = b"," + encode_line(frame_of(response))[1:] + framing.after
+        self._usage = RunningUsage(response.usage, manner)
+        self._frame = b"," + encode_line(frame_of(response))[1:] + framing.after
         # How much text each candidate has said, for the places of its sources.
         self._bytes = [0] * len(self._candidates)
+        # How many characters all of them have said, thoughts left out.
+        self._said = 0
         # What stands around the text of each delta of the open part; empty while one that does
-        # not stream goes by.
+        # not stream goes by. Before its usage, that is, which goes on where the part is counted.
         self._before_text = self._after_text = b""
+        self._counted = False
+        # The calls of candidates that say nothing else, and signatures that are not sent yet.
+        self._held: list[list[Any] | None] = [
+            [] if manner.joined and candidate.only_calls else None for candidate in self._candidates
+        ]
+        self._unsigned = [candidate.signature for candidate in self._candidates]
 
     def opening(self) -> bytes:
         return b""
@@ -103,7 +124,13 @@ class GeminiEncoder:
                 before = self._before_text
                 if not before:
                     return b""
-                return self._begun() + before + encode_text(text) + self._after_text
+                usage = self._usage.uncounted
+                if self._counted:
+                    self._said += len(text)
+                    usage = self._usage.after(count_tokens(self._said))
+                lead, self._lead = self._lead, self._framing.later
+                said = encode_text(text)
+                return b"".join((lead, before, said, self._after_text, usage, self._frame))
             case PartStart():
                 self._open(event)
                 return b""
@@ -124,9 +151,11 @@ class GeminiEncoder:
                 mark = b',"thought":true'
             case _:
                 return
+        self._counted = not mark
         index = self._of_choice[event.choice].index
+        place = b',"index":%d' % index if index or self._manner.indexed else b""
         self._before_text = b'{"candidates":[{"content":{"parts":[{"text":'
-        self._after_text = b'%b}],"role":"model"},"index":%d}]%b' % (mark, index, self._tail)
+        self._after_text = b'%b}],"role":"model"}%b}],"usageMetadata":' % (mark, place)
 
     def _end(self, event: PartEnd) -> bytes:
         if not is_said(event.part):
@@ -136,7 +165,7 @@ class GeminiEncoder:
             case ReasoningPart() as thought:
                 signed = signature_of(thought)
                 last = {"text": "", "thought": True, **signed}
-                return self._chunk(candidate, last) if signed else b""
+                return self._chunk(candidate, [last]) if signed else b""
             case TextPart() | RefusalPart() as said:
                 before = self._bytes[candidate]
                 self._bytes[candidate] += byte_length(said.text)
@@ -144,33 +173,56 @@ class GeminiEncoder:
                 if not sources:
                     return b""
                 cited: Json = {"citationSources": sources}
-                return self._chunk(candidate, SILENCE, citationMetadata=cited)
-            case _:
-                parts = self._response.choices[event.choice].parts
-                return self._chunk(candidate, part_of(parts, event.index))
+                return self._chunk(candidate, [SILENCE], citationMetadata=cited)
+            case part:
+                self._said += len(held_text(part))
+                return self._whole(event, candidate)
+
+    def _whole(self, event: PartEnd, candidate: int) -> bytes:
+        """A part that comes in one piece, which some calls do only at the end."""
+        parts = self._response.choices[event.choice].parts
+        said: dict[str, Any] = dict(part_of(parts, event.index, self._manner) or {})
+        if isinstance(event.part, ToolCallPart):
+            said |= self._signature(candidate)
+        held = self._held[candidate]
+        if held is None:
+            return self._chunk(candidate, [said])
+        held.append(said)
+        return b""
+
+    def _signature(self, candidate: int) -> dict[str, str]:
+        """The signature of thinking that nobody scripted, once."""
+        signature, self._unsigned[candidate] = self._unsigned[candidate], None
+        return {"thoughtSignature": signature} if signature else {}
 
     def _finish(self, choice: int) -> bytes:
-        """The last chunk of a candidate; the last of them all has the usage."""
+        """The last chunk of a candidate; the last of them all has all of the usage."""
         response, candidate = self._response, self._of_choice[choice]
         is_last = choice == len(response.choices) - 1
         if response.consecutive and not is_last:
             return b""
-        usage = {"usageMetadata": usage_of(response.usage)} if is_last else {}
-        return self._chunk(candidate.index, SILENCE, usage, **ending(response, candidate))
+        held = self._held[candidate.index]
+        # Where there was no call to sign, there was a text, or nothing at all.
+        signed = {} if candidate.calls else self._signature(candidate.index)
+        fields = ending(response, candidate, explains=held is not None and self._manner.explains)
+        usage = usage_of(response.usage, self._manner) if is_last else None
+        return self._chunk(candidate.index, held or [{**SILENCE, **signed}], usage, **fields)
 
     def _chunk(
         self,
         candidate: int,
-        part: Any,
-        beside: dict[str, Any] | None = None,
+        parts: list[Any],
+        usage: dict[str, Json] | None = None,
         **fields: Json,
     ) -> bytes:
-        content = {"parts": [part], "role": "model"}
-        chunk = {"candidates": [{"content": content, **fields, "index": candidate}]}
-        return self._framed(encode_line({**chunk, **(beside or {})}))
-
-    def _framed(self, chunk: bytes) -> bytes:
-        return self._begun() + chunk[:-1] + self._tail
+        content = {"parts": parts, "role": "model"}
+        place = place_of(candidate, self._manner)
+        chunk = encode_line({"candidates": [{"content": content, **fields, **place}]})
+        if usage is None:
+            counted = self._usage.after(count_tokens(self._said))
+        else:
+            counted = encode_line(usage)
+        return self._begun() + chunk[:-1] + b',"usageMetadata":' + counted + self._frame
 
     def _begun(self) -> bytes:
         lead, self._lead = self._lead, self._framing.later

@@ -26,6 +26,7 @@ from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.answer import answer_of, is_blocked
 from scenarios_app.wire.gemini.errors import answer_headers, envelope
+from scenarios_app.wire.gemini.manner import Manner
 from scenarios_app.wire.gemini.models import (
     count_tokens,
     embedding,
@@ -64,14 +65,20 @@ _STREAM = ":streamGenerateContent"
 
 
 def _render(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
-    return encode_json(answer_of(response))
+    return encode_json(answer_of(response, request.own))
 
 
 def _encode(
     framing: Framing, request: CanonicalRequest, response: CanonicalResponse
 ) -> StreamEncoder:
-    made = BlockedEncoder if is_blocked(response) else GeminiEncoder
-    return made(response, framing)
+    if is_blocked(response):
+        return BlockedEncoder(response, framing)
+    return GeminiEncoder(response, framing, request.own)
+
+
+def _form(request: CanonicalRequest) -> Manner:
+    manner: Manner = request.own
+    return manner
 
 
 def _without_codes(read: Read) -> Read:
@@ -130,6 +137,7 @@ def _verb(
             render=render,
             encode=encode,
             compute=compute,
+            form=_form if render else None,
             alias_of=alias,
         )
         for folder in _FOLDERS

@@ -9,7 +9,14 @@ from dataclasses import dataclass
 
 import msgspec
 
-from scenarios_app.engine.canonical import Json, Message, Role, Tool
+from scenarios_app.engine.canonical import (
+    ANY_OBJECT,
+    Json,
+    JsonFormat,
+    Message,
+    Role,
+    Tool,
+)
 from scenarios_app.engine.parts import OpaquePart, TextPart
 from scenarios_app.wire.base import encode_json
 from scenarios_app.wire.body import Node
@@ -106,6 +113,13 @@ def format_of(body: Node) -> Json:
             )
         case _:
             raise node.wrong("a string or an object")
+
+
+def json_of(form: Json) -> JsonFormat | None:
+    """What the form of the answer means."""
+    if form is None:
+        return None
+    return JsonFormat(ANY_OBJECT if form == "json" else form, "format")
 
 
 def unloads(body: Node) -> bool:

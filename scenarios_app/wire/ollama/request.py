@@ -19,6 +19,7 @@ from scenarios_app.wire.ollama.fields import (
     flag_of,
     format_of,
     images_of,
+    json_of,
     model_of,
     need,
     options_of,
@@ -166,6 +167,7 @@ def _asked(
 ) -> CanonicalRequest:
     """A request for an answer. One that says nothing only loads its model, or puts it away."""
     options = options_of(body)
+    form = format_of(body)
     own = GenerateFields(unloads=unloads(body), raw=body.get("raw").value is True)
     return CanonicalRequest(
         provider=PROVIDER,
@@ -180,7 +182,8 @@ def _asked(
         max_tokens=options.max_tokens,
         stop=options.stop,
         reasoning=thinks(body),
-        response_format=format_of(body),
+        response_format=form,
+        json=json_of(form),
         headers=call.headers,
         own=own,
         computed=not asks,

@@ -16,9 +16,13 @@ from scenarios_app.engine.parts import (
 from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.dialect import DEPLOYMENT, PROVIDER
+from scenarios_app.wire.openai.dialects.dialect import Dialect
+from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI, PROVIDERS
+from scenarios_app.wire.openai.dialects.untyped import with_types
 from scenarios_app.wire.openai.fields import (
     check_types,
+    choice_of,
+    json_of,
     model_of,
     read_choices,
     read_definition,
@@ -28,8 +32,10 @@ from scenarios_app.wire.openai.fields import (
     read_stream,
     read_tool_choice,
     unsupported,
+    wants_obfuscation,
     wants_usage,
 )
+from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
 
 _ROLES = "'system', 'developer', 'user', 'assistant', 'tool' and 'function'"
 _PAYLOADS = frozenset({"image_url", "input_audio", "file"})
@@ -83,6 +89,8 @@ def _part(node: Node) -> MessagePart:
             return TextPart(node.need("text").text())
         case "refusal":
             return RefusalPart(node.need("refusal").text())
+        case "thinking":
+            return ReasoningPart("\n".join(p.need("text").text() for p in node.need(kind).items()))
         case _:
             if kind in _PAYLOADS:
                 node.need(kind)
@@ -91,11 +99,7 @@ def _part(node: Node) -> MessagePart:
 
 def _assistant_parts(node: Node, called: dict[str, str]) -> tuple[MessagePart, ...]:
     parts: list[MessagePart] = []
-    # The same text may come back under both names: the first that is there is read.
-    for key in ("reasoning", "reasoning_content"):
-        if reasoning := node.maybe(key):
-            parts.append(ReasoningPart(reasoning.text()))
-            break
+    parts.extend(_thoughts(node))
     if content := node.maybe("content"):
         parts.extend(_content(content))
     if refusal := node.maybe("refusal"):
@@ -108,6 +112,27 @@ def _assistant_parts(node: Node, called: dict[str, str]) -> tuple[MessagePart, .
         name = function_call.need("name").text()
         parts.append(ToolCallPart(name, name, function_call.need("arguments").text()))
     return tuple(parts)
+
+
+def _thoughts(node: Node) -> Iterator[ReasoningPart]:
+    """What was thought, by whichever name it comes back: the same text may come under several."""
+    if details := node.maybe("reasoning_details"):
+        for detail in details.items():
+            signature = detail.maybe("signature")
+            yield ReasoningPart(
+                _some_text(detail, "text", "summary"),
+                signature.text() if signature else None,
+                _some_text(detail, "data") or None,
+            )
+        return
+    for key in ("reasoning", "reasoning_content"):
+        if reasoning := node.maybe(key):
+            yield ReasoningPart(reasoning.text())
+            return
+
+
+def _some_text(node: Node, *keys: str) -> str:
+    return next((found.text() for key in keys if (found := node.maybe(key))), "")
 
 
 def _tool_call(node: Node, called: dict[str, str]) -> ToolCallPart:
@@ -148,12 +173,20 @@ _MAX_TOKENS = ("max_completion_tokens", "max_tokens")
 @dataclass(frozen=True, slots=True)
 class ChatFields:
     """What a chat request says that decides the form of its answer alone: the names of its custom
-    tools, whether it offers legacy `functions` and nothing else, whether a stream tells usage."""
+    tools, whether it offers legacy `functions` and nothing else, whether a stream tells usage and
+    its deltas hide how long they are, and the dialect."""
 
     custom_tools: frozenset[str] = frozenset()
     legacy_functions: bool = False
     include_usage: bool = False
+    obfuscated: bool = True
+    dialect: Dialect = OPENAI
 
+
+# What steps may call a request in a dialect, beside by the provider whose API it is.
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    name: (name,) if name in PROVIDERS or name == "azure" else () for name in DIALECTS
+}
 
 # Fields that nothing here depends on, but whose wrong type the real API refuses as well.
 _TYPES: Mapping[str, Callable[[Node], object]] = {
@@ -180,39 +213,59 @@ _TYPES: Mapping[str, Callable[[Node], object]] = {
 }
 
 
-def read_chat(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """A request for a chat completion."""
+def read_chat(
+    call: Call,
+    endpoint: Endpoint,
+    params: Params,
+    body: Node,
+    dialect: Dialect = OPENAI,
+) -> CanonicalRequest:
+    """A request for a chat completion, in the dialect of the path, else in that which its model
+    begins with."""
     model = model_of(body, params.get(DEPLOYMENT))
+    also = PROVIDERS if dialect is OPENAI else _NAMES[dialect.name]
+    if dialect is OPENAI and "/" in model:
+        named = DIALECTS.get(model.partition("/")[0])
+        if named is not None and named is not OPENAI:
+            dialect, also = named, _NAMES[named.name]
+    if dialect.own_tools:
+        body = with_types(body)
     messages = read_messages(body.need("messages"))
     check_types(body, _TYPES)
+    choice, form = read_tool_choice(body, "tool_choice", "function_call"), _response_format(body)
     return CanonicalRequest(
         provider=PROVIDER,
+        also=also,
         path=call.path,
         route=endpoint.canonical,
         model=model,
         messages=messages,
         tools=_tools(body),
-        tool_choice=read_tool_choice(body, "tool_choice", "function_call"),
+        tool_choice=choice,
+        choice=choice_of(choice),
         stream=read_stream(body),
         temperature=read_number(body, "temperature"),
         top_p=read_number(body, "top_p"),
         max_tokens=_max_tokens(body),
         stop=read_stop(body),
         reasoning=_reasoning(body),
-        response_format=_response_format(body),
+        response_format=form,
+        json=json_of(form, "response_format"),
         n=read_choices(body),
         headers=call.headers,
         metadata=read_metadata(body),
-        own=_own(body),
+        own=_own(body, dialect),
     )
 
 
-def _own(body: Node) -> ChatFields:
+def _own(body: Node, dialect: Dialect) -> ChatFields:
     tools = body.maybe("tools")
     return ChatFields(
         custom_tools=frozenset(_custom(tools)) if tools else frozenset(),
         legacy_functions=bool(body.get("functions").value) and not (tools and tools.value),
         include_usage=wants_usage(body),
+        obfuscated=wants_obfuscation(body),
+        dialect=dialect,
     )
 
 
@@ -237,7 +290,7 @@ def _tool(node: Node) -> Tool:
         case "function":
             return read_definition(node.need("function"), "parameters")
         case "custom":
-            return read_definition(node.need("custom"), "format")
+            return read_definition(node.need("custom"), "format", "custom")
         case _:
             raise unsupported(kind, "'function' and 'custom'")
 

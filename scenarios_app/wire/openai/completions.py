@@ -21,8 +21,8 @@ from scenarios_app.engine.parts import (
 from scenarios_app.wire.base import Call, Endpoint, Params, encode_json, encode_line, sse
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.chat_answer import envelope, finish_reason, usage_fields
-from scenarios_app.wire.openai.dialect import DEPLOYMENT, PROVIDER
+from scenarios_app.wire.openai.chat_answer import finish_reason
+from scenarios_app.wire.openai.dialects.usages import of_openai
 from scenarios_app.wire.openai.fields import (
     MOST_CHOICES,
     check_types,
@@ -33,8 +33,11 @@ from scenarios_app.wire.openai.fields import (
     read_stream,
     wants_usage,
 )
+from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
 
 _OBJECT = "text_completion"
+# What an answer consists of can't be replaced by a script's own top-level fields.
+_STRUCTURE = frozenset({"object", "choices", "usage"})
 _TYPES: Mapping[str, Callable[[Node], object]] = {
     "best_of": Node.integer,
     "echo": Node.flag,
@@ -96,9 +99,7 @@ def text_completion(request: CanonicalRequest, response: CanonicalResponse) -> b
         _choice(index, _echo(request, index, count) + _text(choice), _reason(choice))
         for index, choice in enumerate(response.choices)
     ]
-    return encode_json(
-        {**_head(response), "choices": choices, "usage": usage_fields(response.usage)}
-    )
+    return encode_json({**_head(response), "choices": choices, "usage": of_openai(response.usage)})
 
 
 class CompletionEncoder:
@@ -130,7 +131,7 @@ class CompletionEncoder:
         if not self._with_usage:
             return b"data: [DONE]\n\n"
         usage = {**_head(self._response), "choices": []}
-        usage["usage"] = usage_fields(self._response.usage)
+        usage["usage"] = of_openai(self._response.usage)
         return sse(encode_json(usage)) + b"data: [DONE]\n\n"
 
     def _begin(self, choice: int) -> bytes:
@@ -185,7 +186,14 @@ def _reason(choice: Choice) -> str:
 
 
 def _head(response: CanonicalResponse) -> dict[str, Json]:
-    return envelope(response, _OBJECT, prefix="cmpl")
+    return {
+        "id": f"cmpl-{response.id}",
+        "object": _OBJECT,
+        "created": response.created,
+        "model": response.model,
+        "system_fingerprint": None,
+        **{k: v for k, v in response.metadata.items() if k not in _STRUCTURE},
+    }
 
 
 def _choice(index: int, text: str, reason: str | None) -> Json:

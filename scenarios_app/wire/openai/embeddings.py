@@ -12,8 +12,8 @@ from scenarios_app.wire.base import Call, Endpoint, Facts, Params, encode_json, 
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.embedding import unit_vector
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.dialect import DEPLOYMENT, PROVIDER
 from scenarios_app.wire.openai.fields import check_types, model_of, unsupported
+from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
 
 _LARGE = "text-embedding-3-large"
 _DIMENSIONS = 1_536
@@ -63,16 +63,17 @@ def read_embeddings(call: Call, endpoint: Endpoint, params: Params, body: Node) 
 
 
 def embeddings(request: CanonicalRequest, facts: Facts) -> bytes:
-    """The answer, with one embedding per input. OpenAI's has no id; Mistral's client wants one."""
+    """The answer, with one embedding per input. OpenAI's has no id, those of others do."""
     own: EmbeddingFields = request.own
     data: list[object] = []
     for index, given in enumerate(own.inputs):
         vector = encoded(_embedding(given, own.dimensions, packed=own.base64))
         data.append({"object": "embedding", "index": index, "embedding": vector})
     tokens = sum(map(_tokens, own.inputs))
+    named = {} if request.provider == PROVIDER else {"id": f"embd-{facts.request_id}"}
     return encode_json(
         {
-            "id": f"embd-{facts.request_id}",
+            **named,
             "object": "list",
             "data": data,
             "model": request.model,

@@ -4,7 +4,15 @@ items, as its lists are asked for and answered."""
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from scenarios_app.engine.canonical import Json, Tool
+from scenarios_app.engine.canonical import (
+    ANY_OBJECT,
+    CallMode,
+    Json,
+    JsonFormat,
+    Tool,
+    ToolChoice,
+    ToolKind,
+)
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
@@ -64,6 +72,12 @@ def wants_usage(body: Node) -> bool:
     return options is not None and options.get("include_usage").value is True
 
 
+def wants_obfuscation(body: Node) -> bool:
+    """Whether the deltas of a stream are to hide how long they are: unless it is said otherwise."""
+    options = body.maybe("stream_options")
+    return options is None or options.get("include_obfuscation").value is not False
+
+
 def read_stop(body: Node) -> tuple[str, ...]:
     node = body.get("stop")
     match node.value:
@@ -103,13 +117,58 @@ def read_tool_choice(body: Node, *keys: str) -> Json:
     raise choice.wrong("a string or an object")
 
 
-def read_definition(node: Node, schema: str) -> Tool:
+_MODES: Mapping[str, CallMode] = {"none": "none", "required": "required", "any": "required"}
+
+
+def choice_of(sent: Json) -> ToolChoice:
+    """What a tool choice means, as chat, its legacy functions or Responses send it."""
+    match sent:
+        case str(mode):
+            return ToolChoice(_MODES.get(mode, "auto"))
+        case {"type": "allowed_tools", "allowed_tools": dict(allowed)}:
+            return choice_of({**allowed, "type": "allowed_tools"})
+        case {"type": "allowed_tools", "tools": list(tools), **rest}:
+            names = tuple(name for tool in tools if (name := _chosen(tool)))
+            return ToolChoice("required" if rest.get("mode") == "required" else "auto", names)
+        case dict():
+            name = _chosen(sent)
+            return ToolChoice("required", (name,) if name else ())
+        case _:
+            return ToolChoice()
+
+
+def _chosen(tool: Json) -> str | None:
+    """The name of a tool in a choice; a hosted one goes by its type."""
+    match tool:
+        case {"function": {"name": str(name)}} | {"custom": {"name": str(name)}}:
+            return name
+        case {"type": "mcp", "server_label": str(name)} | {"name": str(name)} | {"type": str(name)}:
+            return name
+        case _:
+            return None
+
+
+def json_of(form: Json, place: str) -> JsonFormat | None:
+    """What a response format means, as Chat Completions or Responses send it."""
+    match form:
+        case {"type": "json_schema", "json_schema": {"schema": schema}}:
+            return JsonFormat(schema, place)
+        case {"type": "json_schema", "schema": schema}:
+            return JsonFormat(schema, place)
+        case {"type": "json_schema" | "json_object"}:
+            return JsonFormat(ANY_OBJECT, place)
+        case _:
+            return None
+
+
+def read_definition(node: Node, schema: str, kind: ToolKind = "function") -> Tool:
     """A tool whose form stands under `schema`."""
     description, form = node.maybe("description"), node.maybe(schema)
     return Tool(
         name=node.need("name").text(),
         description=description.text() if description else "",
         schema=dict(form.object()) if form else None,
+        kind=kind,
     )
 
 

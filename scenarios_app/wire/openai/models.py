@@ -17,8 +17,8 @@ from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.chat_answer import completion
 from scenarios_app.wire.openai.chat_request import ChatFields
-from scenarios_app.wire.openai.dialect import PROVIDER
 from scenarios_app.wire.openai.fields import read_metadata
+from scenarios_app.wire.openai.shared import PROVIDER
 
 _MODELS, _MODEL = "/v1/models", "/v1/models/{model}"
 _STORE = "/v1/chat/completions"
@@ -39,12 +39,12 @@ def read_named(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Ca
 
 
 def list_models(request: CanonicalRequest, facts: Facts) -> bytes:
-    models = [_model(name, facts) for name in facts.models]
+    models = [_model(name, request, facts) for name in facts.models]
     return encode_json({"object": "list", "data": models})
 
 
 def _retrieve_model(request: CanonicalRequest, facts: Facts) -> bytes:
-    return encode_json(_model(request.model, facts))
+    return encode_json(_model(request.model, request, facts))
 
 
 def _delete_model(request: CanonicalRequest, facts: Facts) -> bytes:
@@ -74,21 +74,23 @@ def _delete_completion(request: CanonicalRequest, facts: Facts) -> bytes:
     return encode_json({"id": request.own, "object": "chat.completion.deleted", "deleted": True})
 
 
-def _model(name: str, facts: Facts) -> Json:
+def _model(name: str, request: CanonicalRequest, facts: Facts) -> Json:
     if name not in facts.models:
         raise WireError(
             404, f"The model '{name}' does not exist.", param="model", code="model_not_found"
         )
-    chats = "embed" not in name and "moderation" not in name
-    return {
+    fields: dict[str, Json] = {
         "id": name,
         "object": "model",
         "created": facts.created,
         "owned_by": facts.models[name],
-        # Mistral's client reads the same list, and wants these.
-        "type": "base",
-        "capabilities": {"completion_chat": chats, "function_calling": chats},
     }
+    if request.provider != PROVIDER:
+        # Mistral's client wants these, and others pass them over.
+        chats = "embed" not in name and "moderation" not in name
+        fields["type"] = "base"
+        fields["capabilities"] = {"completion_chat": chats, "function_calling": chats}
+    return fields
 
 
 # The first pattern that fits a path has it, so the longer one stands first.

@@ -9,8 +9,8 @@ from scenarios_app.engine.canonical import CanonicalRequest, Json, Message
 from scenarios_app.engine.parts import MessagePart, OpaquePart, TextPart
 from scenarios_app.wire.base import Call, Endpoint, Facts, Params, encode_json
 from scenarios_app.wire.body import Node
-from scenarios_app.wire.openai.dialect import PROVIDER
 from scenarios_app.wire.openai.fields import unsupported
+from scenarios_app.wire.openai.shared import PROVIDER
 
 MODEL = "omni-moderation-latest"
 # The words are whole ones, of any case. What a threat is flagged for, its kind is too.

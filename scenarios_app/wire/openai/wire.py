@@ -1,12 +1,34 @@
 """The OpenAI wire: chat completions, and all of `/v1/` that no other wire claims."""
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse
-from scenarios_app.wire.base import Call, Endpoint, Wire, encode_json
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
+from scenarios_app.wire.base import (
+    Call,
+    Endpoint,
+    Headers,
+    Params,
+    Read,
+    Wire,
+    encode_json,
+    sse,
+)
+from scenarios_app.wire.body import Node
 from scenarios_app.wire.openai import completions, embeddings, models, moderations
 from scenarios_app.wire.openai.chat_answer import ChunkEncoder, completion
 from scenarios_app.wire.openai.chat_request import read_chat
-from scenarios_app.wire.openai.dialect import OpenAIDialect, with_azure
+from scenarios_app.wire.openai.dialects.dialect import Dialect
+from scenarios_app.wire.openai.dialects.rows import DIALECTS, HEADER, OLLAMA, OPENAI
 from scenarios_app.wire.openai.sample import clients, sample
+from scenarios_app.wire.openai.shared import (
+    DEPLOYMENT,
+    PROVIDER,
+    OpenAIWire,
+    at_ollamas,
+    forms,
+)
 from scenarios_app.wire.samples import Asked, Sdk, Sent
 
 
@@ -14,34 +36,88 @@ def _render(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
     return encode_json(completion(request.own, response))
 
 
-class OpenAIChat(OpenAIDialect):
-    """`POST /v1/chat/completions` as openai-python 3 and its siblings read and write it, and what
-    is answered beside it."""
+_ENDPOINTS = (
+    Endpoint(
+        "POST",
+        "/v1/chat/completions",
+        read_chat,
+        render=_render,
+        encode=ChunkEncoder,
+        form=lambda request: request.own,
+    ),
+    completions.ENDPOINT,
+    embeddings.ENDPOINT,
+    moderations.ENDPOINT,
+    *models.ENDPOINTS,
+)
 
-    name = "openai"
-    title = "OpenAI chat"
-    endpoints: tuple[Endpoint, ...] = with_azure(
-        (
-            Endpoint(
-                "POST", "/v1/chat/completions", read_chat, render=_render, encode=ChunkEncoder
-            ),
-            completions.ENDPOINT,
-            embeddings.ENDPOINT,
-            moderations.ENDPOINT,
-            *models.ENDPOINTS,
-        )
-    )
+
+class OpenAIChat(OpenAIWire):
+    """`POST /v1/chat/completions` as openai-python 3 and its siblings read and write it, and what
+    is answered beside it; or the same in another dialect."""
+
     malformed_body = b'{"id":"chatcmpl-broken","object":"chat.completion","choices":[{"index":0,'
     malformed_event = b'data: {"id":"chatcmpl-broken","object":"chat.completion.chunk","choi\n\n'
 
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        own = dialect is OPENAI
+        self.name = dialect.name if own else f"openai-{dialect.name}"
+        self.title = dialect.title
+        self.provider = dialect.provider
+        self.models = dialect.models
+        self.prefixes = dialect.owns
+        self.tool_call_prefix = dialect.call_prefix
+        spoken = _ENDPOINTS if own else tuple(_in_dialect(one, dialect) for one in _ENDPOINTS)
+        self.endpoints = spoken if own else tuple(forms(spoken, dialect.starts))
+
     def sample(self, asked: Asked) -> Sent:
-        return sample(asked)
+        sent = sample(asked)
+        start = next(start for start in self.dialect.starts if DEPLOYMENT not in start)
+        named = {HEADER: self.dialect.name} if self.dialect is OLLAMA else {}
+        return Sent(sent.path.replace("/v1/", start, 1), {**sent.headers, **named}, sent.body)
 
     def clients(self, origin: str) -> tuple[Sdk, ...]:
-        return clients(origin)
+        return clients(origin) if self.dialect is OPENAI else ()
 
     def claims(self, call: Call) -> bool:
-        return True
+        return self.dialect is not OLLAMA or at_ollamas(call)
+
+    def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
+        return encode_json(self.dialect.error(error))
+
+    def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
+        return sse(encode_json(self.dialect.error(error)))
+
+    def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
+        return self.dialect.headers(request_id, error)
 
 
-WIRE: Wire = OpenAIChat()
+def _in_dialect(endpoint: Endpoint, dialect: Dialect) -> Endpoint:
+    """The endpoint with the dialect told to what it reads."""
+    if endpoint.read is read_chat:
+        # What else is made of an answer's id can't be told from it.
+        form = endpoint.form if dialect.id.endswith("{hex}") else None
+        read = _named(partial(read_chat, dialect=dialect), dialect)
+        return replace(endpoint, read=read, form=form)
+    return replace(endpoint, read=_named(endpoint.read, dialect))
+
+
+def _named(read: Read, dialect: Dialect) -> Read:
+    """Requests as they are read, under the name of the dialect's provider."""
+    if dialect.provider == PROVIDER:
+        return read
+
+    def named(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+        request = read(call, endpoint, params, body)
+        return replace(request, provider=dialect.provider, also=(PROVIDER,))
+
+    return named
+
+
+WIRE = OpenAIChat(OPENAI)
+SPOKEN: Mapping[str, OpenAIChat] = {
+    name: WIRE if dialect is OPENAI else OpenAIChat(dialect) for name, dialect in DIALECTS.items()
+}
+"""The wires of all dialects by the names that a request's header may have."""
+WIRES: tuple[Wire, ...] = tuple(reversed(tuple(SPOKEN.values())))

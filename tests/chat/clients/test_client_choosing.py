@@ -169,7 +169,7 @@ def _not_there(name: str) -> None:
 def test_a_missing_sdk_names_the_extra(provider_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("chat_app.clients.registry.find_spec", _not_there)
     error = refused(provider_id)
-    assert error.code == SERVICE_UNAVAILABLE and "mockllm[chat]" in error.message
+    assert error.code == SERVICE_UNAVAILABLE and "mockllm-server[chat]" in error.message
 
 
 def test_choosing_imports_no_sdk_and_nothing_that_they_share() -> None:

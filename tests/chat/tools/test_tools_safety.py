@@ -29,8 +29,9 @@ STARTS = re.compile(
     r"|anyio\.(open_process|run_process)"
     r"|concurrent\.futures\.ProcessPoolExecutor"
 )
-# What starts our own server for somebody's tests, with a command of its own.
-EXCEPT = {"scenarios_app/testing/server.py"}
+# What starts our own server for somebody's tests, tells other processes of it, and runs the command
+# that its user has typed.
+EXCEPT = {f"scenarios_app/testing/{name}.py" for name in ("process", "lease", "run")}
 
 
 def used(module: Path) -> Iterator[str]:
@@ -205,9 +206,10 @@ def test_without_the_sdk_there_are_no_tools_and_calls_name_the_extra() -> None:
     )
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
-        "no tools: MCP servers need one more package: pip install 'mockllm[chat]'",
+        "no tools: MCP servers need one more package: pip install 'mockllm-server[chat]'",
         "()",
-        "tool add: MCP servers need one more package: pip install 'mockllm[chat]'",
-        "Outcome(text=\"Error: MCP servers need one more package: pip install 'mockllm[chat]'\", "
+        "tool add: MCP servers need one more package: pip install 'mockllm-server[chat]'",
+        'Outcome(text="Error: MCP servers need one more package: '
+        "pip install 'mockllm-server[chat]'\", "
         "status='error', code='SERVICE_UNAVAILABLE')",
     ]

@@ -9,7 +9,6 @@ import pytest
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.base import AboutText, Condition, Known, Need
 from scenarios_app.engine.conditions.match import SHIPPED, condition_kinds, install
-from scenarios_app.engine.conditions.reading import Reading, Subject
 from scenarios_app.engine.conditions.request import (
     ModelCondition,
     Named,
@@ -17,6 +16,7 @@ from scenarios_app.engine.conditions.request import (
     SelectCondition,
     TurnCondition,
 )
+from scenarios_app.engine.conditions.subjects import Reading, Subject
 from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.document import load_match
 from scenarios_app.engine.shapes.fields import Number
@@ -119,6 +119,7 @@ def test_a_match_gives_its_conditions_by_kind() -> None:
         ("stream", "yes", []),
         ("messages", [{"role": "user", "which": 2, "regex": "a"}], ["user 2 matches “a”"]),
         ("messages", [{"role": "tool", "which": "first"}], ["has first tool result"]),
+        ("messages", [{"role": "user", "which": "new", "equals": "a"}], ["new user is “a”"]),
         (
             "messages",
             [{"role": "user", "contains": "a"}, "b"],

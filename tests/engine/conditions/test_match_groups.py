@@ -4,7 +4,7 @@ import pytest
 
 from scenarios_app.engine.canonical import Message
 from scenarios_app.engine.conditions.match import Match
-from scenarios_app.engine.conditions.reading import Reading
+from scenarios_app.engine.conditions.subjects import Reading
 from scenarios_app.engine.conditions.texts import TextCondition
 from tests.engine.asking import (
     ask,

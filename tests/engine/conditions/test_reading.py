@@ -4,13 +4,6 @@ import pytest
 
 from scenarios_app.engine.canonical import Message, Role
 from scenarios_app.engine.conditions.messages import MessageCondition
-from scenarios_app.engine.conditions.reading import (
-    Reading,
-    Subject,
-    Which,
-    pairs_of,
-    sanitise_tool_name,
-)
 from scenarios_app.engine.conditions.request import (
     HeaderCondition,
     MetadataCondition,
@@ -20,6 +13,13 @@ from scenarios_app.engine.conditions.request import (
     SelectCondition,
     StreamCondition,
     TurnCondition,
+)
+from scenarios_app.engine.conditions.subjects import (
+    Reading,
+    Subject,
+    Which,
+    pairs_of,
+    sanitise_tool_name,
 )
 from scenarios_app.engine.conditions.tools import (
     OfferedToolCondition,
@@ -56,6 +56,9 @@ TALK = (
         ("user", -1, []),
         ("tool", "last", ["sunny"]),
         ("assistant", "first", [""]),
+        ("user", "new", ["two\nlines"]),
+        ("tool", "new", []),
+        ("", "new", ["two\nlines"]),
         ("", "last", ["two\nlines"]),
         ("", "first", ["be kind"]),
         ("", 3, ["sunny"]),
@@ -66,9 +69,21 @@ def test_messages_by_role_and_place(role: Role, which: Which, expected: list[str
     assert texts(Subject(MessageCondition.read, role, which), *TALK) == expected
 
 
-@pytest.mark.parametrize("which", ["last", "first", "any", 0])
+@pytest.mark.parametrize("which", ["last", "first", "any", "new", 0])
 def test_there_is_no_message_of_a_role_that_did_not_speak(which: Which) -> None:
     assert texts(Subject(MessageCondition.read, "tool", which), "hello") == []
+
+
+def test_what_is_new_came_since_the_models_last_answer() -> None:
+    asked = (say("user", "weather?"), called("get_weather"))
+    results = (result("sunny"), result("rain"))
+    tool, user = (Subject(MessageCondition.read, role, "new") for role in ("tool", "user"))
+    assert texts(user, *asked[:1]) == ["weather?"]
+    assert texts(tool, *asked, *results) == ["sunny", "rain"]
+    assert texts(user, *asked, *results) == []
+    # An answer that the model is to go on with is not its last one.
+    assert texts(tool, *asked, *results, say("assistant", "It is")) == ["sunny", "rain"]
+    assert texts(user, say("assistant", "It is")) == []
 
 
 def test_a_message_without_text_is_an_empty_text() -> None:

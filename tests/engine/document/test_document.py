@@ -230,6 +230,9 @@ def test_conditions_alone_name_their_places(data: object, line: str) -> None:
 def test_limits_come_from_the_caller() -> None:
     limits = DocumentLimits(text_bytes=4, latency_ms=10)
     assert load_documents(one_step(produce={"text": "four", "latency_ms": 10}), limits=limits)
+    said = {"openai": {"system_fingerprint": "x" * 4_000}}
+    made = {"generate": {"kind": "lorem"}, "provider_metadata": said}
+    assert load_documents(one_step(produce=made), limits=limits)
     with pytest.raises(DocumentError) as caught:
         load_documents(one_step(produce={"text": "fünf", "latency_ms": 11}), limits=limits)
     assert str(caught.value).splitlines() == [

@@ -107,11 +107,11 @@ WHEN: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"match": {"messages": [{"role": "user", "which": -1}]}},
-        "match.messages[0].which: expected last, first, any or an index from 0",
+        "match.messages[0].which: expected last, first, any, new or an index from 0",
     ),
     (
         {"match": {"messages": [{"role": "user", "which": True}]}},
-        "match.messages[0].which: expected last, first, any or an index from 0",
+        "match.messages[0].which: expected last, first, any, new or an index from 0",
     ),
     (
         {"match": {"messages": [{"which": "any"}]}},

@@ -19,8 +19,8 @@ def document(**produce: Json) -> dict[str, Json]:
     [
         ({"generate": {}}, "generate.kind: missing"),
         ({"generate": "lorem"}, "generate: expected an object"),
-        ({"generate": {"kind": "ipsum"}}, "generate.kind: expected lorem"),
-        ({"generate": {"kind": 5}}, "generate.kind: expected lorem"),
+        ({"generate": {"kind": "ipsum"}}, "generate.kind: expected lorem or auto"),
+        ({"generate": {"kind": 5}}, "generate.kind: expected lorem or auto"),
         (
             {"generate": {"kind": "lorem", "words": 5}},
             "generate.words: unknown key, expected one of kind",
@@ -47,6 +47,7 @@ def test_a_wrong_one_is_refused_with_its_place(produce: dict[str, Json], said: s
     "produce",
     [
         {"generate": LOREM},
+        {"generate": {"kind": "auto"}},
         {"generate": LOREM, "usage": {"input_tokens": 1}, "latency_ms": 5},
         {"generate": LOREM, "fault": {"kind": "truncate", "after_chunks": 2}},
         {"streaming": {"generate": LOREM}, "non_streaming": {"text": "x"}},

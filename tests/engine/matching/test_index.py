@@ -1,6 +1,7 @@
 """The index gives what trying every step would give, in the order of the contract."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.match import Match
-from scenarios_app.engine.conditions.reading import Reading
+from scenarios_app.engine.conditions.subjects import Reading
 from scenarios_app.engine.conditions.texts import RegexError, TextCondition
 from scenarios_app.engine.matching.index import Index, build_index, overlay
 from scenarios_app.engine.scenario import Scenario, Step
@@ -88,6 +89,28 @@ def test_the_same_as_trying_every_step(
     assert keys(index, request, consumed=consumed) == naive(every, request, consumed)
     for one in every:
         assert keys(index, request, one.name, consumed) == naive([one], request, consumed)
+
+
+@given(scenarios(), scenarios(), requests(), st.sampled_from(["all", "answers", "nothing"]))
+def test_an_index_made_out_of_another_one_is_the_same(
+    before: list[Scenario], after: list[Scenario], request: CanonicalRequest, changed: str
+) -> None:
+    if changed != "all":
+        after = [replace(one) for one in before]
+    if changed == "answers":
+        after = [replace(o, steps=tuple(replace(s, consume=False) for s in o.steps)) for o in after]
+    index = build_index(after, known=build_index(before))
+    assert keys(index, request) == naive(after, request, ())
+    assert index.by_name == build_index(after).by_name
+
+
+def test_equal_conditions_of_other_steps_are_found_as_before() -> None:
+    first = build_index([scenario("a", step(saying(contains="rain"), key="1"))])
+    second = build_index([scenario("a", step(saying(contains="rain"), key="2"))], known=first)
+    third = build_index([scenario("a", step(saying(contains="sun"), key="3"))], known=second)
+    assert second.layers[0][0]._lookup is first.layers[0][0]._lookup
+    assert [keys(index, ask("rain")) for index in (first, second, third)] == [["1"], ["2"], []]
+    assert keys(third, ask("sun")) == ["3"]
 
 
 @given(scenarios(), scenarios(), requests())

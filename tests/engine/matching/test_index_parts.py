@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios_app.engine.conditions.match import Match
-from scenarios_app.engine.conditions.reading import Reading
+from scenarios_app.engine.conditions.subjects import Reading
 from scenarios_app.engine.conditions.texts import TextCondition, compile_regex
 from scenarios_app.engine.matching.lookup import Literals, Pattern, Regexes, Words
 from tests.engine.asking import PATTERNS, TEXTS, ask, saying, when

@@ -126,6 +126,8 @@ def test_conditions_on_any_message_may_be_met_by_two() -> None:
         "messages": [
             {"role": "user", "which": "any", "equals": "a"},
             {"role": "user", "which": "any", "equals": "b"},
+            {"role": "tool", "which": "new", "equals": "a"},
+            {"role": "tool", "which": "new", "equals": "b"},
         ]
     }
     assert found(one(both)) == []
@@ -165,6 +167,7 @@ def test_a_step_that_answers_its_own_tools_result_loops() -> None:
     [
         {"messages": [{"contains": "weather"}]},
         {"messages": [{"role": "tool", "contains": "again"}]},
+        {"messages": [{"role": "user", "which": "new", "contains": "weather"}]},
     ],
 )
 def test_a_condition_on_the_newest_message_ends_the_loop(match: dict[str, Any]) -> None:
@@ -184,7 +187,9 @@ def test_a_step_above_that_awaits_the_result_ends_the_loop() -> None:
 
 def test_a_step_below_that_awaits_the_result_never_gets_it() -> None:
     awaits = one({"messages": [{"role": "tool", "contains": "sunny"}]})
-    assert kinds(one(user(contains="weather"), produce=CALL), awaits) == [(1, "looping")]
+    [suspicion] = found(one(user(contains="weather"), produce=CALL), awaits)
+    assert (suspicion.kind, suspicion.step) == ("looping", 1)
+    assert suspicion.by == (suspicion.scenario, 2)
 
 
 def test_a_step_after_a_call_that_makes_the_call_again_loops() -> None:

@@ -1,8 +1,15 @@
 """A step that generates its answer: from the request alone, with what its script adds."""
 
+from dataclasses import replace
+
 import pytest
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
+from scenarios_app.engine.canonical import (
+    CanonicalRequest,
+    CanonicalResponse,
+    ErrorAnswer,
+    JsonFormat,
+)
 from scenarios_app.engine.document import compile_scenario, dump, load_documents
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.engine.producing.lorem import lorem_answer
@@ -105,3 +112,20 @@ def test_each_mode_may_generate_for_itself() -> None:
     script = compile_scenario(document).steps[0].produce
     assert isinstance(script.streaming, GeneratedAnswer)
     assert not isinstance(script.non_streaming, GeneratedAnswer)
+
+
+def test_an_automatic_answer_is_made_for_its_request() -> None:
+    scenario = generating(generate={"kind": "auto"}, usage={"input_tokens": 7})
+    response = answered(scenario, replace(ask("Hello"), max_tokens=5))
+    assert [choice.finish_reason for choice in response.choices] == ["length"]
+    assert (response.usage.input_tokens, response.usage.output_tokens) == (7, 5)
+    lost = replace(ask("Hello"), json=JsonFormat({"$ref": "#/lost"}, "response_format"))
+    refused = produced(scenario, lost)
+    assert isinstance(refused, ErrorAnswer) and refused.status == 400
+
+
+def test_a_script_is_never_cut() -> None:
+    (document,) = load_documents({"name": "s", "steps": [{"produce": {"text": "one two three"}}]})
+    request = replace(ask("Hello"), max_tokens=1, stop=("two",))
+    response = answered(compile_scenario(document), request)
+    assert response.choices[0].parts == (TextPart("one two three"),)

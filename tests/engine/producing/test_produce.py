@@ -1,5 +1,7 @@
 """A step and a request make one answer: picked, repeated, identified, counted, limited."""
 
+from dataclasses import replace
+
 import pytest
 
 from scenarios_app.engine.canonical import (
@@ -9,6 +11,7 @@ from scenarios_app.engine.canonical import (
     Message,
     Usage,
 )
+from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.parts import AnswerPart, TextPart, ToolCallPart
 from scenarios_app.engine.producing.produce import MAX_TEXT_BYTES, Seed, answer, error_turn, produce
 from scenarios_app.engine.scenario import (
@@ -222,3 +225,35 @@ def test_an_unscripted_answer_is_no_template() -> None:
     assert "{{ city }}" in found.choices[0].parts[1].arguments  # type: ignore[union-attr]
     assert found.choices[0].finish_reason == "tool_calls"
     assert found.usage == Usage(64, 32)
+
+
+def test_a_step_may_name_the_dialect_of_a_request_that_leaves_it_open() -> None:
+    scripted = ScriptedAnswer(
+        (ScriptedChoice((TextPart("Hi"),)),),
+        provider_metadata={"openai": {"a": 1, "b": 1}, "groq": {"b": 2}, "xai": {"b": 3}},
+    )
+
+    said = {"produce": {"text": "Hi"}}
+
+    def named(*also: str, provider: str) -> CanonicalResponse:
+        (scenario,) = map(
+            compile_scenario,
+            load_documents({"name": "s", "steps": [said | {"match": {"provider": provider}}]}),
+        )
+        step = replace(scenario.steps[0], produce=Produce(scripted, scripted))
+        found = produce(
+            scenario,
+            step,
+            replace(request_of(), also=also),
+            seed=SEED,
+            created=1735689600,
+            tool_call_prefix="call_",
+            groups={},
+        )
+        assert isinstance(found, CanonicalResponse)
+        return found
+
+    spoken = named("xai", "groq", provider="groq")
+    assert (spoken.spoken, spoken.metadata) == ("groq", {"a": 1, "b": 2})
+    for plain in (named("xai", "groq", provider="openai"), named(provider="openai")):
+        assert (plain.spoken, plain.metadata) == ("", {"a": 1, "b": 1})

@@ -4,13 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scenarios_app.engine.parts import Chunk, TextPart, ToolCallPart
 from scenarios_app.engine.producing.templates import (
+    has_templates,
     render_template,
     template_names,
     template_values,
     unknown_names,
 )
-from scenarios_app.engine.scenario import Scenario
+from scenarios_app.engine.scenario import Scenario, ScriptedAnswer, ScriptedChoice
 from tests.engine.asking import ask, say
 
 
@@ -148,3 +150,18 @@ def test_unknown_names() -> None:
         "request.path",
     )
     assert unknown_names("no names", {}) == ()
+
+
+@pytest.mark.parametrize(
+    ("choice", "templates"),
+    [
+        (ScriptedChoice((TextPart("plain { text }"),)), False),
+        (ScriptedChoice((TextPart("{{ request.model }}"),)), True),
+        (ScriptedChoice((ToolCallPart("", "f", '{"a": "{{ b }}"}'),)), True),
+        (ScriptedChoice((TextPart("ab"),), chunks=(Chunk(0, "a"), Chunk(0, "{{ b }}"))), True),
+    ],
+)
+def test_whether_an_answer_has_templates_is_seen_in_all_of_its_texts(
+    choice: ScriptedChoice, templates: bool
+) -> None:
+    assert has_templates(ScriptedAnswer((ScriptedChoice(), choice))) is templates

@@ -1,11 +1,14 @@
 """Tokens are what the script says, else counted, and never nothing at all."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import CanonicalRequest, Choice, Message, Tool, Usage
 from scenarios_app.engine.parts import (
+    AnswerPart,
     OpaquePart,
     ReasoningPart,
     RefusalPart,
@@ -107,3 +110,50 @@ def test_a_scripted_total_is_the_total() -> None:
     scripted = ScriptedUsage(9, 2, total_tokens=20)
     usage = usage_of(request_of(), choices_of(), scripted=scripted, default=NOTHING)
     assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (9, 2, 20)
+
+
+THOUGHTFUL = replace(request_of(), thought_tokens=64)
+CACHING = replace(request_of(), cached_tokens=1_024)
+
+
+def test_thinking_that_nobody_scripted_counts_beside_what_is_said() -> None:
+    said = usage_of(request_of(), choices_of(TextPart("x" * 40)), scripted=NOTHING, default=NOTHING)
+    usage = usage_of(THOUGHTFUL, choices_of(TextPart("x" * 40)), scripted=NOTHING, default=NOTHING)
+    assert (usage.reasoning_tokens, usage.output_tokens) == (64, said.output_tokens + 64)
+
+
+@pytest.mark.parametrize(
+    ("scripted", "parts", "reasoning"),
+    [
+        (ScriptedUsage(output_tokens=7), (), 0),
+        (ScriptedUsage(reasoning_tokens=3), (), 3),
+        (ScriptedUsage(reasoning_tokens=0), (), 0),
+        (NOTHING, (ReasoningPart("x" * 40),), 10),
+    ],
+)
+def test_scripted_thinking_and_scripted_counts_go_before_it(
+    scripted: ScriptedUsage, parts: tuple[AnswerPart, ...], reasoning: int
+) -> None:
+    for own, default in ((scripted, NOTHING), (NOTHING, scripted)):
+        usage = usage_of(THOUGHTFUL, choices_of(*parts), scripted=own, default=default)
+        assert usage.reasoning_tokens == reasoning
+
+
+def test_what_stands_in_a_named_cache_is_a_part_of_the_counted_input() -> None:
+    usage = usage_of(CACHING, choices_of(), scripted=NOTHING, default=NOTHING)
+    bare = usage_of(request_of(), choices_of(), scripted=NOTHING, default=NOTHING)
+    assert usage.input_tokens == bare.input_tokens + 1_024
+    assert (usage.cached_tokens, bare.cached_tokens) == (1_024, 0)
+
+
+@pytest.mark.parametrize(
+    ("scripted", "cached"),
+    [
+        (ScriptedUsage(input_tokens=9), 0),
+        (ScriptedUsage(input_tokens=9, cached_tokens=4), 4),
+        (ScriptedUsage(cached_tokens=4), 4),
+    ],
+)
+def test_scripted_counts_go_before_a_named_cache(scripted: ScriptedUsage, cached: int) -> None:
+    usage = usage_of(CACHING, choices_of(), scripted=scripted, default=NOTHING)
+    assert usage.cached_tokens == cached

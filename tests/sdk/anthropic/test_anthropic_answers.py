@@ -61,8 +61,14 @@ def test_the_stream_helper_ends_with_the_whole_answer(
         {"type": "thinking", "thinking": "I should look.", "signature": "sig-1"},
         {"type": "redacted_thinking", "data": "c2VjcmV0"},
         {"type": "text", "text": "Let me look."},
-        {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": WEATHER["arguments"]},
-        {"type": "tool_use", "id": "toolu_2", "name": "get_time", "input": {}},
+        {
+            **{"type": "tool_use", "id": "toolu_1", "name": "get_weather"},
+            **{"input": WEATHER["arguments"], "caller": {"type": "direct"}},
+        },
+        {
+            **{"type": "tool_use", "id": "toolu_2", "name": "get_time"},
+            **{"input": {}, "caller": {"type": "direct"}},
+        },
     ]
     assert final.stop_reason == whole.stop_reason == "tool_use"
     assert (final.usage.input_tokens, final.usage.output_tokens) == (64, 32)

@@ -32,7 +32,8 @@ def test_a_truncated_stream_raises_nothing_and_lacks_its_end(
     load(live, "truncate")
     seen = gemini.stream(**HELLO)
     assert (seen.text.split(), seen.finish_reasons) == (["one", "two"], [])
-    assert all(chunk.usage_metadata is None for chunk in seen.chunks)
+    said = [chunk.usage_metadata.candidates_token_count for chunk in seen.chunks]
+    assert said == [1, 2]
 
 
 def test_an_error_inside_the_stream_is_raised_as_its_code_is(

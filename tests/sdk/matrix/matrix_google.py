@@ -43,7 +43,7 @@ def _google_status(error: google_errors.APIError) -> Failure:
     # An error inside a stream comes without the response that it was in.
     if error.response is None or error.response.status_code == 200:
         return Failure("in the stream", message=error.message)
-    details = error.details["error"]["details"] if "error" in error.details else []
+    details = error.details.get("error", {}).get("details", [])
     waits = [float(d["retryDelay"].removesuffix("s")) for d in details if "retryDelay" in d]
     return Failure("status", error.code, error.message, round(waits[0] * 1000) if waits else None)
 

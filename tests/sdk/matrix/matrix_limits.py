@@ -19,6 +19,7 @@ from tests.sdk.matrix.matrix_said import (
 KEPT, OUT, TEXT, EMPTY, WHOLE, STOP = "kept", "left out", "text", "`{}`", "in one piece", "`stop`"
 APART, ONE = "each its own", "one after another, as one"
 SCRIPTED, KINDS = "as scripted", "each kind together"
+GIVEN = "kept; given since Gemini 3"
 FILTERED = "`content_filter`"
 ALL_COUNTS, TWO_COUNTS = "input, output, reasoning, cached", "input, output"
 ENDINGS = ("tool_calls", "content_filter", "stop_sequence")
@@ -92,7 +93,13 @@ LIMITS: dict[str, Limits] = {
         stop_sequence=KEPT,
         retry=SECONDS,
     ),
-    "Gemini": Limits(broken_streamed=EMPTY, broken_whole=EMPTY, refusals=TEXT, refused=FILTERED),
+    "Gemini": Limits(
+        ids=GIVEN,
+        broken_streamed=EMPTY,
+        broken_whole=EMPTY,
+        refusals=TEXT,
+        refused=FILTERED,
+    ),
     "Ollama chat": _OLLAMA,
     "Ollama generate": replace(_OLLAMA, calls=HIDDEN, broken_streamed=HIDDEN, broken_whole=HIDDEN),
 }
@@ -146,6 +153,13 @@ def _told(said: Said, limits: Limits, *, stream: bool) -> Said:
     return Said(parts, finish, said.stop if finish == "stop_sequence" else None)
 
 
+def _id(call: Call, limits: Limits) -> str | None:
+    """The matrix asks Gemini 2.5, which gives none."""
+    if limits.ids == GIVEN:
+        return call.id or ""
+    return call.id if limits.ids == KEPT else ""
+
+
 def _made(part: Part, limits: Limits, *, stream: bool) -> Iterator[Part]:
     match part:
         case Thought(redacted=None) if limits.thoughts == KEPT:
@@ -157,7 +171,7 @@ def _made(part: Part, limits: Limits, *, stream: bool) -> Iterator[Part]:
             if not isinstance(arguments, dict):
                 broken = limits.broken_streamed if stream else limits.broken_whole
                 arguments = arguments if broken == KEPT else {}
-            yield replace(part, arguments=arguments, id=part.id if limits.ids == KEPT else "")
+            yield replace(part, arguments=arguments, id=_id(part, limits))
         case Refusal():
             yield part if limits.refusals == KEPT else Text(part.text)
         case Text():

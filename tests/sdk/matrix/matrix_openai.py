@@ -145,6 +145,11 @@ def _responses_end(response: Any, hearing: Hearing) -> None:
     hearing.usage = _responses_usage(response.usage)
 
 
+def _scripted(sealed: str) -> str | None:
+    """What a script sealed thoughts with: the API seals all of them, so the rest is made up."""
+    return None if sealed.startswith("gAAAAAB") else sealed
+
+
 def _responses_whole(live: Live, asked: Asked, hearing: Hearing) -> None:
     with _openai(live) as client:
         response = client.responses.create(model="gpt-4o", input=asked.messages)
@@ -153,7 +158,7 @@ def _responses_whole(live: Live, asked: Asked, hearing: Hearing) -> None:
             case "reasoning":
                 for summary in item.summary:
                     hearing.thought(summary.text)
-                hearing.thought("", signature=item.encrypted_content)
+                hearing.thought("", signature=_scripted(item.encrypted_content))
             case "message":
                 for content in item.content:
                     if content.type == "output_text":
@@ -181,7 +186,7 @@ def _responses_stream(live: Live, asked: Asked, hearing: Hearing) -> None:
                 case "response.reasoning_summary_text.delta":
                     hearing.thought(event.delta)
                 case "response.output_item.done" if event.item.type == "reasoning":
-                    hearing.thought("", signature=event.item.encrypted_content)
+                    hearing.thought("", signature=_scripted(event.item.encrypted_content))
                 case "response.completed" | "response.incomplete":
                     _responses_end(event.response, hearing)
                 case "error":

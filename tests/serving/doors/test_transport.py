@@ -78,7 +78,8 @@ async def test_sync_clients_do_too() -> None:
 
 
 async def test_pieces_come_as_they_are_due() -> None:
-    playing = Playing(scenario("s", paced(5)))
+    """A tenth of a second lies between two words: a busy machine may merge two, not all six."""
+    playing = Playing(scenario("s", paced(100, "a b c d e f")))
     async with httpx2.AsyncClient(transport=MockTransport(playing.running)) as client:
         request = post(client, stream=True)
         response = await client.send(request, stream=True)

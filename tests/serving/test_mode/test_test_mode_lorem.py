@@ -51,7 +51,7 @@ async def test_r2_1_chunks_are_openais_with_content_for_text_and_reasoning_for_t
     assert {chunk["object"] for chunk in found} == {"chat.completion.chunk"}
     keys = [set(chunk["choices"][0]["delta"]) for chunk in found]
     assert keys[0] == {"role", "content", "refusal"}
-    assert {"reasoning", "reasoning_content"} in keys
+    assert {"reasoning"} in keys
     assert {"content"} in keys
     assert all("reasoning" in key or "content" in key for key in keys[1:-1])
 

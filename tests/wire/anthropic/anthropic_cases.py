@@ -71,8 +71,9 @@ def response(
     )
 
 
-def render(answer: CanonicalResponse) -> dict[str, Any]:
-    return json.loads(MESSAGES.render(parse(LEAST), answer))
+def render(answer: CanonicalResponse, **asked: object) -> dict[str, Any]:
+    """The whole answer to a request with those fields."""
+    return json.loads(MESSAGES.render(parse({**LEAST, **asked}), answer))
 
 
 def events_of(answer: CanonicalResponse, cut: int = 4) -> Iterator[StreamEvent]:
@@ -87,8 +88,10 @@ def events_of(answer: CanonicalResponse, cut: int = 4) -> Iterator[StreamEvent]:
         yield Finish(number, choice.finish_reason, choice.stop_sequence)
 
 
-def stream(answer: CanonicalResponse, cut: int = 4) -> bytes:
-    encoder = MESSAGES.encode(parse(LEAST), answer)
+def stream(
+    answer: CanonicalResponse, cut: int = 4, *, request: CanonicalRequest | None = None
+) -> bytes:
+    encoder = MESSAGES.encode(request or parse(LEAST), answer)
     sent = b"".join(encoder.event(event) for event in events_of(answer, cut))
     return encoder.opening() + sent + encoder.closing()
 
@@ -130,7 +133,7 @@ def transport(answer: CanonicalResponse) -> httpx2.MockTransport:
         if not route.generates:
             body = route.compute(canonical, FACTS)
         elif canonical.stream:
-            kind, body = WIRE.stream_type, stream(answer)
+            kind, body = WIRE.stream_type, stream(answer, request=canonical)
         else:
             body = route.render(canonical, answer)
         ours = WIRE.headers(request_id="f00d", created=FACTS.created, error=None)

@@ -26,14 +26,21 @@ def test_a_text_answer_is_exactly_the_providers() -> None:
         "content": [{"type": "text", "text": "Hi"}],
         "stop_reason": "end_turn",
         "stop_sequence": None,
+        "stop_details": None,
         "usage": {
             "input_tokens": 9,
             "cache_creation_input_tokens": 0,
             "cache_read_input_tokens": 0,
+            "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0},
             "output_tokens": 2,
             "service_tier": "standard",
+            "inference_geo": "global",
+            "output_tokens_details": {"thinking_tokens": 0},
         },
     }
+
+
+DIRECT = {"type": "direct"}
 
 
 def test_blocks_stand_in_the_order_of_the_parts() -> None:
@@ -52,8 +59,11 @@ def test_blocks_stand_in_the_order_of_the_parts() -> None:
         {"type": "thinking", "thinking": "unsigned", "signature": ""},
         {"type": "redacted_thinking", "data": "x=="},
         {"type": "text", "text": "Let me see."},
-        {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {"b": 1, "a": [2]}},
-        {"type": "tool_use", "id": "toolu_2", "name": "g", "input": {}},
+        {
+            **{"type": "tool_use", "id": "toolu_1", "name": "f"},
+            **{"input": {"b": 1, "a": [2]}, "caller": DIRECT},
+        },
+        {"type": "tool_use", "id": "toolu_2", "name": "g", "input": {}, "caller": DIRECT},
         {"type": "text", "text": "Done."},
     ]
 
@@ -114,7 +124,7 @@ def test_a_filtered_answer_has_no_explanation() -> None:
 def test_a_refusal_that_was_cut_short_says_that() -> None:
     body = render(response(RefusalPart("I will"), reason="length"))
     assert body["stop_reason"] == "max_tokens"
-    assert "stop_details" not in body
+    assert body["stop_details"] is None
 
 
 def test_several_choices_are_blocks_of_one_message_that_ends_as_the_last() -> None:

@@ -93,6 +93,14 @@ def test_tokens_are_counted_as_an_answers_usage_would_count_them() -> None:
     assert json.loads(COUNT_TOKENS.compute(request, FACTS)) == {"input_tokens": 3}
 
 
+def test_a_count_of_a_managed_context_says_what_it_was_before() -> None:
+    managed = {**LEAST, "context_management": {"edits": []}}
+    assert json.loads(COUNT_TOKENS.compute(parse(managed, COUNT_TOKENS), FACTS)) == {
+        "input_tokens": 2,
+        "context_management": {"original_input_tokens": 2},
+    }
+
+
 def test_counting_looks_at_system_tools_and_results_too() -> None:
     long = "y" * 400
     bare = _counted({"messages": LEAST["messages"]})

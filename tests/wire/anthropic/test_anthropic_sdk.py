@@ -240,7 +240,10 @@ def test_a_tool_loop_keeps_its_conversation(client: Anthropic) -> None:
 _CONTENT = [
     {"type": "thinking", "thinking": "I should look.", "signature": "sig"},
     {"type": "text", "text": "Looking."},
-    {"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {"city": "Paris"}},
+    {
+        **{"type": "tool_use", "id": "toolu_1", "name": "weather"},
+        **{"input": {"city": "Paris"}, "caller": {"type": "direct"}},
+    },
 ]
 
 

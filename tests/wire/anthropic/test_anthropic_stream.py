@@ -57,8 +57,10 @@ def test_a_text_stream_is_exactly_the_providers() -> None:
         "event: message_start\n"
         'data: {"type":"message_start","message":{"id":"msg_ab12","type":"message",'
         '"role":"assistant","model":"claude-x","content":[],"stop_reason":null,'
-        '"stop_sequence":null,"usage":{"input_tokens":9,"cache_creation_input_tokens":0,'
-        '"cache_read_input_tokens":0,"output_tokens":1,"service_tier":"standard"}}}\n'
+        '"stop_sequence":null,"stop_details":null,"usage":{"input_tokens":9,'
+        '"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"cache_creation":'
+        '{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":0},"output_tokens":1,'
+        '"service_tier":"standard","inference_geo":"global"}}}\n'
         "\n"
         "event: content_block_start\n"
         'data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n'
@@ -77,8 +79,10 @@ def test_a_text_stream_is_exactly_the_providers() -> None:
         'data: {"type":"content_block_stop","index":0}\n'
         "\n"
         "event: message_delta\n"
-        'data: {"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},'
-        '"usage":{"output_tokens":2}}\n'
+        'data: {"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null,'
+        '"stop_details":null},"usage":{"input_tokens":9,"cache_creation_input_tokens":0,'
+        '"cache_read_input_tokens":0,"output_tokens":2,'
+        '"output_tokens_details":{"thinking_tokens":0}}}\n'
         "\n"
         "event: message_stop\n"
         'data: {"type":"message_stop"}\n'
@@ -129,6 +133,7 @@ def test_a_tool_call_begins_with_an_empty_fragment() -> None:
         "id": "toolu_1",
         "name": "f",
         "input": {},
+        "caller": {"type": "direct"},
     }
     assert _deltas(answer) == [
         {"type": "input_json_delta", "partial_json": ""},
@@ -187,6 +192,9 @@ def test_a_line_separator_in_a_text_is_escaped() -> None:
 def test_the_closing_counts_are_cumulative() -> None:
     (delta,) = _named(response(TextPart("a"), usage=Usage(100, 50, 20, 10)), "message_delta")
     assert delta["usage"] == {
+        "input_tokens": 90,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": 10,
         "output_tokens": 50,
         "output_tokens_details": {"thinking_tokens": 20},
     }
@@ -198,7 +206,11 @@ def test_the_reason_to_stop_comes_at_the_end_alone() -> None:
     (delta,) = _named(answer, "message_delta")
     assert start["message"]["stop_reason"] is None
     assert "container" in start["message"]
-    assert delta["delta"] == {"stop_reason": "pause_turn", "stop_sequence": None}
+    assert delta["delta"] == {
+        "stop_reason": "pause_turn",
+        "stop_sequence": None,
+        "stop_details": None,
+    }
 
 
 def test_the_malformed_event_is_framed_and_no_json() -> None:

@@ -100,8 +100,8 @@ def generate_of(wire: Wire) -> Endpoint:
     return wire.endpoints[0]
 
 
-def render(answer: CanonicalResponse) -> dict[str, Any]:
-    return json.loads(GENERATE.render(parse(LEAST), answer))
+def render(answer: CanonicalResponse, *, request: CanonicalRequest | None = None) -> dict[str, Any]:
+    return json.loads(GENERATE.render(request or parse(LEAST), answer))
 
 
 def events_of(answer: CanonicalResponse, cut: int = 4) -> Iterator[StreamEvent]:
@@ -120,8 +120,14 @@ def wire_of(form: Form) -> Wire:
     return EVENTS if form == "events" else ARRAY
 
 
-def stream(answer: CanonicalResponse, form: Form = "events", *, cut: int = 4) -> bytes:
-    encoder = generate_of(wire_of(form)).encode(parse(LEAST), answer)
+def stream(
+    answer: CanonicalResponse,
+    form: Form = "events",
+    *,
+    cut: int = 4,
+    request: CanonicalRequest | None = None,
+) -> bytes:
+    encoder = generate_of(wire_of(form)).encode(request or parse(LEAST), answer)
     sent = b"".join(encoder.event(event) for event in events_of(answer, cut))
     return encoder.opening() + sent + encoder.closing()
 
@@ -136,8 +142,10 @@ def read_stream(sent: bytes, form: Form = "events") -> list[dict[str, Any]]:
     return [json.loads(event[6:]) for event in events]
 
 
-def chunks(answer: CanonicalResponse, *, cut: int = 4) -> list[dict[str, Any]]:
-    return read_stream(stream(answer, cut=cut))
+def chunks(
+    answer: CanonicalResponse, *, cut: int = 4, request: CanonicalRequest | None = None
+) -> list[dict[str, Any]]:
+    return read_stream(stream(answer, cut=cut, request=request))
 
 
 def transport(answers: Sequence[CanonicalResponse]) -> httpx2.MockTransport:

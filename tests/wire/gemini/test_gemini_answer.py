@@ -43,6 +43,8 @@ def test_a_text_answer_is_exactly_the_providers() -> None:
             "promptTokenCount": 9,
             "candidatesTokenCount": 2,
             "totalTokenCount": 11,
+            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 9}],
+            "serviceTier": "standard",
         },
         "modelVersion": "gemini-x",
         "responseId": "ab12",
@@ -128,7 +130,12 @@ def test_a_script_may_block_the_prompt() -> None:
     answer = response(TextPart("never said"), metadata=BLOCKED, usage=Usage(9, 5))
     assert render(answer) == {
         **BLOCKED,
-        "usageMetadata": {"promptTokenCount": 9, "totalTokenCount": 9},
+        "usageMetadata": {
+            "promptTokenCount": 9,
+            "totalTokenCount": 9,
+            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 9}],
+            "serviceTier": "standard",
+        },
         "modelVersion": "gemini-x",
         "responseId": "ab12",
     }
@@ -167,6 +174,9 @@ def test_thoughts_are_counted_beside_the_candidates() -> None:
         "thoughtsTokenCount": 20,
         "cachedContentTokenCount": 15,
         "totalTokenCount": 150,
+        "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 100}],
+        "cacheTokensDetails": [{"modality": "TEXT", "tokenCount": 15}],
+        "serviceTier": "standard",
     }
 
 

@@ -20,9 +20,7 @@ def headers(error: ErrorAnswer | None) -> dict[str, str]:
 
 
 def test_the_envelope() -> None:
-    assert body(PLAIN) == {
-        "error": {"code": 400, "message": "Nein.", "status": "INVALID_ARGUMENT", "details": []}
-    }
+    assert body(PLAIN) == {"error": {"code": 400, "message": "Nein.", "status": "INVALID_ARGUMENT"}}
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_the_beginning_of_a_long_text_is_read() -> None:
         ),
         (
             "embedContent",
-            {"content": content("x"), "outputDimensionality": "8"},
+            {"content": content("x"), "outputDimensionality": "eight"},
             "outputDimensionality",
         ),
         ("batchEmbedContents", {}, "requests"),

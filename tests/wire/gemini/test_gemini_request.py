@@ -6,9 +6,13 @@ import pytest
 
 from scenarios_app.engine.canonical import Tool
 from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.gemini.manner import Manner
 from tests.wire.gemini.gemini_cases import HELLO, LEAST, MODEL, parse
 
+THINKING = "/v1beta/models/gemini-2.5-flash"
+
 SCHEMA = {"type": "OBJECT", "properties": {"city": {"type": "STRING"}}}
+MEANT = {"type": "object", "properties": {"city": {"type": "string"}}}
 CONFIG = {
     "temperature": 0.5,
     "topP": 0.9,
@@ -51,6 +55,27 @@ def test_the_configuration(key: str, config: Any) -> None:
     }
 
 
+def test_numbers_may_be_texts_and_whole_ones_have_a_point() -> None:
+    config = {
+        "temperature": "0.5",
+        "topP": "9e-1",
+        "maxOutputTokens": "100",
+        "candidateCount": 2.0,
+        "seed": "-7",
+        "topK": "40",
+        "thinkingConfig": {"thinkingBudget": "1e1"},
+    }
+    request = parse({**LEAST, "generationConfig": config}, f"{THINKING}:generateContent")
+    assert (request.temperature, request.top_p, request.max_tokens) == (0.5, 0.9, 100)
+    assert (request.n, request.thought_tokens) == (2, 10)
+
+
+def test_a_schema_in_json_may_be_true() -> None:
+    declared = {"name": "f", "parametersJsonSchema": True}
+    (tool,) = parse({**LEAST, "tools": [{"functionDeclarations": [declared]}]}).tools
+    assert tool.schema is True
+
+
 def test_least() -> None:
     request = parse(LEAST)
     assert (request.provider, request.model, request.n) == ("gemini", "gemini-x", 1)
@@ -61,7 +86,8 @@ def test_least() -> None:
     assert (request.stream, request.reasoning, request.response_format) == (False, False, None)
     assert (request.temperature, request.top_p, request.max_tokens) == (None, None, None)
     assert (request.tools, request.tool_choice, request.stop) == ((), None, ())
-    assert (request.metadata, request.own) == ({}, None)
+    assert (request.metadata, request.own) == ({}, Manner())
+    assert (request.thought_tokens, request.cached_tokens) == (0, 0)
     assert request.headers["x-goog-api-key"] == "key-1"
 
 
@@ -108,10 +134,10 @@ def test_tools_are_the_functions_and_googles_own(declared: str) -> None:
     by_json = {"name": "then", "parametersJsonSchema": {"type": "object"}}
     tools = [{declared: [FUNCTION, plain]}, {declared: by_json}, {"googleSearch": {}}]
     assert parse({**LEAST, "tools": tools}).tools == (
-        Tool("get_weather", "Tells the weather.", SCHEMA),
+        Tool("get_weather", "Tells the weather.", MEANT),
         Tool("now"),
         Tool("then", "", {"type": "object"}),
-        Tool("google_search"),
+        Tool("google_search", kind="hosted"),
     )
 
 
@@ -134,7 +160,7 @@ def test_the_rest_is_kept() -> None:
     )
     assert request.tool_choice == config
     assert request.metadata == {"team": "qa"}
-    assert request.own is None
+    assert request.cached_tokens > 0
 
 
 @pytest.mark.parametrize("body", [{}, {"contents": None}, {"contents": []}])
@@ -168,16 +194,18 @@ def test_contents_are_needed(body: Any) -> None:
         ("generationConfig.temperature", configured(temperature="hot")),
         ("generation_config.top_p", {"generation_config": {"top_p": []}}),
         ("generationConfig.topK", configured(topK="x")),
+        ("generationConfig.topK", configured(topK="9" * 5_000)),
+        ("generationConfig.seed", configured(seed=True)),
         ("generationConfig.maxOutputTokens", configured(maxOutputTokens=1.5)),
         ("generationConfig.stopSequences", configured(stopSequences="END")),
         ("generationConfig.stopSequences[1]", configured(stopSequences=["END", 1])),
-        ("generationConfig.candidateCount", configured(candidateCount="2")),
+        ("generationConfig.candidateCount", configured(candidateCount="two")),
         ("generationConfig.candidateCount", configured(candidateCount=0)),
         ("generationConfig.candidateCount", configured(candidateCount=9)),
         ("generationConfig.thinkingConfig", configured(thinkingConfig=True)),
         (
             "generationConfig.thinkingConfig.thinkingBudget",
-            configured(thinkingConfig={"thinkingBudget": "1"}),
+            configured(thinkingConfig={"thinkingBudget": "1.5"}),
         ),
         (
             "generationConfig.thinkingConfig.thinkingLevel",

@@ -69,13 +69,22 @@ answers = st.builds(
     st.booleans(),
 )
 
-TAIL = '"modelVersion":"gemini-x","responseId":"ab12"'
-FIRST = '{"candidates":[{"content":{"parts":[{"text":"Hi a"}],"role":"model"},"index":0}],'
-SECOND = '{"candidates":[{"content":{"parts":[{"text":"ll"}],"role":"model"},"index":0}],'
+TAIL = (
+    '"promptTokensDetails":[{"modality":"TEXT","tokenCount":9}],"serviceTier":"standard"},'
+    '"modelVersion":"gemini-x","responseId":"ab12"'
+)
+FIRST = (
+    '{"candidates":[{"content":{"parts":[{"text":"Hi a"}],"role":"model"},"index":0}],'
+    '"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":1,"totalTokenCount":10,'
+)
+SECOND = (
+    '{"candidates":[{"content":{"parts":[{"text":"ll"}],"role":"model"},"index":0}],'
+    '"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":2,"totalTokenCount":11,'
+)
 LAST = (
     '{"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"finishReason":"STOP",'
     '"index":0}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":2,'
-    '"totalTokenCount":11},'
+    '"totalTokenCount":11,'
 )
 
 
@@ -123,13 +132,19 @@ def test_a_call_comes_whole_in_one_chunk() -> None:
     ]
 
 
-def test_only_the_last_chunk_finishes_and_counts() -> None:
+def test_only_the_last_chunk_finishes() -> None:
     *before, last = chunks(response(TextPart("Hi all"), ToolCallPart("c", "f", "{}")))
     assert last["candidates"][0]["finishReason"] == "STOP"
-    assert last["usageMetadata"]["totalTokenCount"] == 11
     for chunk in before:
-        assert "usageMetadata" not in chunk
         assert set(chunk["candidates"][0]) == {"content", "index"}
+
+
+def test_every_chunk_counts_what_is_said_so_far() -> None:
+    parts = (ReasoningPart("Hm."), TextPart("Hi to all"), ToolCallPart("c", "f", '{"a": 1}'))
+    counted = [chunk["usageMetadata"] for chunk in chunks(response(*parts, usage=Usage(9, 7, 2)))]
+    assert [usage.get("candidatesTokenCount") for usage in counted] == [None, 1, 2, 3, 5, 5]
+    assert [usage["totalTokenCount"] for usage in counted] == [11, 12, 13, 14, 16, 16]
+    assert {usage["thoughtsTokenCount"] for usage in counted} == {2}
 
 
 def test_every_chunk_names_the_answer_and_has_the_scripted_fields() -> None:
@@ -149,8 +164,8 @@ def test_candidates_come_one_after_another_each_with_its_end() -> None:
         (1, None),
         (1, "MAX_TOKENS"),
     ]
-    usage = [("usageMetadata" in chunk) for chunk in chunks(of_choices(one, two))]
-    assert usage == [False, False, False, True]
+    usage = [chunk["usageMetadata"] for chunk in chunks(of_choices(one, two))]
+    assert [counted["candidatesTokenCount"] for counted in usage] == [1, 1, 1, 2]
 
 
 def test_consecutive_choices_are_one_candidate_that_ends_once() -> None:
@@ -220,9 +235,10 @@ def test_the_sdks_types_know_every_key(answer: CanonicalResponse) -> None:
     """They refuse any other, where the client itself would drop it."""
     for body in (render(answer), *chunks(answer)):
         for candidate in body.get("candidates", ()):
-            # The client renames this one.
+            # The client renames this one, and drops the other.
             if cited := candidate.get("citationMetadata"):
                 candidate["citationMetadata"] = {"citations": cited["citationSources"]}
+        assert body["usageMetadata"].pop("serviceTier") == "standard"
         read = types.GenerateContentResponse.model_validate(body)
         assert read.response_id == "ab12"
         assert len(read.candidates or ()) == len(body.get("candidates", ()))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.engine.canonical import Message
+from scenarios_app.engine.canonical import ANY_OBJECT, JsonFormat, Message
 from scenarios_app.engine.parts import OpaquePart, TextPart
 from scenarios_app.wire.ollama.request import GenerateFields
 from tests.wire.ollama.ollama_cases import HELLO, parse, parse_body, prompt, refused
@@ -261,3 +261,9 @@ def test_the_other_routes_check_what_they_read(operation: str) -> None:
         assert "'verbose'" in refused(operation, verbose=1).message
     else:
         assert "'prompt'" in refused(operation, prompt=1).message
+
+
+def test_the_form_of_an_answer_has_one_meaning() -> None:
+    assert parse(HELLO, format=SCHEMA).json == JsonFormat(SCHEMA, "format")
+    assert parse(format="json").json == JsonFormat(ANY_OBJECT, "format")
+    assert parse().json is None

@@ -1,5 +1,6 @@
 """Whole OpenAI answers, key by key and by the official SDK's strict validation."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from tests.wire.openai.openai_cases import CHAT, answer, parse, render
+from tests.wire.openai.openai_cases import CHAT, answer, chunks_of, parse, render, stream
 
 CALL = ToolCallPart("call_1", "f", '{"a":1}')
 FUNCTIONS = {"functions": [{"name": "f"}]}
@@ -45,7 +46,7 @@ def test_a_text_answer_is_this_body() -> None:
         "object": "chat.completion",
         "created": 1735689600,
         "model": "gpt-4o",
-        "system_fingerprint": None,
+        "system_fingerprint": "fp_a2a69af70d",
         "service_tier": "default",
         "choices": [
             {
@@ -101,13 +102,27 @@ def test_a_refusal_stands_in_place_of_content() -> None:
     assert (message["content"], message["refusal"]) == (None, "I won't.")
 
 
-def test_reasoning_is_there_under_both_names() -> None:
+def test_reasoning_is_there_under_its_name_alone() -> None:
     message = message_of(ReasoningPart("One. ", signature="s"), ReasoningPart("Two."), CALL)
-    assert message["reasoning"] == message["reasoning_content"] == "One. Two."
+    assert message["reasoning"] == "One. Two."
+    assert "reasoning_content" not in message
+
+
+@pytest.mark.parametrize(
+    ("model", "logprobs", "named"),
+    [("gpt-4o-mini", True, True), ("o3-mini", False, True), ("gpt-5-mini", False, False)],
+)
+def test_what_a_choice_and_its_top_hold_is_the_models_own(
+    model: str, logprobs: bool, named: bool
+) -> None:
+    response = replace(answer([TextPart("Hi")]), model=model)
+    for whole in (render(parse(), response), chunks_of(stream(parse(), response))[1]):
+        assert ("logprobs" in whole["choices"][0]) is logprobs
+        assert isinstance(whole["system_fingerprint"], str) is named
 
 
 @pytest.mark.parametrize("parts", [(TextPart("Hi"),), (ReasoningPart("", redacted="x"), CALL)])
-def test_without_readable_reasoning_neither_name_is_there(parts: tuple[AnswerPart, ...]) -> None:
+def test_without_readable_reasoning_there_is_no_name_for_it(parts: tuple[AnswerPart, ...]) -> None:
     assert not {"reasoning", "reasoning_content"} & message_of(*parts).keys()
 
 

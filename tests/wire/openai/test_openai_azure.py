@@ -45,11 +45,12 @@ def test_a_route_has_its_forms_on_azure(method: str, path: str, canonical: str) 
     found = target(method, path)
     assert found.endpoint is not None
     assert found.endpoint.canonical == canonical
-    own = [route for route in found.wire.endpoints if route.pattern == canonical]
-    pattern = found.endpoint.pattern
-    assert found.endpoint in [replace(e, pattern=pattern, alias_of=canonical) for e in own]
     wire = openai_responses.WIRE if "responses" in path else openai_chat.WIRE
-    assert found.wire is wire
+    (own,) = [e for e in wire.endpoints if (e.method, e.pattern) == (method, canonical)]
+    read, pattern = found.endpoint.read, found.endpoint.pattern
+    assert found.endpoint == replace(own, read=read, pattern=pattern, alias_of=canonical)
+    azure = openai_chat.SPOKEN["azure"]
+    assert found.wire is (openai_responses.WIRE if "responses" in path else azure)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.canonical import ErrorAnswer
-from scenarios_app.wire.openai.dialect import duration
+from scenarios_app.wire.openai.shared import duration
 from scenarios_app.wire.openai.wire import WIRE
 
 

@@ -64,7 +64,8 @@ def test_models_are_listed_with_their_owners() -> None:
 )
 def test_a_model_says_what_mistrals_client_wants_to_know(name: str, chats: bool) -> None:
     facts = Facts({name: "openai"}, 1735689600, "r")
-    model = ask("GET", f"/v1/models/{name}", facts=facts)
+    assert "type" not in ask("GET", f"/v1/models/{name}", facts=facts)
+    model = ask("GET", f"/mistral/v1/models/{name}", facts=facts)
     assert model["type"] == "base"
     assert model["capabilities"] == {"completion_chat": chats, "function_calling": chats}
 

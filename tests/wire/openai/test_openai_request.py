@@ -87,7 +87,7 @@ def test_tools_of_every_kind() -> None:
     )
     assert request.tools == (
         Tool("f", "does f", SCHEMA),
-        Tool("shell", "", {"type": "text"}),
+        Tool("shell", "", {"type": "text"}, "custom"),
         Tool("old", "", None),
     )
 

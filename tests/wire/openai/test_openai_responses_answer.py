@@ -55,11 +55,14 @@ def test_a_text_is_all_of_this() -> None:
         "error": None,
         "incomplete_details": None,
         "background": False,
+        "billing": {"payer": "developer"},
+        "frequency_penalty": 0.0,
         "instructions": None,
         "max_output_tokens": None,
         "max_tool_calls": None,
         "metadata": {},
         "model": "gpt-4o",
+        "moderation": None,
         "output": [
             {
                 "type": "message",
@@ -72,16 +75,27 @@ def test_a_text_is_all_of_this() -> None:
             }
         ],
         "parallel_tool_calls": True,
+        "presence_penalty": 0.0,
         "previous_response_id": None,
         "prompt_cache_key": None,
-        "prompt_cache_retention": None,
-        "reasoning": {"effort": None, "summary": None},
+        "prompt_cache_retention": "in_memory",
+        "reasoning": {"context": None, "effort": None, "summary": None},
         "safety_identifier": None,
         "service_tier": "default",
         "store": True,
         "temperature": 1.0,
-        "text": {"format": {"type": "text"}},
+        "text": {"format": {"type": "text"}, "verbosity": "medium"},
         "tool_choice": "auto",
+        "tool_usage": {
+            "image_gen": {
+                "input_tokens": 0,
+                "input_tokens_details": {"image_tokens": 0, "text_tokens": 0},
+                "output_tokens": 0,
+                "output_tokens_details": {"image_tokens": 0, "text_tokens": 0},
+                "total_tokens": 0,
+            },
+            "web_search": {"num_requests": 0},
+        },
         "tools": [],
         "top_logprobs": 0,
         "top_p": 1.0,
@@ -101,13 +115,17 @@ def test_it_repeats_what_was_asked() -> None:
     asked: dict[str, Any] = {
         "background": True,
         "instructions": "Be brief.",
+        "frequency_penalty": 0.5,
         "max_output_tokens": 16,
         "max_tool_calls": 1,
         "metadata": {"a": "b"},
         "model": "gpt-5",
         "parallel_tool_calls": False,
         "prompt": {"id": "pmpt_1"},
+        "presence_penalty": -0.5,
         "prompt_cache_key": "k",
+        "prompt_cache_options": {"mode": "explicit", "ttl": "30m"},
+        "prompt_cache_retention": "24h",
         "reasoning": {"effort": "low"},
         "safety_identifier": "s",
         "store": False,
@@ -122,9 +140,16 @@ def test_it_repeats_what_was_asked() -> None:
     }
     whole = render(parse(**asked), answer((TextPart("Hi"),)))
     validate_type(type_=Response, value=whole)
-    for key in asked.keys() - {"reasoning", "text", "model"}:
+    for key in asked.keys() - {"reasoning", "text", "model", "tools"}:
         assert whole[key] == asked[key], key
-    assert whole["reasoning"] == {"effort": "low", "summary": None}
+    assert whole["reasoning"] == {
+        "context": "current_turn",
+        "effort": "low",
+        "mode": "standard",
+        "summary": None,
+    }
+    (tool,) = asked["tools"]
+    assert whole["tools"] == [{**tool, "description": None, "output_schema": None}]
     assert whole["text"] == {"format": {"type": "text"}, "verbosity": "low"}
     assert "conversation" not in whole
 
@@ -173,17 +198,110 @@ def test_calls_of_one_id_are_told_apart() -> None:
 @pytest.mark.parametrize(
     ("part", "summary", "encrypted"),
     [
-        (ReasoningPart("Hm."), ["Hm."], None),
         (ReasoningPart("Hm.", signature="sig"), ["Hm."], "sig"),
         (ReasoningPart("", redacted="sealed"), [], "sealed"),
     ],
 )
 def test_thinking_is_a_summary_and_what_is_sealed(
-    part: ReasoningPart, summary: list[str], encrypted: str | None
+    part: ReasoningPart, summary: list[str], encrypted: str
 ) -> None:
     (item,) = output(part)
     assert item["summary"] == [{"type": "summary_text", "text": text} for text in summary]
-    assert item["encrypted_content"] == encrypted
+    assert (item["encrypted_content"], item["content"]) == (encrypted, [])
+
+
+def test_thinking_that_no_script_seals_is_sealed_by_its_id() -> None:
+    (item,), (again,) = output(ReasoningPart("Hm.")), output(ReasoningPart("Well."))
+    assert item["encrypted_content"].startswith("gAAAAAB")
+    assert len(item["encrypted_content"]) > 200
+    assert item["encrypted_content"] == again["encrypted_content"]
+
+
+@pytest.mark.parametrize(
+    ("model", "reasoning", "thinks"),
+    [
+        ("gpt-4o", None, False),
+        ("gpt-4o", {"effort": "high"}, False),
+        ("gpt-5-mini", None, True),
+        ("gpt-5-mini", {"effort": "none"}, False),
+        ("o3", {"summary": "auto"}, True),
+        ("gpt-5.4", None, False),
+        ("gpt-5.4", {"effort": "low"}, True),
+        ("gpt-5.6", {"context": "all_turns"}, False),
+        ("gpt-5.6", {"summary": "auto"}, True),
+    ],
+)
+def test_models_that_think_begin_with_it_where_nothing_was_scripted(
+    model: str, reasoning: dict[str, str] | None, thinks: bool
+) -> None:
+    items = output(TextPart("Hi"), model=model, reasoning=reasoning)
+    assert [item["type"] for item in items] == ["reasoning"] * thinks + ["message"]
+    if thinks:
+        assert (items[0]["id"], items[0]["summary"]) == (f"rs_{HEX}00", [])
+        assert items[1]["id"] == f"msg_{HEX}01"
+
+
+def test_an_answer_that_says_nothing_thinks_nothing() -> None:
+    assert output(model="o3") == []
+
+
+def test_thinking_that_is_scripted_stays_alone() -> None:
+    items = output(ReasoningPart("Hm."), TextPart("Hi"), model="gpt-5")
+    assert [item["type"] for item in items] == ["reasoning", "message"]
+
+
+@pytest.mark.parametrize(("model", "first"), [("gpt-5.4", "commentary"), ("gpt-5", None)])
+def test_messages_of_some_models_are_comment_or_answer(model: str, first: str | None) -> None:
+    text = TextPart("a")
+    comment, answered = (output(text, CALL, model=model), output(CALL, text, model=model))
+    assert comment[-2].get("phase") == first
+    assert answered[-1].get("phase") == (first and "final_answer")
+    assert "phase" not in comment[-1]
+
+
+def test_a_deferred_tool_is_called_in_its_namespace() -> None:
+    deferred = {"type": "function", "name": "f", "parameters": {}, "defer_loading": True}
+    (item,) = output(CALL, tools=[{"type": "tool_search"}, deferred])
+    assert item["namespace"] == "f"
+    whole = render(parse(tools=[{"type": "tool_search"}, deferred]), answer((CALL,)))
+    search, namespace = whole["tools"]
+    assert search == {"type": "tool_search", "description": None, "parameters": None}
+    assert (namespace["type"], namespace["name"]) == ("namespace", "f")
+    assert "defer_loading" not in namespace["tools"][0]
+
+
+@pytest.mark.parametrize(
+    ("place", "country"),
+    [(None, "US"), ({"type": "approximate", "city": "Rome"}, None)],
+)
+def test_a_search_says_where_it_is_made(place: dict[str, str] | None, country: str | None) -> None:
+    given = (
+        {"type": "web_search"} if place is None else {"type": "web_search", "user_location": place}
+    )
+    (tool,) = render(parse(tools=[given]), answer(()))["tools"]
+    assert (tool["search_context_size"], tool["filters"]) == ("medium", None)
+    assert tool["user_location"]["country"] == country
+    assert tool["user_location"]["city"] == (place and "Rome")
+
+
+def test_other_tools_are_said_again_as_they_came() -> None:
+    given = {"type": "code_interpreter", "container": {"type": "auto"}}
+    assert render(parse(tools=[given]), answer(()))["tools"] == [given]
+
+
+def test_a_schema_is_strict_and_described_by_nothing_unless_it_says_so() -> None:
+    form = {"type": "json_schema", "name": "n", "schema": {}}
+    whole = render(parse(text={"format": form}), answer(()))
+    assert whole["text"]["format"] == {**form, "description": None, "strict": True}
+
+
+@pytest.mark.parametrize(("asked", "tier"), [("auto", "default"), ("flex", "flex")])
+def test_the_tier_is_the_one_that_was_worked_in(asked: str, tier: str) -> None:
+    assert render(parse(service_tier=asked), answer(()))["service_tier"] == tier
+
+
+def test_who_pays_for_the_background_is_not_told() -> None:
+    assert "billing" not in render(parse(background=True), answer(()))
 
 
 def test_sources_are_annotations() -> None:

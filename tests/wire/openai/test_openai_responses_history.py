@@ -133,7 +133,8 @@ def test_an_item_may_be_referred_to() -> None:
     ]
     request = session.read({"input": items})
     assert [message.role for message in request.messages] == ["user", "assistant", "tool"]
-    assert request.messages[1].parts == (ReasoningPart("Hm."), CALL)
+    sealed = first["output"][0]["encrypted_content"]
+    assert request.messages[1].parts == (ReasoningPart("Hm.", signature=sealed), CALL)
     assert request.tool_results == (ToolResultPart("c1", "f", "done"),)
 
 

@@ -207,11 +207,11 @@ def test_tools_of_every_kind_are_offered() -> None:
     )
     assert request.tools == (
         Tool("f", "d", {"type": "object"}),
-        Tool("c", "", form),
-        Tool("web_search"),
-        Tool("tickets"),
+        Tool("c", "", form, "custom"),
+        Tool("web_search", kind="hosted"),
+        Tool("tickets", kind="hosted"),
         Tool("near"),
-        Tool("raw", "d", form),
+        Tool("raw", "d", form, "custom"),
     )
 
 

@@ -28,9 +28,13 @@ def played(*parts: AnswerPart, size: int = 3, **body: Any) -> list[dict[str, Any
     request, response = parse(**body), answer(parts)
     created, in_progress, *between, last = events_in(stream(request, response, [size]))
     assert (created["type"], in_progress["type"]) == ("response.created", "response.in_progress")
-    assert last["response"] == render(request, response)
+    whole = render(request, response)
+    assert whole.pop("billing") == {"payer": "developer"}
+    assert last["response"] == whole
     for event in between:
         del event["sequence_number"]
+        if event["type"].endswith(".delta"):
+            assert len(event.pop("obfuscation")) == 16 - len(event["delta"])
     return between
 
 
@@ -70,6 +74,33 @@ def test_a_stream_begins_with_an_answer_that_says_nothing_yet() -> None:
     assert (begun["error"], begun["completed_at"], begun["x"]) == (None, None, 1)
 
 
+def test_a_stream_in_the_background_waits_for_its_turn() -> None:
+    request = parse(background=True)
+    created, queued, begun, *_, delta, _, _, _, _ = events_in(
+        stream(request, answer((TextPart("Hi"),)))
+    )
+    states = [event["response"]["status"] for event in (created, queued, begun)]
+    assert states == ["queued", "queued", "in_progress"]
+    assert (queued["type"], begun["type"]) == ("response.queued", "response.in_progress")
+    assert "obfuscation" not in delta and delta["delta"] == "Hi"
+
+
+def test_thinking_that_nobody_scripted_comes_first_and_at_once() -> None:
+    added, done, text, *_ = played(TextPart("Hi"), model="o3")
+    assert [event["type"] for event in (added, done)] == [
+        "response.output_item.added",
+        "response.output_item.done",
+    ]
+    assert added["item"] == done["item"]
+    assert (added["output_index"], text["output_index"]) == (0, 1)
+
+
+def test_deltas_hide_nothing_where_that_is_asked_for() -> None:
+    request = parse(stream_options={"include_obfuscation": False})
+    events = events_in(stream(request, answer((TextPart("Hi"),))))
+    assert not any("obfuscation" in event for event in events)
+
+
 def test_a_call_flows_as_arguments() -> None:
     added, *deltas, done, ended = played(CALL, size=4)
     assert (added["item"]["arguments"], added["item"]["status"]) == ("", "in_progress")
@@ -102,7 +133,7 @@ def test_thinking_flows_as_a_summary() -> None:
         "output_item.done",
     ]
     added, part, delta, text, done, ended = played(ReasoningPart("Hm.", signature="sig"))
-    assert (added["item"]["summary"], added["item"]["encrypted_content"]) == ([], None)
+    assert (added["item"]["summary"], added["item"]["encrypted_content"]) == ([], "sig")
     assert part["part"] == {"type": "summary_text", "text": ""}
     assert (delta["delta"], delta["summary_index"]) == ("Hm.", 0)
     assert (text["text"], done["part"]["text"]) == ("Hm.", "Hm.")
@@ -230,3 +261,8 @@ def test_line_separators_are_escaped() -> None:
 
 def _decoded(sent: bytes) -> list[dict[str, Any]]:
     return [json.loads(line[6:]) for line in sent.split(b"\n") if line.startswith(b"data: ")]
+
+
+def test_an_error_has_the_envelope_of_all_of_openais() -> None:
+    told = json.loads(WIRE.error(ErrorAnswer(400, "M", param="p"), request_id="r"))["error"]
+    assert told == {"message": "M", "type": "invalid_request_error", "param": "p", "code": None}

@@ -25,7 +25,8 @@ HEAD = {
     "object": "chat.completion.chunk",
     "created": 1735689600,
     "model": "gpt-4o",
-    "system_fingerprint": None,
+    "service_tier": "default",
+    "system_fingerprint": "fp_a2a69af70d",
 }
 
 
@@ -39,16 +40,18 @@ def deltas(*parts: AnswerPart, size: int = 3, **fields: Any) -> list[dict[str, A
 def test_a_text_stream_is_these_bytes() -> None:
     head = (
         '"id":"chatcmpl-f00d","object":"chat.completion.chunk","created":1735689600,'
-        '"model":"gpt-4o","system_fingerprint":null'
+        '"model":"gpt-4o","service_tier":"default","system_fingerprint":"fp_a2a69af70d"'
     )
     choices = [
         '"delta":{"role":"assistant","content":"","refusal":null},'
-        '"logprobs":null,"finish_reason":null',
-        '"delta":{"content":"Grü"},"logprobs":null,"finish_reason":null',
-        '"delta":{"content":"ße"},"logprobs":null,"finish_reason":null',
-        '"delta":{},"logprobs":null,"finish_reason":"stop"',
+        '"logprobs":null,"finish_reason":null}],"obfuscation":"kT3vQxZ8mYw1Lr5D"',
+        '"delta":{"content":"Grü"},"logprobs":null,"finish_reason":null}],'
+        '"obfuscation":"kT3vQxZ8mYw1L"',
+        '"delta":{"content":"ße"},"logprobs":null,"finish_reason":null}],'
+        '"obfuscation":"kT3vQxZ8mYw1Lr"',
+        '"delta":{},"logprobs":null,"finish_reason":"stop"}],"obfuscation":"kT3vQxZ8mYw1Lr5D"',
     ]
-    events = ["{" + head + ',"choices":[{"index":0,' + choice + "}]}" for choice in choices]
+    events = ["{" + head + ',"choices":[{"index":0,' + choice + "}" for choice in choices]
     expected = "".join(f"data: {event}\n\n" for event in [*events, "[DONE]"])
     assert stream(parse(stream=True), answer([TextPart("Grüße")])).decode() == expected
 
@@ -72,23 +75,20 @@ def test_without_asking_no_chunk_speaks_of_usage(options: dict[str, bool] | None
 def test_asked_for_usage_comes_once_in_a_last_chunk_and_is_null_before() -> None:
     request = parse(stream_options={"include_usage": True})
     *chunks, last = chunks_of(stream(request, answer([TextPart("Hi"), CALL])))
-    assert last == {**HEAD, "choices": [], "usage": USAGE}
+    hidden = {"obfuscation": "kT3vQxZ8mYw1Lr5D"}
+    assert last == {**HEAD, "choices": [], "usage": USAGE, **hidden}
     assert [chunk["usage"] for chunk in chunks] == [None] * len(chunks)
 
 
 def test_a_tool_call_is_named_once_and_then_only_its_arguments_flow() -> None:
+    begun = {
+        "index": 0,
+        "id": "call_1",
+        "type": "function",
+        "function": {"name": "f", "arguments": ""},
+    }
     assert deltas(CALL, size=4) == [
-        {"role": "assistant", "content": None, "refusal": None},
-        {
-            "tool_calls": [
-                {
-                    "index": 0,
-                    "id": "call_1",
-                    "type": "function",
-                    "function": {"name": "f", "arguments": ""},
-                }
-            ]
-        },
+        {"role": "assistant", "content": None, "tool_calls": [begun], "refusal": None},
         {"tool_calls": [{"index": 0, "function": {"arguments": '{"a"'}}]},
         {"tool_calls": [{"index": 0, "function": {"arguments": ":1}"}}]},
     ]
@@ -111,10 +111,33 @@ def test_tool_calls_are_numbered_from_0_in_every_choice() -> None:
     assert sorted(set(calls)) == [(0, 0), (1, 0)]
 
 
-def test_reasoning_flows_under_both_names_before_the_text() -> None:
+def test_several_calls_each_begin_in_a_chunk_of_their_own() -> None:
+    first, *rest = deltas(CALL, ToolCallPart("call_2", "g", "{}"), size=7)
+    assert first == {"role": "assistant", "content": None}
+    named = [(c["index"], c.get("id")) for delta in rest for c in delta["tool_calls"]]
+    assert named == [(0, "call_1"), (0, None), (1, "call_2"), (1, None)]
+
+
+def test_nothing_is_sent_before_a_call_that_a_message_begins_with() -> None:
+    assert CHAT.encode(parse(), answer([CALL])).opening() == b""
+    assert CHAT.encode(parse(), answer([TextPart("a"), CALL])).opening() != b""
+
+
+@pytest.mark.parametrize("length", [0, 1, 15, 16, 17, 40])
+def test_a_delta_hides_how_long_it_is(length: int) -> None:
+    sent = stream(parse(), answer([TextPart("a" * length)]), [max(length, 1)])
+    hidden = {
+        len(c["obfuscation"]) for c in chunks_of(sent) if c["choices"][0]["delta"].get("content")
+    }
+    assert hidden == ({16 - length % 16} if length else set())
+    plain = stream(parse(stream_options={"include_obfuscation": False}), answer([TextPart("a")]))
+    assert not any("obfuscation" in chunk for chunk in chunks_of(plain))
+
+
+def test_reasoning_flows_under_its_name_before_the_text() -> None:
     assert deltas(ReasoningPart("Hm."), TextPart("Hi")) == [
         {"role": "assistant", "content": "", "refusal": None},
-        {"reasoning": "Hm.", "reasoning_content": "Hm."},
+        {"reasoning": "Hm."},
         {"content": "Hi"},
     ]
 
@@ -159,7 +182,7 @@ def test_a_client_of_legacy_functions_gets_its_call_in_their_form() -> None:
 
 def test_a_custom_tools_call_streams_as_the_only_kind_that_chunks_know() -> None:
     tools: list[Any] = [{"type": "custom", "custom": {"name": "f"}}]
-    assert deltas(CALL, tools=tools)[1]["tool_calls"][0]["type"] == "function"
+    assert deltas(CALL, tools=tools)[0]["tool_calls"][0]["type"] == "function"
 
 
 def test_each_choice_begins_with_its_role_and_ends_once() -> None:

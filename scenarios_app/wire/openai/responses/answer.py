@@ -1,7 +1,7 @@
-"""Renders an answer as OpenAI's `response`: its items, how it ended, and the request repeated."""
+"""Renders an answer as OpenAI's `response`: its items, and how it ended."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Json, Usage
@@ -14,6 +14,9 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
+from scenarios_app.wire.openai.families import family_of
+from scenarios_app.wire.openai.opaque import opaque_of
+from scenarios_app.wire.openai.responses.echo import echo_of, effort_of, tier_of
 from scenarios_app.wire.openai.responses.request import ResponseFields
 
 # What an answer consists of can't be replaced by a script's own top-level fields.
@@ -22,6 +25,8 @@ _STRUCTURE = frozenset({"object", "output", "usage"})
 _ENDING = frozenset({"completed_at", "error", "incomplete_details", "status"})
 _REASONS: Mapping[str, str] = {"length": "max_output_tokens", "content_filter": "content_filter"}
 _WEB_SEARCH = "web_search"
+# Where the reasoning stands that was not scripted: before the first part of the first choice.
+THOUGHT = (-1, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,18 @@ class Placed:
     content: dict[str, Json] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """The names of the tools that are called in a way of their own: those that take any text, and
+    those that stand in a namespace, where a search finds them."""
+
+    custom: frozenset[str]
+    deferred: frozenset[str]
+
+
+_NOTHING = Offered(frozenset(), frozenset())
+
+
 def placed_items(
     request: CanonicalRequest, response: CanonicalResponse
 ) -> dict[tuple[int, int], Placed]:
@@ -44,18 +61,23 @@ def placed_items(
     one id, which alternatives may have, are told apart: no output holds an id twice.
     """
     own: ResponseFields = request.own
-    custom = _custom_tools(own.given.get("tools"))
+    offered = _offered(own.given.get("tools"))
     taken: set[str] = set()
     placed: dict[tuple[int, int], Placed] = {}
+    if _thinks(request, response):
+        thought = ReasoningPart("")
+        placed[THOUGHT] = Placed(0, thought, _thought(thought, f"{response.id}00"))
     for number, choice in enumerate(response.choices):
         for index, part in enumerate(choice.parts):
             if isinstance(part, ToolCallPart):
                 part = replace(part, id=_unused(part.id, taken))
             item_id = f"{response.id}{len(placed):02x}"
             content = _content(part)
-            item = _message(item_id, content) if content else _item(part, item_id, custom)
+            item = _message(item_id, content) if content else _item(part, item_id, offered)
             if item is not None:
                 placed[number, index] = Placed(len(placed), part, item, content)
+    if family_of(request.model).phased:
+        _tell_phases(placed.values())
     if placed and _incomplete(response):
         last = next(reversed(placed.values())).item
         if "status" in last:
@@ -72,23 +94,28 @@ def response_body(request: CanonicalRequest, response: CanonicalResponse) -> dic
         "error": None,
         "incomplete_details": {"reason": incomplete} if incomplete else None,
     }
+    head = _head(request, response, tier_of(request))
+    if not head["background"]:
+        body["billing"] = {"payer": "developer"}
     ending = {key: value for key, value in response.metadata.items() if key in _ENDING}
     output: list[Json] = [placed.item for placed in placed_items(request, response).values()]
     usage = usage_fields(response.usage)
-    return {**_head(request, response), **body, **ending, "output": output, "usage": usage}
+    return {**head, **body, **ending, "output": output, "usage": usage}
 
 
 def opening_body(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
-    """The answer as its stream begins it: nothing said, nothing counted."""
+    """The answer as its stream begins it: nothing said, nothing counted. One in the background
+    waits for its turn first."""
+    head = _head(request, response, "auto")
     body: dict[str, Json] = {
-        "status": "in_progress",
+        "status": "queued" if head["background"] else "in_progress",
         "completed_at": None,
         "error": None,
         "incomplete_details": None,
         "output": [],
         "usage": None,
     }
-    return {**_head(request, response), **body}
+    return {**head, **body}
 
 
 def usage_fields(usage: Usage) -> dict[str, Json]:
@@ -109,49 +136,46 @@ def annotations_of(part: TextPart) -> list[Json]:
     return [_annotation(citation, part.text) for citation in part.citations]
 
 
-def _head(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
+def _head(request: CanonicalRequest, response: CanonicalResponse, tier: str) -> dict[str, Json]:
     """The fields that do not depend on how the answer goes on."""
-    own: ResponseFields = request.own
-    given = own.given
-    text = given.get("text")
-    reasoning = given.get("reasoning")
-    head: dict[str, Json] = {
-        "id": f"resp_{response.id}",
-        "object": "response",
-        "created_at": response.created,
-        "background": given.get("background") or False,
-        "instructions": given.get("instructions"),
-        "max_output_tokens": request.max_tokens,
-        "max_tool_calls": given.get("max_tool_calls"),
-        "metadata": dict(request.metadata),
-        "model": response.model,
-        "parallel_tool_calls": given.get("parallel_tool_calls") is not False,
-        "previous_response_id": given.get("previous_response_id"),
-        "prompt_cache_key": given.get("prompt_cache_key"),
-        "prompt_cache_retention": given.get("prompt_cache_retention"),
-        "reasoning": {
-            "effort": None,
-            "summary": None,
-            **(reasoning if isinstance(reasoning, dict) else {}),
-        },
-        "safety_identifier": given.get("safety_identifier"),
-        "service_tier": "default",
-        "store": given.get("store") is not False,
-        "temperature": 1.0 if request.temperature is None else request.temperature,
-        "text": {"format": {"type": "text"}, **(text if isinstance(text, dict) else {})},
-        "tool_choice": request.tool_choice or "auto",
-        "tools": given.get("tools") or [],
-        "top_logprobs": given.get("top_logprobs") or 0,
-        "top_p": 1.0 if request.top_p is None else request.top_p,
-        "truncation": given.get("truncation") or "disabled",
-        "user": given.get("user"),
-    }
-    if own.conversation is not None:
-        head["conversation"] = {"id": own.conversation}
-    if "prompt" in given:
-        head["prompt"] = given["prompt"]
     taken = _STRUCTURE | _ENDING
-    return head | {key: value for key, value in response.metadata.items() if key not in taken}
+    scripted = {key: value for key, value in response.metadata.items() if key not in taken}
+    return echo_of(request, response) | {"service_tier": tier} | scripted
+
+
+def _thinks(request: CanonicalRequest, response: CanonicalResponse) -> bool:
+    """Whether the answer begins with an item of reasoning that nobody scripted, as those of models
+    do that think: always, or where effort or a summary is asked for."""
+    family = family_of(request.model)
+    if family.effort is None or effort_of(request) == "none":
+        return False
+    if not (family.shows_reasoning or request.reasoning):
+        return False
+    parts = [part for choice in response.choices for part in choice.parts]
+    return bool(parts) and not any(isinstance(part, ReasoningPart) for part in parts)
+
+
+def _thought(part: ReasoningPart, item_id: str) -> dict[str, Json]:
+    """An item of reasoning. What of it goes back to the provider unread is made of its id unless a
+    script has it."""
+    summary: list[Json] = [{"type": "summary_text", "text": part.text}] if part.text else []
+    return {
+        "type": "reasoning",
+        "id": f"rs_{item_id}",
+        "content": [],
+        "summary": summary,
+        "encrypted_content": part.redacted or part.signature or opaque_of(item_id),
+    }
+
+
+def _tell_phases(placed: Iterable[Placed]) -> None:
+    """What is said before a call is comment, the rest is the answer."""
+    phase = "final_answer"
+    for each in reversed(list(placed)):
+        if each.item["type"] in ("function_call", "custom_tool_call"):
+            phase = "commentary"
+        elif each.item["type"] == "message":
+            each.item["phase"] = phase
 
 
 def _unused(call_id: str, taken: set[str]) -> str:
@@ -183,19 +207,13 @@ def _content(part: AnswerPart) -> dict[str, Json] | None:
             return None
 
 
-def _item(part: AnswerPart, item_id: str, custom: frozenset[str]) -> dict[str, Json] | None:
+def _item(part: AnswerPart, item_id: str, offered: Offered) -> dict[str, Json] | None:
     match part:
         case ReasoningPart():
-            summary: list[Json] = [{"type": "summary_text", "text": part.text}] if part.text else []
-            return {
-                "type": "reasoning",
-                "id": f"rs_{item_id}",
-                "summary": summary,
-                "encrypted_content": part.redacted or part.signature,
-            }
+            return _thought(part, item_id)
         case ToolCallPart():
-            is_custom = part.name in custom
-            return {
+            is_custom = part.name in offered.custom
+            item: dict[str, Json] = {
                 "type": "custom_tool_call" if is_custom else "function_call",
                 "id": f"{'ctc' if is_custom else 'fc'}_{item_id}",
                 "call_id": part.id,
@@ -203,6 +221,9 @@ def _item(part: AnswerPart, item_id: str, custom: frozenset[str]) -> dict[str, J
                 "input" if is_custom else "arguments": part.arguments,
                 "status": "completed",
             }
+            if part.name in offered.deferred:
+                item["namespace"] = part.name
+            return item
         case ServerToolUsePart() if part.name.startswith(_WEB_SEARCH):
             return {
                 "type": "web_search_call",
@@ -242,10 +263,14 @@ def _annotation(citation: Citation, text: str) -> Json:
     }
 
 
-def _custom_tools(tools: Json) -> frozenset[str]:
-    names = set()
-    for tool in tools if isinstance(tools, list) else ():
+def _offered(tools: Json) -> Offered:
+    if not isinstance(tools, list) or not tools:
+        return _NOTHING
+    custom, deferred = set(), set()
+    for tool in tools:
         match tool:
             case {"type": "custom", "name": str(name)}:
-                names.add(name)
-    return frozenset(names)
+                custom.add(name)
+            case {"type": "function", "name": str(name), "defer_loading": True}:
+                deferred.add(name)
+    return Offered(frozenset(custom), frozenset(deferred))

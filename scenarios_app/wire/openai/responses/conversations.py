@@ -14,7 +14,6 @@ from scenarios_app.wire.base import (
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.dialect import PROVIDER
 from scenarios_app.wire.openai.fields import Page, list_of, page_of, read_metadata, read_page
 from scenarios_app.wire.openai.responses.example import ITEM as EXAMPLE
 from scenarios_app.wire.openai.responses.items import read_items
@@ -31,6 +30,7 @@ from scenarios_app.wire.openai.responses.record import (
     write_record,
 )
 from scenarios_app.wire.openai.responses.request import ResponseFields
+from scenarios_app.wire.openai.shared import PROVIDER
 
 PATH = "/v1/conversations"
 

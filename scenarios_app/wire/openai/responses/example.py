@@ -13,11 +13,11 @@ from scenarios_app.engine.canonical import (
 )
 from scenarios_app.engine.parts import Finish, PartDelta, PartEnd, PartStart, StreamEvent, TextPart
 from scenarios_app.wire.body import Node
-from scenarios_app.wire.openai.dialect import PROVIDER
 from scenarios_app.wire.openai.responses.answer import response_body
 from scenarios_app.wire.openai.responses.record import write_record
 from scenarios_app.wire.openai.responses.request import ResponseFields
 from scenarios_app.wire.openai.responses.stream import ResponseEncoder
+from scenarios_app.wire.openai.shared import PROVIDER
 
 IDS = ("resp_677efb5139a88190b512bc3fef8e535d", "resp_123", "response_id")
 

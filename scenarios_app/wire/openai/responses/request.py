@@ -3,21 +3,24 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Tool
+from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Tool, ToolKind
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Node
-from scenarios_app.wire.openai.dialect import PROVIDER
 from scenarios_app.wire.openai.fields import (
     check_types,
+    choice_of,
+    json_of,
     read_definition,
     read_metadata,
     read_number,
     read_stream,
     read_tool_choice,
+    wants_obfuscation,
 )
 from scenarios_app.wire.openai.responses.items import kind_of, read_items, unpacked
 from scenarios_app.wire.openai.responses.record import About
+from scenarios_app.wire.openai.shared import PROVIDER
 
 # Who names none has a prompt that does, or does not mind.
 MODEL = "gpt-4o"
@@ -25,14 +28,19 @@ MODEL = "gpt-4o"
 # Fields that nothing here depends on, but whose wrong type the real API refuses as well.
 _TYPES: Mapping[str, Callable[[Node], object]] = {
     "background": Node.flag,
+    "context_management": Node.items,
+    "frequency_penalty": Node.number,
     "include": Node.items,
     "instructions": Node.text,
     "max_output_tokens": Node.integer,
     "max_tool_calls": Node.integer,
+    "moderation": Node.object,
     "parallel_tool_calls": Node.flag,
+    "presence_penalty": Node.number,
     "previous_response_id": Node.text,
     "prompt": Node.object,
     "prompt_cache_key": Node.text,
+    "prompt_cache_options": Node.object,
     "prompt_cache_retention": Node.text,
     "reasoning": Node.object,
     "safety_identifier": Node.text,
@@ -52,13 +60,14 @@ class ResponseFields:
     """What a request for a Response says beside what every request does.
 
     `given` are the fields of its body that an answer says again, and its input; `conversation` is
-    the id of the one that it goes on with. The rest is known once what it names is found: the items
-    `before` it and its own, the name of the latest answer before it, and what is known of the
-    conversation.
+    the id of the one that it goes on with; `obfuscated` says that deltas hide how long they are.
+    The rest is known once what it names is found: the items `before` it and its own, the name of
+    the latest answer before it, and what is known of the conversation.
     """
 
     given: Mapping[str, Json] = field(default_factory=dict)
     conversation: str | None = None
+    obfuscated: bool = True
     before: tuple[Node, ...] = ()
     items: tuple[Node, ...] = ()
     previous: str | None = None
@@ -74,6 +83,7 @@ def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
     given = {key: fields[key] for key in fields.keys() & _KEPT}
     named = _conversation(conversation) if conversation else None
     items = tuple(read_input(given))
+    choice, form = read_tool_choice(body, "tool_choice"), _format(body.maybe("text"))
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
@@ -81,16 +91,18 @@ def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
         model=model.text() if model else MODEL,
         messages=conversation_of(given, (), items, {}),
         tools=(*_tools(body.maybe("tools")), *_added_tools(items)),
-        tool_choice=read_tool_choice(body, "tool_choice"),
+        tool_choice=choice,
+        choice=choice_of(choice),
         stream=read_stream(body),
         temperature=read_number(body, "temperature"),
         top_p=read_number(body, "top_p"),
         max_tokens=limit.integer() if limit else None,
         reasoning=_reasoning(body.maybe("reasoning")),
-        response_format=_format(body.maybe("text")),
+        response_format=form,
+        json=json_of(form, "text.format"),
         headers=call.headers,
         metadata=read_metadata(body),
-        own=ResponseFields(given, named),
+        own=ResponseFields(given, named, _obfuscated(body)),
     )
 
 
@@ -124,6 +136,10 @@ def conversation_of(
     return messages
 
 
+def _obfuscated(body: Node) -> bool:
+    return body.get("background").value is not True and wants_obfuscation(body)
+
+
 def _conversation(node: Node) -> str:
     """A conversation is named by its id, or by an object that holds it."""
     return node.need("id").text() if isinstance(node.value, dict) else node.text()
@@ -138,20 +154,21 @@ def _tools(node: Node | None) -> Iterator[Tool]:
             case "function":
                 yield read_definition(tool, "parameters")
             case "custom":
-                yield read_definition(tool, "format")
+                yield read_definition(tool, "format", "custom")
             case "namespace":
                 yield from map(_named, tool.need("tools").items())
             case "mcp":
-                yield Tool(tool.need("server_label").text())
+                yield Tool(tool.need("server_label").text(), kind="hosted")
             case _:
-                yield Tool(kind)
+                yield Tool(kind, kind="hosted")
 
 
 def _named(node: Node) -> Tool:
     """A tool in a namespace, whose form may be anything."""
     described = node.maybe("description")
     schema = node.get("parameters").value or node.get("format").value
-    return Tool(node.need("name").text(), described.text() if described else "", schema)
+    kind: ToolKind = "custom" if node.get("type").value == "custom" else "function"
+    return Tool(node.need("name").text(), described.text() if described else "", schema, kind)
 
 
 def _added_tools(items: Iterable[Node]) -> Iterator[Tool]:

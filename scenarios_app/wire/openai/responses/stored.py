@@ -16,10 +16,10 @@ from scenarios_app.wire.base import (
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.dialect import PROVIDER
 from scenarios_app.wire.openai.fields import Page, page_of, read_page, read_whole
 from scenarios_app.wire.openai.responses.memory import record_of
 from scenarios_app.wire.openai.responses.record import Record
+from scenarios_app.wire.openai.shared import PROVIDER
 
 ID = "response_id"
 

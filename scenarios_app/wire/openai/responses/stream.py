@@ -12,13 +12,16 @@ from scenarios_app.engine.parts import (
     streamed_text,
 )
 from scenarios_app.wire.base import encode_line, encode_text, named_sse
+from scenarios_app.wire.openai.obfuscation import OBFUSCATION, SIZE
 from scenarios_app.wire.openai.responses.answer import (
+    THOUGHT,
     Placed,
     annotations_of,
     opening_body,
     placed_items,
     response_body,
 )
+from scenarios_app.wire.openai.responses.request import ResponseFields
 
 _LAST = {"incomplete": "response.incomplete", "failed": "response.failed"}
 _SEARCH_STATES = ("in_progress", "searching", "completed")
@@ -33,7 +36,7 @@ _DELTAS: Mapping[str, tuple[str, ...]] = {
 }
 _EMPTY: Mapping[str, dict[str, Json]] = {
     "message": {"content": []},
-    "reasoning": {"summary": [], "encrypted_content": None},
+    "reasoning": {"summary": []},
     "function_call": {"arguments": ""},
     "custom_tool_call": {"input": ""},
     "web_search_call": {},
@@ -50,14 +53,23 @@ class ResponseEncoder:
         self._response = response
         self._placed = placed_items(request, response)
         self._sent = 0
+        own: ResponseFields = request.own
+        self._obfuscated = own.obfuscated
         # None while a part goes by that has no deltas here.
         self._frame: tuple[bytes, bytes, bytes] | None = None
 
     def opening(self) -> bytes:
-        body: Json = opening_body(self._request, self._response)
-        return b"".join(
-            self._event(f"response.{state}", response=body) for state in ("created", "in_progress")
-        )
+        body = opening_body(self._request, self._response)
+        sent = b""
+        for state in ("created", "queued", "in_progress"):
+            if state == "queued" and body["status"] != state:
+                continue
+            if state == "in_progress":
+                body = body | {"status": state}
+            sent += self._event(f"response.{state}", response=body)
+        if thought := self._placed.get(THOUGHT):
+            sent += self._start(thought) + self._end(thought)
+        return sent
 
     def event(self, event: StreamEvent) -> bytes:
         match event:
@@ -70,6 +82,8 @@ class ResponseEncoder:
 
     def closing(self) -> bytes:
         body = response_body(self._request, self._response)
+        # Who pays is told in whole answers alone.
+        body.pop("billing", None)
         last = _LAST.get(str(body["status"]), "response.completed")
         return self._event(last, response=body)
 
@@ -110,7 +124,8 @@ class ResponseEncoder:
         before, between, after = self._frame
         number = self._sent
         self._sent += 1
-        return b"%b%d%b%b%b" % (before, number, between, encode_text(text), after)
+        hidden = OBFUSCATION[len(text) % SIZE] if self._obfuscated else b""
+        return b"%b%d%b%b%b%b" % (before, number, between, encode_text(text), hidden, after)
 
     def _end(self, placed: Placed) -> bytes:
         self._frame = None

@@ -4,7 +4,7 @@ conversations that these belong to."""
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer, Usage
 from scenarios_app.engine.producing.usage import count_input
 from scenarios_app.wire.base import Call, Endpoint, Facts, Wire, encode_json, named_sse
-from scenarios_app.wire.openai.dialect import AZURE, OpenAIDialect, event_code, with_azure
+from scenarios_app.wire.openai.dialects.rows import OWNED, STARTS
 from scenarios_app.wire.openai.responses import conversations, stored
 from scenarios_app.wire.openai.responses.answer import response_body, usage_fields
 from scenarios_app.wire.openai.responses.items import packed
@@ -12,12 +12,13 @@ from scenarios_app.wire.openai.responses.memory import ANSWERS, HISTORY
 from scenarios_app.wire.openai.responses.request import ResponseFields, read_response
 from scenarios_app.wire.openai.responses.stream import ResponseEncoder
 from scenarios_app.wire.openai.sample import sample_response
+from scenarios_app.wire.openai.shared import AZURE, OpenAIWire, event_code, forms, with_azure
 from scenarios_app.wire.samples import Asked, Sdk, Sent
 
 _PATH = "/v1/responses"
 _STARTS = tuple(
     f"{start}{what}/"
-    for start in ("/v1/", f"{AZURE}v1/", AZURE)
+    for start in ("/v1/", f"{AZURE}v1/", AZURE, *STARTS)
     for what in ("responses", "conversations")
 )
 
@@ -58,12 +59,13 @@ _ENDPOINTS = (
 )
 
 
-class OpenAIResponses(OpenAIDialect):
+class OpenAIResponses(OpenAIWire):
     """Responses as openai-python 3 and its siblings read and write them."""
 
     name = "responses"
     title = "OpenAI Responses"
-    endpoints: tuple[Endpoint, ...] = with_azure(_ENDPOINTS)
+    endpoints: tuple[Endpoint, ...] = (*with_azure(_ENDPOINTS), *forms(_ENDPOINTS[:1], STARTS))
+    prefixes = ("/v1/", AZURE, *OWNED)
     sequential = True
     malformed_body = b'{"id":"resp_broken","object":"response","output":[{"type":"mess'
     malformed_event = named_sse(

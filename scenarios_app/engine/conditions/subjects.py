@@ -13,7 +13,7 @@ from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.parts import ToolCallPart
 
-Which: TypeAlias = Literal["last", "first", "any"] | int
+Which: TypeAlias = Literal["last", "first", "any", "new"] | int
 Read: TypeAlias = Callable[[CanonicalRequest, "Subject"], Iterable[str]]
 
 _PAIRS_OF = 2_000

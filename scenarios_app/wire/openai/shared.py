@@ -1,16 +1,18 @@
 """What all of OpenAI's endpoints share: keys, errors, headers, and the forms of paths on Azure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from scenarios_app.engine.canonical import ErrorAnswer
-from scenarios_app.wire.base import Call, Endpoint, Headers, encode_json, retry_after_seconds, sse
+from scenarios_app.engine.canonical import ErrorAnswer, Json
+from scenarios_app.wire.base import Call, Endpoint, Headers, encode_json, retry_after_seconds
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.sample import MODELS
 
 PROVIDER = "openai"
 AZURE = "/openai/"
 DEPLOYMENT = "deployment"
+# Of a deployment, of the `v1` API and of the dated ones.
+AZURE_STARTS = (f"{AZURE}deployments/{{{DEPLOYMENT}}}/", f"{AZURE}v1/", AZURE)
 
 OLLAMAS_PORT = ":11434"
 _BEARER = "bearer "
@@ -18,7 +20,7 @@ _BEARER = "bearer "
 _DEPLOYED = frozenset({"chat/completions", "completions", "embeddings"})
 
 
-class OpenAIDialect:
+class OpenAIWire:
     """The part of a `Wire` that its OpenAI kinds share."""
 
     models = MODELS
@@ -41,7 +43,7 @@ class OpenAIDialect:
 
     def authorise(self, call: Call) -> None:
         """On Ollama's port nobody is asked for a key: its own face of this API wants none."""
-        if self.api_key(call) is None and not _at_ollamas(call):
+        if self.api_key(call) is None and not at_ollamas(call):
             azure = " or 'api-key: KEY'" if call.path.startswith(AZURE) else ""
             raise WireError(
                 401,
@@ -55,33 +57,31 @@ class OpenAIDialect:
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         return error_body(error)
 
-    def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
-        return error_event(error)
-
     def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
         return answer_headers(request_id, error)
 
 
-def _at_ollamas(call: Call) -> bool:
+def at_ollamas(call: Call) -> bool:
     """Whether the client says that it speaks to an Ollama, by the port that it came to."""
     at_port = call.headers.get("host", "").endswith(OLLAMAS_PORT)
     return at_port and not call.path.startswith(AZURE)
 
 
 def with_azure(endpoints: Iterable[Endpoint]) -> tuple[Endpoint, ...]:
-    """Endpoints under `/v1/`, and then their forms on Azure: of a deployment, of the `v1` API and
-    of the dated ones."""
+    """Endpoints under `/v1/`, and then their forms on Azure."""
     own = tuple(endpoints)
-    return (*own, *(alias for endpoint in own for alias in _aliases(endpoint)))
+    return (*own, *forms(own, AZURE_STARTS))
 
 
-def _aliases(endpoint: Endpoint) -> Iterable[Endpoint]:
-    rest = endpoint.pattern.removeprefix("/v1/")
-    starts = [f"{AZURE}v1/", AZURE]
-    if endpoint.method == "POST" and rest in _DEPLOYED:
-        starts.insert(0, f"{AZURE}deployments/{{{DEPLOYMENT}}}/")
-    for start in starts:
-        yield replace(endpoint, pattern=start + rest, alias_of=endpoint.canonical)
+def forms(endpoints: Iterable[Endpoint], starts: Iterable[str]) -> Iterator[Endpoint]:
+    """Endpoints under `/v1/` where something else stands in place of that. With a place for a
+    deployment in it, it is before those alone that a deployment answers."""
+    for endpoint in endpoints:
+        rest = endpoint.pattern.removeprefix("/v1/")
+        deployed = endpoint.method == "POST" and rest in _DEPLOYED
+        for start in starts:
+            if deployed or DEPLOYMENT not in start:
+                yield replace(endpoint, pattern=start + rest, alias_of=endpoint.canonical)
 
 
 _CODES = {
@@ -104,24 +104,28 @@ _FULL_LIMITS: Headers = (
 
 
 def error_body(error: ErrorAnswer) -> bytes:
-    """The envelope; its `type` and `code` are those of the status unless the error has its own."""
-    fields = {
+    return encode_json(error_envelope(error))
+
+
+def error_envelope(error: ErrorAnswer) -> Json:
+    """Its `type` and `code` are those of the status unless the error has its own."""
+    fields: Json = {
         "message": error.message,
-        "type": error.type or _type_of(error.status),
+        "type": error.type or type_of(error.status),
         "param": error.param,
-        "code": error.code or _CODES.get(error.status),
+        "code": error.code or code_of(error.status),
     }
-    return encode_json({"error": fields})
+    return {"error": fields}
 
 
-def error_event(error: ErrorAnswer) -> bytes:
-    """The same envelope inside a stream that has begun with status 200."""
-    return sse(error_body(error))
+def code_of(status: int) -> str | None:
+    """The code of an error that has none of its own."""
+    return _CODES.get(status)
 
 
 def event_code(error: ErrorAnswer) -> str:
     """The code of an error in a stream that has no field for its type."""
-    return error.code or _CODES.get(error.status) or error.type or _type_of(error.status)
+    return error.code or code_of(error.status) or error.type or type_of(error.status)
 
 
 def answer_headers(request_id: str, error: ErrorAnswer | None) -> Headers:
@@ -132,13 +136,27 @@ def answer_headers(request_id: str, error: ErrorAnswer | None) -> Headers:
         ("openai-version", "2020-10-01"),
         ("openai-organization", "mockllm"),
     )
+    return own + limit_headers(error) + retry_headers(error)
+
+
+def limit_headers(error: ErrorAnswer | None) -> Headers:
+    """How much may still be asked, and when all of it again."""
+    if error is None or not error.limited:
+        return _FULL_LIMITS
+    return _spent_limits(_wait_ms(error) or 0)
+
+
+def retry_headers(error: ErrorAnswer | None) -> Headers:
+    """When to come again, and whether to."""
     if error is None:
-        return own + _FULL_LIMITS
-    wait_ms = error.retry_after_ms
-    if error.limited and wait_ms is None:
-        wait_ms = _DEFAULT_RETRY_MS
-    limits = _spent_limits(wait_ms or 0) if error.limited else _FULL_LIMITS
-    return own + limits + _retry_headers(wait_ms, error.retryable)
+        return ()
+    return _retry_headers(_wait_ms(error), error.retryable)
+
+
+def _wait_ms(error: ErrorAnswer) -> int | None:
+    if error.limited and error.retry_after_ms is None:
+        return _DEFAULT_RETRY_MS
+    return error.retry_after_ms
 
 
 def duration(milliseconds: int) -> str:
@@ -153,7 +171,7 @@ def duration(milliseconds: int) -> str:
     return f"{minutes}m{seconds}" if minutes else seconds
 
 
-def _type_of(status: int) -> str:
+def type_of(status: int) -> str:
     if status >= 500:
         return "server_error"
     return "requests" if status == 429 else "invalid_request_error"

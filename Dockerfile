@@ -1,0 +1,29 @@
+# One process that serves the wires, the admin and the control API; the chat's SDKs are left out.
+FROM python:3.12-slim AS build
+WORKDIR /src
+COPY pyproject.toml README.md LICENSE constraints.txt ./
+COPY mockllm_site mockllm_site
+COPY scenarios_app scenarios_app
+COPY chat_app chat_app
+COPY traces_app traces_app
+COPY fixtures fixtures
+COPY examples/scenarios examples/scenarios
+RUN python -m venv /opt/mockllm \
+    && /opt/mockllm/bin/pip install --no-cache-dir -c constraints.txt '.[postgres,redis]'
+
+FROM python:3.12-slim
+COPY --from=build /opt/mockllm /opt/mockllm
+RUN useradd --create-home --uid 10001 mockllm \
+    && mkdir /data \
+    && chown mockllm /data
+ENV PATH=/opt/mockllm/bin:$PATH PYTHONUNBUFFERED=1
+# By its number, which every host can tell is not root.
+USER 10001
+# The database's place, and that of scenarios that are mounted here.
+WORKDIR /data
+VOLUME /data
+EXPOSE 8000
+HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 \
+    CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/readyz', timeout=2)"]
+ENTRYPOINT ["mockllm"]
+CMD ["serve", "--host", "0.0.0.0", "--port", "8000"]

@@ -1,0 +1,67 @@
+"""What tests and scripts import of mockllm. Each name is imported when it is first used.
+
+    from mockllm import openai, running_server, scenario
+
+The pytest plugin needs no import; `Mockllm` is the type of its fixture `mockllm`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from mockllm_site import __version__
+
+if TYPE_CHECKING:
+    from scenarios_app.builder import (
+        Provider,
+        ScenarioBuilder,
+        anthropic,
+        any_provider,
+        gemini,
+        ollama,
+        openai,
+        provider,
+        scenario,
+    )
+    from scenarios_app.engine.document import DocumentError
+    from scenarios_app.testing.control import ServerFailed
+    from scenarios_app.testing.server import RunningServer, running_server
+    from scenarios_app.testing.words import Mockllm
+
+__all__ = [
+    "DocumentError",
+    "Mockllm",
+    "Provider",
+    "RunningServer",
+    "ScenarioBuilder",
+    "ServerFailed",
+    "__version__",
+    "anthropic",
+    "any_provider",
+    "gemini",
+    "ollama",
+    "openai",
+    "provider",
+    "running_server",
+    "scenario",
+]
+
+_ELSEWHERE = {
+    "DocumentError": "scenarios_app.engine.document",
+    "Mockllm": "scenarios_app.testing.words",
+    "RunningServer": "scenarios_app.testing.server",
+    "ServerFailed": "scenarios_app.testing.control",
+    "running_server": "scenarios_app.testing.server",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The builder has all other names, those of providers too."""
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(_ELSEWHERE.get(name, "scenarios_app.builder")), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

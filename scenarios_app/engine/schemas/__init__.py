@@ -1,0 +1,1 @@
+"""JSON Schemas that requests bring along, and values that fit them."""

@@ -1,0 +1,63 @@
+"""The journal's table: rows go into it many at a time, and the oldest leave it."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
+
+from django.db import connection, transaction
+from django.db.models import Field, Max
+
+from scenarios_app.journal.entry import Row
+from scenarios_app.models import ServedRequest
+
+_encode = json.JSONEncoder(allow_nan=False).encode
+
+
+def insert(rows: Sequence[Row]) -> None:
+    """Write rows, all or none, in one statement of the database's own: models in between take
+    many times as long as the database does."""
+    name = connection.ops.quote_name
+    columns = ", ".join(map(name, Row._fields))
+    places = ", ".join(["%s"] * len(Row._fields))
+    table = name(ServedRequest._meta.db_table)
+    adapted = _adapted(rows)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", adapted)
+
+
+def trim(most: int) -> None:
+    """Delete the oldest rows but for so many."""
+    last = ServedRequest.objects.aggregate(last=Max("pk"))["last"]
+    if last is not None:
+        ServedRequest.objects.filter(pk__lte=last - most).delete()
+
+
+def _adapted(rows: Iterable[Row]) -> list[list[Any]]:
+    """Rows as this database takes them."""
+    changed = [
+        (place, adapt) for place, name in enumerate(Row._fields) if (adapt := _adapter(name))
+    ]
+    adapted = []
+    for row in rows:
+        values: list[Any] = list(row)
+        for place, adapt in changed:
+            values[place] = adapt(values[place])
+        adapted.append(values)
+    return adapted
+
+
+def _adapter(column: str) -> Callable[[Any], Any] | None:
+    """What makes a value of a column one of the database; None where it is one already."""
+    field = cast("Field[Any, Any]", ServedRequest._meta.get_field(column))
+    match type(field).__name__:
+        case "JsonField":
+            return _json
+        case "UUIDField" | "DateTimeField":
+            return lambda value: field.get_db_prep_value(value, connection)
+        case _:
+            return None
+
+
+def _json(value: Any) -> str:
+    # Most of them are empty.
+    return _encode(value) if value else "{}" if isinstance(value, dict) else "[]"

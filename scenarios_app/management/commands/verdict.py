@@ -1,0 +1,72 @@
+"""`verdict`: whether all that a running server was asked went as it should."""
+
+import json
+import os
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from scenarios_app.management.asked import NOT_JUDGED, add_url, ask, write
+from scenarios_app.verdict.reports import SUITE, junit, summary, verdict_cases
+
+GITHUB = "GITHUB_STEP_SUMMARY"
+
+
+class Command(BaseCommand):
+    help = (
+        "Says what went wrong on a running server. "
+        "That is: requests that no step answered, violated expectations, steps never served, and "
+        "what clients did wrong. "
+        "The exit code is 0 if nothing did, 1 if something did, 2 if nobody could tell."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_url(parser)
+        parser.add_argument("--session", help="its name or API key (default: all of them)")
+        several: dict[str, Any] = {"action": "append", "default": []}
+        parser.add_argument(
+            "--scenario",
+            metavar="NAME",
+            help="a scenario of which every step has to answer; may be given again, * is all",
+            **several,
+        )
+        parser.add_argument(
+            "--allow-unserved",
+            metavar="NAME",
+            help="a scenario, or SCENARIO/STEP, that need not answer; may be given again",
+            **several,
+        )
+        parser.add_argument(
+            "--ignore", metavar="RULE", help="a rule to leave out; may be given again", **several
+        )
+        parser.add_argument("--strict", action="store_true", help="warnings fail it too")
+        parser.add_argument("--json", action="store_true", help="JSON in place of text")
+        parser.add_argument("--junit", metavar="FILE", help="write JUnit XML there as well")
+        parser.add_argument(
+            "--summary",
+            metavar="FILE",
+            nargs="?",
+            const="",
+            help=f"append Markdown there as well (without FILE: to ${GITHUB})",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        query = {"strict": "true" if options["strict"] else "false"}
+        if options["session"]:
+            query["session"] = options["session"]
+        lists = ("scenarios", "scenario"), ("allow_unserved",) * 2, ("ignore",) * 2
+        query |= {key: json.dumps(options[name]) for key, name in lists if options[name]}
+        verdict = ask(options["url"], "verdict", **query)
+        if options["junit"]:
+            write(options["junit"], junit(SUITE, verdict_cases(verdict)))
+        if options["summary"] is not None:
+            file = options["summary"] or os.environ.get(GITHUB, "")
+            if not file:
+                message = f"--summary: {GITHUB} is not set; name a FILE"
+                raise CommandError(message, returncode=NOT_JUDGED)
+            write(file, summary(verdict), append=True)
+        text = json.dumps(verdict, indent=2, ensure_ascii=False) if options["json"] else None
+        self.stdout.write(text or verdict["text"])
+        if not verdict["passed"]:
+            sys.exit(1)

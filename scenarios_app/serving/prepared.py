@@ -1,0 +1,143 @@
+"""Answers that are encoded once: a step's answers to requests that are alike differ in their ids
+alone, so one that is asked for again is kept, with holes where its ids stand."""
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from msgspec.structs import replace
+
+from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.matching.select import Decision
+from scenarios_app.engine.producing.produce import Seed, scripted_answer
+from scenarios_app.engine.producing.templates import has_templates
+from scenarios_app.engine.producing.usage import count_input
+from scenarios_app.engine.scenario import GeneratedAnswer, ScriptedAnswer, Step
+from scenarios_app.serving.exchange import Exchange
+from scenarios_app.serving.reply import Frame, LongFrames, Reply
+
+Find: TypeAlias = Callable[[Seed], str]
+Make: TypeAlias = Callable[[Exchange, Decision, CanonicalRequest], Reply]
+
+# The seed of no request: its ids are the holes.
+SPECIMEN: Final = Seed("specimen")
+# So many ids of tool calls are looked for in an answer.
+CALLS: Final = 32
+# So many answers are known; the one that was met first makes room.
+MOST: Final = 2_048
+
+
+def _finds() -> Iterator[Find]:
+    """Every id that a request's seed gives to an answer."""
+    yield lambda seed: seed.response_id
+    yield lambda seed: seed.request_id
+    yield from map(_call_id, range(1, CALLS + 1))
+
+
+def _call_id(number: int) -> Find:
+    return lambda seed: seed.tool_call_id(number)
+
+
+_FINDS: Final = tuple(_finds())
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A reply with the specimen's ids in it: which of these are in its body, and in which of its
+    headers."""
+
+    reply: Reply
+    ids: tuple[tuple[str, Find], ...]
+    headers: tuple[tuple[int, str, Find], ...]
+
+    def filled(self, seed: Seed) -> Reply:
+        """The reply to the request of a seed. What is not due at once is filled when it is."""
+        reply = self.reply
+        headers = list(reply.headers)
+        for place, hole, find in self.headers:
+            name, value = headers[place]
+            headers[place] = name, value.replace(hole, find(seed))
+        data = [(hole.encode(), find(seed).encode()) for hole, find in self.ids]
+        timed = reply.frames
+        assert isinstance(timed, tuple)
+        if len(timed) > 1:
+            frames: tuple[Frame, ...] | LongFrames = LongFrames(lambda: _frames(timed, data))
+        else:
+            frames = tuple(_frames(timed, data))
+        return replace(reply, headers=tuple(headers), frames=frames)
+
+
+def _frames(frames: Sequence[Frame], ids: Sequence[tuple[bytes, bytes]]) -> Iterator[Frame]:
+    for frame in frames:
+        data = frame.data
+        for hole, value in ids:
+            data = data.replace(hole, value)
+        yield Frame(frame.at, data)
+
+
+class PreparedAnswers:
+    """The answers of one pipeline that were asked for more than once."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        # With each its step: as long as that is held no other one has its `id`.
+        self._known: dict[Hashable, tuple[Step, Prepared | Literal["once", "never"]]] = {}
+
+    def reply(
+        self, exchange: Exchange, decision: Decision, request: CanonicalRequest, make: Make
+    ) -> Reply:
+        """The reply of a decision's step, as `make` would make it."""
+        step, endpoint = decision.step, exchange.target.endpoint
+        assert step is not None and endpoint is not None
+        if endpoint.form is None or request.n > 1:
+            return make(exchange, decision, request)
+        key = (
+            id(step),
+            id(endpoint),
+            request.stream,
+            exchange.created,
+            request.model,
+            (count_input(request), request.thought_tokens, request.cached_tokens),
+            endpoint.form(request),
+        )
+        known = self._known.get(key)
+        state = known[1] if known else "unknown"
+        if isinstance(state, Prepared):
+            return state.filled(exchange.seed)
+        reply = make(exchange, decision, request)
+        if state == "unknown":
+            if len(self._known) >= self._most:
+                self._known.pop(next(iter(self._known)), None)
+            self._known[key] = step, "once" if can_be_prepared(step) else "never"
+        elif state == "once":
+            specimen = make(replace(exchange, _seed=SPECIMEN), decision, request)
+            self._known[key] = step, prepared(specimen, reply, exchange.seed) or "never"
+        return reply
+
+
+def can_be_prepared(step: Step) -> bool:
+    """Whether nothing in a step's answers is made from what a request says."""
+    answers = [scripted_answer(step.produce, stream=stream) for stream in (False, True)]
+    return not step.side_effects.echo_headers and not any(
+        isinstance(answer, GeneratedAnswer)
+        or (isinstance(answer, ScriptedAnswer) and has_templates(answer))
+        for answer in answers
+    )
+
+
+def prepared(specimen: Reply, reply: Reply, seed: Seed) -> Prepared | None:
+    """The specimen of a reply with its holes; None unless filling them gives that reply."""
+    if not isinstance(specimen.frames, tuple) or specimen.stored or reply.stored:
+        return None
+    body, holes = specimen.body, [(find(SPECIMEN), find) for find in _FINDS]
+    headers = tuple(
+        (place, hole, find)
+        for place, (_, value) in enumerate(specimen.headers)
+        for hole, find in holes
+        if hole in value
+    )
+    ids = tuple((hole, find) for hole, find in holes if hole.encode() in body)
+    made = Prepared(specimen, ids, headers)
+    filled = made.filled(seed)
+    same = replace(filled, frames=tuple(filled.frames)) == reply
+    return made if same else None

@@ -1,0 +1,258 @@
+"""The pytest plugin: a session on a mock server for each test, and a verdict at its end.
+
+pytest imports this in every run, so it imports nothing but the standard library and pytest until a
+test wants the server.
+"""
+
+import os
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from scenarios_app.testing.lease import Lease
+    from scenarios_app.testing.sessions import SharedServer
+    from scenarios_app.testing.words import Mockllm
+
+MARKER = "mockllm"
+MARKED = ("scenario", "strict", "allow_unserved")
+URL = "MOCKLLM_URL"
+TOKEN = "MOCKLLM_CONTROL_TOKEN"
+OPTIONS = {
+    "--mockllm-url": f"use the mockllm server at this URL (or {URL}) and start none",
+    "--mockllm-report": "write all verdicts to FILE: JSON (.json), JUnit XML (.xml) or text",
+    "--mockllm-coverage": "write which steps of the common scenarios answered to FILE, as above",
+}
+
+_failed = pytest.StashKey[bool]()
+_verdict = pytest.StashKey[dict[str, Any]]()
+_lease: pytest.StashKey["Lease"] = pytest.StashKey()
+
+
+class MockllmWarning(UserWarning):
+    """Something that a client did and that may be meant."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("mockllm", "mockllm: a deterministic LLM server")
+    for option, meaning in OPTIONS.items():
+        metavar = "URL" if option == "--mockllm-url" else "FILE"
+        try:
+            group.addoption(option, metavar=metavar, default=None, help=meaning)
+        except ValueError as error:
+            raise pytest.UsageError(
+                f"{option} is an option of another plugin too ({error}): "
+                "leave one of them out with -p no:NAME"
+            ) from None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "mockllm(scenario=…, strict=True, allow_unserved=False): a session on the mock server, "
+        "with a scenario (name, file, document or builder) beside those of all tests; strict: what "
+        "the verdict finds fails the test; allow_unserved: steps need not answer.",
+    )
+    file = config.getoption("--mockllm-report")
+    if file is not None and not hasattr(config, "workerinput"):
+        from scenarios_app.testing.report import Report
+
+        config.pluginmanager.register(Report(file))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """xdist's: its workers share one server, which this process starts for the first that asks."""
+    from scenarios_app.testing.lease import Lease
+
+    config = node.config
+    # The same tests in every worker would have the same sessions.
+    if config.getoption("dist", "no") != "each":
+        if _lease not in config.stash:
+            config.stash[_lease] = Lease()
+        lease = config.stash[_lease]
+        node.workerinput[MARKER] = lease.address
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    lease = config.stash.get(_lease, None)
+    if lease is not None:
+        for base_url in lease.base_urls():
+            _cover(config, base_url)
+        lease.close()
+
+
+def _cover(config: pytest.Config, base_url: str) -> None:
+    """Write the coverage of a run whose server is there as yet, if it is asked for."""
+    file = config.getoption("--mockllm-coverage")
+    if file is None or hasattr(config, "workerinput"):
+        return
+    from scenarios_app.testing.control import Control
+    from scenarios_app.testing.report import write_coverage
+
+    control = Control(base_url, token=os.environ.get(TOKEN, ""))
+    try:
+        write_coverage(file, control.send("GET", "coverage"))
+    finally:
+        control.close()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test with the marker has the fixture, named or not."""
+    names = getattr(item, "fixturenames", None)
+    if names is not None and MARKER not in names and item.get_closest_marker(MARKER):
+        names.append(MARKER)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        item.stash[_failed] = True
+    if call.when == "teardown" and (verdict := item.stash.get(_verdict, None)):
+        # Through xdist a report keeps what JSON has.
+        vars(report)[MARKER] = verdict
+    return report
+
+
+@pytest.fixture(scope="session")
+def mockllm_config() -> dict[str, Any]:
+    """Override this for a server with `scenarios`, `fixtures`, `settings`, `catch_all` or a
+    `timeout` to start: the arguments of `running_server`."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def mockllm_server(
+    pytestconfig: pytest.Config, mockllm_config: Mapping[str, Any]
+) -> Iterator["SharedServer"]:
+    """The server of all tests: `base_url`, `openai_base_url`."""
+    from scenarios_app.testing.control import Control, ServerFailed
+    from scenarios_app.testing.lease import server_for
+    from scenarios_app.testing.sessions import SharedServer
+
+    elsewhere = pytestconfig.getoption("--mockllm-url") or os.environ.get(URL)
+    worker = getattr(pytestconfig, "workerinput", {})
+    try:
+        with server_for(mockllm_config, url=elsewhere, lease=worker.get(MARKER)) as base_url:
+            token = os.environ.get(TOKEN, "") if elsewhere else ""
+            server = SharedServer(Control(base_url, token=token), alone=not elsewhere)
+            try:
+                if elsewhere:
+                    server.control.send("GET", "state", session="any")
+                yield server
+                _cover(pytestconfig, base_url)
+            finally:
+                server.close()
+    except ServerFailed as error:
+        raise pytest.fail.Exception(f"mockllm: {error}", pytrace=False) from None
+
+
+@pytest.fixture
+def mockllm(request: pytest.FixtureRequest, mockllm_server: "SharedServer") -> Iterator["Mockllm"]:
+    """This test's session, to which every SDK's environment variables point."""
+    from scenarios_app.testing.control import ServerFailed
+    from scenarios_app.testing.variables import UNSET, sdk_variables
+
+    item = request.node
+    marked = _marked(item)
+    with _told(), pytest.MonkeyPatch.context() as patch:
+        session = mockllm_server.session(item.nodeid)
+        variables = sdk_variables(session.base_url, session.api_key, environment=os.environ)
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        for name in UNSET:
+            patch.delenv(name, raising=False)
+        named = _load(session, marked["scenario"], item)
+        yield session
+        try:
+            unsaid = session.unsaid()
+            verdict = session.end(allow_unserved=marked["allow_unserved"], scenarios=named)
+        except ServerFailed as error:
+            if item.stash.get(_failed, False):
+                item.add_report_section("teardown", "mockllm", str(error))
+                return
+            raise
+    item.stash[_verdict] = verdict
+    _judge(item, verdict, unsaid=unsaid, strict=marked["strict"])
+
+
+def _judge(
+    item: pytest.Item, verdict: Mapping[str, Any], *, unsaid: list[str], strict: bool
+) -> None:
+    """Fail a test that passed for what its verdict says; one that failed keeps its own reason."""
+    lines = [f"{name} has no answer: add .reply(…), .tool_call(…) or .fail(…)" for name in unsaid]
+    if not verdict["passed"]:
+        lines.append(verdict["text"])
+    told = "\n".join(lines)
+    if told and strict and not item.stash.get(_failed, False):
+        pytest.fail(f"mockllm: {told}", pytrace=False)
+    if told:
+        item.add_report_section("teardown", "mockllm", told)
+    for finding in verdict["findings"]:
+        if finding["level"] == "warning":
+            item.warn(MockllmWarning(f"{finding['rule']}: {finding['message']}"))
+
+
+def _marked(item: pytest.Item) -> dict[str, Any]:
+    """What the markers of a test say, the nearest one first; scenarios of all of them count."""
+    found: dict[str, Any] = {"scenario": [], "strict": True, "allow_unserved": False}
+    markers = list(item.iter_markers(MARKER))
+    for marker in reversed(markers):
+        given = {**dict(zip(MARKED, marker.args, strict=False)), **marker.kwargs}
+        unknown = [name for name in given if name not in MARKED]
+        if unknown or len(marker.args) > 1:
+            wrong = repr(unknown[0]) if unknown else f"{len(marker.args)} values without a name"
+            pytest.fail(
+                f"mockllm: the marker takes {', '.join(MARKED)}, not {wrong}", pytrace=False
+            )
+        scenario = given.pop("scenario", [])
+        several = scenario if isinstance(scenario, list | tuple) else [scenario]
+        found["scenario"] = [*found["scenario"], *several]
+        found |= given
+    return found
+
+
+def _load(session: "Mockllm", scenarios: list[Any], item: pytest.Item) -> list[str]:
+    """Give a test the scenarios of its markers; the names of those that the server has already."""
+    named = []
+    for one in scenarios:
+        if not isinstance(one, str | os.PathLike):
+            session.scenario(one)
+            continue
+        places = (item.path.parent / one, item.config.rootpath / one)
+        if path := next((place for place in places if place.exists()), None):
+            session.scenario(path)
+        else:
+            named.append(os.fspath(one))
+    if named:
+        _check_names(session, named, item)
+    return named
+
+
+def _check_names(session: "Mockllm", named: list[str], item: pytest.Item) -> None:
+    known = session.common_names()
+    for name in named:
+        if name not in known:
+            listed = ", ".join(known) or "none"
+            pytest.fail(
+                f"mockllm: the marker names {name!r}: there is no such file beside "
+                f"{item.path.name}, and no such scenario on the server (it has {listed})",
+                pytrace=False,
+            )
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What a server refuses or fails at is one line, at the test."""
+    from scenarios_app.testing.control import ServerFailed
+
+    try:
+        yield
+    except ServerFailed as error:
+        raise pytest.fail.Exception(f"mockllm: {error}", pytrace=False) from None

@@ -1,0 +1,112 @@
+"""A session as it is judged: its requests with their answers, and what its scenarios hold."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from scenarios_app.engine.canonical import CanonicalRequest, Json
+from scenarios_app.engine.producing.faults import Strike, fault_kinds
+from scenarios_app.engine.scenario import Scenario, Step
+
+Outcome: TypeAlias = Literal["complete", "client_gone", "fault", "unmatched"]
+# Scenario and key of a step, as a session's state has it.
+StepKey: TypeAlias = tuple[str, str]
+
+_REFUSED = 400
+# Faults after which an answer goes on to its end.
+_WHOLE: frozenset[Strike] = frozenset({"hold"})
+
+
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """One request and its answer, secrets masked. Headers have lower-case names.
+
+    `at` is when the request came and `answered_at` when the first byte of its answer left (where
+    none did, when it ended), both in Unix seconds. `request` is None where what was kept of it
+    cannot be read as one: it was refused, or its body was cut. `violated` says that it was refused
+    for what its step expected.
+    """
+
+    id: str
+    at: float
+    answered_at: float
+    ended_at: float
+    method: str
+    path: str
+    status: int
+    outcome: Outcome
+    provider: str = ""
+    query: Mapping[str, str] = field(default_factory=dict)
+    streamed: bool = False
+    scenario: str = ""
+    step: str = ""
+    step_key: str = ""
+    way: str = ""
+    matched: bool = True
+    fallback: bool = False
+    fault: str = ""
+    violations: tuple[str, ...] = ()
+    near_misses: Sequence[Json] = ()
+    request: CanonicalRequest | None = None
+    request_headers: Mapping[str, str] = field(default_factory=dict)
+    request_body: str = ""
+    request_bytes: int = 0
+    response_headers: Mapping[str, str] = field(default_factory=dict)
+    response_body: str = ""
+    response_bytes: int = 0
+    response_cut: bool = False
+
+    @property
+    def unmatched(self) -> bool:
+        """Whether a step was sought and none was found, also where a catch-all answered."""
+        return self.fallback or (bool(self.way) and not self.matched)
+
+    @property
+    def violated(self) -> bool:
+        return bool(self.violations) and self.status == _REFUSED
+
+    @property
+    def served(self) -> bool:
+        """Whether a step answered, be it with a fault."""
+        return bool(self.step_key) and not self.violated
+
+    @property
+    def failed(self) -> bool:
+        """Whether the client got no answer that it could use."""
+        return self.status >= _REFUSED or self.broken
+
+    @property
+    def broken(self) -> bool:
+        """Whether the answer began well and broke off."""
+        if self.outcome != "fault" or self.status >= _REFUSED:
+            return False
+        kind = fault_kinds().get(self.fault)
+        return kind is None or (kind.stream if self.streamed else kind.whole) not in _WHOLE
+
+
+@dataclass(frozen=True)
+class Session:
+    """What is judged together. `exchanges` are in the order in which requests came, `scenarios`
+    those that the session sees, by name, and `own` the names of those that are its alone. `served`
+    are the steps that answered, also those of which the journal has lost the request; `violations`
+    what the session's state remembers."""
+
+    name: str
+    exchanges: tuple[Exchange, ...] = ()
+    scenarios: Mapping[str, Scenario] = field(default_factory=dict)
+    own: frozenset[str] = frozenset()
+    served: frozenset[StepKey] = frozenset()
+    violations: tuple[str, ...] = ()
+
+    @cached_property
+    def answered(self) -> frozenset[StepKey]:
+        """Every step that answered."""
+        seen = ((one.scenario, one.step_key) for one in self.exchanges if one.served)
+        return self.served.union(seen)
+
+    def step_of(self, exchange: Exchange) -> Step | None:
+        """The step that answered, if it is still there."""
+        scenario = self.scenarios.get(exchange.scenario)
+        steps: Iterable[Step] = scenario.steps if scenario else ()
+        return next((step for step in steps if step.key == exchange.step_key), None)

@@ -1,0 +1,98 @@
+"""What an Anthropic answer says that it cost: when it begins, and once it is done."""
+
+from typing import Any
+
+from scenarios_app.engine.canonical import CanonicalResponse, Usage
+from scenarios_app.engine.parts import ServerToolResultPart, ServerToolUsePart
+from scenarios_app.wire.anthropic.options import Options
+
+
+def whole_usage(response: CanonicalResponse, options: Options) -> dict[str, Any]:
+    """All that the answer cost, as a whole answer says it."""
+    usage = response.usage
+    return _usage(usage, options, output_tokens=usage.output_tokens) | _at_the_end(
+        response, options
+    )
+
+
+def opening_usage(response: CanonicalResponse, options: Options) -> dict[str, Any]:
+    """What a stream says as it begins: one token spent."""
+    return _usage(response.usage, options, output_tokens=1)
+
+
+def closing_usage(response: CanonicalResponse, options: Options) -> dict[str, Any]:
+    """The cumulative counts that end a stream."""
+    usage = response.usage
+    return {
+        **_input(usage),
+        "output_tokens": usage.output_tokens,
+        **_at_the_end(response, options),
+    }
+
+
+def _input(usage: Usage) -> dict[str, int]:
+    # Anthropic counts what was read from the cache beside `input_tokens`, not in it.
+    return {
+        "input_tokens": max(usage.input_tokens - usage.cached_tokens, 0),
+        "cache_creation_input_tokens": usage.cache_write_tokens,
+        "cache_read_input_tokens": usage.cached_tokens + usage.cache_read_tokens,
+    }
+
+
+def _written(usage: Usage, options: Options) -> dict[str, int]:
+    """What was written to a cache, by how long it is kept."""
+    written = usage.cache_write_tokens
+    return {
+        "ephemeral_5m_input_tokens": 0 if options.hour else written,
+        "ephemeral_1h_input_tokens": written if options.hour else 0,
+    }
+
+
+def _usage(usage: Usage, options: Options, *, output_tokens: int) -> dict[str, Any]:
+    said: dict[str, Any] = {
+        **_input(usage),
+        "cache_creation": _written(usage, options),
+        "output_tokens": output_tokens,
+        "service_tier": "standard",
+        "inference_geo": options.geo,
+    }
+    if options.speed is not None:
+        said["speed"] = options.speed
+    return said
+
+
+def _at_the_end(response: CanonicalResponse, options: Options) -> dict[str, Any]:
+    """What is known only once the answer is done."""
+    usage = response.usage
+    said: dict[str, Any] = {}
+    if options.thinking or usage.reasoning_tokens:
+        said["output_tokens_details"] = {"thinking_tokens": usage.reasoning_tokens}
+    if (used := _server_tools(response)) is not None:
+        said["server_tool_use"] = used
+    if options.iterated:
+        said["iterations"] = [
+            {
+                "type": "message",
+                **_input(usage),
+                "cache_creation": _written(usage, options),
+                "output_tokens": usage.output_tokens,
+            }
+        ]
+    return said
+
+
+def _server_tools(response: CanonicalResponse) -> dict[str, int] | None:
+    """How often the web was asked, None where none of Anthropic's own tools ran."""
+    parts = [
+        part
+        for choice in response.choices
+        for part in choice.parts
+        if isinstance(part, ServerToolUsePart | ServerToolResultPart)
+    ]
+    if not parts:
+        return None
+    used = [part.name for part in parts if isinstance(part, ServerToolUsePart)]
+    return {
+        "web_search_requests": used.count("web_search"),
+        "web_fetch_requests": used.count("web_fetch"),
+    }

@@ -1,0 +1,62 @@
+"""What of a Gemini answer depends on the model's generation and on the options of its request."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+_VERSION = re.compile(r"gemini-(\d)(?:\.(\d))?")
+_LATEST = re.compile(r"gemini-(?:flash|pro)(?:-lite)?-latest")
+_THINKING, _THIRD = (2, 5), (3, 0)
+# Of the models that could think, these do so only if asked, or not at all.
+_LITE = "-lite"
+_UNTHINKING = re.compile(r"-(?:image|tts|audio|live|computer-use)")
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a model says its answers.
+
+    `indexed`: the first candidate has an index too. `call_ids`: calls have ids. `explains`: an
+    answer that calls functions says so in a message. `joined`: a stream of nothing but calls is one
+    chunk. `detailed`: candidates have a probability, and their tokens are told apart by modality.
+    `signs`: what comes of thinking is signed, also where no thinking is shown.
+    """
+
+    indexed: bool = True
+    call_ids: bool = True
+    explains: bool = False
+    joined: bool = False
+    detailed: bool = False
+    signs: bool = False
+
+
+@lru_cache(maxsize=256)
+def manner_of(model: str, *, thinks: bool, functions: bool) -> Manner:
+    """The manner of a model that thinks, or does not, of a request that offers functions, or not.
+    What has no known generation says what is neither new nor gone."""
+    version = _version(model)
+    if version is None:
+        return Manner()
+    if version < _THINKING:
+        return Manner(indexed=False, call_ids=False, joined=True, detailed=True)
+    if version < _THIRD:
+        return Manner(call_ids=False, explains=True, joined=True, signs=thinks and functions)
+    return Manner(explains=True, signs=thinks)
+
+
+@lru_cache(maxsize=256)
+def thinks(model: str, budget: int | None) -> bool:
+    """Whether a model thinks before it answers, given how much it may."""
+    version = _version(model)
+    if version is None or version < _THINKING or budget == 0:
+        return False
+    if version >= _THIRD:
+        return True
+    asked = budget is not None or _LITE not in model
+    return asked and _UNTHINKING.search(model) is None
+
+
+def _version(model: str) -> tuple[int, int] | None:
+    if found := _VERSION.search(model):
+        return int(found[1]), int(found[2] or 0)
+    return _THIRD if _LATEST.search(model) else None

@@ -1,0 +1,74 @@
+"""What a Gemini answer says that it cost, once it is done and while it is streamed."""
+
+from scenarios_app.engine.canonical import Json, Usage
+from scenarios_app.wire.base import encode_json
+from scenarios_app.wire.gemini.manner import Manner
+
+
+def usage_of(usage: Usage, manner: Manner) -> dict[str, Json]:
+    """Google counts thoughts beside the candidates' tokens, and both in the total."""
+    candidates = candidate_tokens(usage)
+    counted: dict[str, Json] = {
+        "promptTokenCount": usage.input_tokens,
+        "candidatesTokenCount": candidates,
+        "totalTokenCount": usage.total_tokens,
+        **_of_prompt(usage),
+    }
+    if manner.detailed:
+        counted["candidatesTokensDetails"] = _details(candidates)
+    return counted | _beside(usage)
+
+
+def prompt_usage(usage: Usage) -> dict[str, Json]:
+    """Of an answer whose prompt was blocked: nothing has been generated."""
+    tokens = usage.input_tokens
+    counted: dict[str, Json] = {"promptTokenCount": tokens, "totalTokenCount": tokens}
+    return {**counted, "promptTokensDetails": _details(tokens), "serviceTier": "standard"}
+
+
+def candidate_tokens(usage: Usage) -> int:
+    return max(usage.output_tokens - usage.reasoning_tokens, 0)
+
+
+class RunningUsage:
+    """The usage in the chunks of a stream before its last, in JSON. Models that are `detailed`
+    count what they have said only at its end."""
+
+    __slots__ = ("_after", "_before", "_counts", "_fixed", "_most", "uncounted")
+
+    def __init__(self, usage: Usage, manner: Manner) -> None:
+        self._most, self._counts = candidate_tokens(usage), not manner.detailed
+        self._fixed = usage.input_tokens + usage.reasoning_tokens
+        before = b'{"promptTokenCount":%d' % usage.input_tokens
+        rest = encode_json({**_of_prompt(usage), **_beside(usage)})
+        self._before = before + b',"candidatesTokenCount":'
+        self._after = b"," + rest[1:]
+        self.uncounted = b'%b,"totalTokenCount":%d%b' % (before, self._fixed, self._after)
+        """Before anything is said."""
+
+    def after(self, tokens: int) -> bytes:
+        """Once so many tokens are said, as far as they are not more than there are in all."""
+        if not self._counts:
+            return self.uncounted
+        said = self._most if tokens > self._most else tokens
+        total = self._fixed + said
+        return b'%b%d,"totalTokenCount":%d%b' % (self._before, said, total, self._after)
+
+
+def _of_prompt(usage: Usage) -> dict[str, Json]:
+    """What the prompt was made of: text alone, as nothing else is counted, some of it cached."""
+    said: dict[str, Json] = {"promptTokensDetails": _details(usage.input_tokens)}
+    if cached := usage.cached_tokens + usage.cache_read_tokens:
+        said = {"cachedContentTokenCount": cached, **said, "cacheTokensDetails": _details(cached)}
+    return said
+
+
+def _beside(usage: Usage) -> dict[str, Json]:
+    thoughts: dict[str, Json] = {}
+    if usage.reasoning_tokens:
+        thoughts["thoughtsTokenCount"] = usage.reasoning_tokens
+    return {**thoughts, "serviceTier": "standard"}
+
+
+def _details(tokens: int) -> list[Json]:
+    return [{"modality": "TEXT", "tokenCount": tokens}]

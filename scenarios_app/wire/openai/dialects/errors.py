@@ -1,0 +1,121 @@
+"""Errors in the envelope of each dialect of OpenAI's API, and the headers beside its answers."""
+
+from collections.abc import Callable
+from http import HTTPStatus
+
+from scenarios_app.engine.canonical import ErrorAnswer, Json
+from scenarios_app.wire.base import Headers
+from scenarios_app.wire.openai.shared import code_of, limit_headers, retry_headers, type_of
+
+
+def in_openrouter(error: ErrorAnswer) -> Json:
+    """The code is the status; what else a script says of the error is told beside it."""
+    said = {"type": error.type, "code": error.code, "param": error.param}
+    metadata: dict[str, Json] = {key: value for key, value in said.items() if value is not None}
+    fields: dict[str, Json] = {"message": error.message, "code": error.status}
+    if error.limited:
+        metadata = {"raw": error.message, "provider_name": "mockllm", **metadata}
+    if metadata:
+        fields["metadata"] = metadata
+    return {"error": fields, "user_id": "user_mockllm"} if error.limited else {"error": fields}
+
+
+def in_vllm(error: ErrorAnswer) -> Json:
+    """The type is the name of the status, the code its number."""
+    try:
+        name = HTTPStatus(error.status).phrase.title().replace(" ", "")
+    except ValueError:
+        name = "Unknown"
+    fields: Json = {
+        "message": error.message,
+        "type": error.type or f"{name.removesuffix('Error')}Error",
+        "param": error.param,
+        "code": error.code or error.status,
+    }
+    return {"error": fields}
+
+
+_DEEPSEEK_TYPES = {401: "authentication_error", 402: "unknown_error", 429: "rate_limit_reached"}
+
+
+def in_deepseek(error: ErrorAnswer) -> Json:
+    kind = _DEEPSEEK_TYPES.get(error.status) or type_of(error.status)
+    fields: Json = {
+        "message": error.message,
+        "type": error.type or kind,
+        "param": error.param,
+        "code": error.code or ("invalid_request_error" if error.status < 500 else None),
+    }
+    return {"error": fields}
+
+
+def in_groq(error: ErrorAnswer) -> Json:
+    """No field stands there empty."""
+    fields = {
+        "message": error.message,
+        "type": error.type or ("tokens" if error.status == 429 else _plain_type(error.status)),
+        "param": error.param,
+        "code": error.code or code_of(error.status),
+    }
+    return {"error": {key: value for key, value in fields.items() if value is not None}}
+
+
+_MISTRAL_CODES = {400: "3051", 401: "3001", 404: "1500", 422: "3051", 429: "1300"}
+
+
+def in_mistral(error: ErrorAnswer) -> Json:
+    """An error without an envelope around it."""
+    kind = "rate_limited" if error.status == 429 else _plain_type(error.status)
+    return {
+        "object": "error",
+        "message": error.message,
+        "type": error.type or kind,
+        "param": error.param,
+        "code": error.code or _MISTRAL_CODES.get(error.status, "3000"),
+        "raw_status_code": error.status,
+    }
+
+
+_XAI_CODES = {
+    401: "The caller does not have valid authentication credentials",
+    403: "The caller does not have permission to execute the specified operation",
+    404: "Some requested entity was not found",
+    429: "Some resource has been exhausted",
+}
+
+
+def in_xai(error: ErrorAnswer) -> Json:
+    """The code is words, the error a text."""
+    other = "Internal error" if error.status >= 500 else "Client specified an invalid argument"
+    return {
+        "code": error.code or _XAI_CODES.get(error.status, other),
+        "error": error.message,
+    }
+
+
+def in_ollama(error: ErrorAnswer) -> Json:
+    kind = "not_found_error" if error.status == 404 else "invalid_request_error"
+    fields: Json = {
+        "message": error.message,
+        "type": error.type or ("api_error" if error.status >= 500 else kind),
+        "param": error.param,
+        "code": error.code,
+    }
+    return {"error": fields}
+
+
+def _plain_type(status: int) -> str:
+    return "internal_server_error" if status >= 500 else "invalid_request_error"
+
+
+def headers_of(
+    *own: tuple[str, str], limits: bool = False
+) -> Callable[[str, ErrorAnswer | None], Headers]:
+    """Headers of these names and values, with `{id}` for that of the request, before the limits, if
+    they are told at all, and when to come again."""
+
+    def headers(request_id: str, error: ErrorAnswer | None) -> Headers:
+        named = tuple((name, value.replace("{id}", request_id)) for name, value in own)
+        return named + (limit_headers(error) if limits else ()) + retry_headers(error)
+
+    return headers

@@ -1,0 +1,93 @@
+"""Who answers behind OpenRouter, by the beginning of a model's name, and in which words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from scenarios_app.engine.canonical import CanonicalResponse, Json
+from scenarios_app.engine.parts import ReasoningPart
+from scenarios_app.wire.base import encode_json
+from scenarios_app.wire.openai.dialects.dialect import Fields
+from scenarios_app.wire.openai.opaque import opaque_of
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """A provider behind OpenRouter: what it calls the ends of answers, and its form of thinking,
+    which may be summed up and encrypted."""
+
+    title: str
+    form: str = "unknown"
+    summed_up: bool = False
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+_OTHER = Vendor("Together")
+VENDORS: Mapping[str, Vendor] = {
+    "openai": Vendor("OpenAI", "openai-responses-v1", summed_up=True),
+    "anthropic": Vendor(
+        "Anthropic",
+        "anthropic-claude-v1",
+        reasons={"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"},
+    ),
+    "google": Vendor(
+        "Google",
+        "google-gemini-v1",
+        reasons={
+            "stop": "STOP",
+            "length": "MAX_TOKENS",
+            "tool_calls": "STOP",
+            "content_filter": "SAFETY",
+        },
+    ),
+    "mistralai": Vendor("Mistral"),
+    "deepseek": Vendor("DeepSeek"),
+    "x-ai": Vendor("xAI", "xai-responses-v1", summed_up=True),
+}
+
+
+def vendor_of(model: str) -> Vendor:
+    return VENDORS.get(model.partition("/")[0], _OTHER)
+
+
+def provided(response: CanonicalResponse) -> Fields:
+    """Who answered."""
+    return {"provider": vendor_of(response.model).title}
+
+
+def native_ending(model: str, reason: str) -> Fields:
+    """The reason in the words of who answered."""
+    return {"native_finish_reason": vendor_of(model).reasons.get(reason, reason)}
+
+
+def details(part: ReasoningPart, model: str, *, index: int = 0) -> list[Json]:
+    """A thought as it is to be sent back: its text and signature, or its sum and what is
+    encrypted."""
+    vendor = vendor_of(model)
+    said: list[dict[str, Json]] = []
+    if vendor.summed_up:
+        data = part.redacted or part.signature or opaque_of(part.text)
+        if part.text:
+            said.append({"type": "reasoning.summary", "summary": part.text})
+        said.append({"type": "reasoning.encrypted", "data": data, "id": f"rs_{index}"})
+    elif part.redacted is not None:
+        said.append({"type": "reasoning.encrypted", "data": part.redacted})
+    else:
+        signed: dict[str, Json] = {} if part.signature is None else {"signature": part.signature}
+        text: dict[str, Json] = {"text": part.text} if part.text else {}
+        said.append({"type": "reasoning.text", **text, **signed})
+    return [{**each, "format": vendor.form, "index": index} for each in said]
+
+
+def piece_of(model: str) -> tuple[bytes, bytes]:
+    """The bytes around the encoded text of a piece of a thought, as its detail."""
+    vendor = vendor_of(model)
+    kind = b"summary" if vendor.summed_up else b"text"
+    form = encode_json({"format": vendor.form, "index": 0})[1:]
+    return b'{"type":"reasoning.%b","%b":' % (kind, kind), b"," + form
+
+
+def rest_of(part: ReasoningPart, model: str) -> list[Json]:
+    """The details of a thought that come after its text."""
+    if part.redacted is None and part.signature is None and not vendor_of(model).summed_up:
+        return []
+    return details(replace(part, text=""), model)

@@ -1,0 +1,294 @@
+"""The dialects of OpenAI's API, one row each: a new one is a row more."""
+
+from collections.abc import Mapping
+
+from scenarios_app.engine.canonical import CanonicalResponse, Json
+from scenarios_app.wire.base import encode_json, sse
+from scenarios_app.wire.openai.dialects import errors, usages
+from scenarios_app.wire.openai.dialects.dialect import Dialect
+from scenarios_app.wire.openai.dialects.openrouter import native_ending, provided
+from scenarios_app.wire.openai.sample import MODELS
+from scenarios_app.wire.openai.shared import (
+    AZURE,
+    AZURE_STARTS,
+    PROVIDER,
+    answer_headers,
+    error_envelope,
+)
+
+HEADER = "x-mockllm-dialect"
+
+OPENAI = Dialect(
+    name=PROVIDER,
+    title="OpenAI chat",
+    provider=PROVIDER,
+    starts=("/v1/",),
+    owns=("/v1/",),
+    models=MODELS,
+    id="chatcmpl-{hex}",
+    fingerprint="family",
+    reasoning="reasoning",
+    top={"service_tier": "default"},
+    message={"refusal": None, "annotations": []},
+    choice={"logprobs": None},
+    by_family=True,
+    delta={"refusal": None},
+    chunk_choice={"logprobs": None},
+    obfuscated=True,
+    compact_call=True,
+    usage=usages.of_openai,
+    usage_null=True,
+    own_tools=False,
+    error=error_envelope,
+    headers=answer_headers,
+)
+
+_SAFE: Json = {"filtered": False, "severity": "safe"}
+_FILTERED: Mapping[str, Json] = dict.fromkeys(("hate", "self_harm", "sexual", "violence"), _SAFE)
+_DETECTED: Json = {"filtered": False, "detected": False}
+_PROMPT: Json = [
+    {"prompt_index": 0, "content_filter_results": {**_FILTERED, "jailbreak": _DETECTED}}
+]
+_PROMPT_EVENT: Json = {
+    "choices": [],
+    "created": 0,
+    "id": "",
+    "model": "",
+    "object": "chat.completion.chunk",
+    "prompt_filter_results": _PROMPT,
+}
+
+
+AZURE_OPENAI = Dialect(
+    name="azure",
+    title="Azure OpenAI",
+    provider=PROVIDER,
+    starts=AZURE_STARTS,
+    owns=(AZURE,),
+    models=MODELS,
+    id="chatcmpl-{hex}",
+    fingerprint="made",
+    reasoning="reasoning",
+    whole_top={"prompt_filter_results": _PROMPT},
+    message={"refusal": None, "annotations": []},
+    choice={"logprobs": None, "content_filter_results": {**_FILTERED}},
+    opening=sse(encode_json(_PROMPT_EVENT)),
+    delta={"refusal": None},
+    chunk_choice={"logprobs": None, "content_filter_results": {}},
+    obfuscated=True,
+    compact_call=True,
+    usage=usages.of_openai,
+    usage_null=True,
+    own_tools=False,
+    error=error_envelope,
+    headers=lambda request_id, error: (
+        ("apim-request-id", request_id),
+        ("x-ms-region", "Sweden Central"),
+        *answer_headers(request_id, error),
+    ),
+)
+
+OPENROUTER = Dialect(
+    name="openrouter",
+    title="OpenRouter",
+    provider="openrouter",
+    starts=("/openrouter/api/v1/",),
+    owns=("/openrouter/",),
+    models=("openai/gpt-5-mini", "anthropic/claude-sonnet-4.6", "google/gemini-2.5-flash"),
+    id="gen-{created}-{short}",
+    reasoning="details",
+    head=provided,
+    whole_top={"system_fingerprint": None, "service_tier": None},
+    message={"refusal": None, "reasoning": None},
+    choice={"logprobs": None},
+    ending=native_ending,
+    opening=b": OPENROUTER PROCESSING\n\n",
+    every_delta={"role": "assistant"},
+    chunk_choice={"native_finish_reason": None},
+    last_delta={"role": "assistant", "content": ""},
+    call_index=True,
+    usage=usages.of_openrouter,
+    usage_told="always",
+    error=errors.in_openrouter,
+    headers=errors.headers_of(("x-generation-id", "gen-{id}")),
+)
+
+VLLM = Dialect(
+    name="vllm",
+    title="vLLM",
+    provider="vllm",
+    starts=("/vllm/v1/",),
+    owns=("/vllm/",),
+    models=("Qwen/Qwen3-8B", "openai/gpt-oss-20b"),
+    id="chatcmpl-{hex}",
+    call_prefix="chatcmpl-tool-",
+    reasoning="reasoning_content",
+    whole_top={
+        "service_tier": None,
+        "system_fingerprint": None,
+        "prompt_logprobs": None,
+        "prompt_token_ids": None,
+        "kv_transfer_params": None,
+    },
+    message={
+        "refusal": None,
+        "annotations": None,
+        "audio": None,
+        "function_call": None,
+        "tool_calls": [],
+        "reasoning_content": None,
+    },
+    choice={"logprobs": None},
+    ending=lambda model, reason: {"stop_reason": None, "token_ids": None},
+    chunk_choice={"logprobs": None},
+    usage=usages.of_vllm,
+    error=errors.in_vllm,
+    headers=errors.headers_of(),
+)
+
+DEEPSEEK = Dialect(
+    name="deepseek",
+    title="DeepSeek",
+    provider="deepseek",
+    starts=("/deepseek/v1/", "/deepseek/"),
+    owns=("/deepseek/",),
+    models=("deepseek-chat", "deepseek-reasoner"),
+    id="{uuid}",
+    call_prefix="call_00_",
+    fingerprint="made",
+    reasoning="reasoning_content",
+    silent={"content": ""},
+    choice={"logprobs": None},
+    chunk_choice={"logprobs": None},
+    last_delta={"content": ""},
+    last=lambda response: {"usage": usages.of_deepseek(response.usage)},
+    call_index=True,
+    usage=usages.of_deepseek,
+    usage_told="never",
+    error=errors.in_deepseek,
+    headers=errors.headers_of(("x-ds-trace-id", "{id}")),
+)
+
+
+def _groq(response: CanonicalResponse) -> dict[str, Json]:
+    return {"id": f"req_01{response.id[:24]}", "seed": int(response.id[:8], 16) >> 1}
+
+
+GROQ = Dialect(
+    name="groq",
+    title="Groq",
+    provider="groq",
+    starts=("/groq/openai/v1/",),
+    owns=("/groq/",),
+    models=("openai/gpt-oss-120b", "llama-3.3-70b-versatile", "qwen/qwen3-32b"),
+    id="chatcmpl-{uuid}",
+    call_prefix="fc_",
+    fingerprint="made",
+    reasoning="reasoning",
+    beside_thoughts=lambda model: {"channel": "analysis"} if "gpt-oss" in model else {},
+    whole_top={"usage_breakdown": None, "service_tier": "on_demand"},
+    whole=lambda response: {"x_groq": _groq(response)},
+    first=lambda response: {"x_groq": _groq(response)},
+    last=lambda response: {
+        "x_groq": {
+            "id": _groq(response)["id"],
+            "usage": {**usages.of_groq(response.usage)},
+        },
+        "usage": usages.of_groq(response.usage),
+    },
+    silent={},
+    choice={"logprobs": None},
+    chunk_choice={"logprobs": None},
+    whole_calls=True,
+    usage=usages.of_groq,
+    usage_told="never",
+    error=errors.in_groq,
+    headers=errors.headers_of(("x-request-id", "req_{id}"), ("x-groq-region", "dls"), limits=True),
+)
+
+MISTRAL = Dialect(
+    name="mistral",
+    title="Mistral",
+    provider="mistral",
+    starts=("/mistral/v1/",),
+    owns=("/mistral/",),
+    models=("mistral-large-latest", "mistral-medium-latest", "magistral-medium-latest"),
+    id="{hex}",
+    call_prefix="",
+    reasoning="content",
+    silent={"content": ""},
+    message={"tool_calls": None},
+    last_delta={"content": ""},
+    last=lambda response: {"usage": usages.of_mistral(response.usage)},
+    call_index=True,
+    call_type=False,
+    whole_calls=True,
+    usage=usages.of_mistral,
+    usage_told="never",
+    error=errors.in_mistral,
+    headers=errors.headers_of(("mistral-correlation-id", "{id}"), limits=True),
+)
+
+XAI = Dialect(
+    name="xai",
+    title="xAI",
+    provider="xai",
+    starts=("/xai/v1/",),
+    owns=("/xai/",),
+    models=("grok-4", "grok-3-mini"),
+    id="{uuid}",
+    fingerprint="made",
+    reasoning="reasoning_content",
+    message={"refusal": None},
+    silent={"content": ""},
+    every_delta={"role": "assistant"},
+    last_delta={"role": "assistant"},
+    whole_calls=True,
+    usage=usages.of_xai,
+    error=errors.in_xai,
+    headers=errors.headers_of(("x-request-id", "{id}"), limits=True),
+)
+
+OLLAMA = Dialect(
+    name="ollama",
+    title="Ollama's OpenAI face",
+    provider=PROVIDER,
+    starts=("/v1/",),
+    owns=("/v1/",),
+    models=("llama3.2", "qwen3"),
+    id="chatcmpl-{number}",
+    fingerprint="fp_ollama",
+    reasoning="reasoning",
+    silent={"content": ""},
+    every_delta={"role": "assistant", "content": ""},
+    last_delta={"role": "assistant", "content": ""},
+    call_index=True,
+    whole_calls=True,
+    usage=usages.of_ollama,
+    error=errors.in_ollama,
+    headers=errors.headers_of(),
+)
+
+DIALECTS: Mapping[str, Dialect] = {
+    row.name: row
+    for row in (
+        OPENAI,
+        AZURE_OPENAI,
+        OPENROUTER,
+        VLLM,
+        DEEPSEEK,
+        GROQ,
+        MISTRAL,
+        XAI,
+        OLLAMA,
+    )
+}
+PROVIDERS: tuple[str, ...] = tuple(
+    name for name, row in DIALECTS.items() if row.provider == name and row is not OPENAI
+)
+"""The names by which steps call those that are a provider of their own."""
+
+_OTHERS = tuple(row for row in DIALECTS.values() if row.name in PROVIDERS)
+STARTS: tuple[str, ...] = tuple(start for row in _OTHERS for start in row.starts)
+"""What stands before the paths of those, and below what all of their paths are."""
+OWNED: tuple[str, ...] = tuple(prefix for row in _OTHERS for prefix in row.owns)

@@ -1,0 +1,62 @@
+"""Where each dialect of OpenAI's API puts what a model thinks, whole and streamed."""
+
+from collections.abc import Sequence
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.parts import ReasoningPart
+from scenarios_app.wire.base import encode_json
+from scenarios_app.wire.openai.dialects.dialect import Dialect, Fields, Thoughts
+from scenarios_app.wire.openai.dialects.openrouter import details, piece_of, rest_of
+
+
+def whole_thoughts(
+    where: Thoughts, thoughts: Sequence[ReasoningPart], model: str, content: str | None
+) -> Fields:
+    """The fields of a message; nothing where no words were thought, unless what is encrypted or
+    signed has a place."""
+    text = "".join(part.text for part in thoughts)
+    match where:
+        case "details":
+            said = [d for i, part in enumerate(thoughts) for d in details(part, model, index=i)]
+            return {"reasoning": text or None, "reasoning_details": said}
+        case "content" if text:
+            pieces: list[Json] = [_thinking(text)]
+            if content:
+                pieces.append({"type": "text", "text": content})
+            return {"content": pieces}
+        case "reasoning" | "reasoning_content" if text:
+            return {where: text}
+        case _:
+            return {}
+
+
+def thought_frame(dialect: Dialect, model: str) -> tuple[bytes, ...]:
+    """The bytes around, and between, the encoded text of a delta."""
+    match dialect.reasoning:
+        case "details":
+            before, after = piece_of(model)
+            return (
+                b'{"role":"assistant","content":"","reasoning":',
+                b',"reasoning_details":[' + before,
+                after + b"]}",
+            )
+        case "content":
+            return (
+                b'{"content":[{"type":"thinking","thinking":[{"type":"text","text":',
+                b"}]}]}",
+            )
+        case name:
+            made = dialect.beside_thoughts
+            beside = encode_json(made(model))[1:-1] if made else b""
+            return (b'{"%b":' % name.encode(), b",%b}" % beside if beside else b"}")
+
+
+def thought_end(where: Thoughts, part: ReasoningPart, model: str) -> Fields:
+    """The delta after a thought: its signature, or what is encrypted, where there is a place."""
+    if where != "details" or not (rest := rest_of(part, model)):
+        return {}
+    return {"role": "assistant", "content": "", "reasoning": None, "reasoning_details": rest}
+
+
+def _thinking(text: str) -> Json:
+    return {"type": "thinking", "thinking": [{"type": "text", "text": text}]}

@@ -1,0 +1,132 @@
+"""What an answer cost, in the words of each dialect of OpenAI's API. All of them add up."""
+
+from scenarios_app.engine.canonical import Json, Usage
+
+# Made-up prices, in dollars for a token; made-up speeds, in seconds for one.
+_PROMPT_PRICE, _COMPLETION_PRICE = 3e-06, 1.5e-05
+_PROMPT_SECONDS, _COMPLETION_SECONDS, _QUEUE_SECONDS = 2e-05, 0.002, 0.05
+
+
+def of_openai(usage: Usage) -> dict[str, Json]:
+    return {
+        **_totals(usage),
+        "prompt_tokens_details": {"cached_tokens": _cached(usage), "audio_tokens": 0},
+        "completion_tokens_details": {
+            "reasoning_tokens": usage.reasoning_tokens,
+            "audio_tokens": 0,
+            "accepted_prediction_tokens": 0,
+            "rejected_prediction_tokens": 0,
+        },
+    }
+
+
+def of_openrouter(usage: Usage) -> dict[str, Json]:
+    prompt = round(usage.input_tokens * _PROMPT_PRICE, 9)
+    completion = round(usage.output_tokens * _COMPLETION_PRICE, 9)
+    cost = round(prompt + completion, 9)
+    return {
+        **_totals(usage),
+        "cost": cost,
+        "is_byok": False,
+        "prompt_tokens_details": {
+            "cached_tokens": _cached(usage),
+            "cache_write_tokens": usage.cache_write_tokens,
+            "audio_tokens": 0,
+            "video_tokens": 0,
+        },
+        "cost_details": {
+            "upstream_inference_cost": cost,
+            "upstream_inference_prompt_cost": prompt,
+            "upstream_inference_completions_cost": completion,
+        },
+        "completion_tokens_details": {
+            "reasoning_tokens": usage.reasoning_tokens,
+            "image_tokens": 0,
+            "audio_tokens": 0,
+        },
+    }
+
+
+def of_vllm(usage: Usage) -> dict[str, Json]:
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "total_tokens": usage.total_tokens,
+        "completion_tokens": usage.output_tokens,
+        "prompt_tokens_details": None,
+    }
+
+
+def of_deepseek(usage: Usage) -> dict[str, Json]:
+    cached = _cached(usage)
+    return {
+        **_totals(usage),
+        "prompt_tokens_details": {"cached_tokens": cached},
+        **_reasoning(usage),
+        "prompt_cache_hit_tokens": cached,
+        "prompt_cache_miss_tokens": max(0, usage.input_tokens - cached),
+    }
+
+
+def of_groq(usage: Usage) -> dict[str, Json]:
+    prompt_time = round(usage.input_tokens * _PROMPT_SECONDS, 9)
+    completion_time = round(usage.output_tokens * _COMPLETION_SECONDS, 9)
+    return {
+        "queue_time": _QUEUE_SECONDS,
+        "prompt_tokens": usage.input_tokens,
+        "prompt_time": prompt_time,
+        "completion_tokens": usage.output_tokens,
+        "completion_time": completion_time,
+        "total_tokens": usage.total_tokens,
+        "total_time": round(prompt_time + completion_time, 9),
+        **_reasoning(usage),
+    }
+
+
+def of_mistral(usage: Usage) -> dict[str, Json]:
+    return {**_totals(usage), "prompt_tokens_details": {"cached_tokens": _cached(usage)}}
+
+
+def of_xai(usage: Usage) -> dict[str, Json]:
+    """Thinking stands beside what is said, and both in the total."""
+    said = max(0, usage.output_tokens - usage.reasoning_tokens)
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": said,
+        "total_tokens": usage.total_tokens,
+        "prompt_tokens_details": {
+            "text_tokens": usage.input_tokens,
+            "audio_tokens": 0,
+            "image_tokens": 0,
+            "cached_tokens": _cached(usage),
+        },
+        "completion_tokens_details": {
+            "reasoning_tokens": usage.reasoning_tokens,
+            "audio_tokens": 0,
+            "accepted_prediction_tokens": 0,
+            "rejected_prediction_tokens": 0,
+        },
+        "num_sources_used": 0,
+    }
+
+
+def of_ollama(usage: Usage) -> dict[str, Json]:
+    return _totals(usage)
+
+
+def _totals(usage: Usage) -> dict[str, Json]:
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.total_tokens,
+    }
+
+
+def _reasoning(usage: Usage) -> dict[str, Json]:
+    """Nothing where nothing was thought."""
+    if not usage.reasoning_tokens:
+        return {}
+    return {"completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens}}
+
+
+def _cached(usage: Usage) -> int:
+    return usage.cached_tokens + usage.cache_read_tokens

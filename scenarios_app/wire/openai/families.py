@@ -1,0 +1,75 @@
+"""What is known of OpenAI's models by the beginning of their names: what their answers say where a
+request says nothing of it."""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from hashlib import sha256
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Models of one kind.
+
+    `effort` is how much they think unless they are told otherwise, None where they can't think.
+    `shows_reasoning` says that an answer begins with an item of reasoning, also of one without a
+    summary; others do so when effort or summary are asked for. `context` is which reasoning they
+    are shown again. `phased` messages say whether they are comment or answer. `retention` is how
+    long prompts are cached. `logprobs` says that choices have a place for them, `fingerprint` that
+    a chat completion names its system.
+    """
+
+    effort: str | None = None
+    shows_reasoning: bool = False
+    context: str | None = None
+    mode: str | None = None
+    phased: bool = False
+    retention: str = "in_memory"
+    top_p: float = 1.0
+    logprobs: bool = True
+    fingerprint: bool = True
+
+
+_PLAIN = Family()
+_THINKING = Family(
+    effort="medium",
+    shows_reasoning=True,
+    context="current_turn",
+    mode="standard",
+    logprobs=False,
+    fingerprint=False,
+)
+_SPARING = replace(_THINKING, effort="none", shows_reasoning=False, top_p=0.98)
+_PHASED = replace(_SPARING, phased=True, retention="24h")
+
+# The longest beginning that fits a name has it.
+FAMILIES: dict[str, Family] = {
+    "o1": replace(_THINKING, fingerprint=True),
+    "o3": replace(_THINKING, fingerprint=True),
+    "o4": replace(_THINKING, fingerprint=True),
+    "gpt-4.5": replace(_PLAIN, logprobs=False, fingerprint=False),
+    "gpt-5": _THINKING,
+    "gpt-5-chat": replace(_PLAIN, fingerprint=False),
+    "gpt-5.1": _SPARING,
+    "gpt-5.2": _SPARING,
+    "gpt-5.3": _SPARING,
+    "gpt-5.4": _PHASED,
+    "gpt-5.4-mini": replace(_PHASED, retention="in_memory"),
+    "gpt-5.4-nano": replace(_PHASED, retention="in_memory"),
+    "gpt-5.5": replace(_PHASED, effort="medium"),
+    "gpt-5.6": replace(_PHASED, effort="medium", context="all_turns"),
+    "gpt-6": replace(_PHASED, effort="medium", context="all_turns"),
+}
+
+
+@lru_cache(maxsize=256)
+def family_of(model: str) -> Family:
+    """The family of a model; one that is not known can't think."""
+    fitting = (name for name in FAMILIES if model.startswith(name))
+    longest = max(fitting, key=len, default=None)
+    return FAMILIES[longest] if longest else _PLAIN
+
+
+@lru_cache(maxsize=256)
+def fingerprint_of(model: str) -> str:
+    """The system that a model runs on, made of its name."""
+    return f"fp_{sha256(model.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"

@@ -1,0 +1,209 @@
+"""The answer that keeps what its request asks for: calls, JSON, limits, refusals."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from scenarios_app.engine.canonical import (
+    CallMode,
+    CanonicalRequest,
+    ErrorAnswer,
+    JsonFormat,
+    Message,
+    Tool,
+    ToolChoice,
+)
+from scenarios_app.engine.parts import TextPart, ToolCallPart, ToolResultPart
+from scenarios_app.engine.producing.auto import auto_answer
+from scenarios_app.engine.producing.lorem import lorem_answer
+from scenarios_app.engine.scenario import ScriptedAnswer, ScriptedChoice
+from tests.engine.asking import ask, say
+
+ASKED = "What is the weather in Paris?"
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+HOTELS = Tool("findHotels", "Looks for rooms, whatever the weather.", CITY)
+WEATHER = Tool("get_weather", "Tells the forecast.", CITY)
+SEARCH = Tool("web_search", kind="hosted")
+CALL = Message("assistant", (ToolCallPart("c1", "get_weather", "{}"),))
+RESULT = Message("tool", (ToolResultPart("c1", "get_weather", "sunny"),))
+
+
+def asking(*said: str | Message, **fields: Any) -> CanonicalRequest:
+    return replace(ask(*(said or (ASKED,))), **fields)
+
+
+def choice_of(request: CanonicalRequest) -> ScriptedChoice:
+    answer = auto_answer(request)
+    assert isinstance(answer, ScriptedAnswer), answer
+    (choice,) = answer.choices
+    return choice
+
+
+def called(request: CanonicalRequest) -> str | None:
+    (part,) = choice_of(request).parts
+    return part.name if isinstance(part, ToolCallPart) else None
+
+
+def choosing(mode: CallMode, *names: str) -> ToolChoice:
+    return ToolChoice(mode, names)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (ASKED, "get_weather"),
+        ("Find me a hotel", "findHotels"),
+        ("Is there a room?", "findHotels"),
+        ("forecasts", "get_weather"),
+        ("call get_weather and find hotels, find rooms", "get_weather"),
+        ("Hello", "findHotels"),
+        ("", "findHotels"),
+    ],
+)
+def test_the_best_named_tool_is_called(text: str, name: str) -> None:
+    assert called(asking(text, tools=(HOTELS, WEATHER))) == name
+
+
+def test_arguments_fit_and_are_the_same_for_the_same_message() -> None:
+    (first,) = choice_of(asking(tools=(WEATHER,))).parts
+    assert isinstance(first, ToolCallPart)
+    assert Draft202012Validator(CITY).is_valid(json.loads(first.arguments))
+    assert choice_of(asking(tools=(WEATHER,))).parts == (first,)
+    assert choice_of(asking("Another", tools=(WEATHER,))).parts != (first,)
+    (plain,) = choice_of(asking(tools=(Tool("now"),))).parts
+    assert isinstance(plain, ToolCallPart) and isinstance(json.loads(plain.arguments), dict)
+
+
+@pytest.mark.parametrize(
+    ("messages", "calls"),
+    [
+        ((ASKED,), True),
+        ((ASKED, CALL, RESULT), False),
+        ((ASKED, CALL, RESULT, say("user", "a reminder")), False),
+        ((ASKED, CALL, RESULT, say("assistant", "Sunny."), "And tomorrow?"), True),
+        ((ASKED, say("assistant", "It is")), False),
+        ((say("system", "Be kind."),), True),
+    ],
+)
+def test_a_tool_is_called_until_it_has_a_result(messages: Any, calls: bool) -> None:
+    assert (called(asking(*messages, tools=(WEATHER,))) is not None) is calls
+
+
+def test_an_empty_conversation_may_call() -> None:
+    assert called(replace(ask("x"), messages=(), tools=(WEATHER,))) == "get_weather"
+
+
+@pytest.mark.parametrize(
+    ("choice", "name"),
+    [
+        (choosing("none"), None),
+        (choosing("required"), "get_weather"),
+        (choosing("required", "findHotels"), "findHotels"),
+        (choosing("auto", "findHotels"), "findHotels"),
+        (choosing("required", "web_search"), None),
+    ],
+)
+def test_a_choice_is_kept(choice: ToolChoice, name: str | None) -> None:
+    request = asking(tools=(HOTELS, WEATHER, SEARCH), choice=choice)
+    assert called(request) == name
+
+
+def test_who_must_call_again_calls_another_tool_as_long_as_there_is_one() -> None:
+    both = {"tools": (HOTELS, WEATHER), "choice": choosing("required")}
+    assert called(asking(ASKED, CALL, RESULT, **both)) == "findHotels"
+    other = Message("assistant", (ToolCallPart("c2", "findHotels", "{}"),))
+    assert called(asking(ASKED, CALL, RESULT, other, RESULT, **both)) == "get_weather"
+
+
+def test_a_hosted_tool_is_not_called() -> None:
+    assert called(asking(tools=(SEARCH,))) is None
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"type": "text"}, None),
+        ({"syntax": "regex", "definition": "^[0-9]{3}$"}, r"\d{3}"),
+        ({"type": "grammar", "grammar": {"syntax": "regex", "definition": "^ab?$"}}, "ab?"),
+    ],
+)
+def test_a_custom_tool_gets_a_text(form: Any, said: str | None) -> None:
+    (part,) = choice_of(asking(tools=(Tool("run", "", form, "custom"),))).parts
+    assert isinstance(part, ToolCallPart)
+    assert len(part.arguments.split()) == 5 if said is None else part.arguments
+
+
+def test_json_is_of_its_schema_and_streams_in_pieces() -> None:
+    choice = choice_of(asking(json=JsonFormat(CITY, "response_format")))
+    (part,) = choice.parts
+    assert isinstance(part, TextPart)
+    assert Draft202012Validator(CITY).is_valid(json.loads(part.text))
+    assert choice.chunks is not None and len(choice.chunks) > 1
+    assert "".join(chunk.text for chunk in choice.chunks) == part.text
+    empty = choice_of(asking(json=JsonFormat({"const": ""}, "x", bare=True)))
+    assert (empty.parts, empty.chunks) == ((TextPart(""),), None)
+
+
+def test_a_bare_value_has_no_quotes() -> None:
+    schema = {"type": "string", "enum": ["red"]}
+    assert choice_of(asking(json=JsonFormat(schema, "s", bare=True))).parts == (TextPart("red"),)
+    assert choice_of(asking(json=JsonFormat(schema, "s"))).parts == (TextPart('"red"'),)
+
+
+def test_json_comes_after_the_results_of_tools() -> None:
+    fields: Any = {"tools": (WEATHER,), "json": JsonFormat(CITY, "response_format")}
+    assert called(asking(ASKED, **fields)) == "get_weather"
+    assert called(asking(ASKED, CALL, RESULT, **fields)) is None
+
+
+def test_anything_else_gets_lorem() -> None:
+    assert choice_of(asking(ASKED)) == lorem_answer(ASKED).choices[0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message", "param"),
+    [
+        (
+            {"json": JsonFormat({"$ref": "#/lost"}, "text.format")},
+            "Invalid schema for text.format: In context=(), reference '#/lost' cannot be resolved.",
+            "text.format",
+        ),
+        (
+            {"json": JsonFormat({**CITY, "properties": {"city": False}}, "s")},
+            "Invalid schema for s: In context=('city',), no value fits it.",
+            "s",
+        ),
+        (
+            {"tools": (WEATHER, Tool("other", "", {"$ref": "#/lost"}))},
+            "Invalid schema for function 'other': In context=(), reference '#/lost' cannot be "
+            "resolved.",
+            "tools",
+        ),
+        (
+            {"tools": (Tool("text", "", {"type": "string"}),)},
+            "Invalid schema for function 'text': In context=(), no value fits it.",
+            "tools",
+        ),
+        (
+            {"tools": (Tool("run", "", {"syntax": "regex", "definition": "(?=a)"}, "custom"),)},
+            "Invalid schema for tool 'run': In context=(), 'pattern' '(?=a)' is not supported: it "
+            "looks around.",
+            "tools",
+        ),
+        (
+            {"tools": (WEATHER,), "choice": choosing("required", "lost")},
+            "Tool choice 'lost' not found in 'tools' parameter.",
+            "tool_choice",
+        ),
+        (
+            {"choice": choosing("required")},
+            "'tool_choice' is only allowed when 'tools' are specified.",
+            "tool_choice",
+        ),
+    ],
+)
+def test_what_cannot_be_had_is_refused(fields: Any, message: str, param: str) -> None:
+    assert auto_answer(asking(**fields)) == ErrorAnswer(400, message, param=param)

@@ -1,0 +1,67 @@
+"""Answers cut at their limits."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scenarios_app.engine.parts import Chunk, ReasoningPart, TextPart, ToolCallPart
+from scenarios_app.engine.producing.cut import cut
+from scenarios_app.engine.producing.lorem import lorem_answer
+from scenarios_app.engine.scenario import ScriptedChoice
+from tests.examples import often
+
+TEXT = ScriptedChoice((TextPart("one two three"),))
+CALL = ScriptedChoice((TextPart("look"), ToolCallPart("", "find", '{"a":"bcdef"}')))
+
+
+def test_text_ends_before_the_first_stop_sequence() -> None:
+    stopped = cut(TEXT, max_tokens=None, stop=("", "three", "two", "never"))
+    assert stopped == ScriptedChoice((TextPart("one "),), None, "stop_sequence", "two")
+    assert cut(TEXT, max_tokens=None, stop=("", "never")) == TEXT
+    assert cut(TEXT, max_tokens=None, stop=("one",)).parts == ()
+
+
+def test_arguments_and_thoughts_know_no_stop_sequence() -> None:
+    assert cut(CALL, max_tokens=None, stop=("bcd",)) == CALL
+    thought = ScriptedChoice((ReasoningPart("stop"), TextPart("go")))
+    assert cut(thought, max_tokens=None, stop=("stop",)) == thought
+
+
+def test_an_answer_ends_at_its_last_token() -> None:
+    assert cut(TEXT, max_tokens=2, stop=()) == ScriptedChoice(
+        (TextPart("one two "),), finish_reason="length"
+    )
+    assert cut(TEXT, max_tokens=4, stop=()) == TEXT
+    assert cut(TEXT, max_tokens=0, stop=()).parts == ()
+    assert cut(TEXT, max_tokens=-1, stop=()).finish_reason == "length"
+    assert cut(CALL, max_tokens=3, stop=()).parts == (
+        TextPart("look"),
+        ToolCallPart("", "find", '{"a"'),
+    )
+    assert cut(CALL, max_tokens=2, stop=()).parts == (TextPart("look"),)
+
+
+def test_what_is_cut_at_both_ends_by_its_length() -> None:
+    both = cut(TEXT, max_tokens=1, stop=("three",))
+    assert (both.parts, both.finish_reason, both.stop_sequence) == (
+        (TextPart("one "),),
+        "length",
+        None,
+    )
+
+
+@settings(max_examples=often(500))
+@given(
+    st.sampled_from(["Hello", "Why?\nReason: to know", ""]),
+    st.integers(0, 900),
+    st.sampled_from([(), (" ut ",), ("Why", "to")]),
+)
+def test_chunks_stay_the_whole_answer(message: str, tokens: int, stop: tuple[str, ...]) -> None:
+    (whole,) = lorem_answer(message).choices
+    shorter = cut(whole, max_tokens=tokens, stop=stop)
+    texts = [part.text for part in shorter.parts if isinstance(part, TextPart | ReasoningPart)]
+    chunks: tuple[Chunk, ...] = shorter.chunks or ()
+    joined = ["".join(c.text for c in chunks if c.part == i) for i in range(len(texts))]
+    assert joined == texts
+    assert sum(map(len, texts)) <= 4 * tokens
+    for part, text in zip(whole.parts, texts, strict=False):
+        assert isinstance(part, TextPart | ReasoningPart) and part.text.startswith(text)

@@ -1,0 +1,1 @@
+"""Tests of values made for JSON Schemas."""

@@ -1,0 +1,107 @@
+"""Whether values fit, as `jsonschema` has it."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+from jsonschema import Draft7Validator, Draft202012Validator
+
+from scenarios_app.engine.schemas.fit import Budget, Fit
+from scenarios_app.engine.schemas.keywords import SchemaError
+from scenarios_app.engine.schemas.references import References
+
+VALUES: list[Any] = [
+    None,
+    True,
+    0,
+    1,
+    1.0,
+    2.5,
+    "",
+    "ab",
+    "abcdef",
+    [],
+    [1],
+    [1, 1.0],
+    [1, "a", None],
+]
+VALUES += [{}, {"a": 1}, {"a": 1, "b": 2}, {"a": "x", "x_1": None}, {"a": 1, "b": 2, "c": 3}]
+SCHEMAS: list[Any] = [
+    *(True, False, {"type": "integer"}, {"type": ["number", "null"]}, {"const": 1}),
+    *({"enum": ["ab", {"a": 1}]}, {"minLength": 1, "maxLength": 3}, {"pattern": "^a"}),
+    *({"minimum": 1}, {"maximum": 1}, {"exclusiveMinimum": 1}, {"exclusiveMaximum": 1}),
+    *({"multipleOf": 0.5}, {"multipleOf": 2}, {"minItems": 1, "maxItems": 1}),
+    *({"uniqueItems": True}, {"items": {"type": "integer"}}, {"contains": {"type": "string"}}),
+    *(
+        {"prefixItems": [{"const": 1}], "items": False},
+        {"contains": {"const": 1}, "maxContains": 1},
+    ),
+    *({"contains": {"const": 1}, "minContains": 0}, {"minProperties": 1, "maxProperties": 1}),
+    *({"required": ["a"]}, {"dependentRequired": {"a": ["b"]}}, {"unevaluatedItems": False}),
+    *({"propertyNames": {"maxLength": 1}}, {"additionalProperties": False}),
+    {"properties": {"a": {"type": "integer"}}, "patternProperties": {"^x_": {"type": "null"}}},
+    {"properties": {"a": {}}, "additionalProperties": {"const": 2}},
+    {"dependentSchemas": {"a": {"required": ["b"]}}},
+    {"allOf": [{"required": ["a"]}, {"required": ["b"]}]},
+    {"anyOf": [{"type": "string"}, {"required": ["b"], "type": "object"}]},
+    {"oneOf": [{"required": ["a"]}, {"required": ["b"]}, {"type": "null"}]},
+    *({"not": {"type": "object"}}, {"if": {"type": "object"}, "then": {"required": ["b"]}}),
+    {"if": {"required": ["a"]}, "else": {"type": "string"}},
+    {"$ref": "#/$defs/A", "$defs": {"A": {"required": ["b"], "type": "object"}}},
+    {"properties": {"a": {}}, "unevaluatedProperties": False},
+    {"allOf": [{"properties": {"a": {}}}, True], "unevaluatedProperties": {"const": 2}},
+    {"anyOf": [{"properties": {"a": {"const": 1}}}, {}], "unevaluatedProperties": False},
+    {
+        "$ref": "#/$defs/A",
+        "$defs": {"A": {"properties": {"a": {}}}},
+        "unevaluatedProperties": False,
+    },
+    {"oneOf": [{"additionalProperties": {"const": 1}}], "unevaluatedProperties": False},
+    {
+        "if": {"properties": {"a": {"const": 1}}},
+        "then": {"properties": {"b": {}}},
+        "else": {"properties": {"x_1": {}}},
+        "unevaluatedProperties": False,
+    },
+    {
+        "properties": {"a": {}},
+        "dependentSchemas": {"b": {"properties": {"b": {}}}},
+        "unevaluatedProperties": False,
+    },
+]
+DRAFT_7: list[Any] = [
+    {"items": [{"const": 1}], "additionalItems": {"const": "a"}},
+    {"items": [{"const": 1}]},
+    {"dependencies": {"a": ["b"], "b": {"required": ["c"]}}},
+]
+
+
+def fits(value: Any, schema: Any) -> bool:
+    return Fit(References(schema), Budget()).fits(value, schema)
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=str)
+def test_a_value_fits_where_the_judge_says_so(schema: Any) -> None:
+    judge = Draft202012Validator(schema)
+    wrong = [value for value in VALUES if fits(value, schema) != judge.is_valid(value)]
+    assert wrong == []
+
+
+def test_a_value_fits_a_schema_of_draft_7() -> None:
+    for schema, value in product(DRAFT_7, VALUES):
+        assert fits(value, schema) is Draft7Validator(schema).is_valid(value), (schema, value)
+
+
+def test_a_bound_of_draft_4_is_outside() -> None:
+    both = {"minimum": 1, "exclusiveMinimum": True, "maximum": 3, "exclusiveMaximum": True}
+    assert [value for value in (1, 2, 3) if fits(value, both)] == [2]
+
+
+def test_numbers_that_are_beyond_others_are_multiples() -> None:
+    assert fits(10**400, {"multipleOf": 0.5})
+    assert not fits(10**400, {"multipleOf": 3})
+
+
+def test_a_schema_that_is_itself_is_no_schema() -> None:
+    with pytest.raises(SchemaError, match="nests without end"):
+        fits(1, {"not": {"$ref": "#"}})

@@ -1,0 +1,91 @@
+"""What the Dockerfile does, done without a container: its commands in a folder of their own."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import yaml
+
+from tests.project import processes
+from tests.project.conftest import CHECKOUT
+from tests.source_files import source_files
+
+DOCKERFILE = (CHECKOUT / "Dockerfile").read_text()
+READY = "mockllm ready on http://"
+
+
+def command(instruction: str) -> list[str]:
+    """The last command of an instruction, as its JSON has it."""
+    found = re.findall(
+        rf"^(?:HEALTHCHECK.*\\\n *)?{instruction} (\[.+\])$", DOCKERFILE, re.MULTILINE
+    )
+    parts: list[str] = json.loads(found[-1])
+    return parts
+
+
+def test_what_it_copies_is_enough_to_build_from(tmp_path: Path) -> None:
+    copied = re.findall(r"^COPY (?!--)(.+) \S+$", DOCKERFILE, re.MULTILINE)
+    names = [name for line in copied for name in line.split()]
+    for name in names:
+        target = tmp_path / name
+        if (CHECKOUT / name).is_dir():
+            shutil.copytree(CHECKOUT / name, target)
+        else:
+            shutil.copy2(CHECKOUT / name, target)
+    build = (sys.executable, "-m", "hatchling", "build", "-t", "wheel")
+    assert processes.run(*build, cwd=tmp_path).returncode == 0
+    let_in = {
+        line[1:] for line in (CHECKOUT / ".dockerignore").read_text().split() if line[0] == "!"
+    }
+    assert {name.split("/")[0] for name in names} <= let_in
+
+
+def test_its_server_is_healthy_and_then_is_not(wheel: Path, tmp_path: Path) -> None:
+    started = [*command("ENTRYPOINT"), *command("CMD")]
+    assert started[:4] == ["mockllm", "serve", "--host", "0.0.0.0"]
+    (program,) = re.findall(r'CMD \["python", "-c", "(.+)"\]', DOCKERFILE)
+    variables = {"PYTHONPATH": str(wheel), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    server = subprocess.Popen(
+        [sys.executable, "-P", "-m", "mockllm_site", *started[1:-1], "0"],
+        cwd=tmp_path,
+        env=variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert server.stdout is not None
+    try:
+        port = server.stdout.readline().removeprefix(READY).strip().rpartition(":")[2]
+        # What answers is imported with the first question, which may take longer than a probe.
+        httpx2.get(f"http://127.0.0.1:{port}/readyz", timeout=60)
+        probe = program.replace(":8000/", f":{port}/")
+        assert processes.python("-c", probe, cwd=tmp_path).returncode == 0
+    finally:
+        server.terminate()
+        server.communicate(timeout=60)
+    assert server.returncode == 0
+    assert processes.python("-c", probe, cwd=tmp_path).returncode != 0
+    assert (tmp_path / "mockllm.sqlite3").is_file()
+
+
+def test_it_is_not_root_who_serves() -> None:
+    assert re.findall(r"^USER (.+)$", DOCKERFILE, re.MULTILINE) == ["10001"]
+
+
+def test_the_compose_file_has_one_process_that_serves() -> None:
+    services = yaml.safe_load((CHECKOUT / "compose.yaml").read_text())["services"]
+    assert [name for name in services if "build" in services[name]] == ["web"]
+    assert services["web"]["ports"] == ["127.0.0.1:8000:8000"]
+    known = set(re.findall(r"^([A-Z_]+)=", (CHECKOUT / ".env.example").read_text(), re.MULTILINE))
+    assert set(services["web"]["environment"]) <= known
+
+
+def test_examples_in_other_languages_are_short() -> None:
+    folders = ("examples/vitest/", "examples/go/", "examples/java/", "examples/playwright/")
+    files = [name for name in source_files(CHECKOUT) if name.startswith(folders)]
+    assert {name.split("/")[1] for name in files} == {"vitest", "go", "java", "playwright"}
+    assert [name for name in files if len((CHECKOUT / name).read_text().splitlines()) > 60] == []

@@ -1,0 +1,111 @@
+"""What is written many at a time leaves the same rows and the same history as one by one."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from simple_history.models import HistoricalRecords
+
+from scenarios_app.models import CatalogVersion, Draft, DraftStep, Scenario, Step
+from scenarios_app.store.bulk import remember, save_steps
+
+pytestmark = pytest.mark.django_db
+
+KINDS = {"published": (Scenario, Step), "drafts": (Draft, DraftStep)}
+ODD: list[dict[str, Any]] = [
+    {"answer_text": '50 % of "it\'s" \\ back', "match_extra": {"turn": None, "z": 1, "a": [True]}},
+    {"match_user": "%s ? :x {{ y }}", "expect_temperature": 0.5, "match_stream": False},
+    {"name": "ünïcode ✓", "turn": 3, "match_tools": ["a", "b"], "consume": False},
+]
+# What one write has of its own.
+OWN = {"history_id", "key", "history_date", "id", "scenario", "scenario_id", "updated_at"}
+
+
+def history(model: Any, scenario: Any) -> list[dict[str, Any]]:
+    records = model.history.filter(scenario_id=scenario.pk).order_by("history_id")
+    return [{k: v for k, v in row.items() if k not in OWN} for row in records.values()]
+
+
+def columns(scenario: Any) -> list[dict[str, Any]]:
+    own = {"id", "key", "version", "scenario_id"}
+    return [{k: v for k, v in row.items() if k not in own} for row in scenario.steps.values()]
+
+
+@pytest.mark.parametrize(("parent", "model"), KINDS.values(), ids=KINDS)
+def test_rows_and_history_are_those_of_saving_one_by_one(parent: Any, model: Any) -> None:
+    ones, many = (parent.objects.create(name=name) for name in ("ones", "many"))
+    for number, values in enumerate(ODD):
+        model.objects.create(scenario=ones, order=number, **values)
+    new = [model(scenario=many, order=number, **values) for number, values in enumerate(ODD)]
+    save_steps(new=new)
+    for scenario in (ones, many):
+        steps = list(scenario.steps.all())
+        for step in steps[1:]:
+            step.answer_text, step.order, step.match_extra = "changed", step.order + 5, {"a": "%s"}
+        if scenario is ones:
+            for step in steps[1:]:
+                step.save()
+            steps[0].delete()
+        else:
+            changed = ["answer_text", "order", "match_extra"]
+            save_steps(changed=steps[1:], columns=changed, gone=steps[:1])
+    assert columns(many) == columns(ones)
+    told = sorted(history(model, many), key=lambda row: row["history_type"])
+    assert told == sorted(history(model, ones), key=lambda row: row["history_type"])
+    assert [row["history_type"] for row in told] == ["+"] * 3 + ["-"] + ["~"] * 2
+
+
+def test_the_history_says_who_and_why(rf: Any) -> None:
+    scenario = Scenario.objects.create(name="a")
+    request = rf.get("/")
+    request.user = User.objects.create_user("editor")
+    HistoricalRecords.context.request = request
+    try:
+        save_steps(new=[Step(scenario=scenario, order=1)], why="published")
+    finally:
+        del HistoricalRecords.context.request
+    record = Step.history.get()
+    assert (record.history_user, record.history_change_reason) == (request.user, "published")
+
+
+def test_many_more_rows_than_a_statement_takes_are_written() -> None:
+    scenario = Scenario.objects.create(name="a")
+    save_steps(new=[Step(scenario=scenario, order=n) for n in range(1_234)])
+    assert Step.history.filter(history_type="+").count() == scenario.steps.count() == 1_234
+    assert set(Step.history.values_list("id", flat=True)) == set(
+        scenario.steps.values_list("pk", flat=True)
+    )
+
+
+def test_each_bulk_write_moves_the_catalog_and_the_scenarios_version() -> None:
+    scenario = Scenario.objects.create(name="a")
+    steps = [Step(scenario=scenario, order=n) for n in range(3)]
+    writes: list[dict[str, Any]] = [
+        {"new": steps},
+        {"changed": steps[:1], "columns": ["order"]},
+        {"gone": steps[1:]},
+    ]
+    for write in writes:
+        number, version = CatalogVersion.objects.get().number, scenario.version
+        save_steps(**write)
+        scenario.refresh_from_db()
+        assert CatalogVersion.objects.get().number > number
+        assert scenario.version != version
+
+
+def test_a_changed_step_keeps_its_key_and_gets_a_new_version() -> None:
+    scenario = Scenario.objects.create(name="a")
+    step = scenario.steps.create(order=1)
+    key, version = step.key, step.version
+    save_steps(changed=[step], columns=["order"])
+    step.refresh_from_db()
+    assert step.key == key
+    assert step.version != version
+
+
+def test_nothing_to_write_writes_nothing() -> None:
+    Scenario.objects.create(name="a")
+    number = CatalogVersion.objects.get().number
+    save_steps()
+    remember("+", [])
+    assert CatalogVersion.objects.get().number == number

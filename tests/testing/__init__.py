@@ -1,0 +1,1 @@
+"""The server in tests of others: plugin, words, commands."""

@@ -1,0 +1,30 @@
+"""Runs of pytest inside a test, by somebody who has installed the package."""
+
+import sys
+from collections.abc import Callable
+from typing import TypeAlias
+
+# A run inside a test forgets what it has imported; of these there would be two.
+import httpcore2  # noqa: F401
+import pytest
+
+from tests import warmed
+
+Run: TypeAlias = Callable[..., pytest.RunResult]
+# What a user's project need not have.
+WITHOUT = ("-p", "no:django", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:timeout")
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the tests of these texts, with options; servers start warm."""
+    cold = sys.executable
+    for name in ("MOCKLLM_URL", "MOCKLLM_CONTROL_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*options: str, warm: bool = True, **files: str) -> pytest.RunResult:
+        pytester.makepyfile(**files)
+        monkeypatch.setattr(sys, "executable", warmed.python() if warm else cold)
+        return pytester.runpytest_inprocess(*WITHOUT, *options)
+
+    return run

@@ -1,0 +1,107 @@
+"""The plugin in several workers: one server for all of them, and no test in another's session."""
+
+import os
+import select
+from contextlib import suppress
+
+import pytest
+
+# A busy machine is no fault of theirs.
+pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
+
+WORKERS, TESTS = 2, 24
+GONE_SECONDS = 30
+MANY = f"""
+import os
+
+import httpx2
+import pytest
+
+
+@pytest.mark.parametrize("number", range({TESTS}))
+def test_it(mockllm, number, worker_id):
+    mockllm.on("number", once=True).reply(f"This is {{number}}.")
+    answer = httpx2.post(
+        os.environ["OPENAI_BASE_URL"] + "/chat/completions",
+        headers={{"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}},
+        json={{"model": "m", "messages": [{{"role": "user", "content": "Which number?"}}]}},
+    )
+    assert answer.json()["choices"][0]["message"]["content"] == f"This is {{number}}."
+    assert len(mockllm.requests) == 1
+    with open(os.environ["SEEN"], "a") as file:
+        file.write(f"{{worker_id}} {{mockllm.base_url}}\\n")
+"""
+
+
+@pytest.fixture
+def spread(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A folder whose tests run in processes of their own."""
+    for name in ("MOCKLLM_URL", "MOCKLLM_CONTROL_TOKEN", "PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SEEN", str(pytester.path / "seen"))
+    return pytester
+
+
+def test_workers_share_a_server_and_no_session(spread: pytest.Pytester) -> None:
+    spread.makepyfile(test_many=MANY)
+    options = ("-p", "no:cacheprovider", "-p", "no:django", "-n", str(WORKERS), "--dist", "load")
+    reports = ("--mockllm-report", "report.json", "--mockllm-coverage", "coverage.xml")
+    result = spread.runpytest_subprocess(*options, *reports)
+    result.assert_outcomes(passed=TESTS)
+    seen = [line.split() for line in (spread.path / "seen").read_text().splitlines()]
+    assert len({worker for worker, _ in seen}) == WORKERS
+    assert len({url for _, url in seen}) == 1
+    assert (spread.path / "report.json").read_text().count('"passed": true') == TESTS + 1
+    assert '<testsuite name="mockllm coverage"' in (spread.path / "coverage.xml").read_text()
+
+
+BROKEN = """
+import pytest
+
+
+@pytest.fixture(scope="session")
+def mockllm_config():
+    return {"fixtures": ["none"]}
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_it(mockllm, number):
+    pass
+"""
+
+
+def test_every_worker_is_told_why_there_is_no_server(spread: pytest.Pytester) -> None:
+    spread.makepyfile(test_broken=BROKEN)
+    result = spread.runpytest_subprocess("-p", "no:django", "-n", "2", "--dist", "each")
+    result.assert_outcomes(errors=4)
+    shared = spread.runpytest_subprocess("-p", "no:django", "-n", "2")
+    shared.assert_outcomes(errors=2)
+    assert str(shared.stdout).count("mockllm: --fixture none: No fixture named 'none' found") >= 2
+
+
+KILLED = """
+import os
+import signal
+from pathlib import Path
+
+
+def test_it(mockllm):
+    (served,) = [
+        int(file.parent.name)
+        for file in Path("/proc").glob("[0-9]*/cmdline")
+        if f"--parent\\0{os.getpid()}\\0" in file.read_text(errors="replace")
+    ]
+    Path(os.environ["SEEN"]).write_text(str(served))
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_server_ends_with_a_run_that_is_killed(spread: pytest.Pytester) -> None:
+    spread.makepyfile(test_killed=KILLED)
+    result = spread.runpytest_subprocess("-p", "no:django", "-p", "no:xdist")
+    assert result.ret == -9
+    served = int((spread.path / "seen").read_text())
+    with suppress(ProcessLookupError):
+        end = os.pidfd_open(served)
+        assert select.select([end], [], [], GONE_SECONDS)[0]
+        os.close(end)

@@ -1,0 +1,47 @@
+"""What users import of `mockllm`, and what that costs."""
+
+import subprocess
+import sys
+
+import mockllm
+import pytest
+
+from scenarios_app.testing.variables import UNSET, sdk_variables
+
+LOADED = "import sys\n{}\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+
+
+def loaded_by(line: str) -> set[str]:
+    """The top-level modules that a line imports."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED.format(line)], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+def test_every_name_is_there() -> None:
+    assert [name for name in mockllm.__all__ if not hasattr(mockllm, name)] == []
+    assert dir(mockllm) == mockllm.__all__
+    assert mockllm.scenario("s").build()["name"] == "s"
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = mockllm.nothing
+    with pytest.raises(AttributeError, match="has no attribute '_nothing'"):
+        _ = mockllm._nothing
+
+
+def test_an_import_costs_next_to_nothing() -> None:
+    heavy = {"django", "pydantic", "httpx2", "re2", "rest_framework"}
+    assert loaded_by("import mockllm") & heavy == set()
+    assert loaded_by("import pytest, scenarios_app.testing.plugin") & heavy == set()
+    assert loaded_by("from mockllm import Mockllm") & {"django", "pydantic"} == set()
+    assert loaded_by("from mockllm import running_server") & {"django"} == set()
+
+
+def test_variables_point_at_the_server_and_go_round_proxies() -> None:
+    variables = sdk_variables("http://127.0.0.1:1", "k", environment={"NO_PROXY": "a.example"})
+    assert variables["OPENAI_BASE_URL"] == "http://127.0.0.1:1/v1"
+    assert variables["NO_PROXY"] == "a.example,127.0.0.1,localhost"
+    assert variables["no_proxy"] == "127.0.0.1,localhost"
+    assert {value for name, value in variables.items() if name.endswith("_KEY")} == {"k"}
+    assert set(UNSET) & set(variables) == set()
+    assert not any(name.startswith("DJANGO") for name in variables)

@@ -1,0 +1,115 @@
+"""`mockllm run -- COMMAND`: the command's exit code, then the verdict's, and its signals."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.project import processes
+
+pytestmark = pytest.mark.process
+
+STEPS = [
+    {"match": {"messages": [{"contains": text}]}, "produce": {"text": text.upper()}}
+    for text in ("hello", "bye")
+]
+ASK = """
+import os, sys, urllib.request, json
+request = urllib.request.Request(
+    os.environ["OPENAI_BASE_URL"] + "/chat/completions",
+    json.dumps({"model": "m", "messages": [{"role": "user", "content": sys.argv[1]}]}).encode(),
+    {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]},
+)
+print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"])
+"""
+PASSED_ON = """
+import signal, sys
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+print("ready", flush=True)
+signal.pause()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "steps.json").write_text(json.dumps({"name": "steps", "steps": STEPS}))
+    (tmp_path / "ask.py").write_text(ASK)
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    # Settings of the command's are nothing to the server.
+    variables = {"DJANGO_SETTINGS_MODULE": "of.somebody.else", "MOCKLLM_ENV": "nonsense"}
+    return processes.run(processes.COMMAND, "run", *arguments, cwd=folder, variables=variables)
+
+
+def ask(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
+    given = ("--scenario", "steps.json", *options, "--", sys.executable, "ask.py", text)
+    return run(folder, *given)
+
+
+def test_the_command_speaks_and_the_verdict_stands_beside_it(folder: Path) -> None:
+    done = ask(folder, "hello")
+    said = (done.returncode, done.stdout, done.stderr)
+    assert said == (0, "HELLO\n", "mockllm: passed: the run, 1 request\n")
+
+
+def test_a_verdict_that_fails_is_the_exit_code_of_a_command_that_does_not(folder: Path) -> None:
+    done = ask(folder, "hello", "--strict")
+    assert (done.returncode, done.stdout) == (1, "HELLO\n")
+    assert "never served: steps, step 2" in done.stderr
+
+
+def test_the_commands_own_exit_code_comes_first(folder: Path) -> None:
+    done = run(folder, "--", sys.executable, "-c", "raise SystemExit(3)")
+    assert (done.returncode, done.stderr) == (3, "mockllm: passed: the run, 0 requests\n")
+    killed = run(folder, "--", "sh", "-c", "kill -KILL $$")
+    assert killed.returncode == 128 + signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ((), 2, "mockllm run: no command: give one after --"),
+        (("--", "no-such-command"), 127, "mockllm run: no-such-command: no such command"),
+        (("--", "./ask.py"), 126, "mockllm run: ./ask.py: Permission denied"),
+        (
+            ("--scenario", "none.json", "--", "true"),
+            1,
+            "mockllm run: none.json: cannot be read: No such file or directory",
+        ),
+    ],
+)
+def test_what_cannot_be_run_is_one_line(
+    folder: Path, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    done = run(folder, *arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"{said}\n")
+
+
+def test_a_signal_is_the_commands(folder: Path) -> None:
+    process = subprocess.Popen(
+        [processes.COMMAND, "run", "--", sys.executable, "-c", PASSED_ON],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"]},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (7, "mockllm: passed: the run, 0 requests\n")
+
+
+def test_it_is_a_management_command_too(folder: Path) -> None:
+    done = processes.python("-m", "mockllm_site", "help", "run", cwd=folder)
+    assert done.returncode == 0
+    assert "-- COMMAND" in done.stdout
+    listed = processes.python("-m", "mockllm_site", "--help", cwd=folder)
+    assert "  run " in listed.stdout

@@ -1,0 +1,44 @@
+"""No false alarm: a thousand runs of clients that do everything right, each drawn from its seed."""
+
+from random import Random
+
+import pytest
+
+from tests.examples import often
+from tests.verdict.clients import Client
+from tests.verdict.dialects import DIALECTS
+from tests.verdict.scripts import script, step
+from tests.verdict.world import World
+
+RUNS, IN_ONE_TEST = often(1_000), 25
+
+
+@pytest.mark.parametrize("first", range(0, RUNS, IN_ONE_TEST))
+def test_nothing_is_said_of_clients_that_do_everything_right(first: int) -> None:
+    for seed in range(first, first + IN_ONE_TEST):
+        world = clean_run(Random(seed))
+        verdict = world.verdict(strict=True)
+        assert verdict.passed, (seed, verdict)
+        assert verdict.requests >= 2
+
+
+def clean_run(draw: Random) -> World:
+    """Conversations one after another, and sometimes several clients that ask the same."""
+    names = [f"conv-{number}" for number in range(draw.randint(1, 3))]
+    turns = {name: draw.randint(1, 3) for name in names}
+    same = {"name": "same", "steps": [step("same", consume=False, produce={"text": "The same."})]}
+    world = World(same, *(script(draw, name, turns[name]) for name in names))
+    for name in names:
+        client = Client(
+            world,
+            draw.choice(DIALECTS)(system=f"You are {name}."),
+            draw,
+            numbers=draw.random() < 0.5,
+        )
+        for turn in range(turns[name]):
+            # Tools in a stream are a matter of the wires' own tests.
+            client.turn(f"[{name}] question {turn}")
+    for _ in range(draw.randint(1, 3)):
+        stream = draw.random() < 0.5
+        Client(world, draw.choice(DIALECTS)(), draw).turn("[same] question", stream=stream)
+    return world

@@ -1,0 +1,91 @@
+"""`mockllm coverage`: text, JSON, JUnit XML and a page, and an exit code below a bound."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import httpx2
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from tests.live import Live
+from tests.verdict.test_misbehaving_clients import post
+
+EVIL = "<script>alert(1)</script>\x00]]>"
+
+
+@pytest.fixture
+def half(live: Live, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
+    """A server with a script of two steps, of which one has answered."""
+    monkeypatch.setenv("MOCKLLM_URL", live.base_url)
+    httpx2.delete(f"{live.base_url}/control/coverage", trust_env=False).raise_for_status()
+    hello = {"match": {"messages": ["Hello"]}, "produce": {"text": "Hi."}}
+    bye = {"name": "<never>", "match": {"model": "o3"}, "produce": {"text": "Bye."}}
+    live.load({"name": "s & co", "steps": [hello, bye]})
+    post(live, "Hello")
+    yield live
+
+
+def run(*arguments: str) -> int:
+    try:
+        call_command("coverage", *arguments)
+    except SystemExit as end:
+        return int(str(end.code))
+    return 0
+
+
+def test_what_was_left_out_is_told(half: Live, capsys: Any) -> None:
+    assert run() == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "coverage: 50 %, 1 of 2 steps",
+        "never served: s & co, step <never>",
+        '  never true: match.model: equals "o3"',
+    ]
+
+
+def test_below_the_bound_the_exit_code_is_1(half: Live, capsys: Any) -> None:
+    assert run("--fail-under", "50") == 0
+    assert run("--fail-under", "50.1", "--scenario", "s & co") == 1
+    assert capsys.readouterr().err == "mockllm: 50 % is under 50.1 %\n"
+
+
+def test_json_is_what_the_route_answers(half: Live, capsys: Any) -> None:
+    assert run("--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["percent"], found["requests"]) == (50.0, 1)
+
+
+def test_junit_has_a_case_for_each_step(half: Live, tmp_path: Path) -> None:
+    run("--junit", str(tmp_path / "c.xml"))
+    suite = ElementTree.parse(tmp_path / "c.xml").getroot()
+    first, second = suite
+    assert (first.get("classname"), first.get("name")) == ("mockllm.s & co", "1")
+    assert first.find("failure") is None
+    assert second.findtext("failure") == 'never served\nnever true: match.model: equals "o3"'
+
+
+def test_the_page_escapes_what_it_shows(half: Live, tmp_path: Path) -> None:
+    half.load({"name": EVIL.replace("\x00", ""), "steps": [{"produce": {"text": "x"}}]})
+    post(half, "Hello again")
+    run("--html", str(tmp_path / "c.html"))
+    page = (tmp_path / "c.html").read_text()
+    assert "<h1>Coverage: 66.6 %</h1>" in page
+    assert "<h2>s &amp; co</h2>" in page
+    assert '<tr class="missed"><td>&lt;never&gt;</td><td class="number">0</td>' in page
+    assert "never true: match.model: equals &quot;o3&quot;" in page
+    assert "<script" not in page
+
+
+@pytest.mark.parametrize("bound", ["101", "-1", "half", "nan"])
+def test_a_bound_is_a_share_of_a_hundred(bound: str) -> None:
+    with pytest.raises(CommandError, match=r"expected a number from 0 to 100"):
+        run("--fail-under", bound)
+
+
+def test_where_nobody_can_tell_the_exit_code_is_2() -> None:
+    with pytest.raises(CommandError, match=r"no mockllm server answers at") as refused:
+        run("--url", "http://127.0.0.1:9")
+    assert refused.value.returncode == 2

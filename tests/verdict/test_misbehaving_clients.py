@@ -1,0 +1,200 @@
+"""Clients that really misbehave, official SDKs told to and bare ones, against a live server."""
+
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+import anthropic
+import httpx2
+import openai
+import pytest
+
+from scenarios_app.control.judged import judged
+from scenarios_app.verdict.findings import Finding
+from scenarios_app.verdict.judge import judge
+from scenarios_app.verdict.said import said
+from tests.live import Live
+from tests.verdict.scripts import tool_call
+
+WEATHER = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+TOOLS: list[Any] = [
+    {"type": "function", "function": {"name": "get_weather", "parameters": WEATHER}}
+]
+PACED = {"text": "one two three four five", "pacing": {"chunk_ms": 60_000, "words_per_chunk": 1}}
+
+
+class Hurried(openai.OpenAI):
+    """It knows how long it is to wait, and does not."""
+
+    def _calculate_retry_timeout(self, *args: Any, **options: Any) -> float:
+        return 0.0
+
+
+class Stubborn(anthropic.Anthropic):
+    """It sends everything again."""
+
+    def _should_retry(self, response: Any) -> bool:
+        return True
+
+    def _calculate_retry_timeout(self, *args: Any, **options: Any) -> float:
+        return 0.0
+
+
+def load(live: Live, *steps: Mapping[str, Any]) -> None:
+    live.load({"name": "script", "steps": list(steps)})
+
+
+def failing(times: int, **fault: Any) -> dict[str, Any]:
+    return {"failures": {"times": times, "fault": fault}, "produce": {"text": "At last."}}
+
+
+def findings(live: Live) -> list[Finding]:
+    live.requests()
+    return list(judge(judged(live.session).session).findings)
+
+
+def rules(live: Live) -> list[str]:
+    return [finding.rule for finding in findings(live)]
+
+
+def openai_client(live: Live, kind: type[openai.OpenAI] = openai.OpenAI) -> openai.OpenAI:
+    return kind(base_url=live.openai_base_url, api_key=live.key, timeout=20)
+
+
+def ask(client: openai.OpenAI, messages: list[Any], **fields: Any) -> Any:
+    return client.chat.completions.create(model="gpt-4o", messages=messages, tools=TOOLS, **fields)
+
+
+def user(text: str) -> dict[str, str]:
+    return {"role": "user", "content": text}
+
+
+def post(live: Live, text: str, **fields: Any) -> httpx2.Response:
+    body = {"model": "gpt-4o", "messages": [user(text)], **fields}
+    url, key = f"{live.openai_base_url}/chat/completions", f"Bearer {live.key}"
+    return httpx2.post(url, json=body, headers={"authorization": key}, trust_env=False)
+
+
+def test_an_sdk_that_does_not_wait_as_long_as_it_is_told(live: Live) -> None:
+    load(live, failing(2, kind="rate_limit", retry_after_ms=30_000))
+    ask(openai_client(live, Hurried), [user("Hello")])
+    first, second = findings(live)
+    assert (first.rule, second.rule) == ("retry-after-ignored", "retry-after-ignored")
+    ids = [str(row.uid) for row in live.requests()]
+    assert (first.requests, second.requests) == (tuple(ids[:2]), tuple(ids[1:]))
+    assert first.message.startswith("sent again ")
+    assert first.message.endswith("after a 429 that asked to wait 30.0 s")
+
+
+def test_a_loop_without_a_pause(live: Live) -> None:
+    load(live, failing(3, kind="model_error"))
+    while post(live, "Hello").status_code != 200:
+        pass
+    assert rules(live) == ["no-back-off"]
+
+
+def test_an_sdk_that_sends_again_what_is_refused_every_time(live: Live) -> None:
+    load(live, failing(9, kind="http", status=401))
+    client = Stubborn(base_url=live.base_url, api_key=live.key, max_retries=2)
+    with pytest.raises(anthropic.AuthenticationError):
+        client.messages.create(
+            model="claude-sonnet-5-5", max_tokens=9, messages=[{"role": "user", "content": "Hello"}]
+        )
+    assert rules(live) == ["retried-unretryable", "retried-unretryable"]
+
+
+def test_a_client_that_stores_half_an_answer(live: Live) -> None:
+    cut = {"text": "one two three four", "fault": {"kind": "truncate", "after_chunks": 1}}
+    load(live, {"produce": cut}, {"produce": {"text": "Go on."}})
+    half = said(post(live, "Count.", stream=True).text)
+    assert half
+    ask(openai_client(live), [user("Count."), {"role": "assistant", "content": half}, user("And?")])
+    assert rules(live) == ["truncated-taken-as-complete"]
+
+
+def test_a_socket_that_is_closed_in_the_middle_of_a_stream(live: Live) -> None:
+    load(live, {"produce": PACED})
+    body = b'{"model": "gpt-4o", "stream": true, "messages": [{"role": "user", "content": "Hi"}]}'
+    with socket.create_connection(("127.0.0.1", live.port), 20) as client:
+        client.sendall(
+            b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n"
+            b"Authorization: Bearer " + live.key.encode() + b"\r\n"
+            b"Content-Length: " + str(len(body)).encode() + b"\r\n\r\n" + body
+        )
+        assert client.recv(65_536).startswith(b"HTTP/1.1 200")
+    wait_for_a_row(live)
+    assert rules(live) == ["stream-closed-early"]
+
+
+def test_an_sdk_whose_stream_is_left_before_its_usage(live: Live) -> None:
+    load(live, {"produce": PACED})
+    stream = ask(
+        openai_client(live), [user("Hi")], stream=True, stream_options={"include_usage": True}
+    )
+    next(iter(stream))
+    stream.close()
+    wait_for_a_row(live)
+    assert rules(live) == ["stream-closed-early", "usage-unread"]
+
+
+def wait_for_a_row(live: Live) -> None:
+    """Until the server has noticed; the test's own time limit is the end of it."""
+    while not live.requests():
+        pass
+
+
+@pytest.mark.parametrize(
+    ("kept", "broken"),
+    [
+        (lambda calls: [result(calls[0])], ["tool-result-missing"]),
+        (
+            lambda calls: [*map(result, calls), result(calls[0], id="call_0")],
+            ["tool-result-unknown"],
+        ),
+        (lambda calls: list(map(result, calls)), []),
+    ],
+    ids=["one of two", "one too many", "both"],
+)
+def test_results_of_tools(live: Live, kept: Any, broken: list[str]) -> None:
+    load(live, {"produce": tool_call("Paris", "Rome")}, {"produce": {"text": "Sunny."}})
+    client = openai_client(live)
+    message = ask(client, [user("Weather?")]).choices[0].message
+    history = [user("Weather?"), message.model_dump(exclude_none=True)]
+    ask(client, [*history, *kept(message.tool_calls)])
+    assert rules(live) == broken
+
+
+def result(call: Any, **fields: str) -> dict[str, str]:
+    return {"role": "tool", "tool_call_id": fields.get("id", call.id), "content": "sunny"}
+
+
+def test_a_script_whose_call_is_not_what_the_tool_takes(live: Live) -> None:
+    wrong = {"tool_calls": [{"name": "get_weather", "arguments": {"town": "Paris"}}]}
+    load(live, {"produce": wrong})
+    ask(openai_client(live), [user("Weather?")])
+    (finding,) = findings(live)
+    assert finding.rule == "tool-arguments-outside-schema"
+    assert finding.message == (
+        "the script calls get_weather with arguments where 'city' is a required property"
+    )
+
+
+def test_a_system_prompt_that_tells_the_time(live: Live) -> None:
+    load(live, {"produce": {"text": "It is noon."}}, {"produce": {"text": "It still is."}})
+    client = anthropic.Anthropic(base_url=live.base_url, api_key=live.key)
+    messages: list[Any] = [user("What time is it?")]
+    for clock in ("12:00", "12:01"):
+        answer = client.messages.create(
+            model="claude-sonnet-5-5", max_tokens=99, system=f"It is {clock}.", messages=messages
+        )
+        messages += [{"role": "assistant", "content": answer.content}, user("And now?")]
+    (finding,) = findings(live)
+    assert (finding.rule, finding.level) == ("prompt-cache-broken", "warning")
+    assert "from “It is 12:00.” to “It is 12:01.”" in finding.message
+
+
+def test_an_sdk_that_is_told_nothing_is_fine(live: Live) -> None:
+    load(live, failing(2, kind="rate_limit", retry_after_ms=20))
+    ask(openai_client(live), [user("Hello")])
+    assert len(live.requests()) == 3
+    assert rules(live) == []

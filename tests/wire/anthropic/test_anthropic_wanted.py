@@ -1,0 +1,71 @@
+"""What a tool choice and an output format mean to Anthropic, and the words in its schemas."""
+
+from typing import Any
+
+import pytest
+from anthropic import transform_schema
+from pydantic import BaseModel, Field
+
+from scenarios_app.engine.canonical import ANY_OBJECT, JsonFormat, Tool, ToolChoice
+from scenarios_app.wire.anthropic.schemas import with_words
+from tests.wire.anthropic.anthropic_cases import LEAST, parse
+
+
+@pytest.mark.parametrize(
+    ("sent", "meant"),
+    [
+        ({"type": "auto"}, ToolChoice()),
+        ({"type": "any", "disable_parallel_tool_use": True}, ToolChoice("required")),
+        ({"type": "tool", "name": "f"}, ToolChoice("required", ("f",))),
+        ({"type": "none"}, ToolChoice("none")),
+        ({"type": 5}, ToolChoice()),
+        (None, ToolChoice()),
+    ],
+)
+def test_a_tool_choice_has_one_meaning(sent: Any, meant: ToolChoice) -> None:
+    assert parse({**LEAST, "tool_choice": sent}).choice == meant
+
+
+@pytest.mark.parametrize(
+    ("sent", "schema"),
+    [
+        ({"type": "json_schema", "schema": {"type": "null"}}, {"type": "null"}),
+        ({"type": "json_schema"}, ANY_OBJECT),
+    ],
+)
+def test_an_output_format_has_one_meaning(sent: Any, schema: Any) -> None:
+    wanted = JsonFormat(schema, "output_config.format")
+    assert parse({**LEAST, "output_config": {"format": sent}}).json == wanted
+    assert parse({**LEAST, "output_config": {"format": {"type": "text"}}}).json is None
+
+
+def test_tools_of_anthropics_own_are_hosted() -> None:
+    tools = [{"name": "f"}, {"type": "custom", "name": "g"}, {"type": "web_search_1", "name": "w"}]
+    kinds = [tool.kind for tool in parse({**LEAST, "tools": tools}).tools]
+    assert kinds == ["function", "function", "hosted"]
+    assert parse({**LEAST, "tools": tools[:1]}).tools == (Tool("f"),)
+
+
+class Sized(BaseModel):
+    number: int = Field(ge=2, lt=10, description="how many")
+    code: str = Field(pattern="^[A-Z]{2,3}, x$", max_length=9)
+    items: list[float] = Field(min_length=2, max_length=5)
+
+
+def test_what_an_sdk_puts_into_descriptions_is_read() -> None:
+    read: Any = with_words(transform_schema(Sized))
+    number, code, items = (read["properties"][name] for name in ("number", "code", "items"))
+    assert (number["minimum"], number["exclusiveMaximum"]) == (2, 10)
+    assert (code["pattern"], code["maxLength"]) == ("^[A-Z]{2,3}, x$", 9)
+    assert (items["minItems"], items["maxItems"]) == (2, 5)
+
+
+def test_other_descriptions_are_words_alone() -> None:
+    said = "{minLength: many, maxLength: inf, uniqueItems: True, format: date, default: {}}"
+    assert with_words({"description": said}) == {
+        "description": said,
+        "uniqueItems": True,
+        "format": "date",
+    }
+    for plain in ({"description": "a {b}"}, {"description": {"type": "string"}}, [5]):
+        assert with_words(plain) == plain
