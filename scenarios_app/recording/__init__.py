@@ -1,0 +1,1 @@
+"""Recordings of real traffic: interactions, read from many formats, made into scenarios."""
