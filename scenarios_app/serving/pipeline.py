@@ -21,7 +21,7 @@ from scenarios_app.serving.options import Options, Streams
 from scenarios_app.serving.playback import Answer, never
 from scenarios_app.serving.prepared import PreparedAnswers
 from scenarios_app.serving.read import admit, admit_head, check_size
-from scenarios_app.serving.reply import Reply, Sent
+from scenarios_app.serving.reply import Ending, Reply, Sent
 from scenarios_app.serving.respond import (
     computed_reply,
     error_reply,
@@ -32,7 +32,7 @@ from scenarios_app.serving.respond import (
     with_headers,
 )
 from scenarios_app.serving.worker import at_once, in_thread, in_turn, work_for
-from scenarios_app.wire.base import Call, Facts, Headers, Wire
+from scenarios_app.wire.base import Answered, Call, Facts, Headers, Wire
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import Target, find, misplaced, wires
 
@@ -168,13 +168,25 @@ class Pipeline:
         assert endpoint is not None and endpoint.compute is not None and request is not None
         exchange.computed = True
         models = known_models(exchange.wire, index, self.options.models)
-        facts = Facts(models, exchange.created, exchange.seed.request_id)
+        carried = endpoint.carries(request) if endpoint.carries else ()
+        answers = tuple([await self._answered(call) for call in carried])
+        facts = Facts(models, exchange.created, exchange.seed.request_id, exchange.ordinal, answers)
         work = work_for(size=len(exchange.call.body), texts=len(request.messages))
         body = await work(endpoint.compute, request, facts)
         if endpoint.archival is not None:
             left = endpoint.archival.after(request, facts)
             await store(left, exchange.session, archive=self._state)
-        return computed_reply(exchange, body, stream=request.stream)
+        return computed_reply(exchange, body, endpoint.media_type, stream=request.stream)
+
+    async def _answered(self, call: Call) -> Answered:
+        """The whole answer to a call that another one carries. Nobody waits for what is late."""
+        # Many of them come one after another: the others have their turn in between.
+        await asyncio.sleep(0)
+        answer = await self.answer(call)
+        whole = answer.reply.started and answer.reply.ending is Ending.COMPLETE
+        body = answer.give_at_once() if whole else b""
+        answer.through(early=not whole)
+        return Answered(answer.reply.status, body)
 
     def exchange(self, call: Call) -> Exchange:
         """A call that has just arrived."""
