@@ -122,7 +122,7 @@ class Endpoint:
     the path. Where the path is a generating endpoint's too, a step that names it means that one:
     such a computed one is `fixed`. A generating endpoint computes what asks for no answer of a
     model. `alias_of` is the pattern by which steps name this endpoint where they name it by
-    another's. A `bodiless` one takes no body, `archival` is how it uses the archive.
+    another's. A `bodiless` one takes no JSON, `archival` is how it uses the archive.
 
     `form` is what of a request, beside its model and its length in tokens, decides the bytes of an
     answer to it, ids aside: answers of one form are encoded once. Without it each is encoded.

@@ -1,7 +1,10 @@
 """Batches through the official client: their requests are answered as if each had come alone."""
 
+import json
+
 import anthropic
 import httpx2
+import openai
 import pytest
 from anthropic.types.messages.batch_create_params import Request
 
@@ -12,6 +15,15 @@ from tests.serving.pipelines import KEY, Playing, says, scenario
 def client_of(playing: Playing) -> anthropic.AsyncAnthropic:
     return anthropic.AsyncAnthropic(
         base_url="http://mock",
+        api_key=KEY,
+        http_client=httpx2.AsyncClient(transport=MockTransport(playing.running)),
+        max_retries=0,
+    )
+
+
+def openai_of(playing: Playing) -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(
+        base_url="http://mock/v1",
         api_key=KEY,
         http_client=httpx2.AsyncClient(transport=MockTransport(playing.running)),
         max_retries=0,
@@ -118,3 +130,38 @@ async def test_a_cancelled_batch_ends_with_nothing_answered_and_can_be_deleted()
         assert (await client.messages.batches.delete(made.id)).id == made.id
         with pytest.raises(anthropic.NotFoundError):
             await client.messages.batches.retrieve(made.id)
+
+
+async def test_a_file_of_requests_becomes_a_file_of_answers() -> None:
+    once = [{"produce": {"text": text}} for text in ("one", "two")]
+    playing = Playing(scenario("s", *once))
+    lines = [
+        {
+            "custom_id": name,
+            "method": "POST",
+            "url": "/v1/chat/completions",
+            "body": {"model": "gpt-4o", "messages": [{"role": "user", "content": name}]},
+        }
+        for name in ("a", "b", "c")
+    ]
+    data = b"\n".join(json.dumps(line).encode() for line in lines)
+    async with openai_of(playing) as client:
+        uploaded = await client.files.create(file=("in.jsonl", data), purpose="batch")
+        batch = await client.batches.create(
+            input_file_id=uploaded.id, endpoint="/v1/chat/completions", completion_window="24h"
+        )
+        assert batch.status == "validating"
+        done = await client.batches.retrieve(batch.id)
+        assert done.status == "completed" and done.output_file_id and done.error_file_id
+        output = (await client.files.content(done.output_file_id)).text
+        answers = [json.loads(line) for line in output.splitlines()]
+        said = {
+            each["custom_id"]: each["response"]["body"]["choices"][0]["message"]["content"]
+            for each in answers
+        }
+        assert said == {"a": "one", "b": "two"}
+        (failed,) = (await client.files.content(done.error_file_id)).text.splitlines()
+        assert json.loads(failed)["response"]["status_code"] == 404
+        listed = [each.id async for each in await client.files.list(purpose="batch_output")]
+        assert sorted(listed) == sorted((done.output_file_id, done.error_file_id))
+        assert [each.id async for each in await client.batches.list()] == [batch.id]
