@@ -60,6 +60,13 @@ def to_document(name: str, interactions: Sequence[Interaction]) -> Made:
     return Made({**document, "steps": steps}, tuple(told))
 
 
+def step_of(interaction: Interaction) -> dict[str, Any] | None:
+    """The step of one interaction, for those who change what it matches; None where it is for an
+    API that this server does not speak."""
+    made = to_document("step", [interaction])
+    return made.document["steps"][0] if made.steps else None
+
+
 def _match(where: Placed) -> dict[str, Json]:
     match: dict[str, Json] = {}
     if where.target.endpoint is not None:
