@@ -1,6 +1,7 @@
 """Scenario documents and recordings from files and directories, as MOCKLLM_SCENARIOS and the
 commands name them."""
 
+import os
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,12 +28,18 @@ class Files:
     notes: tuple[Problem, ...] = ()
 
 
-def read_paths(paths: str | Iterable[str | Path], *, limits: DocumentLimits = LIMITS) -> Files:
+def read_paths(
+    paths: str | Iterable[str | Path],
+    *,
+    limits: DocumentLimits = LIMITS,
+    taken: Collection[str] = (),
+) -> Files:
     """The scenarios of all files, merged by name; each recording is a scenario that is called as
-    its file without the suffix, made unique. Raises DocumentError, and then nothing is loaded."""
-    given = [paths] if isinstance(paths, Path) else paths
-    listed = given if isinstance(given, str) else list(given)
-    recordings = _Recordings(set() if isinstance(listed, str) else set(map(str, listed)))
+    its file without the suffix, made unique among them and what is `taken`. Raises DocumentError,
+    and then nothing is loaded."""
+    listed = paths.split(os.pathsep) if isinstance(paths, str) else list(paths)
+    listed = [path for path in listed if str(path)]
+    recordings = _Recordings(set(map(str, listed)), taken)
     documents = read_files(listed, limits=limits, others=recordings)
     over = passed_over(listed, others=SUFFIXES)
     return Files(documents, (*recordings.notes, *over))
@@ -53,9 +60,11 @@ def read_upload(
 
 @dataclass(slots=True)
 class _Recordings:
-    """Reads recordings beside documents of ours. What was `named` is meant to be read."""
+    """Reads recordings beside documents of ours. What was `named` is meant to be read, names that
+    are `taken` are for others."""
 
     named: set[str]
+    taken: Collection[str]
     notes: list[Problem] = field(default_factory=list)
     suffixes: Collection[str] = SUFFIXES
 
@@ -72,7 +81,7 @@ class _Recordings:
 
         def named(taken: Collection[str]) -> Read | None:
             for read in reads:
-                name = unique(read.document.name, taken)
+                name = unique(read.document.name, {*taken, *self.taken})
                 return Read(read.document.model_copy(update={"name": name}), read.source)
             return None
 

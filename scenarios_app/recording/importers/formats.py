@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 
@@ -20,56 +21,28 @@ LINES: Final = frozenset({".jsonl", ".ndjson"})
 SUFFIXES: Final = YAML | LINES | {".har"}
 """How files are called that hold recordings, and nothing else that is read here."""
 
-Read: TypeAlias = Callable[[str, Any, str], Made]
+Interactions: TypeAlias = Callable[..., Iterable[Interaction | str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """`title` is what people call it. `read` makes the document of a name from a decoded file."""
+    """`title` is what people call it. A decoded file of it `holds` interactions, or is `read` as a
+    document right away, where it tells conversations and not bytes."""
 
     title: str
     fits: Callable[[Any], bool]
-    read: Read
-
-
-def _of_interactions(
-    read: Callable[..., Iterable[Interaction | str]],
-) -> Read:
-    def made(name: str, value: Any, source: str) -> Made:
-        notes: list[str] = []
-        found = list(_counted(read(value, source=source), notes, source))
-        document = to_document(name, found)
-        return Made(document.document, (*notes, *document.notes))
-
-    return made
-
-
-def _counted(
-    found: Iterable[Interaction | str], notes: list[str], source: str
-) -> Iterator[Interaction]:
-    count = 0
-    for one in found:
-        if isinstance(one, str):
-            notes.append(one)
-            continue
-        count += 1
-        if count > MOST_INTERACTIONS:
-            raise _error(source, f"holds more than {MOST_INTERACTIONS} interactions")
-        yield one
-
-
-def _of_steps(read: Callable[..., Made]) -> Read:
-    return lambda name, value, source: read(name, value, source=source)
+    holds: Interactions | None = None
+    read: Callable[..., Made] | None = None
 
 
 FORMATS: Final[tuple[Format, ...]] = (
-    Format("vcrpy", vcr.fits, _of_interactions(vcr.read)),
-    Format("HAR", har.fits, _of_interactions(har.read)),
-    Format("OTLP", otlp.fits, _of_steps(otlp.read)),
-    Format("trace", traces.fits, _of_steps(traces.read)),
-    Format("aimock", aimock.fits, _of_steps(aimock.read)),
-    Format("WireMock", wiremock.fits, _of_steps(wiremock.read)),
-    Format("JSONL", jsonl.fits, _of_interactions(jsonl.read)),
+    Format("vcrpy", vcr.fits, holds=vcr.read),
+    Format("HAR", har.fits, holds=har.read),
+    Format("OTLP", otlp.fits, read=otlp.read),
+    Format("trace", traces.fits, read=traces.read),
+    Format("aimock", aimock.fits, read=aimock.read),
+    Format("WireMock", wiremock.fits, read=wiremock.read),
+    Format("JSONL", jsonl.fits, holds=jsonl.read),
 )
 
 
@@ -83,7 +56,29 @@ class Recording:
 
     def made(self, name: str) -> Made:
         """The scenario document of this name; raises DocumentError."""
-        return self.format.read(name, self.value, self.source)
+        if self.format.read is not None:
+            made = self.format.read(name, self.value, source=self.source)
+            if made.steps > MOST_INTERACTIONS:
+                raise self._too_many()
+            return made
+        document = to_document(name, self.interactions())
+        notes = [one for one in self._held() if isinstance(one, str)]
+        return Made(document.document, (*notes, *document.notes))
+
+    def interactions(self) -> list[Interaction]:
+        """What it holds, none where it tells no bytes; raises DocumentError."""
+        held = (one for one in self._held() if isinstance(one, Interaction))
+        found = list(islice(held, MOST_INTERACTIONS + 1))
+        if len(found) > MOST_INTERACTIONS:
+            raise self._too_many()
+        return found
+
+    def _held(self) -> Iterator[Interaction | str]:
+        holds = self.format.holds
+        return iter(() if holds is None else holds(self.value, source=self.source))
+
+    def _too_many(self) -> DocumentError:
+        return _error(self.source, f"holds more than {MOST_INTERACTIONS} interactions")
 
 
 def recording(data: bytes, *, source: str) -> Recording | None:

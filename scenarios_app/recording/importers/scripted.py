@@ -7,7 +7,7 @@ from typing import Any
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.producing.templates import BRACES, OPENING
-from scenarios_app.recording.document import Made
+from scenarios_app.recording.document import TAG, Made
 from scenarios_app.recording.produced import as_said
 
 
@@ -48,7 +48,7 @@ def turn_of(turns: Sequence[Turn]) -> int:
 def made(name: str, steps: Sequence[dict[str, Any]], notes: Sequence[str]) -> Made:
     """The document of such steps, whose answers are said as they stand."""
     written = [{**step, "produce": as_said(step["produce"])} for step in steps]
-    document: dict[str, Any] = {"name": name}
+    document: dict[str, Any] = {"name": name, "tags": [TAG]}
     if written != list(steps):
         document["variables"] = {BRACES: OPENING}
     return Made({**document, "steps": written}, tuple(notes))

@@ -7,7 +7,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.recording.document import Made, step_of
+from scenarios_app.recording.document import TAG, Made, step_of
 from scenarios_app.recording.importers.bodies import Unreadable, from_base64
 from scenarios_app.recording.importers.reader import Place, headers_of
 from scenarios_app.recording.interaction import Interaction, RecordedRequest, RecordedResponse
@@ -59,7 +59,7 @@ def read(name: str, value: Any, *, source: str = "") -> Made:
             step["produce"]["latency_ms"] = delay
         steps.append({**step, "consume": False})
         notes += told
-    return Made({"name": name, "steps": steps}, tuple(notes))
+    return Made({"name": name, "tags": [TAG], "steps": steps}, tuple(notes))
 
 
 def _priority(mapping: Place) -> int:
