@@ -80,7 +80,7 @@ def _match(match: Place) -> Iterator[tuple[str, Json]]:
     if match.at("toolCallId").given:
         results.append({"tool_call_id": match.at("toolCallId").text()})
     elif match.at("hasToolResult").value is True:
-        results.append({"contains": ""})
+        results.append({"regex": "^"})
     if results:
         yield "tool_results", results
 
