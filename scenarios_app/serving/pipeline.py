@@ -21,6 +21,9 @@ from scenarios_app.serving.options import Options, Streams
 from scenarios_app.serving.playback import Answer, never
 from scenarios_app.serving.prepared import PreparedAnswers
 from scenarios_app.serving.read import admit, admit_head, check_size
+from scenarios_app.serving.recorder.passage import Passage
+from scenarios_app.serving.recorder.recordings import Recording, Recordings, recording_of
+from scenarios_app.serving.recorder.unanswered import OURS_ALONE, Unanswered, heard, unanswered
 from scenarios_app.serving.reply import Reply, Sent
 from scenarios_app.serving.respond import (
     computed_reply,
@@ -69,6 +72,7 @@ class Pipeline:
         self._record = record
         self.drain_at = drain_at
         self._prepared = PreparedAnswers()
+        self.recordings: Recordings = {}
 
     async def answer(self, call: Call) -> Answer:
         """The answer to a call. The door that plays it out lets it tell the journal."""
@@ -79,8 +83,12 @@ class Pipeline:
         if len(call.body) > self.options.max_body_bytes:
             return self.refuse_body(call)
         exchange = self.exchange(call)
+        recording = recording_of(self.recordings, exchange.session) if self.recordings else None
         try:
-            reply = await self.work(exchange)
+            reply = await self.work(exchange, recording)
+        except Unanswered as unanswered:
+            exchange.forget(beyond=self.options.journal_body_bytes)
+            return Passage(unanswered.passed, exchange, self)
         except asyncio.CancelledError:
             self.ended(exchange, Sent(Reply(499, started=False), (), 0, True, False, None))
             raise
@@ -90,12 +98,17 @@ class Pipeline:
         exchange.forget(beyond=self.options.journal_body_bytes)
         return self._answer(exchange, reply)
 
-    async def work(self, exchange: Exchange) -> Reply:
-        """Everything about an exchange but its end."""
+    async def work(self, exchange: Exchange, recording: Recording | None = None) -> Reply:
+        """Everything about an exchange but its end; raises Unanswered where its recording has
+        somebody else answer."""
         call = exchange.call
         try:
-            return await self._reply(exchange)
+            return await self._reply(exchange, recording)
+        except Unanswered:
+            raise
         except WireError as error:
+            if recording is not None and error.answer.status not in OURS_ALONE:
+                unanswered(exchange, recording)
             return error_reply(exchange, error.answer)
         except Exception:
             log.exception("%s %s could not be answered", call.method, call.path)
@@ -122,7 +135,7 @@ class Pipeline:
         message = f"The request's body is larger than {self.options.max_body_bytes} bytes."
         return self.refuse(dataclasses.replace(call, body=b""), ErrorAnswer(413, message))
 
-    async def _reply(self, exchange: Exchange) -> Reply:
+    async def _reply(self, exchange: Exchange, recording: Recording | None) -> Reply:
         call, target, options = exchange.call, exchange.target, self.options
         work = work_for(size=len(call.body))
         request = exchange.request = await work(admit, call, target, options)
@@ -142,15 +155,17 @@ class Pipeline:
         exchange.ordinal = await self._state.next_ordinal(exchange.session)
         choosing = Choosing(index, request, exchange.session, self._state, work)
         if request.computed:
-            return await self._computed(exchange, index)
+            return await self._computed(exchange, index, recording)
         if endpoint.generates:
             in_band = await work(choose_in_band, call, request, options)
             decision = in_band or with_cancel(await choosing.choose(), options)
         else:
             override = None if endpoint.fixed else await choosing.override()
             if override is None:
-                return await self._computed(exchange, index)
+                return await self._computed(exchange, index, recording)
             decision = override
+        if recording is not None:
+            decision = heard(exchange, recording, decision)
         exchange.decide(decision)
         if is_made_to_fit(decision, request):
             work = in_thread
@@ -163,9 +178,15 @@ class Pipeline:
             await store(stored, exchange.session, archive=self._state)
         return reply
 
-    async def _computed(self, exchange: Exchange, index: Index) -> Reply:
+    async def _computed(
+        self, exchange: Exchange, index: Index, recording: Recording | None
+    ) -> Reply:
         endpoint, request = exchange.target.endpoint, exchange.request
         assert endpoint is not None and endpoint.compute is not None and request is not None
+        if recording is not None and (recording.records or not endpoint.fixed):
+            decision = unanswered(exchange, recording)
+            exchange.decide(decision)
+            return respond(exchange, decision, request)
         exchange.computed = True
         models = known_models(exchange.wire, index, self.options.models)
         facts = Facts(models, exchange.created, exchange.seed.request_id)
@@ -187,7 +208,7 @@ class Pipeline:
 
     def instead(self, exchange: Exchange, error: ErrorAnswer, headers: Headers) -> Reply:
         """The reply in place of one that cannot be given."""
-        return self._dressed(exchange, with_headers(error_reply(exchange, error), headers))
+        return self.dressed(exchange, with_headers(error_reply(exchange, error), headers))
 
     def ended(self, exchange: Exchange, sent: Sent) -> None:
         """What became of the answer to a call."""
@@ -198,9 +219,9 @@ class Pipeline:
             self._record(exchange.entry(sent))
 
     def _answer(self, exchange: Exchange, reply: Reply) -> Answer:
-        return Answer(self._dressed(exchange, reply), exchange, self)
+        return Answer(self.dressed(exchange, reply), exchange, self)
 
-    def _dressed(self, exchange: Exchange, reply: Reply) -> Reply:
+    def dressed(self, exchange: Exchange, reply: Reply) -> Reply:
         """A reply with our own headers; without a body where the method wants none."""
         scenario, step = exchange.answered_by
         reply = with_headers(reply, ours(scenario, step, exchange.uid))

@@ -20,6 +20,7 @@ from scenarios_app.engine.parts import TextPart
 from scenarios_app.engine.scenario import Produce, Scenario, ScriptedAnswer, ScriptedChoice, Step
 from scenarios_app.journal import journal
 from scenarios_app.journal.entry import JournalEntry
+from scenarios_app.recording.upstreams import read_upstreams
 from scenarios_app.serving.metrics import Tally
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Pipeline
@@ -133,6 +134,9 @@ def options() -> Options:
         max_streams=setting("MOCKLLM_MAX_STREAMS"),
         max_stream_seconds=setting("MOCKLLM_MAX_STREAM_SECONDS"),
         journal_body_bytes=setting("MOCKLLM_JOURNAL_BODY_BYTES"),
+        upstreams=read_upstreams(setting("MOCKLLM_UPSTREAMS")),
+        upstream_seconds=setting("MOCKLLM_UPSTREAM_SECONDS"),
+        record_bytes=setting("MOCKLLM_RECORD_BYTES"),
     )
 
 
