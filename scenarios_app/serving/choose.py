@@ -29,10 +29,10 @@ from scenarios_app.engine.matching.select import (
     scenario_in_header,
 )
 from scenarios_app.engine.producing.produce import scripted_answer
+from scenarios_app.engine.redaction import redact_headers, redact_query
 from scenarios_app.engine.scenario import Expect, GeneratedAnswer, Step
 from scenarios_app.engine.secrets import is_secret, secrets_of, without_pieces
 from scenarios_app.engine.state import AnswerState, AttemptRef, StepRef
-from scenarios_app.journal.redaction import redact_headers, redact_query
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.worker import Work, at_once
 from scenarios_app.wire.base import Call

@@ -1,0 +1,75 @@
+"""A cassette is a scenario: interactions become the steps of one document, each with the request
+that it answers, the answer in parts that people can edit, and the answer as it came."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.recorded.requests import decoded, depth_of
+from scenarios_app.engine.secrets import is_secret
+from scenarios_app.recording.interaction import Interaction
+from scenarios_app.recording.places import Placed, placed, unspoken
+from scenarios_app.recording.produced import produced
+from scenarios_app.recording.redaction import redacted
+
+# A document is no deeper than 64, a recorded body stands a few levels below its top.
+_DEEPEST: Final = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The document of a cassette, and in words for people what could not be carried over."""
+
+    document: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def steps(self) -> int:
+        return len(self.document["steps"])
+
+
+def to_document(name: str, interactions: Sequence[Interaction]) -> Made:
+    """The scenario document that replays these interactions in their order.
+
+    Secrets are taken out first. What is for an API that this server does not speak is left out, and
+    a note says so; without any left the document has no steps.
+    """
+    steps: list[Json] = []
+    notes: Counter[str] = Counter()
+    for interaction in interactions:
+        kept = redacted(interaction)
+        where = placed(kept.request)
+        if where is None:
+            api = unspoken(kept.request)
+            notes[f"left out: {api} is an API that this server does not speak"] += 1
+            continue
+        steps.append(_step(where, kept))
+        notes.update(f"step {len(steps)}: {note}" for note in kept.notes)
+    document = {"name": name, "steps": steps}
+    told = (f"{note} ({n} interactions)" if n > 1 else note for note, n in notes.items())
+    return Made(document, tuple(told))
+
+
+def _step(where: Placed, interaction: Interaction) -> Json:
+    match: dict[str, Json] = {"provider": where.provider, "path": where.path}
+    if where.model:
+        match["model"] = where.model
+    match["recorded"] = _recorded(where)
+    return {"match": match, "produce": produced(where, interaction.response)}
+
+
+def _recorded(where: Placed) -> dict[str, Any]:
+    call = where.call
+    recorded: dict[str, Any] = {}
+    if call.method != "POST":
+        recorded["method"] = call.method
+    query = {name: value for name, value in call.query.items() if not is_secret(name)}
+    if query:
+        recorded["query"] = query
+    body = decoded(call.body)
+    if body is not None:
+        deep = not isinstance(body, str) and depth_of(body) > _DEEPEST
+        recorded["body"] = call.body.decode() if deep else body
+    return recorded
