@@ -70,13 +70,13 @@ def checked(name: str, base_url: str) -> str:
 
 
 def upstream_of(call: Call, upstreams: Mapping[str, str]) -> tuple[str, str]:
-    """The name of the provider that a call is for, and the URL that it would have there; no URL
-    where that provider's upstream is not known."""
+    """The name of the provider that a call is for, and the URL that it would have there, without
+    its query; no URL where that provider's upstream is not known."""
     name, path = provider_of(call)
     if name == AZURE and name not in upstreams:
         name = "openai"
     base_url = upstreams.get(name)
-    return name, "" if base_url is None else url_of(base_url, path, call.raw_query)
+    return name, "" if base_url is None else url_of(base_url, path)
 
 
 def provider_of(call: Call) -> tuple[str, str]:
@@ -93,7 +93,7 @@ def provider_of(call: Call) -> tuple[str, str]:
     return target.wire.provider if target else "openai", call.path
 
 
-def url_of(base_url: str, path: str, query: str = "") -> str:
+def url_of(base_url: str, path: str) -> str:
     """The URL of a path below a base URL. What the two have in common is said once: the base may be
     the host alone or, as SDKs want it, end in `/v1`."""
     scheme, _, place = base_url.rstrip("/").partition("://")
@@ -102,4 +102,4 @@ def url_of(base_url: str, path: str, query: str = "") -> str:
     lengths = range(len(folders), -1, -1)
     common = next(n for n in lengths if folders[len(folders) - n :] == segments[:n])
     target = "/".join((*folders, *segments[common:]))
-    return f"{scheme}://{host}/{target}" + (f"?{query}" if query else "")
+    return f"{scheme}://{host}/{target}"

@@ -4,7 +4,6 @@ and how many streams it has left."""
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Lock
-from types import MappingProxyType
 
 from scenarios_app.wire.body import Limits
 
@@ -55,6 +54,6 @@ class Options:
     max_streams: int = 2_000
     max_stream_seconds: float = 600
     journal_body_bytes: int = 65_536
-    upstreams: Mapping[str, str] = MappingProxyType({})
+    upstreams: Mapping[str, str] = field(default_factory=dict)
     upstream_seconds: float = 600
     record_bytes: int = 10_485_760

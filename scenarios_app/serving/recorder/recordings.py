@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from threading import Condition, RLock
 from typing import Final, Literal, TypeAlias
 
-from scenarios_app.engine.canonical import Json
 from scenarios_app.recording.interaction import Interaction, RecordedRequest
 
 Mode: TypeAlias = Literal["none", "new", "all"]
@@ -48,7 +47,6 @@ class Recording:
     session: str | None
     mode: Mode
     name: str = ""
-    cassette: Mapping[str, Json] | None = None
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)
     at: float = field(default_factory=time.time)
     _slots: list[Interaction | None] = field(default_factory=list)
@@ -83,10 +81,10 @@ class Recording:
                 self._open -= 1
                 self._changed.notify_all()
 
-    def serve(self, scenario: str, step_key: str) -> None:
-        """A step has answered."""
+    def serve(self, scenario: str, step: str) -> None:
+        """The step of this label has answered."""
         with self._changed:
-            self._served.add((scenario, step_key))
+            self._served.add((scenario, step))
 
     def miss(self, asked: Asked) -> None:
         """Nothing that is recorded answers this."""

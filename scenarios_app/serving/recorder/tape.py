@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from scenarios_app.recording.interaction import Interaction, RecordedRequest, RecordedResponse
+from scenarios_app.recording.interaction import Interaction, RecordedResponse
 from scenarios_app.recording.redaction import redacted
 from scenarios_app.serving.recorder.bodies import Reader, TooLong, Unreadable, reader_of
 from scenarios_app.serving.recorder.upstream import Outgoing
@@ -69,10 +69,9 @@ class Tape:
 
     def interaction(self) -> Interaction:
         """What was recorded, with nothing secret in it."""
-        out = self._out
         return redacted(
             Interaction(
-                RecordedRequest(out.method, out.url, out.headers, out.body),
+                self._out.recorded,
                 RecordedResponse(self._status, self._headers, tuple(self._chunks), cut=self.cut),
                 tuple(self._notes),
             )

@@ -36,7 +36,7 @@ def heard(exchange: Exchange, recording: Recording, decision: Decision) -> Decis
         unanswered(exchange, recording)
         return Decision("unmatched", "match", near_misses=near, text=unmatched_message(near))
     elif decision.scenario is not None and decision.step is not None:
-        recording.serve(decision.scenario.name, decision.step.key)
+        recording.serve(decision.scenario.name, decision.step.label)
     return decision
 
 

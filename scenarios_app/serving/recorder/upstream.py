@@ -11,6 +11,8 @@ import httpx2
 from mockllm_site.kit.addresses import Refused, endpoint_at
 from mockllm_site.kit.dial import Dial
 from scenarios_app.engine.canonical import ErrorAnswer
+from scenarios_app.recording.interaction import RecordedRequest
+from scenarios_app.recording.upstreams import DIALECT_HEADER
 from scenarios_app.serving.recorder.bodies import acceptable
 from scenarios_app.wire.base import Call, Headers
 
@@ -23,8 +25,8 @@ _HOP_BY_HOP: Final = frozenset(
 # What is for this server, or is said anew; cookies are those of this server's pages.
 _OURS: Final = frozenset({"accept-encoding", "content-length", "cookie", "expect", "host"})
 _PREFIX: Final = "x-mockllm-"
-# What a provider says of its own origin, which this one is not.
-_THEIRS: Final = frozenset({"alt-svc", "set-cookie", "strict-transport-security"})
+# What a provider says of its own origin, which this one is not; every server dates its answers.
+_THEIRS: Final = frozenset({"alt-svc", "date", "set-cookie", "strict-transport-security"})
 _SHARED: Final = re.compile(r"access-control-.*")
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
@@ -39,23 +41,32 @@ class UpstreamFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A request as it is sent on. `name` is the provider, `place` what errors call it."""
+    """A request as it is sent on. `name` is the provider; `path`, with its query, and `dialect` are
+    by what this server knows where it belongs."""
 
     name: str
     method: str
     url: str
     headers: Headers
     body: bytes
+    path: str
+    dialect: str = ""
 
     @property
     def place(self) -> str:
-        """Without the path and the query, in which a key may stand."""
+        """Whom it goes to, without the path and the query, in which a key may stand."""
         return "/".join(self.url.split("/")[:3])
+
+    @property
+    def recorded(self) -> RecordedRequest:
+        """The request as it is kept, keys and all: they are still to be taken out."""
+        spoken = ((DIALECT_HEADER, self.dialect),) if self.dialect else ()
+        return RecordedRequest(self.method, self.path, (*self.headers, *spoken), self.body)
 
 
 def outgoing(call: Call, *, name: str, url: str, key: str | None, real: str | None) -> Outgoing:
     """What is sent on of a call. Where it brings a `key` in whose place the `real` one is known,
-    that stands wherever the other stood in its headers and its query."""
+    that stands wherever the other stood in its headers and its query. `url` has no query yet."""
 
     def with_real(text: str) -> str:
         return text.replace(key, real) if key and real else text
@@ -67,13 +78,16 @@ def outgoing(call: Call, *, name: str, url: str, key: str | None, real: str | No
         if name not in _HOP_BY_HOP | _OURS | named and not name.startswith(_PREFIX)
     )
     encoding = acceptable(call.headers.get("accept-encoding", ""))
-    head, mark, query = url.partition("?")
+    query = with_real(call.raw_query)
+    asked_for = f"?{query}" if query else ""
     return Outgoing(
         name,
         call.method,
-        head + mark + with_real(query),
+        url + asked_for,
         (*headers, ("accept-encoding", encoding)),
         call.body,
+        path=call.path + asked_for,
+        dialect=call.headers.get(DIALECT_HEADER, ""),
     )
 
 

@@ -1,0 +1,223 @@
+"""Recordings: what of a session is passed on upstream and kept, until it is ended."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
+from scenarios_app.control.kit import ControlError, ControlView, SessionQuery, documented
+from scenarios_app.control.sessions import session_of_scenarios
+from scenarios_app.control.stores import CommonScenarios, OwnScenarios, Scenarios, read_documents
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.document import DocumentError, dump
+from scenarios_app.recording.document import to_document
+from scenarios_app.recording.drift import Drifted, drift_json, drift_of, recorded_steps
+from scenarios_app.serving.recorder.recordings import MODES, Ended, Mode, Recording
+from scenarios_app.serving.services import services
+
+UNNAMED = "recording"
+
+
+class DifferenceBody(Shape):
+    """One difference between what was recorded and what is asked."""
+
+    kind = Text(help_text="new, removed or changed.")
+    place = Text(help_text="Where it is in the request.")
+    recorded = serializers.JSONField(allow_null=True, help_text="What was recorded there.")
+    asked = serializers.JSONField(allow_null=True, help_text="What is asked there.")
+
+
+class DriftBody(Shape):
+    """Something that is not asked as it was recorded."""
+
+    kind = Text(help_text="new, removed or changed.")
+    cassette = Text(allow_blank=True, help_text="The scenario in which it is recorded.")
+    step = Text(allow_blank=True, help_text="Its name or number there; empty for what is new.")
+    request = Text(help_text="Its method and path.")
+    times = Whole(help_text="How often it was asked.")
+    differences = DifferenceBody(many=True, help_text="What differs.")
+    text = Text(help_text="All of this for people.")
+
+
+class BeginBody(Shape):
+    """What to record, and how."""
+
+    session = Text(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="A session's name or API key; null for every session without a recording.",
+    )
+    mode = serializers.ChoiceField(
+        choices=MODES,
+        help_text="none: recordings alone answer. new: what is not recorded is asked upstream and "
+        "kept. all: the same, for a session that begins without recordings.",
+    )
+    name = Text(
+        required=False, default=UNNAMED, max_length=200, help_text="Of the scenario that it makes."
+    )
+    keys = serializers.DictField(
+        child=Text(),
+        required=False,
+        default=dict,
+        write_only=True,
+        help_text="Keys by provider that are sent upstream in place of the session's own. They "
+        "stay in memory until the recording ends.",
+    )
+
+
+class RecordingBody(Shape):
+    """A recording under way."""
+
+    session = Text(allow_null=True, help_text="Whose it is.")
+    mode = Text(help_text="As it was begun.")
+    name = Text(help_text="Of the scenario that it makes.")
+    upstreams = serializers.DictField(child=Text(), help_text="Where requests go, by provider.")
+    interactions = Whole(help_text="How many it holds.")
+    problems = serializers.ListField(
+        child=Text(), help_text="What was to be kept and could not be."
+    )
+
+
+class EndedBody(RecordingBody):
+    """A recording that has ended."""
+
+    document = serializers.JSONField(
+        allow_null=True,
+        help_text="The scenario of it, with what its cassette held before; null: nothing came.",
+    )
+    notes = serializers.ListField(
+        child=Text(), help_text="What of its interactions could not be carried over."
+    )
+    drift = DriftBody(many=True, help_text="What was not asked as it was recorded.")
+    unreached = serializers.ListField(
+        child=Text(),
+        help_text="Recorded steps, as SCENARIO/STEP, that nobody came to after something drifted.",
+    )
+    drifted = Flag(help_text="Whether anything was not asked as it was recorded.")
+
+
+class RecordingView(ControlView):
+    @documented(
+        "read_recording",
+        query=SessionQuery,
+        answers={200: (RecordingBody, "As it is now.")},
+        errors=(404,),
+    )
+    def get(self, request: Request) -> Response:
+        """A session's recording, or that of all sessions"""
+        return Response(_body(_known(_session(self.query(SessionQuery).get("session")))))
+
+    @documented(
+        "begin_recording",
+        body=BeginBody,
+        answers={201: (RecordingBody, "It records from now on.")},
+        errors=(409,),
+    )
+    def put(self, request: Request) -> Response:
+        """Record a session from now on, in place of a recording that it has: upstreams are the
+        operator's MOCKLLM_UPSTREAMS"""
+        asked = self.given_as(BeginBody)
+        mode: Mode = asked["mode"]
+        pipeline = services().pipeline
+        if mode != "none" and not pipeline.options.upstreams:
+            raise ControlError(409, "There is nobody to ask: MOCKLLM_UPSTREAMS names no upstream.")
+        session = _session(asked["session"])
+        name = asked["name"]
+        recording = Recording(session, mode, name, asked["keys"])
+        _check_other(recording)
+        pipeline.recordings[session] = recording
+        return Response(_body(recording), status=201)
+
+    @documented(
+        "end_recording",
+        query=SessionQuery,
+        answers={200: (EndedBody, "What it came to.")},
+        errors=(404,),
+    )
+    def delete(self, request: Request) -> Response:
+        """End a recording; its scenario is in the answer, and nowhere else"""
+        session = _session(self.query(SessionQuery).get("session"))
+        recording = _known(session)
+        services().pipeline.recordings.pop(session, None)
+        return Response(_ended(recording, recording.ended()))
+
+
+def _session(given: str | None) -> str | None:
+    return None if given is None else session_of_scenarios(given)
+
+
+def _known(session: str | None) -> Recording:
+    recording = services().pipeline.recordings.get(session)
+    if recording is None:
+        whose = "all sessions" if session is None else f"session “{session}”"
+        raise ControlError(404, f"There is no recording of {whose}.")
+    return recording
+
+
+def _check_other(recording: Recording) -> None:
+    """Two sessions that write to one cassette would each take the place of the other."""
+    if not recording.records:
+        return
+    for other in tuple(services().pipeline.recordings.values()):
+        if other.records and other.name == recording.name and other.session != recording.session:
+            message = f"“{recording.name}” is being recorded by another session."
+            raise ControlError(409, message, field="name")
+
+
+def _body(recording: Recording) -> dict[str, Any]:
+    return {
+        "session": recording.session,
+        "mode": recording.mode,
+        "name": recording.name,
+        "upstreams": dict(services().pipeline.options.upstreams) if recording.records else {},
+        "interactions": len(recording),
+        "problems": list(recording.problems),
+    }
+
+
+def _ended(recording: Recording, ended: Ended) -> dict[str, Any]:
+    documents = _cassettes(recording.session)
+    document, notes = _document(recording, ended, documents)
+    drifted = Drifted()
+    if not recording.records:
+        asked = [one.request for one in ended.missed]
+        drifted = drift_of(documents, ended.served, asked)
+    return {
+        **_body(recording),
+        "problems": list(ended.problems),
+        "document": document,
+        "notes": notes,
+        "drift": [drift_json(one) for one in drifted.found],
+        "unreached": [f"{one.cassette}/{one.step}" for one in drifted.unreached],
+        "drifted": bool(drifted.found),
+    }
+
+
+def _cassettes(session: str | None) -> list[dict[str, Any]]:
+    """The scenarios of a session, or the common ones, that hold something recorded."""
+    kept: Scenarios = CommonScenarios() if session is None else OwnScenarios(session)
+    documents = [dump(document) for document in kept.listed().documents]
+    return [document for document in documents if any(recorded_steps(document))]
+
+
+def _document(
+    recording: Recording, ended: Ended, documents: Iterable[dict[str, Any]]
+) -> tuple[Json, list[str]]:
+    """The scenario of a recording, after what its cassette held before; None where nothing came.
+    With what of it could not be carried over."""
+    if not ended.interactions:
+        return None, []
+    made = to_document(recording.name, ended.interactions)
+    document = made.document
+    before = next((d for d in documents if d.get("name") == recording.name), None)
+    if recording.mode == "new" and before is not None:
+        document = {**before, "steps": [*before["steps"], *document["steps"]]}
+    try:
+        read_documents(document)
+    except DocumentError as error:
+        raise ControlError(500, f"What was recorded is no valid document: {error}") from None
+    return document, list(made.notes)
