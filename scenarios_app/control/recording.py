@@ -1,6 +1,5 @@
 """Recordings: what of a session is passed on upstream and kept, until it is ended."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from rest_framework import serializers
@@ -8,13 +7,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
-from scenarios_app.control.kit import ControlError, ControlView, SessionQuery, documented
+from scenarios_app.control.kit import (
+    ControlError,
+    ControlView,
+    ScenarioField,
+    SessionQuery,
+    documented,
+)
 from scenarios_app.control.sessions import session_of_scenarios
-from scenarios_app.control.stores import CommonScenarios, OwnScenarios, Scenarios, read_documents
+from scenarios_app.control.stores import read_documents
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError, dump
 from scenarios_app.recording.document import to_document
-from scenarios_app.recording.drift import Drifted, drift_json, drift_of, recorded_steps
+from scenarios_app.recording.drift import Drifted, drift_json, drift_of
 from scenarios_app.serving.recorder.recordings import MODES, Ended, Mode, Recording
 from scenarios_app.serving.services import services
 
@@ -67,6 +72,12 @@ class BeginBody(Shape):
         help_text="Keys by provider that are sent upstream in place of the session's own. They "
         "stay in memory until the recording ends.",
     )
+    cassettes = serializers.ListField(
+        child=ScenarioField(),
+        required=False,
+        default=list,
+        help_text="Scenarios of what was recorded before, for the sessions that it is about.",
+    )
 
 
 class RecordingBody(Shape):
@@ -82,22 +93,40 @@ class RecordingBody(Shape):
     )
 
 
-class EndedBody(RecordingBody):
-    """A recording that has ended."""
+class DriftedBody(Shape):
+    """What was not asked as it was recorded."""
 
-    document = serializers.JSONField(
-        allow_null=True,
-        help_text="The scenario of it, with what its cassette held before; null: nothing came.",
-    )
-    notes = serializers.ListField(
-        child=Text(), help_text="What of its interactions could not be carried over."
-    )
-    drift = DriftBody(many=True, help_text="What was not asked as it was recorded.")
+    drifted = Flag(help_text="Whether anything was not.")
+    drift = DriftBody(many=True, help_text="What was not.")
     unreached = serializers.ListField(
         child=Text(),
         help_text="Recorded steps, as SCENARIO/STEP, that nobody came to after something drifted.",
     )
-    drifted = Flag(help_text="Whether anything was not asked as it was recorded.")
+
+
+class SessionDriftBody(DriftedBody):
+    """The same of one session's recording that has ended."""
+
+    session = Text(allow_null=True, help_text="Whose it was.")
+    cassettes = serializers.ListField(child=Text(), help_text="The scenarios that it replayed.")
+
+
+class AllDriftBody(Shape):
+    """What drifted in all recordings that only replayed, since the server started."""
+
+    recordings = SessionDriftBody(many=True, help_text="In the order in which they ended.")
+
+
+class EndedBody(RecordingBody, DriftedBody):
+    """A recording that has ended."""
+
+    document = serializers.JSONField(
+        allow_null=True,
+        help_text="Its scenario, with what was recorded before; null: it only replayed.",
+    )
+    notes = serializers.ListField(
+        child=Text(), help_text="What of its interactions could not be carried over."
+    )
 
 
 class RecordingView(ControlView):
@@ -127,7 +156,9 @@ class RecordingView(ControlView):
             raise ControlError(409, "There is nobody to ask: MOCKLLM_UPSTREAMS names no upstream.")
         session = _session(asked["session"])
         name = asked["name"]
-        recording = Recording(session, mode, name, asked["keys"])
+        documents = read_documents({"scenarios": asked["cassettes"]})
+        cassettes = tuple(dump(document) for document in documents)
+        recording = Recording(session, mode, name, asked["keys"], cassettes, services().state)
         _check_other(recording)
         pipeline.recordings[session] = recording
         return Response(_body(recording), status=201)
@@ -144,6 +175,13 @@ class RecordingView(ControlView):
         recording = _known(session)
         services().pipeline.recordings.pop(session, None)
         return Response(_ended(recording, recording.ended()))
+
+
+class DriftView(ControlView):
+    @documented("read_drift", answers={200: (AllDriftBody, "Each that has ended.")})
+    def get(self, request: Request) -> Response:
+        """What was not asked as it was recorded, in every recording that has ended"""
+        return Response({"recordings": list(services().drifts)})
 
 
 def _session(given: str | None) -> str | None:
@@ -180,42 +218,46 @@ def _body(recording: Recording) -> dict[str, Any]:
 
 
 def _ended(recording: Recording, ended: Ended) -> dict[str, Any]:
-    documents = _cassettes(recording.session)
-    document, notes = _document(recording, ended, documents)
+    document, notes = _document(recording, ended)
     drifted = Drifted()
     if not recording.records:
         asked = [one.request for one in ended.missed]
-        drifted = drift_of(documents, ended.served, asked)
+        drifted = drift_of(recording.cassettes, ended.served, asked)
+        services().drifts.append(_told(recording, drifted))
     return {
         **_body(recording),
         "problems": list(ended.problems),
         "document": document,
         "notes": notes,
-        "drift": [drift_json(one) for one in drifted.found],
-        "unreached": [f"{one.cassette}/{one.step}" for one in drifted.unreached],
-        "drifted": bool(drifted.found),
+        **_drift(drifted),
     }
 
 
-def _cassettes(session: str | None) -> list[dict[str, Any]]:
-    """The scenarios of a session, or the common ones, that hold something recorded."""
-    kept: Scenarios = CommonScenarios() if session is None else OwnScenarios(session)
-    documents = [dump(document) for document in kept.listed().documents]
-    return [document for document in documents if any(recorded_steps(document))]
+def _drift(drifted: Drifted) -> dict[str, Any]:
+    return {
+        "drifted": bool(drifted.found),
+        "drift": [drift_json(one) for one in drifted.found],
+        "unreached": [f"{one.cassette}/{one.step}" for one in drifted.unreached],
+    }
 
 
-def _document(
-    recording: Recording, ended: Ended, documents: Iterable[dict[str, Any]]
-) -> tuple[Json, list[str]]:
-    """The scenario of a recording, after what its cassette held before; None where nothing came.
+def _told(recording: Recording, drifted: Drifted) -> dict[str, Any]:
+    names = [document["name"] for document in recording.cassettes]
+    return {"session": recording.session, "cassettes": names, **_drift(drifted)}
+
+
+def _document(recording: Recording, ended: Ended) -> tuple[Json, list[str]]:
+    """The scenario of a recording, after what its cassette held before; None where it only replays.
     With what of it could not be carried over."""
-    if not ended.interactions:
+    if not recording.records:
         return None, []
     made = to_document(recording.name, ended.interactions)
     document = made.document
-    before = next((d for d in documents if d.get("name") == recording.name), None)
-    if recording.mode == "new" and before is not None:
-        document = {**before, "steps": [*before["steps"], *document["steps"]]}
+    before = next((d for d in recording.cassettes if d["name"] == recording.name), None)
+    if before is not None:
+        steps = before.get("steps") or []
+        assert isinstance(steps, list)
+        document = {**before, "steps": [*steps, *document["steps"]]}
     try:
         read_documents(document)
     except DocumentError as error:

@@ -23,7 +23,12 @@ from scenarios_app.serving.prepared import PreparedAnswers
 from scenarios_app.serving.read import admit, admit_head, check_size
 from scenarios_app.serving.recorder.passage import Passage
 from scenarios_app.serving.recorder.recordings import Recording, Recordings, recording_of
-from scenarios_app.serving.recorder.unanswered import OURS_ALONE, Unanswered, heard, unanswered
+from scenarios_app.serving.recorder.unanswered import (
+    OURS_ALONE,
+    Unanswered,
+    heard,
+    unanswered,
+)
 from scenarios_app.serving.reply import Reply, Sent
 from scenarios_app.serving.respond import (
     computed_reply,
@@ -150,6 +155,8 @@ class Pipeline:
         if request.stream and not self._take_stream(exchange):
             message = f"All {options.max_streams} streams of this server are in use."
             return error_reply(exchange, ErrorAnswer(503, message, retry_after_ms=1000))
+        if recording is not None:
+            await recording.give_cassettes(exchange.session)
         version, documents = await self._state.scenarios_of(exchange.session)
         index = self._catalog.index_for(documents, version)
         exchange.ordinal = await self._state.next_ordinal(exchange.session)

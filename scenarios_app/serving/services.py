@@ -5,6 +5,7 @@ import json
 import logging
 import math
 import time
+from collections import deque
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
@@ -30,6 +31,8 @@ from scenarios_app.wire.body import Limits
 
 log = logging.getLogger(__name__)
 
+MOST_DRIFTS = 10_000
+
 
 class Services:
     """The pipeline, and what stands around it for as long as the process serves."""
@@ -38,6 +41,8 @@ class Services:
         self.state = MemoryState(setting("MOCKLLM_MAX_SESSIONS"))
         self.tally = Tally()
         self.steps = StepCounts()
+        # What recordings that have ended say of what was asked, as the control API shows it.
+        self.drifts: deque[dict[str, Json]] = deque(maxlen=MOST_DRIFTS)
         self.pipeline = Pipeline(
             catalog=catalog,
             state=self.state,

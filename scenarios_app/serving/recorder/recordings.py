@@ -1,11 +1,12 @@
 """The recordings under way: whose, in which mode, and what they hold so far."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Condition, RLock
 from typing import Final, Literal, TypeAlias
 
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.state import StateStore
 from scenarios_app.recording.interaction import Interaction, RecordedRequest
 
 Mode: TypeAlias = Literal["none", "new", "all"]
@@ -40,6 +41,7 @@ class Recording:
     """One session's recording, or with the session None that of every session without one of its
     own. In mode `none` only what is recorded answers, in `new` what is not is asked for upstream,
     in `all` everything is. `keys` are real ones by provider, sent in place of the session's own.
+    `cassettes` are scenario documents that each session which it is for gets, in this `state`.
 
     It is written by event loops and read by others.
     """
@@ -48,7 +50,9 @@ class Recording:
     mode: Mode
     name: str = ""
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)
-    at: float = field(default_factory=time.time)
+    cassettes: tuple[dict[str, Json], ...] = field(default=(), repr=False)
+    state: StateStore | None = field(default=None, repr=False)
+    _sessions: set[str] = field(default_factory=set)
     _slots: list[Interaction | None] = field(default_factory=list)
     _open: int = 0
     _missed: list[Asked] = field(default_factory=list)
@@ -60,6 +64,15 @@ class Recording:
     def records(self) -> bool:
         """Whether what nothing answers is asked for upstream."""
         return self.mode != "none"
+
+    async def give_cassettes(self, session: str) -> None:
+        """Have a session its own copy of what is recorded, before its first request is answered."""
+        with self._changed:
+            known = session in self._sessions
+            self._sessions.add(session)
+        if self.state is not None and not known:
+            for document in self.cassettes:
+                await self.state.put_scenario(session, str(document["name"]), document)
 
     def begin(self) -> int | None:
         """The place of an interaction that begins now; None where there is no more room."""
