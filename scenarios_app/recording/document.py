@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.producing.templates import BRACES, OPENING
 from scenarios_app.engine.recorded.requests import decoded, depth_of
 from scenarios_app.engine.secrets import is_secret
 from scenarios_app.recording.interaction import Interaction
@@ -38,6 +39,7 @@ def to_document(name: str, interactions: Sequence[Interaction]) -> Made:
     """
     steps: list[Json] = []
     notes: Counter[str] = Counter()
+    braces = False
     for interaction in interactions:
         kept = redacted(interaction)
         where = placed(kept.request)
@@ -45,19 +47,27 @@ def to_document(name: str, interactions: Sequence[Interaction]) -> Made:
             api = unspoken(kept.request)
             notes[f"left out: {api} is an API that this server does not speak"] += 1
             continue
-        steps.append(_step(where, kept))
+        answer = produced(where, kept.response)
+        braces = braces or answer.braces
+        steps.append({"match": _match(where), "produce": answer.document})
         notes.update(f"step {len(steps)}: {note}" for note in kept.notes)
-    document = {"name": name, "steps": steps}
+        if answer.lost:
+            notes[f"once edited, an answer is without {', '.join(answer.lost)}"] += 1
+    document: dict[str, Any] = {"name": name}
+    if braces:
+        document["variables"] = {BRACES: OPENING}
     told = (f"{note} ({n} interactions)" if n > 1 else note for note, n in notes.items())
-    return Made(document, tuple(told))
+    return Made({**document, "steps": steps}, tuple(told))
 
 
-def _step(where: Placed, interaction: Interaction) -> Json:
-    match: dict[str, Json] = {"provider": where.provider, "path": where.path}
+def _match(where: Placed) -> dict[str, Json]:
+    match: dict[str, Json] = {}
+    if where.target.endpoint is not None:
+        match["provider"] = where.provider
+    match["path"] = where.path
     if where.model:
         match["model"] = where.model
-    match["recorded"] = _recorded(where)
-    return {"match": match, "produce": produced(where, interaction.response)}
+    return {**match, "recorded": _recorded(where)}
 
 
 def _recorded(where: Placed) -> dict[str, Any]:

@@ -1,14 +1,18 @@
 """What a step answers with: the recorded answer in parts that people can edit, and beside them the
 answer as it came."""
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document.answer import ProduceDocument
+from scenarios_app.engine.document.answer import PacingDocument, ProduceDocument
 from scenarios_app.engine.document.load import validated
 from scenarios_app.engine.document.recorded import chunk_document, digest_of_answer
+from scenarios_app.engine.producing.templates import as_written
 from scenarios_app.engine.recorded.requests import decoded, depth_of
+from scenarios_app.engine.shapes.base import DocumentError
 from scenarios_app.recording.interaction import RecordedResponse
+from scenarios_app.recording.parts import said_by
 from scenarios_app.recording.places import Placed
 
 # Headers that are sent again: what the body is, and what clients act on.
@@ -23,10 +27,27 @@ _DEEPEST: Final = 48
 _EDITABLE: Final = 1_000_000
 
 
-def produced(where: Placed, response: RecordedResponse) -> dict[str, Any]:
-    """The `produce` of a step."""
-    parts: dict[str, Any] = {"raw": _raw(response)}
-    request = where.request
+@dataclass(frozen=True, slots=True)
+class Produced:
+    """The `produce` of a step. `lost` is what of the answer its parts do not say; with `braces` a
+    text of them says braces by the variable of that name."""
+
+    document: dict[str, Any]
+    lost: tuple[str, ...] = ()
+    braces: bool = False
+
+
+def produced(where: Placed, response: RecordedResponse) -> Produced:
+    """What a step answers with."""
+    said = said_by(where, response)
+    parts = None if said is None else _loadable(said.document())
+    if said is None or parts is None:
+        parts = {"raw": _raw(response)}
+    lost = said.lost if said is not None and "raw" not in parts else ()
+    written = _written(parts) if "raw" not in parts else parts
+    if response.cut and "raw" not in written:
+        written["fault"] = {"kind": "disconnect", "after_chunks": _chunks_of(parts)}
+    request, endpoint = where.request, where.target.endpoint
     recorded: dict[str, Json] = {"status": response.status}
     if headers := _headers(response):
         recorded["headers"] = headers
@@ -34,10 +55,38 @@ def produced(where: Placed, response: RecordedResponse) -> dict[str, Any]:
     if response.cut:
         recorded["cut"] = True
     recorded["path"] = where.path
-    if request is not None and where.target.endpoint and where.target.endpoint.generates:
+    if request is not None and endpoint is not None and endpoint.generates:
         recorded["stream"] = request.stream
-    recorded["of"] = digest_of_answer(_shortest(parts))
-    return {**parts, "recorded": recorded}
+    recorded["of"] = digest_of_answer(_shortest(written))
+    return Produced({**written, "recorded": recorded}, lost, braces=written != parts)
+
+
+def _loadable(parts: dict[str, Any]) -> dict[str, Any] | None:
+    """The parts, None where a document cannot hold them."""
+    try:
+        _shortest(parts)
+    except DocumentError:
+        return None
+    return parts
+
+
+def _written(value: Any) -> Any:
+    """The same with texts that say what they said, also where that looks like a template."""
+    match value:
+        case str():
+            return as_written(value)
+        case dict():
+            return {key: _written(item) for key, item in value.items()}
+        case list():
+            return [_written(item) for item in value]
+        case _:
+            return value
+
+
+def _chunks_of(parts: dict[str, Any]) -> int:
+    """About so many chunks a text is streamed in: a cut comes after the last that there was."""
+    words = len(str(parts.get("text") or "").split())
+    return max(1, words // PacingDocument().words_per_chunk)
 
 
 def _shortest(parts: dict[str, Any]) -> dict[str, Any]:
@@ -62,8 +111,10 @@ def _raw(response: RecordedResponse) -> dict[str, Json]:
 
 def _headers(response: RecordedResponse) -> dict[str, Json]:
     kept: dict[str, Json] = {}
+    if response.body.startswith((b"data:", b"event:", b":")):
+        kept["content-type"] = "text/event-stream"
     for name, value in response.headers:
         lower, bare = name.lower(), value.strip()
         if (lower in _KEPT or _KEPT_WITHIN in lower) and set(bare) <= _PRINTABLE:
-            kept.setdefault(lower, bare)
+            kept[lower] = bare
     return kept

@@ -20,6 +20,10 @@ _PLACEHOLDER: Final = re.compile(
     r"(?i)[^0-9]{0,40}?(?:test|mock|fake|dummy|scrub|redact|filter|placeholder|example|your|\*\*\*)"
     r"[^0-9]{0,40}"
 )
+# What stands under such a name is a key, and no signature of thinking or name of a cache.
+_KEYS: Final = re.compile(
+    r"(?i)api[-_]?key|authori[sz]ation|passw|secret|(?:access|auth)[-_]?token|credential|private_?key"
+)
 _RANDOM: Final = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[!-~]+")
 _TAKEN_OUT: Final = "the key was repeated in the answer and was taken out there"
 
@@ -73,7 +77,7 @@ def _in_body(body: bytes) -> Iterator[str]:
         elif isinstance(value, dict):
             levels += value.values()
             for name, text in value.items():
-                if isinstance(text, str) and is_secret(name):
+                if isinstance(text, str) and _KEYS.search(name):
                     bare = text.rpartition(" ")[2]
                     if len(bare) >= _LEAST and len(bare) < 1_000 and _RANDOM.fullmatch(bare):
                         yield bare

@@ -9,8 +9,9 @@ from typing import Final, Protocol
 
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import ErrorAnswer, Json
+from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer, Json
 from scenarios_app.engine.matching.index import Index
+from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.state import AnswerState
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.archive import resolve, store
@@ -20,7 +21,7 @@ from scenarios_app.serving.exchange import Exchange, session_of
 from scenarios_app.serving.options import Options, Streams
 from scenarios_app.serving.playback import Answer, never
 from scenarios_app.serving.prepared import PreparedAnswers
-from scenarios_app.serving.read import admit, admit_head, check_size
+from scenarios_app.serving.read import admit, admit_head, admit_unread, check_size
 from scenarios_app.serving.recorder.passage import Passage
 from scenarios_app.serving.recorder.recordings import Recording, Recordings, recording_of
 from scenarios_app.serving.recorder.unanswered import (
@@ -39,7 +40,7 @@ from scenarios_app.serving.respond import (
     respond,
     with_headers,
 )
-from scenarios_app.serving.worker import at_once, in_thread, in_turn, work_for
+from scenarios_app.serving.worker import Work, at_once, in_thread, in_turn, work_for
 from scenarios_app.wire.base import Call, Facts, Headers, Wire
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import Target, find, misplaced, wires
@@ -143,34 +144,73 @@ class Pipeline:
     async def _reply(self, exchange: Exchange, recording: Recording | None) -> Reply:
         call, target, options = exchange.call, exchange.target, self.options
         work = work_for(size=len(call.body))
-        request = exchange.request = await work(admit, call, target, options)
+        if recording is not None:
+            await recording.give_cassettes(exchange.session)
+        try:
+            request = await self._request(exchange, work)
+        except WireError as error:
+            return await self._unread(exchange, work, error, recording)
         endpoint = target.endpoint
         assert endpoint is not None
-        if endpoint.archival is not None:
+        if request.stream and not self._take_stream(exchange):
+            message = f"All {options.max_streams} streams of this server are in use."
+            return error_reply(exchange, ErrorAnswer(503, message, retry_after_ms=1000))
+        version, documents = await self._state.scenarios_of(exchange.session)
+        index = self._catalog.index_for(documents, version)
+        exchange.ordinal = await self._state.next_ordinal(exchange.session)
+        choosing = Choosing(index, request, exchange.session, self._state, work)
+        decision: Decision | None
+        if request.computed or endpoint.fixed:
+            decision = await choosing.recorded() if index.recorded else None
+            if decision is None:
+                return await self._computed(exchange, index, recording)
+        elif endpoint.generates:
+            in_band = await work(choose_in_band, call, request, options)
+            decision = in_band or with_cancel(await choosing.choose(), options)
+        else:
+            decision = await choosing.override()
+            if decision is None:
+                return await self._computed(exchange, index, recording)
+        return await self._responded(exchange, decision, work, recording)
+
+    async def _request(self, exchange: Exchange, work: Work) -> CanonicalRequest:
+        """What a call asks for, with what it names of earlier answers; raises WireError."""
+        call, target, options = exchange.call, exchange.target, self.options
+        request = exchange.request = await work(admit, call, target, options)
+        endpoint = target.endpoint
+        if endpoint is not None and endpoint.archival is not None:
             request = await resolve(
                 request, endpoint.archival, exchange.session, archive=self._state
             )
             exchange.request = request
             check_size(request, options.limits)
-        if request.stream and not self._take_stream(exchange):
-            message = f"All {options.max_streams} streams of this server are in use."
-            return error_reply(exchange, ErrorAnswer(503, message, retry_after_ms=1000))
-        if recording is not None:
-            await recording.give_cassettes(exchange.session)
+        return request
+
+    async def _unread(
+        self, exchange: Exchange, work: Work, error: WireError, recording: Recording | None
+    ) -> Reply:
+        """The answer to a call that cannot be read: what was recorded for it, or the error."""
         version, documents = await self._state.scenarios_of(exchange.session)
         index = self._catalog.index_for(documents, version)
+        if not index.recorded:
+            raise error
+        try:
+            request = await work(admit_unread, exchange.call, exchange.target, self.options)
+        except WireError:
+            raise error from None
+        decision = await Choosing(index, request, exchange.session, self._state, work).recorded()
+        if decision is None:
+            raise error
+        exchange.request = request
         exchange.ordinal = await self._state.next_ordinal(exchange.session)
-        choosing = Choosing(index, request, exchange.session, self._state, work)
-        if request.computed:
-            return await self._computed(exchange, index, recording)
-        if endpoint.generates:
-            in_band = await work(choose_in_band, call, request, options)
-            decision = in_band or with_cancel(await choosing.choose(), options)
-        else:
-            override = None if endpoint.fixed else await choosing.override()
-            if override is None:
-                return await self._computed(exchange, index, recording)
-            decision = override
+        return await self._responded(exchange, decision, work, recording)
+
+    async def _responded(
+        self, exchange: Exchange, decision: Decision, work: Work, recording: Recording | None
+    ) -> Reply:
+        """The reply that a decision comes to, and what is stored of it."""
+        request = exchange.request
+        assert request is not None
         if recording is not None:
             decision = heard(exchange, recording, decision)
         exchange.decide(decision)

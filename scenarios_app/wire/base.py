@@ -76,6 +76,10 @@ def _records_nothing(
     return ()
 
 
+def _keeps_nothing(request: CanonicalRequest, body: bytes) -> tuple[Stored, ...]:
+    return ()
+
+
 def _leaves_nothing(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
     return ()
 
@@ -87,7 +91,8 @@ class Archival:
     `references` gives the names that a request leads to, as far as what is found is known;
     `resolve` the request with what it names in it, or raises WireError where that is not stored.
     `record` gives what is stored of an answer, whose stream is all of it as it was streamed, if it
-    was; `after` what is stored, or given up, once an answer is computed.
+    was; `keep` the same of a recorded answer, which is bytes alone; `after` what is stored, or
+    given up, once an answer is computed.
     """
 
     references: Callable[[CanonicalRequest, Found], tuple[str, ...]]
@@ -95,6 +100,7 @@ class Archival:
     record: Callable[[CanonicalRequest, CanonicalResponse, bytes], tuple[Stored, ...]] = (
         _records_nothing
     )
+    keep: Callable[[CanonicalRequest, bytes], tuple[Stored, ...]] = _keeps_nothing
     after: Callable[[CanonicalRequest, Facts], tuple[Stored, ...]] = _leaves_nothing
 
 

@@ -26,7 +26,10 @@ class RecordedAnswer:
 
     def suits(self, request: CanonicalRequest) -> bool:
         """Whether it is an answer to this request as it stands: on its wire, and whole or streamed
-        as the request wants it. An error is the same either way."""
+        as the request wants it. An error is the same either way, and what its wire cannot read gets
+        nothing else."""
+        if request.sent is not None and request.sent.unread:
+            return True
         if self.path and self.path not in (request.path, request.route):
             return False
         return self.stream in (None, request.stream) or self.status >= 400
