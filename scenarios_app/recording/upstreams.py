@@ -41,6 +41,11 @@ def upstream_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*providers(), *openai_chat.SPOKEN)))
 
 
+def public_upstreams() -> dict[str, str]:
+    """The providers' own addresses, of those that are spoken here."""
+    return {name: PUBLIC[name] for name in upstream_names() if name in PUBLIC}
+
+
 def read_upstreams(entries: Iterable[str]) -> dict[str, str]:
     """Base URLs by the names of providers, from `NAME=URL` or `NAME`, which is the provider's own
     address; raises UpstreamError."""

@@ -15,7 +15,7 @@ from scenarios_app.testing.control import ServerFailed
 Mode: TypeAlias = Literal["none", "once", "new", "all"]
 MODES: Final[tuple[Mode, ...]] = ("none", "once", "new", "all")
 FOLDER: Final = "cassettes"
-_UNSAFE: Final = re.compile(r"[^\w.,=+@-]+")
+_UNSAFE: Final = re.compile(r"[^\w.,=+@\[\]-]+")
 # File systems take 255 bytes for a name.
 _LONGEST: Final = 120
 

@@ -4,7 +4,12 @@ MOCKLLM_UPSTREAMS, the base URLs that SDKs read, and the providers' own addresse
 from collections.abc import Mapping
 from typing import Final
 
-from scenarios_app.recording.upstreams import PUBLIC, UpstreamError, checked, read_upstreams
+from scenarios_app.recording.upstreams import (
+    UpstreamError,
+    checked,
+    public_upstreams,
+    read_upstreams,
+)
 from scenarios_app.testing.control import ServerFailed
 from scenarios_app.testing.variables import base_urls
 
@@ -19,7 +24,7 @@ def upstream_settings(
     """The settings of a server that records; `given` are base URLs by provider, which win. Raises
     ServerFailed for one that no call may be sent to."""
     named = [part for part in environment.get(SETTING, "").split(",") if part.strip()]
-    known = {**PUBLIC, **base_urls(environment)}
+    known = {**public_upstreams(), **base_urls(environment)}
     try:
         known |= read_upstreams(named)
         for name, url in (given or {}).items():
