@@ -29,7 +29,7 @@ DEFAULTS: Final = MappingProxyType(
         "MOCKLLM_JOURNAL_BODY_BYTES": 65_536,
         "MOCKLLM_UPSTREAMS": (),
         "MOCKLLM_UPSTREAM_SECONDS": 600.0,
-        "MOCKLLM_RECORD_BYTES": 10_485_760,
+        "MOCKLLM_RECORD_BYTES": 10_000_000,
     }
 )
 

@@ -26,6 +26,8 @@ class RecordedStep:
     step: str
     path: str
     request: ComparedRequest
+    document: Document = field(compare=False, repr=False)
+    """All of the step."""
 
     @property
     def line(self) -> str:
@@ -77,7 +79,7 @@ def recorded_steps(document: Document) -> Iterator[RecordedStep]:
         )
         path = match.get("path") or ""
         label = step.get("name") or str(number)
-        yield RecordedStep(document.get("name", ""), label, path, request)
+        yield RecordedStep(document.get("name", ""), label, path, request, step)
 
 
 def drift_of(

@@ -56,4 +56,4 @@ class Options:
     journal_body_bytes: int = 65_536
     upstreams: Mapping[str, str] = field(default_factory=dict)
     upstream_seconds: float = 600
-    record_bytes: int = 10_485_760
+    record_bytes: int = 10_000_000

@@ -15,6 +15,7 @@ from scenarios_app.catalog.snapshot import can_be_shared
 from scenarios_app.catalog.testcase import running_connection
 from scenarios_app.conf import setting
 from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.document.recorded import MOST_BYTES
 from scenarios_app.engine.matching.index import Index, build_index
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.parts import TextPart
@@ -141,7 +142,8 @@ def options() -> Options:
         journal_body_bytes=setting("MOCKLLM_JOURNAL_BODY_BYTES"),
         upstreams=read_upstreams(setting("MOCKLLM_UPSTREAMS")),
         upstream_seconds=setting("MOCKLLM_UPSTREAM_SECONDS"),
-        record_bytes=setting("MOCKLLM_RECORD_BYTES"),
+        # More is not taken back.
+        record_bytes=min(setting("MOCKLLM_RECORD_BYTES"), MOST_BYTES),
     )
 
 

@@ -22,6 +22,8 @@ MARKED = ("scenario", "strict", "allow_unserved", "cassette")
 MODES = ("none", "once", "new", "all")
 URL = "MOCKLLM_URL"
 RECORD = "MOCKLLM_RECORD"
+# Set by `mockllm drift` for what it runs.
+DRIFT = "MOCKLLM_DRIFT"
 TOKEN = "MOCKLLM_CONTROL_TOKEN"
 OPTIONS = {
     "--mockllm-url": f"use the mockllm server at this URL (or {URL}) and start none",
@@ -169,6 +171,9 @@ def mockllm_server(
             try:
                 if elsewhere:
                     server.control.send("GET", "state", session="any")
+                if os.environ.get(DRIFT):
+                    # Of whatever else runs: tests bring cassettes of their own.
+                    server.control.response("DELETE", "recording")
                 yield server
                 _cover(pytestconfig, base_url)
             finally:

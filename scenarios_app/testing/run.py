@@ -10,6 +10,7 @@ from argparse import REMAINDER, ArgumentParser
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
+from typing import IO
 
 from scenarios_app.testing.control import Control, ServerFailed
 from scenarios_app.testing.documents import documents_of
@@ -98,15 +99,20 @@ def without_mark(command: Sequence[str]) -> Sequence[str]:
 
 
 def run_command(
-    command: Sequence[str], variables: Mapping[str, str], *, unset: Sequence[str] = ()
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    *,
+    unset: Sequence[str] = (),
+    output: IO[str] | None = None,
 ) -> int:
     """Run a command in this environment, with these variables and without those; its exit code, as
-    a shell reports it. Signals are passed on to it. Raises CannotRun."""
+    a shell reports it. Signals are passed on to it; what it says goes where our own output goes, or
+    to another one. Raises CannotRun."""
     environment = {name: value for name, value in os.environ.items() if name not in unset}
     environment |= variables
     with _signals_for() as started:
         try:
-            process = subprocess.Popen(command, env=environment)
+            process = subprocess.Popen(command, env=environment, stdout=output)
         except FileNotFoundError:
             raise CannotRun(NOT_FOUND, f"{command[0]}: no such command") from None
         except OSError as error:

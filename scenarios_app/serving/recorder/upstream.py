@@ -13,7 +13,7 @@ from mockllm_site.kit.dial import Dial
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.recording.interaction import RecordedRequest
 from scenarios_app.recording.upstreams import DIALECT_HEADER
-from scenarios_app.serving.recorder.bodies import acceptable
+from scenarios_app.serving.recorder.bodies import TooLong, Unreadable, acceptable, reader_of
 from scenarios_app.wire.base import Call, Headers
 
 CONNECT_SECONDS: Final = 10.0
@@ -159,6 +159,26 @@ def _failed(out: Outgoing, status: int, message: str) -> UpstreamFailed:
     text = f"upstream_failed: The upstream of {out.name}, {out.place}, {message}."
     error = ErrorAnswer(status, text, code="upstream_failed", retryable=False)
     return UpstreamFailed(error)
+
+
+async def read_whole(response: httpx2.Response, out: Outgoing, *, most: int) -> bytes:
+    """All of an answer's body, which was asked for as it is; raises UpstreamFailed where it is cut,
+    compressed or longer than that."""
+    encoding = response.headers.get("content-encoding", "")
+    pieces: list[bytes] = []
+    try:
+        reader = reader_of(encoding, most=most)
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        async for piece in response.stream:
+            pieces.append(reader.read(piece))
+    except httpx2.TransportError as error:
+        reason = str(error) or type(error).__name__
+        raise _failed(out, 502, f"ended its answer too soon: {reason}") from None
+    except Unreadable as error:
+        raise _failed(out, 502, f"gives an answer that cannot be read: {error}") from None
+    except TooLong:
+        raise _failed(out, 502, f"gives an answer of more than {most:,} bytes") from None
+    return b"".join(pieces)
 
 
 def raw_headers(response: httpx2.Response) -> Headers:
