@@ -8,22 +8,23 @@ from rest_framework.response import Response
 
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from scenarios_app.control.kit import (
-    ControlError,
     ControlView,
     ScenarioField,
     SessionQuery,
     documented,
 )
-from scenarios_app.control.sessions import session_of_scenarios
+from scenarios_app.control.recorder import (
+    UNNAMED,
+    begin,
+    drift_body,
+    end,
+    recording_of_session,
+    session_meant,
+)
 from scenarios_app.control.stores import read_documents
-from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document import DocumentError, dump
-from scenarios_app.recording.document import to_document
-from scenarios_app.recording.drift import Drifted, drift_json, drift_of
-from scenarios_app.serving.recorder.recordings import MODES, Ended, Mode, Recording
+from scenarios_app.engine.document import dump
+from scenarios_app.serving.recorder.recordings import MODES, Recording
 from scenarios_app.serving.services import services
-
-UNNAMED = "recording"
 
 
 class DifferenceBody(Shape):
@@ -138,7 +139,8 @@ class RecordingView(ControlView):
     )
     def get(self, request: Request) -> Response:
         """A session's recording, or that of all sessions"""
-        return Response(_body(_known(_session(self.query(SessionQuery).get("session")))))
+        session = self.query(SessionQuery).get("session")
+        return Response(_body(recording_of_session(session_meant(session))))
 
     @documented(
         "begin_recording",
@@ -150,17 +152,16 @@ class RecordingView(ControlView):
         """Record a session from now on, in place of a recording that it has: upstreams are the
         operator's MOCKLLM_UPSTREAMS"""
         asked = self.given_as(BeginBody)
-        mode: Mode = asked["mode"]
-        pipeline = services().pipeline
-        if mode != "none" and not pipeline.options.upstreams:
-            raise ControlError(409, "There is nobody to ask: MOCKLLM_UPSTREAMS names no upstream.")
-        session = _session(asked["session"])
-        name = asked["name"]
         documents = read_documents({"scenarios": asked["cassettes"]})
-        cassettes = tuple(dump(document) for document in documents)
-        recording = Recording(session, mode, name, asked["keys"], cassettes, services().state)
-        _check_other(recording)
-        pipeline.recordings[session] = recording
+        recording = Recording(
+            session_meant(asked["session"]),
+            asked["mode"],
+            asked["name"],
+            asked["keys"],
+            tuple(dump(document) for document in documents),
+            services().state,
+        )
+        begin(recording)
         return Response(_body(recording), status=201)
 
     @documented(
@@ -171,10 +172,17 @@ class RecordingView(ControlView):
     )
     def delete(self, request: Request) -> Response:
         """End a recording; its scenario is in the answer, and nowhere else"""
-        session = _session(self.query(SessionQuery).get("session"))
-        recording = _known(session)
-        services().pipeline.recordings.pop(session, None)
-        return Response(_ended(recording, recording.ended()))
+        session = session_meant(self.query(SessionQuery).get("session"))
+        recording, came = end(session)
+        return Response(
+            {
+                **_body(recording),
+                "problems": list(came.problems),
+                "document": came.document,
+                "notes": list(came.notes),
+                **drift_body(came.drifted),
+            }
+        )
 
 
 class DriftView(ControlView):
@@ -182,28 +190,6 @@ class DriftView(ControlView):
     def get(self, request: Request) -> Response:
         """What was not asked as it was recorded, in every recording that has ended"""
         return Response({"recordings": list(services().drifts)})
-
-
-def _session(given: str | None) -> str | None:
-    return None if given is None else session_of_scenarios(given)
-
-
-def _known(session: str | None) -> Recording:
-    recording = services().pipeline.recordings.get(session)
-    if recording is None:
-        whose = "all sessions" if session is None else f"session “{session}”"
-        raise ControlError(404, f"There is no recording of {whose}.")
-    return recording
-
-
-def _check_other(recording: Recording) -> None:
-    """Two sessions that write to one cassette would each take the place of the other."""
-    if not recording.records:
-        return
-    for other in tuple(services().pipeline.recordings.values()):
-        if other.records and other.name == recording.name and other.session != recording.session:
-            message = f"“{recording.name}” is being recorded by another session."
-            raise ControlError(409, message, field="name")
 
 
 def _body(recording: Recording) -> dict[str, Any]:
@@ -215,51 +201,3 @@ def _body(recording: Recording) -> dict[str, Any]:
         "interactions": len(recording),
         "problems": list(recording.problems),
     }
-
-
-def _ended(recording: Recording, ended: Ended) -> dict[str, Any]:
-    document, notes = _document(recording, ended)
-    drifted = Drifted()
-    if not recording.records:
-        asked = [one.request for one in ended.missed]
-        drifted = drift_of(recording.cassettes, ended.served, asked)
-        services().drifts.append(_told(recording, drifted))
-    return {
-        **_body(recording),
-        "problems": list(ended.problems),
-        "document": document,
-        "notes": notes,
-        **_drift(drifted),
-    }
-
-
-def _drift(drifted: Drifted) -> dict[str, Any]:
-    return {
-        "drifted": bool(drifted.found),
-        "drift": [drift_json(one) for one in drifted.found],
-        "unreached": [f"{one.cassette}/{one.step}" for one in drifted.unreached],
-    }
-
-
-def _told(recording: Recording, drifted: Drifted) -> dict[str, Any]:
-    names = [document["name"] for document in recording.cassettes]
-    return {"session": recording.session, "cassettes": names, **_drift(drifted)}
-
-
-def _document(recording: Recording, ended: Ended) -> tuple[Json, list[str]]:
-    """The scenario of a recording, after what its cassette held before; None where it only replays.
-    With what of it could not be carried over."""
-    if not recording.records:
-        return None, []
-    made = to_document(recording.name, ended.interactions)
-    document = made.document
-    before = next((d for d in recording.cassettes if d["name"] == recording.name), None)
-    if before is not None:
-        steps = before.get("steps") or []
-        assert isinstance(steps, list)
-        document = {**before, "steps": [*steps, *document["steps"]]}
-    try:
-        read_documents(document)
-    except DocumentError as error:
-        raise ControlError(500, f"What was recorded is no valid document: {error}") from None
-    return document, list(made.notes)
