@@ -7,6 +7,7 @@ from scenarios_app.control.kit import ControlError
 from scenarios_app.control.sessions import session_of_scenarios
 from scenarios_app.control.stores import read_documents
 from scenarios_app.engine.document import DocumentError
+from scenarios_app.engine.state import alias
 from scenarios_app.recording.document import to_document
 from scenarios_app.recording.drift import Drifted, drift_json, drift_of
 from scenarios_app.serving.recorder.recordings import Ended, Recording
@@ -31,11 +32,15 @@ def session_meant(given: str | None) -> str | None:
     return None if given is None else session_of_scenarios(given)
 
 
-def recording_of_session(session: str | None) -> Recording:
-    """Raises a 404 where there is none."""
-    recording = services().pipeline.recordings.get(session)
+def recording_named(given: str | None) -> Recording:
+    """The recording of a session by its name or API key; raises a 404 where there is none."""
+    recordings = services().pipeline.recordings
+    if given is None:
+        recording = recordings.get(None)
+    else:
+        recording = recordings.get(given) or recordings.get(alias(given))
     if recording is None:
-        whose = "all sessions" if session is None else f"session “{session}”"
+        whose = "all sessions" if given is None else f"session “{given}”"
         raise ControlError(404, f"There is no recording of {whose}.")
     return recording
 
@@ -59,10 +64,11 @@ def begin(recording: Recording) -> None:
     pipeline.recordings[recording.session] = recording
 
 
-def end(session: str | None) -> tuple[Recording, Came]:
-    """End a recording; raises a 404 where there is none."""
-    recording = recording_of_session(session)
-    services().pipeline.recordings.pop(session, None)
+def end(given: str | None) -> tuple[Recording, Came]:
+    """End the recording of a session by its name or API key, or with None that of all; raises a 404
+    where there is none."""
+    recording = recording_named(given)
+    services().pipeline.recordings.pop(recording.session, None)
     ended = recording.ended()
     if recording.records:
         document, notes = _document(recording, ended)

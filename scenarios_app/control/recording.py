@@ -18,7 +18,7 @@ from scenarios_app.control.recorder import (
     begin,
     drift_body,
     end,
-    recording_of_session,
+    recording_named,
     session_meant,
 )
 from scenarios_app.control.stores import read_documents
@@ -32,8 +32,8 @@ class DifferenceBody(Shape):
 
     kind = Text(help_text="new, removed or changed.")
     place = Text(help_text="Where it is in the request.")
-    recorded = serializers.JSONField(allow_null=True, help_text="What was recorded there.")
-    asked = serializers.JSONField(allow_null=True, help_text="What is asked there.")
+    recorded = serializers.JSONField(help_text="What was recorded there.")
+    asked = serializers.JSONField(help_text="What is asked there.")
 
 
 class DriftBody(Shape):
@@ -122,7 +122,6 @@ class EndedBody(RecordingBody, DriftedBody):
     """A recording that has ended."""
 
     document = serializers.JSONField(
-        allow_null=True,
         help_text="Its scenario, with what was recorded before; null: it only replayed.",
     )
     notes = serializers.ListField(
@@ -139,8 +138,7 @@ class RecordingView(ControlView):
     )
     def get(self, request: Request) -> Response:
         """A session's recording, or that of all sessions"""
-        session = self.query(SessionQuery).get("session")
-        return Response(_body(recording_of_session(session_meant(session))))
+        return Response(_body(recording_named(self.query(SessionQuery).get("session"))))
 
     @documented(
         "begin_recording",
@@ -172,8 +170,7 @@ class RecordingView(ControlView):
     )
     def delete(self, request: Request) -> Response:
         """End a recording; its scenario is in the answer, and nowhere else"""
-        session = session_meant(self.query(SessionQuery).get("session"))
-        recording, came = end(session)
+        recording, came = end(self.query(SessionQuery).get("session"))
         return Response(
             {
                 **_body(recording),

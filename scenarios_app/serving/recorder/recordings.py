@@ -6,7 +6,7 @@ from threading import Condition, RLock
 from typing import Final, Literal, TypeAlias
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.state import StateStore
+from scenarios_app.engine.state import StateStore, alias
 from scenarios_app.recording.interaction import Interaction, RecordedRequest
 
 Mode: TypeAlias = Literal["none", "new", "all"]
@@ -142,5 +142,5 @@ Recordings: TypeAlias = dict[str | None, Recording]
 
 
 def recording_of(recordings: Recordings, session: str) -> Recording | None:
-    """The recording that a session's requests belong to."""
-    return recordings.get(session) or recordings.get(None)
+    """The recording that a session's requests belong to, begun under its name or its key's."""
+    return recordings.get(session) or recordings.get(alias(session)) or recordings.get(None)
