@@ -64,9 +64,9 @@ def test_what_is_not_compressed_as_it_says_cannot_be_read() -> None:
     with pytest.raises(Unreadable):
         reader_of("gzip", most=10).read(b"not gzip at all")
     broken = reader_of("gzip", most=1_000_000)
-    packed = gzip.compress(bytes(range(256)) * 400)
+    packed = gzip.compress(b"x" * 400)
     with pytest.raises(Unreadable):
-        broken.read(packed[:60] + b"\xff" * 2_000)
+        broken.read(packed[:-8] + bytes(8))
 
 
 def test_an_unknown_encoding_is_named() -> None:
