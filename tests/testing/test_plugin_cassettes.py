@@ -13,7 +13,8 @@ from scenarios_app.testing.process import Start, server_process
 from tests import warmed
 from tests.testing.conftest import Run
 
-pytestmark = pytest.mark.process
+# A busy machine is no fault of theirs.
+pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
 SAYS = {"name": "up", "steps": [{"consume": False, "produce": {"text": "From upstream."}}]}
 CANARIES = {"OPENAI_API_KEY": "sk-canary-0123456789ab", "ANTHROPIC_API_KEY": "sk-ant-canary-98765"}
 TESTS = """
@@ -183,10 +184,10 @@ def test_what_is_wrong_is_one_line_at_the_test(
         "cassette='wrong.json'": "wrong.json: PUT /control/recording: ",
         "cassette=3": "the marker's cassette is True or a path, not 3",
     }
-    for marked, said in cases.items():
-        result = run(test_one=one(marked=marked))
-        result.assert_outcomes(errors=1)
-        result.stdout.fnmatch_lines([f"mockllm: *{said}*"])
+    files = {f"test_{n}": one(marked=marked) for n, marked in enumerate(cases)}
+    result = run(**files | {"test_one": files.pop("test_0")})
+    result.assert_outcomes(errors=len(cases))
+    result.stdout.fnmatch_lines_random([f"mockllm: *{said}*" for said in cases.values()])
     into = one(marked="cassette='file/below.json'")
     result = run("--mockllm-record=once", test_one=into)
     result.assert_outcomes(errors=1)
@@ -211,12 +212,12 @@ def test_workers_write_their_cassettes_side_by_side(
 ) -> None:
     for name in ("MOCKLLM_URL", "PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS"):
         monkeypatch.delenv(name, raising=False)
-    many = TESTS.replace('["a/b", "a_b"]', "[str(n) for n in range(12)]")
+    many = TESTS.replace('["a/b", "a_b"]', "[str(n) for n in range(6)]")
     pytester.makepyfile(test_many=many)
     options = ("-p", "no:cacheprovider", "-p", "no:django", "-n", "2", "--dist", "load")
     result = pytester.runpytest_subprocess(*options, "--mockllm-record=all")
-    result.assert_outcomes(passed=14)
+    result.assert_outcomes(passed=8)
     found = list((pytester.path / "cassettes" / "test_many").iterdir())
-    assert len(found) == 14
+    assert len(found) == 8
     assert all(json.loads(path.read_text())["steps"] for path in found)
-    pytester.runpytest_subprocess(*options).assert_outcomes(passed=14)
+    pytester.runpytest_subprocess(*options).assert_outcomes(passed=8)
