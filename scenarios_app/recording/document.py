@@ -15,6 +15,8 @@ from scenarios_app.recording.places import Placed, placed, unspoken
 from scenarios_app.recording.produced import produced
 from scenarios_app.recording.redaction import redacted
 
+# Tells recordings from what people wrote.
+TAG: Final = "recording"
 # A document is no deeper than 64, a recorded body stands a few levels below its top.
 _DEEPEST: Final = 48
 
@@ -53,11 +55,18 @@ def to_document(name: str, interactions: Sequence[Interaction]) -> Made:
         notes.update(f"step {len(steps)}: {note}" for note in kept.notes)
         if answer.lost:
             notes[f"once edited, an answer is without {', '.join(answer.lost)}"] += 1
-    document: dict[str, Any] = {"name": name}
+    document: dict[str, Any] = {"name": name, "tags": [TAG]}
     if braces:
         document["variables"] = {BRACES: OPENING}
     told = (f"{note} ({n} interactions)" if n > 1 else note for note, n in notes.items())
     return Made({**document, "steps": steps}, tuple(told))
+
+
+def step_of(interaction: Interaction) -> dict[str, Any] | None:
+    """The step of one interaction, for those who change what it matches; None where it is for an
+    API that this server does not speak."""
+    made = to_document("step", [interaction])
+    return made.document["steps"][0] if made.steps else None
 
 
 def _match(where: Placed) -> dict[str, Json]:

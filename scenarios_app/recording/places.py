@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
 from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.recorded.requests import decoded
 from scenarios_app.recording.interaction import RecordedRequest
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits, Node, read_body
@@ -49,14 +50,18 @@ class Placed:
     def path(self) -> str:
         """The path by which a step names the endpoint."""
         endpoint = self.target.endpoint
-        if endpoint is None or set(self.target.params) - {"model"}:
+        if endpoint is None:
             return self.call.path
-        return endpoint.canonical
+        canonical = endpoint.canonical
+        return canonical if "{" not in canonical.replace("{model}", "") else self.call.path
 
     @property
     def model(self) -> str:
         """The model where the body does not name it."""
-        return self.target.params.get("model", "")
+        if isinstance(body := decoded(self.call.body), dict) and body.get("model"):
+            return ""
+        named = self.request.model if self.request is not None else ""
+        return named or self.target.params.get("model", "")
 
     @property
     def provider(self) -> str:

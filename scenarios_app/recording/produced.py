@@ -44,7 +44,7 @@ def produced(where: Placed, response: RecordedResponse) -> Produced:
     if said is None or parts is None:
         parts = {"raw": _raw(response)}
     lost = said.lost if said is not None and "raw" not in parts else ()
-    written = _written(parts) if "raw" not in parts else parts
+    written = as_said(parts)
     if response.cut and "raw" not in written:
         written["fault"] = {"kind": "disconnect", "after_chunks": _chunks_of(parts)}
     request, endpoint = where.request, where.target.endpoint
@@ -70,8 +70,16 @@ def _loadable(parts: dict[str, Any]) -> dict[str, Any] | None:
     return parts
 
 
+def as_said(produce: dict[str, Any]) -> dict[str, Any]:
+    """A `produce` whose texts say what they said, also where that looks like a template. What is
+    raw is no template."""
+    return {
+        key: value if key in ("raw", "recorded") else _written(value)
+        for key, value in produce.items()
+    }
+
+
 def _written(value: Any) -> Any:
-    """The same with texts that say what they said, also where that looks like a template."""
     match value:
         case str():
             return as_written(value)

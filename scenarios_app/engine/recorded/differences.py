@@ -16,6 +16,7 @@ Kind: TypeAlias = Literal["new", "removed", "changed"]
 MOST: Final = 20
 # Longer lists are compared place by place where they are not the same.
 _ALIGNED: Final = 400
+_TEXT: Final = {"type": "text"}
 _ID: Final = re.compile(r"<id \d+>")
 
 
@@ -54,6 +55,12 @@ def _of(one: Json, other: Json, loc: Loc) -> Iterator[Difference]:
                     yield Difference("removed", place_of(inner), one[key], None)
                 else:
                     yield from _of(one[key], other[key], inner)
+        case [{"text": str(text), **kind}], [{"text": str(more), **other_kind}] if (
+            kind == other_kind == _TEXT
+        ):
+            # As a text is compared that stands alone.
+            if text != more:
+                yield Difference("changed", place_of(loc), text, more)
         case list(), list():
             yield from _of_lists(one, other, loc)
         case _:

@@ -29,9 +29,10 @@ class ComparedRequest:
     body: Json
     exact: Exact = EVERY_RULE
 
-    @cached_property
+    @property
     def form(self) -> dict[str, Json]:
-        """The whole of it as the rules leave it."""
+        """The whole of it as the rules leave it, made each time: a recording would hold it for ever
+        beside the body."""
         body = self.body
         relax = relaxed_text(body, exact=self.exact) if isinstance(body, str) else None
         kept: dict[str, Json] = {"method": self.method}

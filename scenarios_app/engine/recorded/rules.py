@@ -20,7 +20,8 @@ _LABELS: Final = frozenset({"user", "safety_identifier", "metadata"})
 _CACHES: Final = frozenset({"cache_control", "prompt_cache_key", "prompt_cache_retention"})
 # What a request gets that does not say it; anything empty is as good as left out, too.
 _DEFAULTS: Final[Mapping[str, Json]] = {"stream": False, "n": 1}
-_SEALS: Final = frozenset({"signature", "thoughtSignature", "thought_signature"})
+# Called as a secret is, and none.
+_OPEN: Final = frozenset({"signature", "thoughtSignature", "thought_signature", *_CACHES})
 _DATE: Final = re.compile(
     r"\b\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
     r"(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?: ?(?:Z|UTC|[+-]\d{2}:?\d{2}))?)?(?!\d)"
@@ -143,7 +144,7 @@ class _Walk:
         if key in _IDS and "ids" in self._on:
             number = self._numbers.setdefault(value, len(self._numbers) + 1)
             return f"<id {number}>"
-        if "secrets" in self._on and key not in _SEALS and is_secret(key):
+        if "secrets" in self._on and key not in _OPEN and is_secret(key):
             return MASK
         if key == "arguments" and "arguments" in self._on:
             return self._arguments(value)

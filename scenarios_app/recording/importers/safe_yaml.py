@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import yaml
 
-from scenarios_app.engine.shapes.base import DocumentError
+from scenarios_app.engine.shapes.base import DocumentError, Problem
 
 DEEPEST: Final = 100
 MOST_NODES: Final = 2_000_000
@@ -40,13 +40,17 @@ def read_yaml(data: bytes, *, source: str = "") -> Any:
         _check_events(text, source)
         value = yaml.load(text, Loader=_Plain)
     except UnicodeDecodeError as error:
-        raise DocumentError(source, f"expected UTF-8 text, byte {error.start + 1} is not") from None
+        raise _error(source, f"expected UTF-8 text, byte {error.start + 1} is not") from None
     except yaml.MarkedYAMLError as error:
-        raise DocumentError(source, _worded(error)) from None
+        raise _error(source, _worded(error)) from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
-        raise DocumentError(source, f"not valid YAML: {str(error)[:200]}") from None
+        raise _error(source, f"not valid YAML: {str(error)[:200]}") from None
     _check_size(value, source)
     return value
+
+
+def _error(source: str, message: str) -> DocumentError:
+    return DocumentError.of([Problem("", message, source)])
 
 
 def _worded(error: yaml.MarkedYAMLError) -> str:
@@ -63,12 +67,12 @@ def _check_events(text: str, source: str) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > DEEPEST:
-                raise DocumentError(source, f"nested deeper than {DEEPEST} levels")
+                raise _error(source, f"nested deeper than {DEEPEST} levels")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         nodes += isinstance(event, yaml.NodeEvent)
         if nodes > MOST_NODES:
-            raise DocumentError(source, f"holds more than {MOST_NODES} values")
+            raise _error(source, f"holds more than {MOST_NODES} values")
 
 
 def _check_size(value: Any, source: str) -> None:
@@ -77,11 +81,11 @@ def _check_size(value: Any, source: str) -> None:
 
     def size(value: Any) -> int:
         if isinstance(value, float) and not math.isfinite(value):
-            raise DocumentError(source, "holds a number that is not finite")
+            raise _error(source, "holds a number that is not finite")
         if not isinstance(value, dict | list):
             if isinstance(value, str | bytes | bool | int | float | date | None):
                 return 1
-            raise DocumentError(source, f"holds a value of type {type(value).__name__}")
+            raise _error(source, f"holds a value of type {type(value).__name__}")
         known = sizes.get(id(value))
         if known is None:
             # One that is met while it is being counted stands within itself.
@@ -89,7 +93,7 @@ def _check_size(value: Any, source: str) -> None:
             items = [*value, *value.values()] if isinstance(value, dict) else value
             known = sizes[id(value)] = 1 + sum(map(size, items))
         if known > MOST_NODES:
-            raise DocumentError(source, f"unfolds to more than {MOST_NODES} values")
+            raise _error(source, f"unfolds to more than {MOST_NODES} values")
         return known
 
     size(value)
