@@ -4,8 +4,8 @@ import asyncio
 import dataclasses
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Protocol
+from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -18,6 +18,7 @@ from scenarios_app.serving.archive import resolve, store
 from scenarios_app.serving.choose import Choosing, choose_in_band, with_cancel
 from scenarios_app.serving.cors import preflight_headers, shared_headers
 from scenarios_app.serving.exchange import Exchange, session_of
+from scenarios_app.serving.model_list import known_models
 from scenarios_app.serving.options import Options, Streams
 from scenarios_app.serving.playback import Answer, never
 from scenarios_app.serving.prepared import PreparedAnswers
@@ -30,7 +31,7 @@ from scenarios_app.serving.recorder.unanswered import (
     heard,
     unanswered,
 )
-from scenarios_app.serving.reply import Reply, Sent
+from scenarios_app.serving.reply import Ending, Reply, Sent
 from scenarios_app.serving.respond import (
     computed_reply,
     error_reply,
@@ -41,15 +42,11 @@ from scenarios_app.serving.respond import (
     with_headers,
 )
 from scenarios_app.serving.worker import Work, at_once, in_thread, in_turn, work_for
-from scenarios_app.wire.base import Call, Facts, Headers, Wire
+from scenarios_app.wire.base import Answered, Call, Facts, Headers
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import Target, find, misplaced, wires
 
 log = logging.getLogger(__name__)
-
-
-# Who owns the models that are in no provider's list.
-OURS: Final = "mockllm"
 
 
 class Catalog(Protocol):
@@ -236,13 +233,25 @@ class Pipeline:
             return respond(exchange, decision, request)
         exchange.computed = True
         models = known_models(exchange.wire, index, self.options.models)
-        facts = Facts(models, exchange.created, exchange.seed.request_id)
+        carried = endpoint.carries(request) if endpoint.carries else ()
+        answers = tuple([await self._answered(call) for call in carried])
+        facts = Facts(models, exchange.created, exchange.seed.request_id, exchange.ordinal, answers)
         work = work_for(size=len(exchange.call.body), texts=len(request.messages))
         body = await work(endpoint.compute, request, facts)
         if endpoint.archival is not None:
             left = endpoint.archival.after(request, facts)
             await store(left, exchange.session, archive=self._state)
-        return computed_reply(exchange, body, stream=request.stream)
+        return computed_reply(exchange, body, endpoint.media_type, stream=request.stream)
+
+    async def _answered(self, call: Call) -> Answered:
+        """The whole answer to a call that another one carries. Nobody waits for what is late."""
+        # Many of them come one after another: the others have their turn in between.
+        await asyncio.sleep(0)
+        answer = await self.answer(call)
+        whole = answer.reply.started and answer.reply.ending is Ending.COMPLETE
+        body = answer.give_at_once() if whole else b""
+        answer.through(early=not whole)
+        return Answered(answer.reply.status, body)
 
     def exchange(self, call: Call) -> Exchange:
         """A call that has just arrived."""
@@ -281,17 +290,3 @@ class Pipeline:
     def _take_stream(self, exchange: Exchange) -> bool:
         exchange.streaming = self.streams.take()
         return exchange.streaming
-
-
-def known_models(wire: Wire, index: Index, extra: Iterable[str]) -> dict[str, str]:
-    """The models that a models list names, with their owners as its provider tells them: the wire's
-    own, those in scenarios, and those in settings."""
-    named = {
-        condition.equals: OURS
-        for scenario in index.by_name.values()
-        for step in scenario.steps
-        for condition in step.match.model
-        if condition.equals
-    }
-    shipped = dict.fromkeys(wire.models, wire.provider)
-    return {**dict.fromkeys(extra, OURS), **named, **shipped}

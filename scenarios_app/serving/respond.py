@@ -73,9 +73,11 @@ def error_reply(exchange: Exchange, error: ErrorAnswer, *, delay: float = 0.0) -
     return replace(_with(reply, error.headers), said=error.message[:SAID])
 
 
-def computed_reply(exchange: Exchange, body: bytes, *, stream: bool = False) -> Reply:
+def computed_reply(
+    exchange: Exchange, body: bytes, media_type: str, *, stream: bool = False
+) -> Reply:
     """The answer of a helper endpoint, which may be a stream that has ended already."""
-    media_type = exchange.wire.stream_type if stream else "application/json"
+    media_type = exchange.wire.stream_type if stream else media_type
     return whole(200, body, headers=provider_headers(exchange), media_type=media_type)
 
 
