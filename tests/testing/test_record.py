@@ -2,6 +2,7 @@
 socket that leaves this machine, and held against what it asks today."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -64,6 +65,7 @@ for body in seen:
     print(len(body), hashlib.sha256(body).hexdigest())
 """
 NUMBER = 7
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "recorded"
 # Python reads this module at its start: each address that is connected to is written down.
 WATCHES = """
 import os, sys
@@ -140,6 +142,26 @@ def test_what_is_asked_otherwise_is_told(folder: Path, upstream: str) -> None:
     assert len(told["notes"]) == NUMBER - 1
     failures = ElementTree.parse(folder / "drift.xml").iter("failure")
     assert len(list(failures)) == 1
+
+
+def test_a_suite_with_one_prompt_changed_has_that_change_and_no_other(tmp_path: Path) -> None:
+    """The one in `examples/`, in one prompt of its agent."""
+    suite = tmp_path / "recorded"
+    shutil.copytree(EXAMPLE, suite, ignore=shutil.ignore_patterns("__pycache__"))
+    agent = suite / "agent.py"
+    agent.write_text(agent.read_text().replace("a terse weather agent", "a kind weather agent"))
+    plain = ("-p", "no:django", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", ".")
+    command = ("--", sys.executable, "-m", "pytest", "-q", *plain)
+    done = mockllm(suite, "drift", "cassettes", *command, PYTHONDONTWRITEBYTECODE="1")
+    assert done.returncode == 1, done.stderr
+    was, now = "You are a terse weather agent.", "You are a kind weather agent."
+    assert done.stdout.splitlines() == [
+        "3 cassettes, 1 drifted",
+        "cassettes/test_agent/test_the_weather.json",
+        "  changed: POST /v1/chat/completions (step 1)",
+        f'    messages[0].content[0].text changed from "{was}" to "{now}"',
+        "cassettes/test_agent/test_the_weather.json, step 2: not asked after what drifted",
+    ]
 
 
 def test_a_providers_answer_is_held_against_the_recorded_one(folder: Path, upstream: str) -> None:
