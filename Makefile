@@ -12,7 +12,7 @@ SPREAD = -n $(WORKERS) --dist worksteal
 # Or else each process that a test starts compiles everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run test test-quick test-postgres test-long coverage lint bench bench-peers load load-plugin constraints docs test-browser-deps test-npm test-frameworks screenshots
+.PHONY: setup run test test-quick test-postgres test-long coverage lint bench bench-peers load load-plugin replay constraints docs test-browser-deps test-npm test-frameworks screenshots
 
 setup: $(STAMP)
 
@@ -101,6 +101,12 @@ load: setup
 # make load-plugin RUN="1000 4"
 load-plugin: setup
 	$(PY) -m tests.load.plugin $(RUN)
+
+# Each request of the recordings in files or folders, sent to a server that has them as scenarios.
+# make replay CASSETTES="../cassettes one.har"
+CASSETTES ?= tests/data/cassettes
+replay: setup
+	$(PY) -m tests.replay $(CASSETTES)
 
 # Writes the tables in docs/ anew, from the code that they tell of.
 docs: setup

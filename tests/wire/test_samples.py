@@ -102,4 +102,5 @@ def test_what_is_only_looked_up_leaves_nothing_in_the_archive() -> None:
     request = CanonicalRequest("openai", count.pattern, count.pattern, "gpt-4o")
     response = CanonicalResponse("f00d", 0, "gpt-4o", (), Usage(1, 1))
     assert count.archival.record(request, response, b"") == ()
+    assert count.archival.keep(request, b"") == ()
     assert count.archival.after(request, Facts({}, 0, "f00d")) == ()
