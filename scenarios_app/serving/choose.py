@@ -1,7 +1,7 @@
 """From a request to what answers it, with everything that moves in the state on the way."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import partial
 from urllib.parse import urlencode
@@ -49,6 +49,7 @@ class Choosing:
     index: Index
     request: CanonicalRequest
     session: str
+    consumed: Container[tuple[str, str]]
     state: AnswerState
     work: Work = at_once
 
@@ -66,8 +67,7 @@ class Choosing:
         if isinstance(narrowed, Decision):
             return narrowed
         name = narrowed.name if narrowed else None
-        consumed = await self.state.consumed(self.session)
-        found = self.index.candidates(self.request, scenario=name, consumed=consumed)
+        found = self.index.candidates(self.request, scenario=name, consumed=self.consumed)
         decision = await self._first(found)
         if decision is None:
             near = await self._near(name)
@@ -78,8 +78,8 @@ class Choosing:
 
     async def override(self) -> Decision | None:
         """What answers in place of a computed answer, if a step names the request's path."""
-        consumed = await self.state.consumed(self.session)
-        return await self._first(self.index.candidates_naming_path(self.request, consumed=consumed))
+        found = self.index.candidates_naming_path(self.request, consumed=self.consumed)
+        return await self._first(found)
 
     async def _first(self, candidates: Iterator[Candidate]) -> Decision | None:
         while (candidate := await self.work(next, candidates, None)) is not None:
@@ -175,7 +175,7 @@ class Choosing:
             await self.state.violate(self.session, violation)
 
     async def _near(self, name: str | None) -> tuple[NearMiss, ...]:
-        served = (await self.state.read(self.session)).consumed
+        served = self.consumed
         return await self.work(near_misses, self.index, self.request, served=served, scenario=name)
 
 

@@ -12,7 +12,7 @@ from scenarios_app.engine.matching.index import Entry, Index, entries_of
 from scenarios_app.engine.matching.near_misses import beaten, near_misses
 from scenarios_app.engine.matching.select import Decision, asked_for, named_in_header
 from scenarios_app.engine.scenario import Scenario, Step
-from scenarios_app.engine.state import AttemptRef, SessionReader, SessionState, StepRef
+from scenarios_app.engine.state import Arrival, AttemptRef, SessionReader, SessionState, StepRef
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Catalog, Pipeline
@@ -72,7 +72,7 @@ async def explain(
         known = await state.read(exchange.session)
         consumed = {(ref.scenario, ref.key) for ref in known.consumed}
         explained = islice(explained_steps(index, request, consumed, exchange=exchange), most)
-        misses = near_misses(index, request, limit=most, served=known.consumed)
+        misses = near_misses(index, request, limit=most, served=consumed)
         places = {(m.scenario.name, m.step.key): place for place, m in enumerate(misses)}
         steps = tuple(replace(one, near=places.get((one.scenario, one.key))) for one in explained)
     return Explanation(
@@ -100,14 +100,14 @@ class _Unmoved:
     def __init__(self, state: SessionReader) -> None:
         self._state = state
 
-    async def next_ordinal(self, session: str) -> int:
-        return (await self.read(session)).ordinal + 1
+    async def arrive(self, session: str) -> Arrival:
+        known = await self.read(session)
+        consumed = {(ref.scenario, ref.key) for ref in known.consumed}
+        return Arrival(known.ordinal + 1, consumed, *await self.scenarios_of(session))
 
     async def consume(self, session: str, step: StepRef) -> bool:
-        return (step.scenario, step.key) not in await self.consumed(session)
-
-    async def consumed(self, session: str) -> Container[tuple[str, str]]:
-        return {(ref.scenario, ref.key) for ref in (await self.read(session)).consumed}
+        taken = (await self.read(session)).consumed
+        return all((ref.scenario, ref.key) != (step.scenario, step.key) for ref in taken)
 
     async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
         counts = dict((await self.read(session)).attempts)

@@ -4,14 +4,14 @@ import asyncio
 import dataclasses
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Final, Protocol, TypeAlias
 
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import ErrorAnswer, Json
 from scenarios_app.engine.matching.index import Index
-from scenarios_app.engine.state import AnswerState
+from scenarios_app.engine.state import AnswerState, StateUnavailable
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.archive import resolve, store
 from scenarios_app.serving.choose import Choosing, choose_in_band, with_cancel
@@ -39,6 +39,9 @@ from scenarios_app.wire.registry import Target, find, misplaced, wires
 log = logging.getLogger(__name__)
 
 
+# Has the catalog show the change of that name, which another process may have made.
+CatchUp: TypeAlias = Callable[[int], Awaitable[None]]
+
 # Who owns the models that are in no provider's list.
 OURS: Final = "mockllm"
 
@@ -61,6 +64,7 @@ class Pipeline:
         options: Options,
         record: Callable[[JournalEntry], None] | None = None,
         drain_at: Callable[[], float] = never,
+        catch_up: CatchUp | None = None,
     ) -> None:
         self.options = options
         self.streams = Streams(options.max_streams)
@@ -68,6 +72,7 @@ class Pipeline:
         self._state = state
         self._record = record
         self.drain_at = drain_at
+        self._catch_up = catch_up
         self._prepared = PreparedAnswers()
 
     async def answer(self, call: Call) -> Answer:
@@ -97,6 +102,8 @@ class Pipeline:
             return await self._reply(exchange)
         except WireError as error:
             return error_reply(exchange, error.answer)
+        except StateUnavailable as error:
+            return error_reply(exchange, ErrorAnswer(503, str(error), retry_after_ms=1000))
         except Exception:
             log.exception("%s %s could not be answered", call.method, call.path)
             message = "The mock server failed to answer this request; its log says why."
@@ -137,10 +144,12 @@ class Pipeline:
         if request.stream and not self._take_stream(exchange):
             message = f"All {options.max_streams} streams of this server are in use."
             return error_reply(exchange, ErrorAnswer(503, message, retry_after_ms=1000))
-        version, documents = await self._state.scenarios_of(exchange.session)
-        index = self._catalog.index_for(documents, version)
-        exchange.ordinal = await self._state.next_ordinal(exchange.session)
-        choosing = Choosing(index, request, exchange.session, self._state, work)
+        arrival = await self._state.arrive(exchange.session)
+        exchange.ordinal = arrival.ordinal
+        if arrival.changes and self._catch_up is not None:
+            await self._catch_up(arrival.changes)
+        index = self._catalog.index_for(arrival.documents, arrival.revision)
+        choosing = Choosing(index, request, exchange.session, arrival.consumed, self._state, work)
         if request.computed:
             return await self._computed(exchange, index)
         if endpoint.generates:
