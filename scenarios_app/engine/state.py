@@ -23,7 +23,7 @@ _OF_A_KEY = re.compile(r"key-[0-9a-f]{12}")
 @lru_cache(maxsize=1024)
 def key_session(key: str) -> str:
     """The name under which a key's session is stored and shown, from which none gets the key."""
-    return "key-" + hashlib.sha256(key.encode()).hexdigest()[:12]
+    return "key-" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def alias(session: str) -> str:
