@@ -182,6 +182,9 @@ class MemoryState:
             own = self._own_of(session) if self._own else _NONE
             return own.revision, own.documents
 
+    def own_changed(self, key: str | None = None) -> None:
+        """No other process changes them."""
+
     def _own_of(self, session: str) -> _Own:
         own = self._own.get(alias(session), _NONE)
         if own is not _NONE:

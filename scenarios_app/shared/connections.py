@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
+from uuid import uuid4
 
 import redis
 import redis.asyncio
@@ -17,7 +18,8 @@ from redis.exceptions import NoScriptError, RedisError
 from redis.retry import Retry
 
 from scenarios_app.engine.state import StateUnavailable
-from scenarios_app.shared.scripts import CHECK, LIBRARY
+from scenarios_app.models import Installation
+from scenarios_app.shared.scripts import CHANGED, CHECK, LIBRARY, NAME
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +50,8 @@ def script(body: str) -> Script:
 
 
 _CHECK: Final = script(CHECK)
+_CHANGED: Final = script(CHANGED)
+_NAME: Final = script(NAME)
 
 
 class Connections:
@@ -56,17 +60,30 @@ class Connections:
     something that it had."""
 
     def __init__(self, url: str) -> None:
-        self.prefix = b""
+        self._prefix = b""
         self.lost = 0
         # The last moment of Redis that an answer has told of.
         self.moment = 0
         self._url = url
+        self._name = b""
         self._away_until = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._async: redis.asyncio.Redis | None = None
         self._sync = redis.Redis.from_url(
             url, retry=Retry(NoBackoff(), 0), redis_connect_func=self._connected, **_settings()
         )
+
+    @property
+    def prefix(self) -> bytes:
+        """What all keys of one database begin with; read from there in a thread, when it is first
+        asked for."""
+        if not self._prefix:
+            self._prefix = b"mockllm:{%b}:" % Installation.name().encode()
+        return self._prefix
+
+    @prefix.setter
+    def prefix(self, prefix: bytes) -> None:
+        self._prefix = prefix
 
     @property
     def channel(self) -> bytes:
@@ -119,6 +136,19 @@ class Connections:
         except (RedisError, OSError) as error:
             raise self._away(error) from error
 
+    def tell_of_change(self) -> None:
+        """Name the latest change of the common scenarios, and tell every process of it."""
+        try:
+            self.run_here(_CHANGED, self.channel)
+        except StateUnavailable:
+            log.warning("other processes are not told of a change: they look for it by themselves")
+
+    def name(self) -> str:
+        """What tells this Redis, and the keys of this database in it, from all others."""
+        if not self._name:
+            self._name = self.run_here(_NAME, uuid4().hex)
+        return self._name.decode()
+
     def here(self) -> redis.Redis:
         """A client for threads."""
         return self._sync
@@ -144,7 +174,7 @@ class Connections:
 
     def _question(self) -> Sequence[Any]:
         now = int(time.time() * 1_000_000)
-        return ("EVAL", _CHECK.text, 1, self.prefix, now, self.moment)
+        return ("EVAL", _CHECK.text, 1, self._prefix, now, self.moment, self._name)
 
     def _answered(self, whole: Any) -> None:
         if not whole:
@@ -154,13 +184,13 @@ class Connections:
 
     def _connected(self, connection: Any) -> None:
         connection.on_connect()
-        if self.prefix:
+        if self._prefix:
             connection.send_command(*self._question())
             self._answered(connection.read_response())
 
     async def _connected_async(self, connection: Any) -> None:
         await connection.on_connect()
-        if self.prefix:
+        if self._prefix:
             await connection.send_command(*self._question())
             self._answered(await connection.read_response())
 

@@ -263,14 +263,22 @@ redis.call('SADD', P .. 'n:' .. A, ARGV[1])
 return redis.call('HMGET', P .. 'w:' .. A, 'revision', 'documents')
 """
 
-# Now in microseconds; the last moment that this process knows of. Whether Redis still has it all.
+# Now in microseconds; the last moment that this process knows of, and the name that it knows this
+# Redis by. Whether Redis still has it all.
 CHECK: Final = """
+if ARGV[3] ~= '' then redis.call('SET', P .. 'name', ARGV[3], 'NX') end
 local clock = tonumber(redis.call('GET', P .. 'clock') or '0')
 if clock < tonumber(ARGV[2]) or clock == 0 then
   redis.call('SET', P .. 'clock', math.max(clock, tonumber(ARGV[1])))
   return ARGV[2] == '0' and 1 or 0
 end
 return 1
+"""
+
+# A name for this Redis, if it has none: the one that it has.
+NAME: Final = """
+redis.call('SET', P .. 'name', ARGV[1], 'NX')
+return redis.call('GET', P .. 'name')
 """
 
 # The channel. The common scenarios have changed.

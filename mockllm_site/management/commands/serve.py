@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from chat_app.profiles import ensure_default_profile
-from mockllm_site.serve import database, server
+from mockllm_site.serve import database, lease, server
 from mockllm_site.serve import first_start as starting
 
 HIGHEST_PORT = 65_535
@@ -75,7 +75,7 @@ class Command(BaseCommand):
                     then=starting.warm_up,
                     parent=None if options["parent"] is None else server.Parent(options["parent"]),
                 )
-        except (starting.CannotLoad, server.StartFailed) as error:
+        except (starting.CannotLoad, server.StartFailed, lease.Refused) as error:
             raise CommandError(str(error)) from error
 
 
@@ -83,6 +83,7 @@ def _prepare(fixtures: list[str], *, demo: bool = True, catch_all: bool = True) 
     documents = starting.read_scenarios()
     starting.check_tools()
     database.prepare()
+    lease.hold()
     if catch_all:
         starting.load_test_mode()
     starting.load_demo(demo=demo, catch_all=catch_all)
