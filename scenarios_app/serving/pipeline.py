@@ -72,6 +72,8 @@ class Pipeline:
         self._state = state
         self._record = record
         self.drain_at = drain_at
+        # Whether every answer waits for a state that is not in this process.
+        self.waits = catch_up is not None
         self._catch_up = catch_up
         self._prepared = PreparedAnswers()
 
