@@ -1,7 +1,7 @@
 """What sessions remember, kept in this process's memory: of so many sessions, in a ring."""
 
 from collections import OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from threading import Lock
@@ -81,6 +81,15 @@ class MemoryState:
             if free:
                 consumed[step.scenario, step.key] = step
             return free
+
+    async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
+        with self._lock:
+            consumed = self._state(session).consumed
+            for place, step in enumerate(steps):
+                if (step.scenario, step.key) not in consumed:
+                    consumed[step.scenario, step.key] = step
+                    return place
+            return None
 
     async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
         key = (attempt.step.scenario, attempt.step.key, attempt.provider)

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple, Protocol
@@ -103,6 +103,9 @@ class AnswerState(SessionReader, Protocol):
 
     async def consume(self, session: str, step: StepRef) -> bool:
         """Take a step; true for exactly one caller per session."""
+
+    async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
+        """Take the first of these that is not taken: its place among them, None if all are."""
 
     async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
         """Count a failing attempt while fewer than `times` are counted; true if it was counted."""

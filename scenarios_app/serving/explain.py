@@ -1,7 +1,7 @@
 """What would answer a call and why: the same way through the pipeline, with nothing moved; and
 every step beside that, with what keeps it from answering."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -106,8 +106,12 @@ class _Unmoved:
         return Arrival(known.ordinal + 1, consumed, *await self.scenarios_of(session))
 
     async def consume(self, session: str, step: StepRef) -> bool:
-        taken = (await self.read(session)).consumed
-        return all((ref.scenario, ref.key) != (step.scenario, step.key) for ref in taken)
+        return await self.consume_first(session, [step]) is not None
+
+    async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
+        taken = {(ref.scenario, ref.key) for ref in (await self.read(session)).consumed}
+        free = (n for n, step in enumerate(steps) if (step.scenario, step.key) not in taken)
+        return next(free, None)
 
     async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
         counts = dict((await self.read(session)).attempts)

@@ -23,7 +23,7 @@ from scenarios_app.shared.scripts import CHANGED, CHECK, LIBRARY, NAME
 
 log = logging.getLogger(__name__)
 
-SECONDS: Final = 2.0
+SECONDS: Final = 10.0
 # After a failure nobody asks again for so long: who waits for a silent Redis waits for nothing.
 PAUSE_SECONDS: Final = 0.25
 CONNECTIONS: Final = 32
@@ -69,6 +69,8 @@ class Connections:
         self._away_until = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._async: redis.asyncio.Redis | None = None
+        # Who waits for a connection waits in line.
+        self._free = asyncio.Semaphore(CONNECTIONS)
         self._sync = redis.Redis.from_url(
             url, retry=Retry(NoBackoff(), 0), redis_connect_func=self._connected, **_settings()
         )
@@ -94,10 +96,9 @@ class Connections:
         """The running event loop is one that stays: it is not kept waiting. All others, which
         come and go, are."""
         self._loop = asyncio.get_running_loop()
-        pool = redis.asyncio.BlockingConnectionPool.from_url(
+        self._free = asyncio.Semaphore(CONNECTIONS)
+        pool = redis.asyncio.ConnectionPool.from_url(
             self._url,
-            max_connections=CONNECTIONS,
-            timeout=SECONDS,
             retry=AsyncRetry(NoBackoff(), 0),
             redis_connect_func=self._connected_async,
             **_settings(),
@@ -116,14 +117,15 @@ class Connections:
         client = self._async
         if client is None or asyncio.get_running_loop() is not self._loop:
             return self.run_here(wanted, *arguments)
-        self._look()
-        try:
+        async with self._free:
+            self._look()
             try:
-                return await client.evalsha(wanted.sha, 1, self.prefix, *arguments)
-            except NoScriptError:
-                return await client.eval(wanted.text, 1, self.prefix, *arguments)
-        except (RedisError, OSError) as error:
-            raise self._away(error) from error
+                try:
+                    return await client.evalsha(wanted.sha, 1, self.prefix, *arguments)
+                except NoScriptError:
+                    return await client.eval(wanted.text, 1, self.prefix, *arguments)
+            except (RedisError, OSError) as error:
+                raise self._away(error) from error
 
     def run_here(self, wanted: Script, *arguments: Any) -> Any:
         """The same, in this thread."""

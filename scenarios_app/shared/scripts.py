@@ -89,16 +89,19 @@ return {ordinal, e, from, entries, revision, documents, redis.call('GET', P .. '
   now, redis.call('ZCARD', P .. 'sessions'), redis.call('GET', P .. 'left') or '0'}
 """
 
-# Session, alias, most; scenario, step, label; epoch and number that are known.
+# Session, alias, most; epoch and number that are known; scenario, step and label of each step.
 CONSUME: Final = """
-local S = ARGV[1]
+local S, taken = ARGV[1], 0
 use(S, ARGV[2], ARGV[3])
-local free = redis.call('SADD', P .. 'm:' .. S, ARGV[5])
-if free == 1 then
-  redis.call('RPUSH', P .. 'c:' .. S, ARGV[5] .. ARGV[6])
-  note(S, ARGV[4])
+for i = 6, #ARGV, 3 do
+  if redis.call('SADD', P .. 'm:' .. S, ARGV[i + 1]) == 1 then
+    redis.call('RPUSH', P .. 'c:' .. S, ARGV[i + 1] .. ARGV[i + 2])
+    note(S, ARGV[i])
+    taken = (i - 3) / 3
+    break
+  end
 end
-return {free, news(S, ARGV[7], ARGV[8])}
+return {taken, news(S, ARGV[4], ARGV[5])}
 """
 
 # Session, alias, most; scenario, step with provider, label; times.

@@ -95,16 +95,21 @@ class RedisState:
         return Arrival(ordinal, taken.steps.keys(), *own, int(changes))
 
     async def consume(self, session: str, step: StepRef) -> bool:
+        return await self.consume_first(session, [step]) is not None
+
+    async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
         name = _bytes(session)
         taken = self._taken.get(name) or _Taken()
-        free, epoch, start, entries = await self._use(
-            _CONSUME,
-            session,
-            *(_bytes(step.scenario), _step(step), _bytes(step.label)),
-            *(taken.epoch, len(taken.steps)),
+        wanted = [
+            part
+            for step in steps
+            for part in (_bytes(step.scenario), _step(step), _bytes(step.label))
+        ]
+        place, epoch, start, entries = await self._use(
+            _CONSUME, session, taken.epoch, len(taken.steps), *wanted
         )
         self._learn(name, int(epoch), start, entries)
-        return bool(free)
+        return place - 1 if place else None
 
     async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
         step = attempt.step

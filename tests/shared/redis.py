@@ -1,5 +1,4 @@
-"""A Redis for tests: the machine's, with keys of each test's own, or one that a test starts, kills
-and starts again."""
+"""A Redis for tests: the machine's, or one that a test starts, kills and starts again."""
 
 import os
 import shutil
@@ -7,12 +6,9 @@ import socket
 import subprocess
 import time
 from pathlib import Path
-from uuid import uuid4
 
 import redis
 
-from scenarios_app.shared.connections import Connections
-from scenarios_app.shared.state import RedisState
 from tests.services import require
 
 URL = os.environ.get("TEST_REDIS_URL", "redis://127.0.0.1:6379/0")
@@ -27,31 +23,6 @@ def machine() -> str:
     except redis.RedisError:
         require(False, f"there is no Redis at {URL}")
     return URL
-
-
-def fresh_state(most: int = 100_000, *, url: str | None = None) -> RedisState:
-    """A store of which nobody else has the keys."""
-    connections = Connections(url or machine())
-    connections.prefix = b"mockllm-test-%b:" % uuid4().hex.encode()
-    return RedisState(connections, most)
-
-
-def same_state(state: RedisState) -> RedisState:
-    """What another process has of the same."""
-    other = Connections(state._connections._url)
-    other.prefix = state._connections.prefix
-    return RedisState(other, state.most)
-
-
-def keys(state: RedisState) -> list[bytes]:
-    """Everything that the store has in Redis."""
-    here = state._connections
-    return sorted(here.here().scan_iter(match=here.prefix + b"*", count=1_000))
-
-
-def forget(state: RedisState) -> None:
-    for key in keys(state):
-        state._connections.here().delete(key)
 
 
 class Own:

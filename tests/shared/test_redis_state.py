@@ -15,7 +15,7 @@ from scenarios_app.shared import state as shared
 from scenarios_app.shared.state import RedisState
 from tests.engine.test_memory import *  # noqa: F403  (its tests, with the stores of this module)
 from tests.engine.test_memory_responses import *  # noqa: F403
-from tests.shared.redis import forget, fresh_state, keys, same_state
+from tests.shared.stores import forget, fresh_state, keys, same_state
 
 STEP = StepRef("weather", "k1", "1")
 
