@@ -179,6 +179,17 @@ def hold() -> None:
     lease.keep()
 
 
+def hold_or_exit() -> None:
+    """The same at the import of an application, whose process ends where it may not serve. What
+    else is wrong with the database the first request says."""
+    try:
+        hold()
+    except Refused as error:
+        raise SystemExit(f"mockllm: {error}") from None
+    except DatabaseError:
+        log.exception("the database cannot be looked into yet")
+
+
 def let_go() -> None:
     """Leave the database to others."""
     lease = _held.pop(os.getpid(), None)
