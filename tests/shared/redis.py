@@ -55,6 +55,7 @@ class Own:
                 else:
                     return self.process
 
-    def kill(self) -> None:
+    def stop(self) -> None:
+        """End it as if by a power cut."""
         self.process.kill()
         self.process.wait()

@@ -24,9 +24,11 @@ def shared(
     workers: int = 2,
     redis: str | None = None,
     postgres: str | None = None,
+    warm: bool = True,
     **variables: str,
 ) -> Iterator[Serving]:
-    """A server of so many processes, with these scenarios and no others."""
+    """A server of so many processes, with these scenarios and no others; that of a test which looks
+    at them is not `warm`."""
     with database(postgres) as address:
         given = {
             "MOCKLLM_ENV": "dev",
@@ -37,7 +39,7 @@ def shared(
             **variables,
         }
         with (
-            serving(folder, "--no-demo", "--workers", str(workers), warm=True, **given) as server,
+            serving(folder, "--no-demo", "--workers", str(workers), warm=warm, **given) as server,
             listening(server),
         ):
             yield server

@@ -134,6 +134,7 @@ def _prepare(fixtures: list[str], *, demo: bool = True, catch_all: bool = True) 
     documents = starting.read_scenarios()
     starting.check_tools()
     database.prepare()
+    starting.check_shared()
     lease.hold()
     if catch_all:
         starting.load_test_mode()
