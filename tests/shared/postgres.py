@@ -4,6 +4,8 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from tests.services import require
@@ -14,21 +16,16 @@ SECONDS = 60
 class Own:
     """Listens on a port of its own. It runs as a user who is not root, as it wants to."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self) -> None:
         found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
         runs = os.getuid() != 0 or shutil.which("runuser") is not None
         require(bool(found) and runs, "there is no PostgreSQL to start")
         self._bin = found[-1].parent
-        self._data = folder / "postgres"
-        self._data.mkdir()
+        # Not below a test's own folder, which is root's alone.
+        self._folder = tempfile.mkdtemp(prefix="mockllm-postgres-")
+        self._data = f"{self._folder}/data"
         if os.getuid() == 0:
-            # Down to the folder, which is root's alone.
-            for parent in (folder, *folder.parents):
-                if parent.stat().st_uid == 0 and parent != Path("/tmp"):
-                    parent.chmod(parent.stat().st_mode | 0o011)
-                if parent == Path("/tmp"):
-                    break
-            shutil.chown(self._data, "postgres")
+            shutil.chown(self._folder, "postgres")
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port: int = free.getsockname()[1]
         self.url = f"postgres://postgres@127.0.0.1:{self.port}/postgres"
@@ -43,8 +40,14 @@ class Own:
         """End it at once: nobody who is connected is asked, and it mends itself at its start."""
         self._run("pg_ctl", "-w", "-m", "immediate", "stop")
 
+    def end(self) -> None:
+        """Leave nothing of it."""
+        with suppress(subprocess.CalledProcessError):
+            self.stop()
+        shutil.rmtree(self._folder)
+
     def _run(self, program: str, *arguments: str) -> None:
-        command = [str(self._bin / program), "-D", str(self._data), *arguments]
+        command = [str(self._bin / program), "-D", self._data, *arguments]
         if os.getuid() == 0:
             command = ["runuser", "-u", "postgres", "--", *command]
         subprocess.run(

@@ -57,7 +57,7 @@ def test_a_redis_that_is_killed_serves_nothing_twice_when_it_is_back(tmp_path: P
 
 @pytest.mark.timeout(300)
 def test_answers_go_on_without_postgresql_and_the_journal_waits(tmp_path: Path) -> None:
-    engine, outages = postgres.Own(tmp_path), Outages(2)
+    engine, outages = postgres.Own(), Outages(2)
     try:
         with shared(tmp_path, once(STEPS), workers=2, postgres=engine.url) as server:
             beside = partial(outages.of, engine=engine)
@@ -65,7 +65,7 @@ def test_answers_go_on_without_postgresql_and_the_journal_waits(tmp_path: Path) 
             journal = asyncio.run(_journal(server.port, "p"))
             code, _, _ = server.end()
     finally:
-        engine.stop()
+        engine.end()
     assert set(found.statuses) == {200} and not found.twice and code == 0, found.told
     assert journal == (found.answered, True)
 
