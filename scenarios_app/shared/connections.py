@@ -125,6 +125,8 @@ class Connections:
                 except NoScriptError:
                     return await client.eval(wanted.text, 1, self.prefix, *arguments)
             except (RedisError, OSError) as error:
+                # What is idle is as dead as this one: nobody should find that out one by one.
+                await client.connection_pool.disconnect(inuse_connections=False)
                 raise self._away(error) from error
 
     def run_here(self, wanted: Script, *arguments: Any) -> Any:
@@ -136,6 +138,7 @@ class Connections:
             except NoScriptError:
                 return self._sync.eval(wanted.text, 1, self.prefix, *arguments)
         except (RedisError, OSError) as error:
+            self._sync.connection_pool.disconnect(inuse_connections=False)
             raise self._away(error) from error
 
     def tell_of_change(self) -> None:
