@@ -33,7 +33,7 @@ from scenarios_app.engine.producing.produce import scripted_answer
 from scenarios_app.engine.scenario import Expect, GeneratedAnswer, Step
 from scenarios_app.engine.secrets import is_secret, secrets_of, without_pieces
 from scenarios_app.engine.state import AnswerState, AttemptRef, StepRef
-from scenarios_app.journal.redaction import redact_headers, redact_query
+from scenarios_app.journal.redaction import redact_headers, redact_query, redact_text
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.worker import Work, at_once
 from scenarios_app.wire.base import Call
@@ -55,6 +55,8 @@ class Choosing:
     consumed: Container[tuple[str, str]]
     state: AnswerState
     work: Work = at_once
+    # None of these is remembered.
+    secrets: tuple[str, ...] = ()
 
     async def choose(self) -> Decision:
         """What answers the request."""
@@ -208,7 +210,7 @@ class Choosing:
 
     async def _violate(self, violations: tuple[str, ...]) -> None:
         for violation in violations:
-            await self.state.violate(self.session, violation)
+            await self.state.violate(self.session, redact_text(violation, self.secrets))
 
     async def _near(self, name: str | None) -> tuple[NearMiss, ...]:
         served = self.consumed

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import ErrorAnswer, Json
 from scenarios_app.engine.matching.index import Index
+from scenarios_app.engine.secrets import secrets_of
 from scenarios_app.engine.state import AnswerState, StateUnavailable
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.archive import resolve, store
@@ -151,7 +152,10 @@ class Pipeline:
         if arrival.changes and self._catch_up is not None:
             await self._catch_up(arrival.changes)
         index = self._catalog.index_for(arrival.documents, arrival.revision)
-        choosing = Choosing(index, request, exchange.session, arrival.consumed, self._state, work)
+        secrets = self._secrets(call)
+        choosing = Choosing(
+            index, request, exchange.session, arrival.consumed, self._state, work, secrets
+        )
         if request.computed:
             return await self._computed(exchange, index)
         if endpoint.generates:
@@ -171,8 +175,16 @@ class Pipeline:
         if reply.stored:
             stored = reply.stored
             stored = stored if isinstance(stored, tuple) else await in_thread(stored)
-            await store(stored, exchange.session, archive=self._state)
+            await store(stored, exchange.session, archive=self._state, secrets=secrets)
         return reply
+
+    def _secrets(self, call: Call) -> tuple[str, ...]:
+        """What of a call's body leaves this process with none of what is remembered: a key that
+        its client has said in it as well."""
+        if not self.waits:
+            return ()
+        found = secrets_of(call.headers, call.query)
+        return tuple(secret for secret in found if secret.encode() in call.body)
 
     async def _computed(self, exchange: Exchange, index: Index) -> Reply:
         endpoint, request = exchange.target.endpoint, exchange.request
@@ -184,7 +196,8 @@ class Pipeline:
         body = await work(endpoint.compute, request, facts)
         if endpoint.archival is not None:
             left = endpoint.archival.after(request, facts)
-            await store(left, exchange.session, archive=self._state)
+            secrets = self._secrets(exchange.call)
+            await store(left, exchange.session, archive=self._state, secrets=secrets)
         return computed_reply(exchange, body, stream=request.stream)
 
     def exchange(self, call: Call) -> Exchange:

@@ -12,10 +12,12 @@ ANSWER_SECONDS = 60.0
 
 
 class Client:
-    """`gone` counts the requests whose answer did not come, or not to its end."""
+    """`gone` counts the requests whose answer did not come, or not to its end; `begun`: one is
+    coming."""
 
     def __init__(self, port: int, *, session: str = "soak", key: str = "soak") -> None:
         self.gone = 0
+        self.begun = False
         self._port = port
         self._head = (
             f"Host: 127.0.0.1\r\nAuthorization: Bearer {key}\r\nX-MockLLM-Session: {session}\r\n"
@@ -50,7 +52,11 @@ class Client:
                 reader, writer = self._streams
                 line = f"{method} {path} HTTP/1.1\r\n{self._head}Content-Length: {len(body)}\r\n"
                 writer.write(f"{line}\r\n".encode() + body)
-                status, answer, last = await _answer(reader)
+                self.begun = False
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+                self.begun = True
+                answer = await _body(reader, head)
+                status, last = int(head.split()[1]), "connection: close" in head
         except (asyncio.IncompleteReadError, OSError, ValueError, IndexError):
             self.gone += 1
             self.close()
@@ -65,15 +71,13 @@ class Client:
             self._streams = None
 
 
-async def _answer(reader: asyncio.StreamReader) -> tuple[int, bytes, bool]:
-    """Status and body of one answer, and whether the connection ends with it."""
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-    pieces = []
-    if "transfer-encoding: chunked" in head:
-        while size := int(await reader.readline(), 16):
-            pieces.append((await reader.readexactly(size + 2))[:-2])
-        await reader.readline()
-    else:
+async def _body(reader: asyncio.StreamReader, head: str) -> bytes:
+    """The body of an answer with this head."""
+    if "transfer-encoding: chunked" not in head:
         length = head.partition("content-length: ")[2].partition("\r\n")[0]
-        pieces.append(await reader.readexactly(int(length or 0)))
-    return int(head.split()[1]), b"".join(pieces), "connection: close" in head
+        return await reader.readexactly(int(length or 0))
+    pieces = []
+    while size := int(await reader.readline(), 16):
+        pieces.append((await reader.readexactly(size + 2))[:-2])
+    await reader.readline()
+    return b"".join(pieces)
