@@ -36,7 +36,7 @@ def each_once(clients: int = 500, steps: int = 1_000, workers: int = 4, rounds: 
     kept = True
     with folder() as place, shared(place, once(steps), workers=workers) as server:
         for number in range(rounds):
-            found = asyncio.run(fight(server.port, clients=clients, session=f"round {number}"))
+            found = asyncio.run(fight(server.port, clients=clients, session=f"round-{number}"))
             exact = found.answers.total() == found.consumed == steps
             kept = kept and exact and not found.twice and set(found.statuses) == {200, 404}
             print(f"  round {number + 1}: {found.told}", flush=True)
