@@ -3,6 +3,7 @@ where that one is lost."""
 
 import asyncio
 import json
+from contextlib import suppress
 from typing import Any
 
 from tests.load.probing import chat
@@ -64,6 +65,14 @@ class Client:
         if last:
             self.close()
         return status, answer
+
+    async def closed(self) -> None:
+        """End the connection, and wait until it has ended."""
+        if self._streams is not None:
+            writer = self._streams[1]
+            self.close()
+            with suppress(OSError):
+                await writer.wait_closed()
 
     def close(self) -> None:
         if self._streams is not None:
