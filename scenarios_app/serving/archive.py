@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.redaction import redact_text
 from scenarios_app.engine.state import AnswerState, SessionReader
-from scenarios_app.journal.redaction import redact_text
 from scenarios_app.wire.base import Archival, Found, Stored
 
 
@@ -20,6 +20,8 @@ async def found(
 ) -> Found:
     """What is stored under each of the names that a request leads to."""
     data: dict[str, bytes | None] = {}
+    if archival.prefix:
+        data |= await archive.recall_responses(session, archival.prefix)
     # What is found may lead on: an answer to the one before it.
     while missing := [name for name in archival.references(request, data) if name not in data]:
         for name in missing:

@@ -295,3 +295,15 @@ RECALL: Final = "return redis.call('HGET', P .. 'r:' .. ARGV[1], ARGV[2])"
 
 # Nothing.
 NAMES: Final = "return redis.call('ZRANGE', P .. 'sessions', 0, -1)"
+
+# Session, what names begin with.
+RECALL_ALL: Final = """
+local found = {}
+for _, name in ipairs(redis.call('ZRANGE', P .. 'q:' .. ARGV[1], 0, -1)) do
+  if name:sub(1, #ARGV[2]) == ARGV[2] then
+    found[#found + 1] = name
+    found[#found + 1] = redis.call('HGET', P .. 'r:' .. ARGV[1], name)
+  end
+end
+return found
+"""

@@ -31,6 +31,7 @@ _AT_ONCE: Final = 200
 _ARRIVE, _CONSUME, _FAIL = map(script, (scripts.ARRIVE, scripts.CONSUME, scripts.FAIL))
 _COUNT, _VIOLATE, _READ = map(script, (scripts.COUNT, scripts.VIOLATE, scripts.READ))
 _REMEMBER, _RECALL, _GIVE_UP = map(script, (scripts.REMEMBER, scripts.RECALL, scripts.GIVE_UP))
+_RECALL_ALL = script(scripts.RECALL_ALL)
 _SESSIONS, _NAMES, _CLEAR = map(script, (scripts.SESSIONS, scripts.NAMES, scripts.CLEAR))
 _RESET, _RESET_OWN = map(script, (scripts.RESET, scripts.RESET_OWN))
 _KEEP, _OWN = map(script, (scripts.KEEP, scripts.OWN))
@@ -158,6 +159,10 @@ class RedisState:
     async def recall_response(self, session: str, name: str) -> bytes | None:
         found: bytes | None = await self._run(_RECALL, _bytes(session), _bytes(name))
         return found
+
+    async def recall_responses(self, session: str, prefix: str) -> dict[str, bytes]:
+        told = await self._run(_RECALL_ALL, _bytes(session), _bytes(prefix))
+        return {_text(name): data for name, data in _pairs(told)}
 
     async def forget_response(self, session: str, name: str) -> None:
         await self._run(_GIVE_UP, _bytes(session), _bytes(name))

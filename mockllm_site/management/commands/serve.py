@@ -133,6 +133,7 @@ def _serve_by(
 def _prepare(fixtures: list[str], *, demo: bool = True, catch_all: bool = True) -> None:
     documents = starting.read_scenarios()
     starting.check_tools()
+    starting.check_upstreams()
     database.prepare()
     starting.check_shared()
     lease.hold()
