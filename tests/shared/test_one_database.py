@@ -49,7 +49,9 @@ def test_a_second_serve_is_refused_in_one_line(tmp_path: Path) -> None:
 def test_workers_without_redis_are_refused_in_one_line(tmp_path: Path) -> None:
     code, out, err = failing(tmp_path, "--workers", "2", "--port", "0", warm=True, **DEV)
     assert (code, out) == (1, "")
-    assert err == "mockllm: --workers 2: several processes need a shared state: set REDIS_URL\n"
+    assert (
+        err == "mockllm: --workers 2: more than one process needs a shared state: set REDIS_URL\n"
+    )
 
 
 @pytest.mark.parametrize("name", OTHERS)

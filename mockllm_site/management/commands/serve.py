@@ -68,7 +68,7 @@ class Command(BaseCommand):
         count = options["workers"]
         if count > 1 and not settings.REDIS_URL:
             raise CommandError(
-                f"--workers {count}: several processes need a shared state: set REDIS_URL"
+                f"--workers {count}: more than one process needs a shared state: set REDIS_URL"
             )
         try:
             bound = server.bind(options["host"], options["port"])
