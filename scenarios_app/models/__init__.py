@@ -1,5 +1,5 @@
 """The tables: scenarios and their steps as QA edits them, drafts of them, the
-catalog's version, the journal."""
+catalog's version, the journal, the processes that serve."""
 
 from scenarios_app.models.changes import CatalogVersion, announce, catalog_changed, new_key
 from scenarios_app.models.columns import ScenarioColumns, StepColumns
@@ -12,6 +12,7 @@ from scenarios_app.models.fields import (
     TextMode,
 )
 from scenarios_app.models.journal import UNANSWERED, ServedRequest
+from scenarios_app.models.processes import Installation, ServerProcess
 from scenarios_app.models.scenarios import Scenario, Step
 
 __all__ = [
@@ -22,12 +23,14 @@ __all__ = [
     "Draft",
     "DraftStep",
     "FinishReason",
+    "Installation",
     "Outcome",
     "Reasoning",
     "Scenario",
     "ScenarioColumns",
     "Select",
     "ServedRequest",
+    "ServerProcess",
     "Step",
     "StepColumns",
     "TextMode",

@@ -1,8 +1,10 @@
 """The pages of sessions: what each has consumed, tried, counted and violated, and its reset."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import wraps
+from typing import Any, TypeVar
 
 from asgiref.sync import async_to_sync
 from django.contrib import messages
@@ -17,12 +19,13 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from scenarios_app.admin.journal.record import button, may_record, session_url
-from scenarios_app.engine.state import SessionState
+from scenarios_app.engine.state import SessionState, StateUnavailable
 from scenarios_app.journal import journal
 from scenarios_app.models import UNANSWERED, Scenario, ServedRequest
 from scenarios_app.serving.services import services
 
 _MOST = 500
+View = TypeVar("View", bound=Callable[..., HttpResponse])
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,21 @@ class Line:
         return session_url(self.name)
 
 
+def needing_state(view: View) -> View:
+    """The view, with a 503 where what sessions remember cannot be reached."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except StateUnavailable as error:
+            plain, headers = "text/plain; charset=utf-8", {"Retry-After": "1"}
+            return HttpResponse(f"{error}\n", status=503, content_type=plain, headers=headers)
+
+    return guarded  # type: ignore[return-value]
+
+
+@needing_state
 def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> HttpResponse:
     """Every session with state or with requests in the journal, the last one used first."""
     journal.flush()
@@ -58,6 +76,7 @@ def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> H
     return _page(request, owner, "sessions.html", context)
 
 
+@needing_state
 def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> HttpResponse:
     journal.flush()
     name = request.GET.get("name", "")
@@ -78,6 +97,7 @@ def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> Ht
 
 
 @require_POST
+@needing_state
 def reset(request: HttpRequest) -> HttpResponse:
     """Forget one session, or all when no name is given; its own scenarios only if asked."""
     if not request.user.has_perm("scenarios_app.change_scenario"):
@@ -90,14 +110,15 @@ def reset(request: HttpRequest) -> HttpResponse:
 
 
 def reset_session(name: str | None, *, scenarios: bool) -> None:
-    journal.flush()
+    everywhere = services().everywhere
+    everywhere.flush()
     async_to_sync(services().state.reset)(name, scenarios=scenarios)
-    services().steps.forget(name)
+    everywhere.forget(name)
     rows = (
         ServedRequest.objects.all() if name is None else ServedRequest.objects.filter(session=name)
     )
     rows.delete()
-    journal.losses.forget(name)
+    everywhere.forget_losses(name)
 
 
 def tell_losses(request: HttpRequest, session: str | None) -> None:
