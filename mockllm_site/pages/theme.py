@@ -91,6 +91,13 @@ UNFOLD: dict[str, Any] = {
                         "at_try",
                     ),
                     _link(
+                        "Play it",
+                        "play_circle",
+                        "admin:scenarios_app_scenario_play",
+                        "may_see_scenarios",
+                        "at_play",
+                    ),
+                    _link(
                         "Import",
                         "upload",
                         "admin:scenarios_app_scenario_import",

@@ -3,6 +3,7 @@ catalog's version, the journal."""
 
 from scenarios_app.models.changes import CatalogVersion, announce, catalog_changed, new_key
 from scenarios_app.models.columns import ScenarioColumns, StepColumns
+from scenarios_app.models.conversations import TrialConversation
 from scenarios_app.models.drafts import AnyScenario, AnyStep, Draft, DraftStep
 from scenarios_app.models.fields import (
     FinishReason,
@@ -31,6 +32,7 @@ __all__ = [
     "Step",
     "StepColumns",
     "TextMode",
+    "TrialConversation",
     "announce",
     "catalog_changed",
     "new_key",

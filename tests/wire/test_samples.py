@@ -54,8 +54,11 @@ CONVERSATION = (
     Message("user", (TextPart("Sun or rain?"),)),
     Message(
         "assistant",
-        (TextPart("Let me look."), ToolCallPart("c1", "sun", '{"city": "Paris"}'))
-        + (ToolCallPart("c2", "rain", "{}"),),
+        (
+            TextPart("Let me look."),
+            ToolCallPart("c1", "sun", '{"city": "Paris"}'),
+            ToolCallPart("c2", "rain", "{}"),
+        ),
     ),
     Message("tool", (ToolResultPart("c1", "sun", "yes"), ToolResultPart("c2", "rain", "no"))),
     Message("assistant", (TextPart("Sun."),)),

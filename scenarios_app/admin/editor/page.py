@@ -35,8 +35,10 @@ from scenarios_app.admin.editor.rows import (
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
 from scenarios_app.models import AnyScenario, Draft
+from scenarios_app.store.conversations import follow
 from scenarios_app.store.history import moment_of, versions_of
 
+_LOOKS = (("try", "Try it", "science"), ("play", "Play it", "play_circle"))
 _PREFIX = re.compile(r"steps-\d{1,6}")
 
 
@@ -85,6 +87,8 @@ class ScenarioPage(ModelAdmin):
             self.page("add/check/", self.check_new, "check_new"),
             self.page("add/try/", self.try_new, "try_new"),
             self.page("<path:object_id>/try/", self.try_one, "try_one"),
+            self.page("add/play/", self.play_new, "play_new"),
+            self.page("<path:object_id>/play/", self.play_one, "play_one"),
             self.page("<path:object_id>/check/", self.check_one, "check"),
             self.page("<path:object_id>/steps/<int:step_id>/", self.step_fields, "step"),
             *super().get_urls(),
@@ -123,6 +127,9 @@ class ScenarioPage(ModelAdmin):
         # Only its steps may have changed; then the history needs no entry of the scenario's own.
         if not change or form.has_changed():
             super().save_model(request, obj, form, change)
+        before = form.initial.get("name", "")
+        if change and before != obj.name:
+            follow(before, obj.name)
 
     def render_change_form(
         self,
@@ -156,8 +163,8 @@ class ScenarioPage(ModelAdmin):
             "show_save_and_add_another": False,
         }
         if may_edit:
-            tried = self._try_button(obj)
-            context["actions_submit_line"] = [*context.get("actions_submit_line", ()), tried]
+            more = context.get("actions_submit_line", ())
+            context["actions_submit_line"] = [*more, *self._buttons(obj)]
         return super().render_change_form(request, context, add, change, form_url, obj)
 
     def history_view(
@@ -231,11 +238,24 @@ class ScenarioPage(ModelAdmin):
             raise PermissionDenied
         return edits_page(request, self, None)
 
-    def _try_button(self, obj: AnyScenario | None) -> Button:
-        name, row = ("try_one", (obj.pk,)) if obj else ("try_new", ())
-        to = reverse(f"admin:{self._route(name)}", args=row)
-        # In a tab of its own, so that what is not saved stays in this one.
-        return Button("_try", "Try it", to=to, icon="science", tab="try")
+    def play_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        scenario = self.row_of(request, object_id, self.has_change_permission)
+        return edits_page(request, self, scenario, play=True)
+
+    def play_new(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        return edits_page(request, self, None, play=True)
+
+    def _buttons(self, obj: AnyScenario | None) -> list[Button]:
+        """For what is written, saved or not. Each opens in a tab of its own, so that what is not
+        saved stays in this one."""
+        which, row = ("one", (obj.pk,)) if obj else ("new", ())
+        return [
+            Button(f"_{verb}", label, to=reverse(f"admin:{name}", args=row), icon=icon, tab=verb)
+            for verb, label, icon in _LOOKS
+            for name in (self._route(f"{verb}_{which}"),)
+        ]
 
     def row_of(self, request: HttpRequest, object_id: str, allowed: Callable[..., bool]) -> Any:
         """The row that an address names, for whom it is allowed."""

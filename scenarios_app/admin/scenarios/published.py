@@ -13,6 +13,8 @@ from django.urls import URLPattern, reverse
 from scenarios_app.admin.editor.page import Button, ScenarioPage
 from scenarios_app.admin.editor.step_inline import StepInline
 from scenarios_app.admin.journal.requests import NONE, answered_by_scenario, answered_by_step
+from scenarios_app.admin.play_it.gallery import gallery_page
+from scenarios_app.admin.play_it.page import play_page
 from scenarios_app.admin.scenarios import actions
 from scenarios_app.admin.scenarios.import_page import import_page
 from scenarios_app.admin.scenarios.list import ScenarioList
@@ -33,6 +35,8 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         return [
             self.page("import/", self.import_documents, "import"),
             self.page("try/", self.try_request, "try"),
+            self.page("play/", self.play_conversation, "play"),
+            self.page("new/", self.choose_example, "new"),
             self.page("<path:object_id>/export/", self.export_one, "export"),
             self.page("<path:object_id>/duplicate/", self.duplicate_one, "duplicate"),
             self.page("<path:object_id>/draft/", self.edit_as_draft, "draft"),
@@ -107,3 +111,11 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         if not self.has_view_permission(request):
             raise PermissionDenied
         return try_page(request, self)
+
+    def play_conversation(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return play_page(request, self)
+
+    def choose_example(self, request: HttpRequest) -> HttpResponse:
+        return gallery_page(request, self)
