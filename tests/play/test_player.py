@@ -1,4 +1,4 @@
-"""A conversation that is played: what a client remembers, what is compared, what stays untouched."""
+"""A conversation that is played: what a client remembers, what is compared and how it is told."""
 
 import asyncio
 from typing import Any
