@@ -62,10 +62,14 @@ UNFOLD: dict[str, Any] = {
             "items": [
                 {
                     "title": title,
-                    "link": reverse_lazy(f"admin:scenarios_app_{model}_changelist"),
+                    "link": reverse_lazy(f"admin:scenarios_app_{route}"),
                     "permission": f"{_SITE}.may_see_scenarios",
                 }
-                for title, model in (("Published", "scenario"), ("Drafts", "draft"))
+                for title, route in (
+                    ("Published", "scenario_changelist"),
+                    ("Drafts", "draft_changelist"),
+                    ("Bin", "scenario_bin"),
+                )
             ],
         }
     ],

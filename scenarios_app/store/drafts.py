@@ -97,12 +97,13 @@ def drafted(document: ScenarioDocument) -> Draft:
     return draft
 
 
-def free_name(name: str) -> str:
-    """The name, with a number behind it where a scenario or a draft has it already."""
+def free_name(name: str, *, drafts: bool = True) -> str:
+    """The name, with a number behind it where a scenario has it already, or a draft too."""
+    kinds: tuple[Any, ...] = (Scenario, Draft) if drafts else (Scenario,)
     for number in count(1):
         suffix = f" ({number})" if number > 1 else ""
         free = f"{name[: NAME_LENGTH - len(suffix)]}{suffix}"
-        if not any(model.objects.filter(name=free).exists() for model in (Scenario, Draft)):
+        if not any(model.objects.filter(name=free).exists() for model in kinds):
             break
     return free
 

@@ -138,6 +138,11 @@ def authors_of(rows: Sequence[Draft]) -> dict[int, str]:
     return {row.pk: found.get(row.pk, NOBODY) for row in rows}
 
 
+def author_of(record: Any) -> str:
+    """Who made one change."""
+    return _who([record])
+
+
 def remover_of(name: str) -> str:
     """Who deleted the scenario that had a name last."""
     gone = Scenario.history.filter(name=name, history_type="-").select_related("history_user")

@@ -70,7 +70,8 @@ def test_a_file_is_dropped_on_the_import_page(admin: Admin, tmp_path: Path) -> N
           const data = new DataTransfer();
           data.items.add(new File([text], "one.json", { type: "application/json" }));
           const form = document.getElementById("import_form");
-          form.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+          const given = { dataTransfer: data, bubbles: true, cancelable: true };
+          form.dispatchEvent(new DragEvent("drop", given));
         }""",
         json.dumps(document),
     )

@@ -16,6 +16,8 @@ from scenarios_app.admin.journal.requests import NONE, answered_by_scenario, ans
 from scenarios_app.admin.play_it.gallery import gallery_page
 from scenarios_app.admin.play_it.page import play_page
 from scenarios_app.admin.scenarios import actions
+from scenarios_app.admin.scenarios.bin_page import bin_page, binned_page
+from scenarios_app.admin.scenarios.bin_page import restore as restore_from_bin
 from scenarios_app.admin.scenarios.import_page import import_page
 from scenarios_app.admin.scenarios.list import ScenarioList
 from scenarios_app.admin.try_it.page import try_page
@@ -37,6 +39,9 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             self.page("try/", self.try_request, "try"),
             self.page("play/", self.play_conversation, "play"),
             self.page("new/", self.choose_example, "new"),
+            self.page("bin/", self.see_bin, "bin"),
+            self.page("bin/<int:pk>/", self.see_binned, "binned"),
+            self.page("bin/<int:pk>/restore/", self.restore_binned, "restore"),
             self.page("<path:object_id>/export/", self.export_one, "export"),
             self.page("<path:object_id>/duplicate/", self.duplicate_one, "duplicate"),
             self.page("<path:object_id>/draft/", self.edit_as_draft, "draft"),
@@ -119,3 +124,12 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
 
     def choose_example(self, request: HttpRequest) -> HttpResponse:
         return gallery_page(request, self)
+
+    def see_bin(self, request: HttpRequest) -> HttpResponse:
+        return bin_page(request, self)
+
+    def see_binned(self, request: HttpRequest, pk: int) -> HttpResponse:
+        return binned_page(request, self, pk)
+
+    def restore_binned(self, request: HttpRequest, pk: int) -> HttpResponse:
+        return restore_from_bin(request, self, pk)
