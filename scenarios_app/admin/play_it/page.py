@@ -73,7 +73,7 @@ def _page(
         "scenario": only,
         "instead": instead,
         "providers": [(name, wire.title) for name, wire in ways().items()],
-        "may_keep": bool(only) and admin.has_change_permission(request),
+        "may_keep": _is_stored(only) and admin.has_change_permission(request),
         "left_out": 0,
     }
     compiled = _compiled(only, instead)
@@ -104,6 +104,10 @@ def _page(
         else:
             context["conversation"] = conversation_for(only) or _begun(compiled, only)
     return TemplateResponse(request, "scenarios_app/admin/play.html", context)
+
+
+def _is_stored(name: str) -> bool:
+    return any(model.objects.filter(name=name).exists() for model in (Scenario, Draft))
 
 
 def _run(conversation: ConversationDocument, instead: Tried | None, only: str) -> Run:
