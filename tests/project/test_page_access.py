@@ -22,6 +22,8 @@ NOBODYS: Row = (LOGIN, 403, 403, 403)
 POSTED: Row = (LOGIN, 403, 403, 405)
 NOT_THERE: Row = (LOGIN, 404, 404, 404)
 MOVED: Row = (LOGIN, 302, 302, 302)
+# To what it is about.
+MOVED_FOR_READERS: Row = (LOGIN, 403, 302, 302)
 
 IN_PROD = {
     "chat/": WRITTEN,
@@ -108,6 +110,7 @@ MATRIX: dict[str, Row] = {
     f"{REQUEST}/session/reset/": (LOGIN, 405, 405, 405),
     f"{REQUEST}/sessions/": SEEN,
     f"{REQUEST}/<int:pk>/make-step/": NOBODYS,
+    f"{REQUEST}/make-step/": MOVED_FOR_READERS,
     **of_model("chat_app/modelprofile", add=WRITTEN, delete=WRITTEN),
     **of_model("chat_app/conversation", delete=WRITTEN),
     **of_model("chat_app/message"),

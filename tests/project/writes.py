@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from django.test import Client
 
-from scenarios_app.models import Draft, Scenario
+from scenarios_app.models import Draft, Scenario, ServedRequest
 from scenarios_app.store.history import versions_of
 from tests.admin.pages import fields_at, new_step
 from tests.project.access import HALVES, PASSWORD
@@ -75,6 +75,13 @@ def kept(client: Client, url: str, ids: Ids) -> dict[str, Any]:
     """A conversation for the scenario."""
     name = Scenario.objects.get(pk=ids["scenarios_app/scenario"]).name
     return {"scenario": name, "conversation": '{"turns": [{"user": "a"}]}', "keep": "1"}
+
+
+def unanswered(client: Client, url: str, ids: Ids) -> dict[str, Any]:
+    """The session of a request that no step has answered now."""
+    rows = ServedRequest.objects.filter(pk=ids["scenarios_app/servedrequest"])
+    rows.update(outcome="unmatched", session="chat-1-a")
+    return {"session": "chat-1"}
 
 
 def listed(client: Client, url: str, ids: Ids) -> dict[str, Any]:
@@ -179,6 +186,7 @@ WRITES: tuple[Write, ...] = (
     # ── The journal ──
     Write(f"admin/{REQUEST}/session/reset/", "reset", of(name="default"), CHANGE),
     Write(f"admin/{REQUEST}/<int:pk>/make-step/", "make a step", of()),
+    Write(f"admin/{REQUEST}/make-step/", "of the latest", unanswered, besides=("reader", "view")),
     # ── The chat ──
     add(PROFILE, _PROFILE),
     change(PROFILE, name="new"),

@@ -34,7 +34,7 @@ from scenarios_app.admin.journal.sessions import (
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
 from scenarios_app.journal.live import nearest
-from scenarios_app.models import Outcome, Scenario, ServedRequest
+from scenarios_app.models import UNANSWERED, Outcome, Scenario, ServedRequest
 from scenarios_app.templatetags.scenarios_admin import ago
 
 # What the list shows; the rest of a row may be large.
@@ -95,6 +95,7 @@ class JournalAdmin(ModelAdmin):
             page("sessions/", lambda request: sessions_page(request, self), "sessions"),
             page("session/", lambda request: session_page(request, self), "session"),
             page("session/reset/", reset, "session_reset"),
+            page("make-step/", self.make_step_of_latest, "make_step_of_latest"),
             page("<int:pk>/make-step/", self.make_step, "make_step"),
             *super().get_urls(),
         ]
@@ -181,6 +182,22 @@ class JournalAdmin(ModelAdmin):
         messages.success(request, "Say what to answer, then enable it.")
         return redirect("admin:scenarios_app_scenario_change", scenario.pk)
 
+    def make_step_of_latest(self, request: HttpRequest) -> HttpResponse:
+        """The same of the latest request of a session that no step answered; a GET shows it."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        journal.flush()
+        given = request.POST if request.method == "POST" else request.GET
+        session = given.get("session", "")
+        rows = ServedRequest.objects.filter(UNANSWERED, session__in=_sessions_of(session))
+        latest = rows.values_list("pk", flat=True).first()
+        if latest is None:
+            messages.info(request, "The journal has no request of it that no step answered.")
+            return redirect("admin:scenarios_app_servedrequest_changelist")
+        if request.method == "POST" and _may_make(request):
+            return self.make_step(request, latest)
+        return redirect("admin:scenarios_app_servedrequest_change", latest)
+
     @admin.display(description="When", ordering="pk")
     def when(self, served: ServedRequest) -> str:
         return format_html(
@@ -234,6 +251,11 @@ class JournalAdmin(ModelAdmin):
     @admin.display(description="Took", ordering="duration_ms")
     def took(self, served: ServedRequest) -> str:
         return f"{served.duration_ms:,.0f} ms"
+
+
+def _sessions_of(name: str) -> list[str]:
+    """A session of a chat has its comparisons beside it."""
+    return [name, *([f"{name}-a", f"{name}-b"] if name.startswith("chat-") else [])]
 
 
 def told(served: ServedRequest) -> tuple[str, str]:
