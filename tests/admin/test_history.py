@@ -55,7 +55,7 @@ def test_the_page_shows_the_past_and_brings_it_back(root: Client) -> None:
     save(root, scenario, **{"steps-0-answer_text": "changed"})
     page = root.get(history_of(scenario))
     _, *older = page.context["versions"]
-    assert b"produce.text from" in page.content
+    assert b'<span title="produce.text">Answer text</span> from' in page.content
     root.post(history_of(scenario), {"at": older[0].at.isoformat()})
     assert texts(scenario) == ["answer 1"]
     assert versions_of(scenario)[0].who == "root"

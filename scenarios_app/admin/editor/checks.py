@@ -14,11 +14,12 @@ from scenarios_app.admin.editor.step_inline import StepFormSet
 from scenarios_app.admin.play_it.page import play_edits
 from scenarios_app.admin.try_it.page import try_edits
 from scenarios_app.admin.try_it.requests import fields_of_edits
+from scenarios_app.catalog import catalog
 from scenarios_app.catalog.lint import suspicions_in_place
 from scenarios_app.engine.document import DocumentError, compile_scenario
 from scenarios_app.engine.matching.lint import Suspicion
 from scenarios_app.journal import journal
-from scenarios_app.models import AnyScenario
+from scenarios_app.models import AnyScenario, StepColumns
 from scenarios_app.store.rows import document_of
 
 
@@ -81,11 +82,19 @@ def _doubts(scenario: AnyScenario, formset: StepFormSet | None, name: str) -> It
         yield from (Told(problem.place, problem.message, "") for problem in error.problems)
         return
     yield from doubts_at(
-        suspicions_in_place(compiled, of=name), [form.prefix or "" for form in kept]
+        suspicions_in_place(compiled, of=name),
+        [form.prefix or "" for form in kept],
+        [form.instance for form in kept],
     )
 
 
-def doubts_at(found: Iterable[Suspicion], rows: Sequence[str]) -> Iterator[Told]:
-    """Findings as lines of the page, whose rows have these ids."""
+def doubts_at(
+    found: Iterable[Suspicion], rows: Sequence[str], steps: Sequence[StepColumns]
+) -> Iterator[Told]:
+    """Findings as lines of the page, whose rows have these ids and hold these steps."""
+    index = catalog.snapshot().index.by_name
     for one in found:
-        yield Told(f"Step {one.step}", one.message, rows[one.row], tuple(mends_of(one, rows)))
+        other = index.get(one.by[0]) if one.by and one.by[0] != one.scenario else None
+        mends = mends_of(one, rows, steps, above=other.priority if other else None)
+        where = f"Step {one.step}" if one.step else ""
+        yield Told(where, one.message, rows[one.row] if one.step else "steps", tuple(mends))

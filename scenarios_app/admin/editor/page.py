@@ -153,7 +153,7 @@ class ScenarioPage(ModelAdmin):
             "rows": rows,
             # Not `blank`: by that name the theme opens the links above in a new tab.
             "new_row": empty_row(inline.formset) if inline else None,
-            "doubts": list(doubts_at(context.get("suspicions", ()), _ids(rows))),
+            "doubts": list(doubts_at(context.get("suspicions", ()), *_kept(rows))),
             "others": bool(obj and form.is_bound and meanwhile(obj, form.data)),
             "told": told(form, inline.formset if inline else None, rows) if form.is_bound else (),
             # What was seen stays seen until the page is opened anew.
@@ -273,5 +273,7 @@ class ScenarioPage(ModelAdmin):
         return f"scenarios_app_{self.opts.model_name}_{name}"
 
 
-def _ids(rows: Iterable[StepRow]) -> list[str]:
-    return [row.form.prefix or "" for row in rows if not row.deleted]
+def _kept(rows: Iterable[StepRow]) -> tuple[list[str], list[Any]]:
+    """The ids of the rows that stay, and what is in them."""
+    kept = [row for row in rows if not row.deleted]
+    return [row.form.prefix or "" for row in kept], [row.step for row in kept]

@@ -184,7 +184,7 @@ def test_only_a_message_of_the_user_in_that_conversation_is_taken_back_to(
 
 def test_nothing_is_taken_back_while_an_answer_runs(live: Live, api: Api) -> None:
     live.load(scenario(ENDLESS))
-    with opened(api, "Hello"):
+    with opened(api, message="Hello"):
         message = Message.objects.get()
         asked = {"conversation_id": str(message.conversation_id), "message_id": str(message.pk)}
         assert error_of(api.post("rewind_conversation", **asked))[:2] == (409, "CONFLICT")
