@@ -13,6 +13,7 @@ from scenarios_app.models.fields import (
     TextMode,
 )
 from scenarios_app.models.journal import UNANSWERED, ServedRequest
+from scenarios_app.models.kept import PastAnswers, SessionName
 from scenarios_app.models.scenarios import Scenario, Step
 
 __all__ = [
@@ -24,11 +25,13 @@ __all__ = [
     "DraftStep",
     "FinishReason",
     "Outcome",
+    "PastAnswers",
     "Reasoning",
     "Scenario",
     "ScenarioColumns",
     "Select",
     "ServedRequest",
+    "SessionName",
     "Step",
     "StepColumns",
     "TextMode",

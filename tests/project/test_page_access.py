@@ -108,6 +108,7 @@ MATRIX: dict[str, Row] = {
     **of_model("scenarios_app/servedrequest"),
     f"{REQUEST}/session/": SEEN,
     f"{REQUEST}/session/reset/": (LOGIN, 405, 405, 405),
+    f"{REQUEST}/session/rename/": (LOGIN, 405, 405, 405),
     f"{REQUEST}/sessions/": SEEN,
     f"{REQUEST}/<int:pk>/make-step/": NOBODYS,
     f"{REQUEST}/make-step/": MOVED_FOR_READERS,

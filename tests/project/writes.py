@@ -184,6 +184,7 @@ WRITES: tuple[Write, ...] = (
     Write(f"admin/{DRAFT}/from-document/", "make of a document", of(document=_DOCUMENT), ("add",)),
     Write(f"admin/{DRAFT}/<path:object_id>/publish/", "publish", form("publish", {}), CHANGE),
     # ── The journal ──
+    Write(f"admin/{REQUEST}/session/rename/", "rename", of(session="a", name="b"), CHANGE),
     Write(f"admin/{REQUEST}/session/reset/", "reset", of(name="default"), CHANGE),
     Write(f"admin/{REQUEST}/<int:pk>/make-step/", "make a step", of()),
     Write(f"admin/{REQUEST}/make-step/", "of the latest", unanswered, besides=("reader", "view")),

@@ -154,6 +154,7 @@ class ScenarioPage(ModelAdmin):
             # Not `blank`: by that name the theme opens the links above in a new tab.
             "new_row": empty_row(inline.formset) if inline else None,
             "doubts": list(doubts_at(context.get("suspicions", ()), *_kept(rows))),
+            "covered": _covered(rows, hits) if "answered_by_step" in context else None,
             "others": bool(obj and form.is_bound and meanwhile(obj, form.data)),
             "told": told(form, inline.formset if inline else None, rows) if form.is_bound else (),
             # What was seen stays seen until the page is opened anew.
@@ -271,6 +272,14 @@ class ScenarioPage(ModelAdmin):
 
     def _route(self, name: str) -> str:
         return f"scenarios_app_{self.opts.model_name}_{name}"
+
+
+def _covered(rows: Iterable[StepRow], hits: Mapping[str, int]) -> dict[str, int] | None:
+    """How many of the stored steps have answered, and how often the most asked one did."""
+    counts = [hits.get(row.step.key, 0) for row in rows if row.step.pk]
+    if not counts:
+        return None
+    return {"of": len(counts), "served": sum(map(bool, counts)), "most": max(*counts, 1)}
 
 
 def _kept(rows: Iterable[StepRow]) -> tuple[list[str], list[Any]]:

@@ -23,6 +23,7 @@ from scenarios_app.admin.scenarios.bulk import bulk_page
 from scenarios_app.catalog import catalog
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
+from scenarios_app.journal.coverage import answers
 from scenarios_app.models import Draft, Scenario
 from scenarios_app.store.bin import empty as empty_bin
 from scenarios_app.store.rows import RowProblem
@@ -74,7 +75,9 @@ class ScenarioList(ModelAdmin):
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist = super().get_changelist_instance(request)
-        hits = answered_by_scenario([row.name for row in changelist.result_list])
+        names = [row.name for row in changelist.result_list]
+        hits, steps = answered_by_scenario(names), answers(names)
+        compiled = catalog.snapshot().index.by_name
         problems: defaultdict[str, list[RowProblem]] = defaultdict(list)
         for problem in catalog.problems:
             problems[problem.scenario].append(problem)
@@ -82,6 +85,8 @@ class ScenarioList(ModelAdmin):
         for row in changelist.result_list:
             row.drafted = row.pk in drafted
             row.hits = hits.get(row.name, NONE)
+            known = {step.key for step in compiled[row.name].steps} if row.name in compiled else ()
+            row.served_steps = sum(1 for key in known if steps[row.name].get(key))
             row.problems = problems[row.name]
         return changelist
 
@@ -100,8 +105,17 @@ class ScenarioList(ModelAdmin):
         return int(scenario.steps_in_it)
 
     @admin.display(description="Answers")
-    def answers(self, scenario: Any) -> int:
-        return self._hits(scenario).count
+    def answers(self, scenario: Any) -> str:
+        served, of = getattr(scenario, "served_steps", 0), scenario.steps_in_it
+        return format_html(
+            '{} <progress class="sc-progress" max="{}" value="{}" title="{} of {} steps answered" '
+            'aria-label="Steps that have answered"></progress>',
+            self._hits(scenario).count,
+            max(of, 1),
+            served,
+            served,
+            of,
+        )
 
     @admin.display(description="Last used")
     def last_used(self, scenario: Any) -> str:

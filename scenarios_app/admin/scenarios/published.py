@@ -12,7 +12,7 @@ from django.urls import URLPattern, reverse
 
 from scenarios_app.admin.editor.page import Button, ScenarioPage
 from scenarios_app.admin.editor.step_inline import StepInline
-from scenarios_app.admin.journal.requests import NONE, answered_by_scenario, answered_by_step
+from scenarios_app.admin.journal.requests import NONE, answered_by_scenario
 from scenarios_app.admin.play_it.gallery import gallery_page
 from scenarios_app.admin.play_it.page import play_page
 from scenarios_app.admin.scenarios import actions
@@ -24,6 +24,7 @@ from scenarios_app.admin.try_it.page import try_page
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.lint import stored_suspicions
 from scenarios_app.engine.document import DocumentError
+from scenarios_app.journal.coverage import answers
 from scenarios_app.models import Draft, Scenario
 from scenarios_app.store.drafts import draft_of
 from scenarios_app.store.history import authors_of, restore
@@ -59,7 +60,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         name = self.served_name(obj)
         draft = Draft.objects.filter(published=obj.pk).first()
         return {
-            "answered_by_step": answered_by_step(name),
+            "answered_by_step": answers([name])[name],
             "hits": answered_by_scenario([name]).get(name, NONE),
             "problems": [problem for problem in catalog.problems if problem.scenario == name],
             "suspicions": [one for one in stored_suspicions() if one.scenario == name],
