@@ -14,6 +14,7 @@ from scenarios_app.models.fields import (
 )
 from scenarios_app.models.journal import UNANSWERED, ServedRequest
 from scenarios_app.models.kept import PastAnswers, SessionName
+from scenarios_app.models.presence import Presence
 from scenarios_app.models.scenarios import Scenario, Step
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "FinishReason",
     "Outcome",
     "PastAnswers",
+    "Presence",
     "Reasoning",
     "Scenario",
     "ScenarioColumns",

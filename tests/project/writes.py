@@ -187,7 +187,12 @@ WRITES: tuple[Write, ...] = (
     Write(f"admin/{REQUEST}/session/rename/", "rename", of(session="a", name="b"), CHANGE),
     Write(f"admin/{REQUEST}/session/reset/", "reset", of(name="default"), CHANGE),
     Write(f"admin/{REQUEST}/<int:pk>/make-step/", "make a step", of()),
-    Write(f"admin/{REQUEST}/make-step/", "of the latest", unanswered, besides=("reader", "view")),
+    Write(
+        f"admin/{REQUEST}/make-step/",
+        "of the latest",
+        unanswered,
+        besides=("reader", *HALVES_THAT_SEE),
+    ),
     # ── The chat ──
     add(PROFILE, _PROFILE),
     change(PROFILE, name="new"),

@@ -99,8 +99,9 @@ function show(found) {
 
 // A run that goes on: this page follows it from its beginning, another tab may too.
 async function follow(found) {
-  const run = remembered(found.conversation_id);
   const last = found.messages.at(-1);
+  // Another tab may have seen it end, after this one had looked.
+  const run = remembered(found.conversation_id) ?? (last?.sender === "user" ? last.trace_id : null);
   if (!run || (last && last.sender === "assistant" && last.trace_id === run)) {
     forgetRun(found.conversation_id);
     return;
@@ -157,7 +158,7 @@ addEventListener("popstate", () => guarded(start));
 
 function addUser(content, id = "") {
   page.empty.hidden = true;
-  const edit = make("button", { class: "plain", type: "button", title: "Ask this in other words" }, "Edit");
+  const edit = make("button", { class: "plain edit", type: "button", title: "Ask this in other words", "aria-label": "Edit" });
   const element = make("article", { class: "message user", "aria-label": "You", "data-message": id }, make("div", { class: "text" }, content), edit);
   edit.addEventListener("click", () => startEditing(element, content));
   page.log.append(element);

@@ -1,6 +1,7 @@
 """The page on which a scenario is written, published or a draft: fields, steps, its past, and
 what is wrong with it while it is written."""
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from scenarios_app.admin.editor.checks import check_page, doubts_at, edits_page
 from scenarios_app.admin.editor.forms import SEEN, ScenarioForm, meanwhile
 from scenarios_app.admin.editor.inputs import form_field
 from scenarios_app.admin.editor.layout import SCENARIO, SCENARIO_CELLS
+from scenarios_app.admin.editor.presence import EVERY, here_page
 from scenarios_app.admin.editor.rows import (
     StepRow,
     empty_row,
@@ -36,7 +38,7 @@ from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
 from scenarios_app.models import AnyScenario, Draft
 from scenarios_app.store.conversations import follow
-from scenarios_app.store.history import moment_of, versions_of
+from scenarios_app.store.history import beside, moment_of, state_at, versions_of
 
 _LOOKS = (("try", "Try it", "science"), ("play", "Play it", "play_circle"))
 _PREFIX = re.compile(r"steps-\d{1,6}")
@@ -87,6 +89,7 @@ class ScenarioPage(ModelAdmin):
             self.page("add/check/", self.check_new, "check_new"),
             self.page("add/try/", self.try_new, "try_new"),
             self.page("<path:object_id>/try/", self.try_one, "try_one"),
+            self.page("<path:object_id>/here/", self.who_is_here, "here"),
             self.page("add/play/", self.play_new, "play_new"),
             self.page("<path:object_id>/play/", self.play_one, "play_one"),
             self.page("<path:object_id>/check/", self.check_one, "check"),
@@ -160,6 +163,7 @@ class ScenarioPage(ModelAdmin):
             # What was seen stays seen until the page is opened anew.
             "seen_at": request.POST.get(SEEN) or timezone.now().isoformat(),
             "may_edit": may_edit,
+            "every": int(EVERY.total_seconds()),
             "may_edit_steps": may_edit and bool(inline and inline.has_change_permission),
             "show_save_and_add_another": False,
         }
@@ -183,6 +187,7 @@ class ScenarioPage(ModelAdmin):
             "page": self.page_of(scenario),
             "is_draft": isinstance(scenario, Draft),
             "versions": versions_of(scenario),
+            **_compared(scenario, request.GET.get("at", "")),
             "may_edit": may_edit,
         }
         return TemplateResponse(request, "scenarios_app/admin/history.html", context)
@@ -239,6 +244,10 @@ class ScenarioPage(ModelAdmin):
             raise PermissionDenied
         return edits_page(request, self, None)
 
+    def who_is_here(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        scenario = self.row_of(request, object_id, self.has_change_permission)
+        return here_page(request, scenario)
+
     def play_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
         scenario = self.row_of(request, object_id, self.has_change_permission)
         return edits_page(request, self, scenario, play=True)
@@ -272,6 +281,20 @@ class ScenarioPage(ModelAdmin):
 
     def _route(self, name: str) -> str:
         return f"scenarios_app_{self.opts.model_name}_{name}"
+
+
+def _compared(scenario: AnyScenario, at: str) -> dict[str, Any]:
+    """A version of a moment beside what is there now."""
+    try:
+        moment = moment_of(at)
+        then, now = state_at(scenario, moment), state_at(scenario, timezone.now())
+    except (ValueError, DocumentError):
+        return {}
+    return {
+        "compared": moment,
+        "differences": list(beside(then, now)),
+        "version": json.dumps(then.document(scenario.name), indent=2, ensure_ascii=False),
+    }
 
 
 def _covered(rows: Iterable[StepRow], hits: Mapping[str, int]) -> dict[str, int] | None:

@@ -26,8 +26,8 @@ from scenarios_app.catalog.lint import stored_suspicions
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal.coverage import answers
 from scenarios_app.models import Draft, Scenario
-from scenarios_app.store.drafts import draft_of
-from scenarios_app.store.history import authors_of, restore
+from scenarios_app.store.drafts import draft_of, restore
+from scenarios_app.store.history import authors_of
 
 
 @admin.register(Scenario)
@@ -71,7 +71,6 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
 
     def bring_back(self, obj: Scenario, moment: datetime) -> None:
         restore(obj, moment)
-        actions.forget([obj.name])
 
     def edit_as_draft(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """To its draft, which is made if there is none."""
