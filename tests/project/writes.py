@@ -168,6 +168,8 @@ WRITES: tuple[Write, ...] = (
     Write(f"admin/{SCENARIO}/<path:object_id>/draft/", "copy to a draft", of(), CHANGE),
     Write(f"admin/{SCENARIO}/<path:object_id>/duplicate/", "duplicate", of()),
     Write(f"admin/{SCENARIO}/import/", "import", of(text=_DOCUMENT, existing="add", load="1")),
+    Write(f"admin/{SCENARIO}/<path:object_id>/here/", "be here", of(), CHANGE),
+    Write(f"admin/{DRAFT}/<path:object_id>/here/", "be here", of(), CHANGE),
     Write(f"admin/{SCENARIO}/new/", "example", of(example="tool-loop"), ("add",)),
     Write(f"admin/{SCENARIO}/play/", "keep", kept, CHANGE, besides=("reader", "view")),
     Write(f"admin/{SCENARIO}/bin/<int:pk>/restore/", "from the bin", in_the_bin, ("add",)),
