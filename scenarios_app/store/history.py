@@ -104,7 +104,7 @@ def changed_since(scenario: AnyScenario, moment: datetime) -> Meanwhile:
     newer = _records(scenario, history_date__gt=moment)
     if not newer:
         return found
-    found.who = _who(newer)
+    found.who = " and ".join(sorted({_who([record]) for record in newer}))
     for kind, pk in {(type(record), record.id) for record in newer}:
         rows = kind.objects.filter(id=pk).order_by("history_date")
         before, after = rows.filter(history_date__lte=moment).last(), rows.last()

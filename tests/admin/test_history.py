@@ -109,7 +109,7 @@ def test_a_step_that_somebody_changed_meanwhile_is_not_written_over(
     assert save(editor, scenario, **{"steps-0-answer_text": "theirs"}).status_code == 302
     response = root.post(page_of(scenario), mine | {"steps-0-answer_text": "mine"})
     assert told(response) == [
-        "Step 1, Answer text: QA editor has changed this since you opened the page, "
+        "Step 1, Answer text: QA editor changed this since you opened the page, "
         "to “theirs”. You have “mine”."
     ]
     assert b'name="overwrite"' in response.content
@@ -131,7 +131,7 @@ def test_a_field_of_the_scenario_is_looked_after_too(root: Client, editor: Clien
     save(editor, scenario, priority="3")
     response = root.post(page_of(scenario), mine | {"priority": "5"})
     assert told(response) == [
-        "Priority: QA editor has changed this since you opened the page, to “3”. You have “5”."
+        "Priority: QA editor changed this since you opened the page, to “3”. You have “5”."
     ]
     scenario.refresh_from_db()
     assert scenario.priority == 3

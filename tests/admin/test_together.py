@@ -70,7 +70,7 @@ def test_different_fields_of_one_step_come_together(root: Client, editor: Client
     ("column", "theirs", "mine"),
     [
         ("match_tools", "one", "two"),
-        ("consume", "once", "fails"),
+        ("consume", "once", "failing"),
         ("latency_ms", "5", "6"),
         ("answer_tool_calls", '[{"name": "a"}]', '[{"name": "b"}]'),
         ("match_stream", "true", "false"),
@@ -85,12 +85,27 @@ def test_every_kind_of_field_comes_together_and_is_asked_about(
     field = f"steps-0-{column}"
     assert save(editor, scenario, **{field: theirs}).status_code == 302
     stored = scenario.steps.values(column).get()
-    assert posted(root, scenario, opened, **{"steps-0-name": "mine"}).status_code == 302
+    page = posted(root, scenario, opened, **{"steps-0-name": "mine"})
+    assert page.status_code == 302, told(page)
     assert scenario.steps.values(column).get() == stored
     response = posted(root, scenario, opened, **{field: mine})
     assert response.status_code == 200
     lines = told(response)
-    assert any("QA editor has changed this since you opened the page" in one for one in lines)
+    assert any("changed this since you opened the page" in one for one in lines), lines
+
+
+def test_what_goes_wrong_is_one_choice_and_comes_together_whole(
+    root: Client, editor: Client
+) -> None:
+    scenario = a_scenario("weather", {"consume": False})
+    opened = fields_at(root, page_of(scenario))
+    theirs = {"steps-0-consume": "failing", "steps-0-failures_times": "3"}
+    theirs |= {"steps-0-failures_kind": "rate_limit", "steps-0-failures_message": "Slow."}
+    save(editor, scenario, **theirs)
+    assert posted(root, scenario, opened, **{"steps-0-name": "mine"}).status_code == 302
+    step = scenario.steps.get()
+    found = (step.name, step.failures_times, step.failures_kind, step.failures_message)
+    assert found == ("mine", 3, "rate_limit", "Slow.")
 
 
 def test_the_same_change_is_no_conflict(root: Client, editor: Client) -> None:

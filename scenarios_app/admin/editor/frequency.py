@@ -58,7 +58,7 @@ def settle(form: "forms.ModelForm[Any]", *, select: str) -> None:
     and is empty then."""
     posted: Mapping[str, Any] = form.data
     given = form.cleaned_data
-    if form.add_prefix("consume") in posted or not form.instance.pk:
+    if "consume" in form.fields and (form.add_prefix("consume") in posted or not form.instance.pk):
         often = given.get("consume") or ALWAYS
         if select == Select.FIRST_USER_MESSAGE and often in (ONCE, FAILING_ONCE):
             form.add_error("consume", _BY_TURN)
@@ -66,21 +66,23 @@ def settle(form: "forms.ModelForm[Any]", *, select: str) -> None:
         consume = often in (ONCE, FAILING_ONCE) or select == Select.FIRST_USER_MESSAGE
         _set(form, "consume", consume)
         _leave_out(form, _FAILURES)
-        filled = any(given.get(name) != empty_value(Step, name) for name in _FAILURES)
-        if often in (FAILING, FAILING_ONCE) and given.get("failures_times") is None:
+        # What somebody else has changed meanwhile has no field, and stays on the row.
+        now = {name: given.get(name, getattr(form.instance, name)) for name in _FAILURES}
+        filled = any(now[name] != empty_value(Step, name) for name in _FAILURES)
+        if often in (FAILING, FAILING_ONCE) and now["failures_times"] is None:
             if "failures_times" not in form.errors:
                 _set(form, "failures_times", 1)
         elif not filled and "failures_extra" not in form.changed_data:
             _empty(form, "failures_extra")
     else:
         given["consume"] = form.instance.consume
-    if form.add_prefix("fault_kind") in posted:
+    if "fault_kind" in form.fields and form.add_prefix("fault_kind") in posted:
         _leave_out(form, _FAULTS)
 
 
 def _leave_out(form: "forms.ModelForm[Any]", columns: tuple[str, ...]) -> None:
     for name in columns:
-        if form.add_prefix(name) not in form.data:
+        if name in form.fields and form.add_prefix(name) not in form.data:
             _empty(form, name)
 
 

@@ -24,18 +24,18 @@ class MergingForm(forms.ModelForm):
 
     def full_clean(self) -> None:
         taken, both = self._merged() if self.is_bound and self.before else ([], {})
-        for name in taken:
-            # Such a field keeps its value, whatever was sent.
-            self.fields[name].disabled = True
-        super().full_clean()
-        for name, message in both.items():
-            if name not in self.errors:
-                self.add_error(name, message)
-        if taken:
-            # Looked at while these count as unchanged.
+        # A column without a field keeps its value, whatever was sent.
+        whole = self.fields
+        self.fields = {name: field for name, field in whole.items() if name not in taken}
+        try:
+            super().full_clean()
+            for name, message in both.items():
+                if name not in self.errors:
+                    self.add_error(name, message)
+            # Looked at, and kept, while these count as unchanged.
             assert self.changed_data is not None
-            for name in taken:
-                self.fields[name].disabled = False
+        finally:
+            self.fields = whole
 
     def _merged(self) -> tuple[list[str], dict[str, str]]:
         """The fields that keep what they have now, and what to say of those that both changed."""
@@ -48,7 +48,7 @@ class MergingForm(forms.ModelForm):
                 taken.append(name)
             elif field.has_changed(now, sent):
                 both[name] = (
-                    f"{self.who} has changed this since you opened the page, "
+                    f"{self.who} changed this since you opened the page, "
                     f"to {shown(field, now)}. You have {shown(field, sent)}."
                 )
         return taken, both

@@ -142,7 +142,7 @@ class StepFormSet(InlineFormSet):
         for form in self.forms if others.steps else ():
             deleted = self._should_delete_form(form)  # type: ignore[attr-defined]
             if form.instance.pk in others.steps and deleted:
-                raise ValidationError(f"{others.who} has changed a step that you delete.")
+                raise ValidationError(f"{others.who} changed a step that you delete.")
 
     def _complain(self, forms: list[ClosedStepForm]) -> bool:
         """Put what is wrong with these steps at its fields, apart from what is wrong there already;
