@@ -40,6 +40,7 @@ UNFOLD: dict[str, Any] = {
         }
     ],
     "DASHBOARD_CALLBACK": "scenarios_app.admin.site.dashboard",
+    "SCRIPTS": [lambda request: static("mockllm_site/admin.js")],
     "STYLES": [lambda request: static("scenarios_app/admin.css")],
     "COLORS": {
         "primary": {

@@ -74,7 +74,7 @@ def settle(form: "forms.ModelForm[Any]", *, select: str) -> None:
                 _set(form, "failures_times", 1)
         elif not filled and "failures_extra" not in form.changed_data:
             _empty(form, "failures_extra")
-    else:
+    elif "consume" in form.fields:
         given["consume"] = form.instance.consume
     if "fault_kind" in form.fields and form.add_prefix("fault_kind") in posted:
         _leave_out(form, _FAULTS)
@@ -91,7 +91,8 @@ def _empty(form: "forms.ModelForm[Any]", column: str) -> None:
 
 
 def _set(form: "forms.ModelForm[Any]", column: str, value: Any) -> None:
-    form.cleaned_data[column] = value
+    if column in form.fields:
+        form.cleaned_data[column] = value
     if getattr(form.instance, column) != value:
         # On the row too: Django leaves columns as they are whose fields were not sent, and only
         # what has changed is stored.

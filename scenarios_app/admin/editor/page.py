@@ -104,7 +104,11 @@ class ScenarioPage(ModelAdmin):
         self, db_field: "models.Field[Any, Any]", request: HttpRequest | None, **kwargs: Any
     ) -> Field | None:
         if cell := SCENARIO_CELLS.get(db_field.name):
-            return form_field(db_field, cell)
+            field = form_field(db_field, cell)
+            if db_field.name == "enabled":
+                # In the list it stands without a label.
+                field.widget.attrs["aria-label"] = cell.label
+            return field
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def get_form(

@@ -1,0 +1,39 @@
+/* On every page of the admin: Ctrl+S saves, and what the theme shows by signs alone is named or
+   hidden for those who hear the page. */
+"use strict";
+
+(() => {
+  const ICONS = ".material-symbols-outlined:not([aria-hidden])";
+
+  function name() {
+    // The names of icons are no words of the page.
+    for (const icon of document.querySelectorAll(ICONS)) {
+      if (!icon.matches("button, a, [x-on\\:click], [tabindex]")) icon.setAttribute("aria-hidden", "true");
+    }
+    const search = document.getElementById("searchbar-submit");
+    if (search) search.setAttribute("aria-label", "Search");
+    for (const link of document.querySelectorAll("#nav-sidebar-inner a[href='/admin/']:not([aria-label])")) {
+      if (!link.textContent.replace(/[a-z_]+/g, "").trim()) link.setAttribute("aria-label", "Overview");
+    }
+    for (const nav of document.querySelectorAll("nav:not([aria-label])")) {
+      nav.setAttribute("aria-label", nav.id === "nav-sidebar-inner" ? "Admin" : "More");
+    }
+    document.querySelectorAll(".simplebar-content-wrapper").forEach((box, index) => {
+      // It scrolls by keys where it has to; it is no part of the page of its own.
+      box.setAttribute("aria-label", box.closest("#nav-sidebar-inner") ? "Navigation" : `Table ${index + 1}`);
+    });
+  }
+
+  addEventListener("load", () => {
+    name();
+    new MutationObserver(name).observe(document.body, { childList: true, subtree: true });
+  });
+
+  addEventListener("keydown", (event) => {
+    if (event.key.toLowerCase() !== "s" || !(event.ctrlKey || event.metaKey) || event.altKey) return;
+    const save = document.querySelector("#submit-row [name=_save], [name=_save], .sc-at-hand [name=keep]");
+    if (!save) return;
+    event.preventDefault();
+    save.click();
+  });
+})();
