@@ -15,7 +15,7 @@ VERSION = "4.14.1"
 # Asked for with CI's services; elsewhere it is left out where npm cannot be had.
 REQUIRED = "REQUIRE_SERVICES"
 FOLDER = Path(__file__).resolve().parents[2] / ".axe"
-RUN = """() => axe.run(document, {resultTypes: ["violations"]}).then((found) => found.violations.map(
+RUN = """() => axe.run(document, {resultTypes: ["violations"]}).then(({violations: all}) => all.map(
   (one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`))"""
 
 

@@ -1,5 +1,5 @@
-"""Nobody is kept out: axe finds nothing on any page, light or dark; keys lead to the first field and
-save; what goes wrong is a page with a way home; one theme for all."""
+"""Nobody is kept out: axe finds nothing on any page, light or dark; keys lead to the first field
+and save; what goes wrong is a page with a way home; one theme for all."""
 
 from collections.abc import Callable
 
