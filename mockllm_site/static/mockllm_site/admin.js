@@ -3,6 +3,7 @@
 "use strict";
 
 (() => {
+  const MEANS = { theater_comedy: "mockllm", more_horiz: "More", more_vert: "More", search: "Search" };
   const ICONS = ".material-symbols-outlined:not([aria-hidden])";
 
   function name() {
@@ -10,10 +11,12 @@
     for (const icon of document.querySelectorAll(ICONS)) {
       if (!icon.matches("button, a, [x-on\\:click], [tabindex]")) icon.setAttribute("aria-hidden", "true");
     }
-    const search = document.getElementById("searchbar-submit");
-    if (search) search.setAttribute("aria-label", "Search");
-    for (const link of document.querySelectorAll("#nav-sidebar-inner a[href='/admin/']:not([aria-label])")) {
-      if (!link.textContent.replace(/[a-z_]+/g, "").trim()) link.setAttribute("aria-label", "Overview");
+    // A sign alone is called by what it does.
+    for (const one of document.querySelectorAll("a:not([aria-label], [title]), button:not([aria-label], [title])")) {
+      const icon = one.querySelector(".material-symbols-outlined");
+      if (icon && one.textContent.trim() === icon.textContent.trim()) {
+        one.setAttribute("aria-label", MEANS[icon.textContent.trim()] ?? icon.textContent.trim().replaceAll("_", " "));
+      }
     }
     for (const nav of document.querySelectorAll("nav:not([aria-label])")) {
       nav.setAttribute("aria-label", nav.id === "nav-sidebar-inner" ? "Admin" : "More");
