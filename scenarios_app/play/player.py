@@ -251,8 +251,7 @@ def checks(expect: ExpectedDocument, got: Got, *, of: str = "") -> Iterator[Chec
     """Everything that is expected, beside what came."""
     scenario = expect.scenario or (of if expect.step else None)
     if expect.status is None:
-        by = f"step {got.step} of {got.scenario}" if got.step else "no step"
-        yield Check("answered by", "a step", by, got.by_step)
+        yield Check("answered by", "a step", _by(got), got.by_step)
     else:
         status = "no answer" if got.status is None else str(got.status)
         yield Check("status", str(expect.status), status, got.status == expect.status)
@@ -275,6 +274,12 @@ def checks(expect: ExpectedDocument, got: Got, *, of: str = "") -> Iterator[Chec
     if expect.cut is not None:
         words = {True: "breaks off", False: "whole"}
         yield Check("end", words[expect.cut], words[got.cut], expect.cut == got.cut)
+
+
+def _by(got: Got) -> str:
+    if not got.step:
+        return "no step"
+    return f"step {got.step} of {got.scenario}" if got.by_step else "the catch-all"
 
 
 def _text(what: str, wanted: TextConditionDocument, text: str) -> Check:

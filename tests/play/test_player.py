@@ -121,7 +121,7 @@ def test_an_answer_of_the_catch_all_is_none() -> None:
     catalog = Alone(build_index([compile_scenario(one) for one in documents]))
     conversation = conversation_of({"turns": [{"user": "Hello"}]})
     run = asyncio.run(play(conversation, catalog=catalog, options=Options()))
-    assert not run.passed
+    assert told(run)[0] == "answered by: expected a step, got the catch-all"
 
 
 @pytest.mark.parametrize(
