@@ -163,6 +163,12 @@ class MemoryState:
             state = self._states.get(session)
             return state.responses.get(name) if state else None
 
+    async def recall_responses(self, session: str, prefix: str) -> dict[str, bytes]:
+        with self._lock:
+            state = self._states.get(session)
+            kept = state.responses if state else {}
+            return {name: data for name, data in kept.items() if name.startswith(prefix)}
+
     async def forget_response(self, session: str, name: str) -> None:
         with self._lock:
             if state := self._states.get(session):

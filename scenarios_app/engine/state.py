@@ -70,6 +70,9 @@ class SessionReader(Protocol):
     async def recall_response(self, session: str, name: str) -> bytes | None:
         """An answer that the session keeps, None where there is none of that name."""
 
+    async def recall_responses(self, session: str, prefix: str) -> Mapping[str, bytes]:
+        """All that the session keeps under names that begin so, in the order of their coming."""
+
     async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
         """The session's own documents by name, and a number that changes with them."""
 

@@ -19,6 +19,8 @@ async def found(
 ) -> Found:
     """What is stored under each of the names that a request leads to."""
     data: dict[str, bytes | None] = {}
+    if archival.prefix:
+        data |= await archive.recall_responses(session, archival.prefix)
     # What is found may lead on: an answer to the one before it.
     while missing := [name for name in archival.references(request, data) if name not in data]:
         for name in missing:

@@ -128,6 +128,9 @@ class _Unmoved:
     async def recall_response(self, session: str, name: str) -> bytes | None:
         return await self._state.recall_response(session, name)
 
+    async def recall_responses(self, session: str, prefix: str) -> Mapping[str, bytes]:
+        return await self._state.recall_responses(session, prefix)
+
     async def forget_response(self, session: str, name: str) -> None:
         """An answer that nobody gave up."""
 

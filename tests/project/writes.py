@@ -188,6 +188,7 @@ WRITES: tuple[Write, ...] = (
     # ── The journal ──
     Write(f"admin/{REQUEST}/session/rename/", "rename", of(session="a", name="b"), CHANGE),
     Write(f"admin/{REQUEST}/session/reset/", "reset", of(name="default"), CHANGE),
+    Write(f"admin/{REQUEST}/session/record/", "record", of(name="default")),
     Write(f"admin/{REQUEST}/<int:pk>/make-step/", "make a step", of()),
     Write(
         f"admin/{REQUEST}/make-step/",

@@ -25,12 +25,12 @@ from unfold.paginator import InfinitePaginator
 
 from scenarios_app.admin.filters import AnsweredByFilter, FoundFilter, ProviderFilter, SessionFilter
 from scenarios_app.admin.journal.from_request import CannotRead, curl_of, scenario_from
+from scenarios_app.admin.journal.record import record, session_url
 from scenarios_app.admin.journal.sessions import (
     names_of,
     rename,
     reset,
     session_page,
-    session_url,
     sessions_page,
     tell_losses,
 )
@@ -100,6 +100,7 @@ class JournalAdmin(ModelAdmin):
             page("session/reset/", reset, "session_reset"),
             page("session/rename/", rename, "session_rename"),
             page("make-step/", self.make_step_of_latest, "make_step_of_latest"),
+            page("session/record/", record, "session_record"),
             page("<int:pk>/make-step/", self.make_step, "make_step"),
             *super().get_urls(),
         ]

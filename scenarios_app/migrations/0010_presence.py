@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("scenarios_app", "0008_sessions_and_past_answers"),
+        ("scenarios_app", "0009_sessions_and_past_answers"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -7,7 +7,7 @@ import mockllm_site.kit.fields
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("scenarios_app", "0006_asked_and_answered"),
+        ("scenarios_app", "0007_recorded_steps"),
     ]
 
     operations = [

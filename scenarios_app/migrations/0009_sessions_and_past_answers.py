@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("scenarios_app", "0007_trial_conversations"),
+        ("scenarios_app", "0008_trial_conversations"),
     ]
 
     operations = [
