@@ -24,7 +24,7 @@ class MergingForm(forms.ModelForm):
 
     def full_clean(self) -> None:
         taken, both = self._merged() if self.is_bound and self.before else ([], {})
-        # A column without a field keeps its value, whatever was sent.
+        # A column without a field keeps its value; what was sent for it does not count.
         whole = self.fields
         self.fields = {name: field for name, field in whole.items() if name not in taken}
         try:
