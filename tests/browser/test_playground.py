@@ -294,6 +294,9 @@ def test_a_comparison_outlasts_its_stream(playground: Playground, settings: Any)
     pacing = {"words_per_second": 20, "words_per_chunk": 1}
     step = {"consume": False, "produce": {"text": words, "pacing": pacing}}
     playground.live.load({"name": "slow", "steps": [step]})
+    ModelProfile.objects.create(
+        name="second", provider_id="openai", model_id="gpt-5", base_url="mock:"
+    )
     page = playground.page
     playground.go()
     page.click("#compare")
