@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
-# What the server needs, and what its tests and linters need besides.
+# What the server needs, and what its tests, linters and documentation need besides.
 RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
 PYTEST := $(PY) -m pytest -q
@@ -18,7 +18,7 @@ setup: $(STAMP)
 
 # The extra `test` holds all of `chat`: who has everything has what the server needs.
 $(RUNTIME): WHAT := -e '.[chat]'
-$(STAMP): WHAT := -e '.[test,lint]'
+$(STAMP): WHAT := -e '.[test,lint,docs]'
 
 # uv is the fast way in; pip does the same where uv can't be had. Where python3 comes without
 # ensurepip the environment is made bare and the machine's own pip fills it.
@@ -102,7 +102,8 @@ load: setup
 load-plugin: setup
 	$(PY) -m tests.load.plugin $(RUN)
 
-# Writes the tables in docs/ anew, from the code that they tell of.
+# Writes the tables in docs/ anew, from the code that they tell of, and builds the site of them into
+# build/docs: to be read there, and with its search behind `python -m http.server -d build/docs`.
 docs: setup
 	$(PY) -m tests.docs
 
