@@ -12,7 +12,7 @@ SPREAD = -n $(WORKERS) --dist worksteal
 # Or else each process that a test starts compiles everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run test test-quick test-postgres test-long coverage lint bench bench-peers load load-plugin constraints docs test-browser-deps test-npm test-frameworks screenshots
+.PHONY: setup run test test-quick test-postgres test-long coverage lint bench bench-peers bench-testing bench-first-test load load-plugin constraints docs test-browser-deps test-npm test-frameworks screenshots
 
 setup: $(STAMP)
 
@@ -83,13 +83,22 @@ lint: setup
 
 bench: setup
 	$(PY) -m tests.bench
+	$(PY) -m tests.bench.writing
+	$(PY) -m tests.bench.chat
+	$(PY) -m tests.bench.plugin
 
 # The same beside aimock from npm, both in the same rounds.
 bench-peers: setup
 	$(PY) -m tests.bench.peers
-	$(PY) -m tests.bench.writing
-	$(PY) -m tests.bench.chat
-	$(PY) -m tests.bench.plugin
+
+# The same three tests written with this plugin, respx, pytest-recording and pytest-httpserver: lines,
+# time, and which mistakes of a program each notices (docs/comparison.md).
+bench-testing: setup
+	$(PY) -m tests.bench.testing
+
+# Seconds from an empty folder to a first green test, with pip and uv and each SDK.
+bench-first-test: setup
+	$(PY) -m tests.bench.first_test
 
 # What others notice of attacks on a server, and what the journal has after a minute without its
 # database, beside the goals in docs/reliability.md. Parts of names choose among them:
