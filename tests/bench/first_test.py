@@ -35,8 +35,8 @@ def test_it(mockllm):
 from google import genai
 def test_it(mockllm):
     mockllm.on("hello").reply("Hi!")
-    models = genai.Client().models
-    assert models.generate_content(model="gemini-2.5-flash", contents="hello").text == "Hi!"
+    client = genai.Client()
+    assert client.models.generate_content(model="gemini-2.5-flash", contents="hello").text == "Hi!"
 """,
     "ollama": """
 import ollama
