@@ -16,8 +16,9 @@ from chat_app.tools.servers import ServersError, check_servers_file
 from mockllm_site import paths
 from mockllm_site.serve.routes import load_routes
 from scenarios_app.engine.document import DocumentError, ScenarioDocument
-from scenarios_app.engine.document.files import passed_over, read_files
 from scenarios_app.models import CatalogVersion
+from scenarios_app.recording.files import read_paths
+from scenarios_app.recording.upstreams import UpstreamError, read_upstreams
 from scenarios_app.store.documents import load
 
 ADMIN = "admin"
@@ -34,12 +35,12 @@ class CannotLoad(Exception):
 def read_scenarios() -> list[ScenarioDocument]:
     """The documents that MOCKLLM_SCENARIOS names, checked before anything else is done."""
     try:
-        documents = read_files(settings.MOCKLLM_SCENARIOS)
+        files = read_paths(settings.MOCKLLM_SCENARIOS)
     except DocumentError as error:
         raise CannotLoad(f"MOCKLLM_SCENARIOS: {error}") from None
-    for problem in passed_over(settings.MOCKLLM_SCENARIOS):
-        print(f"mockllm: MOCKLLM_SCENARIOS: {problem}", file=sys.stderr, flush=True)
-    return documents
+    for note in files.notes:
+        print(f"mockllm: MOCKLLM_SCENARIOS: {note}", file=sys.stderr, flush=True)
+    return files.documents
 
 
 def check_tools() -> None:
@@ -48,6 +49,14 @@ def check_tools() -> None:
         check_servers_file()
     except ServersError as error:
         raise CannotLoad(f"MCP_SERVERS: {error}") from None
+
+
+def check_upstreams() -> None:
+    """Look at the addresses of the providers; nothing is sent there before something records."""
+    try:
+        read_upstreams(settings.MOCKLLM_UPSTREAMS)
+    except UpstreamError as error:
+        raise CannotLoad(f"MOCKLLM_UPSTREAMS: {error}") from None
 
 
 def load_scenarios(documents: Sequence[ScenarioDocument]) -> None:

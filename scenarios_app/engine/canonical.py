@@ -77,6 +77,23 @@ ANY_OBJECT: Json = {
 }
 
 
+class SentRequest:
+    """A request as it was sent, for what is not read off its parts; `known` keeps what has been
+    made of it. One that is `unread` its wire could not read: it can only be answered as it was when
+    it was recorded."""
+
+    __slots__ = ("body", "known", "method", "query", "unread")
+
+    def __init__(
+        self, method: str, query: Mapping[str, str], body: bytes, *, unread: bool = False
+    ) -> None:
+        self.method = method
+        self.query = query
+        self.body = body
+        self.unread = unread
+        self.known: dict[Any, Any] = {}
+
+
 @dataclass(frozen=True)
 class CanonicalRequest:
     """One request for an answer, over any wire.
@@ -91,6 +108,7 @@ class CanonicalRequest:
     `tool_choice` and `response_format` are as they were sent, `choice` and `json` what they mean.
     `thought_tokens` are what the model thinks where no thinking is scripted, `cached_tokens` what
     of the input stands in a cache that the request names; both count where no usage is scripted.
+    `sent` is what came in, where that is known.
     """
 
     provider: str
@@ -117,6 +135,7 @@ class CanonicalRequest:
     also: tuple[str, ...] = ()
     thought_tokens: int = 0
     cached_tokens: int = 0
+    sent: SentRequest | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def turn(self) -> int:
@@ -216,3 +235,10 @@ class ErrorAnswer:
     retry_after_ms: int | None = None
     retryable: bool | None = None
     limited: bool = False
+
+
+def as_sent(request: CanonicalRequest, sent: SentRequest) -> CanonicalRequest:
+    """The request that was just read off what was sent, which is told to it. A copy of it would
+    cost each request more than this is worth."""
+    object.__setattr__(request, "sent", sent)
+    return request

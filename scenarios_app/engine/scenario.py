@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.match import NO_CONDITIONS, Match
 from scenarios_app.engine.parts import AnswerPart, Chunk, FinishReason
+from scenarios_app.engine.recorded.answers import RecordedAnswer
 
 Select: TypeAlias = Literal["match", "first_user_message"]
 Reasoning: TypeAlias = Literal["enabled", "disabled"]
@@ -133,13 +134,15 @@ Answer: TypeAlias = ScriptedAnswer | RawAnswer | GeneratedAnswer
 @dataclass(frozen=True, slots=True)
 class Produce:
     """What a step gives: an answer (one for streams, one for whole answers, mostly the same),
-    a fault alone, or an answer with a fault striking inside it."""
+    a fault alone, or an answer with a fault striking inside it. `recorded` is what it was when that
+    was recorded, as long as it is still the same."""
 
     streaming: Answer | None = None
     non_streaming: Answer | None = None
     fault: Fault | None = None
     latency_ms: int = 0
     pacing: Pacing = Pacing()
+    recorded: RecordedAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from uuid import UUID
 
 import msgspec
 
+from scenarios_app.engine import redaction
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.secrets import is_secret, mask, secrets_of
-from scenarios_app.journal import redaction
 
 _LINE = 255
 # So much is kept of what was asked and answered beside the bodies.

@@ -168,6 +168,7 @@ class StepColumns(models.Model):
     match_tools = at(
         "match.tools", NamesField("offered tools", blank=True, default=list), label="Tools offered"
     )
+    match_recorded = at("match.recorded", _json("recorded request"))
     match_extra = at("match", _json("other conditions"), rest=True)
 
     expect_tools = at(
@@ -213,6 +214,7 @@ class StepColumns(models.Model):
     answer_finish_reason = at("produce.finish_reason", _choice("finish reason", FinishReason))
     answer_input_tokens = at("produce.usage.input_tokens", _whole("input tokens"))
     answer_output_tokens = at("produce.usage.output_tokens", _whole("output tokens"))
+    answer_recorded = at("produce.recorded", _json("recorded answer"))
     answer_extra = at("produce", _json("rest of the answer"), rest=True)
 
     latency_ms = at(

@@ -1,7 +1,7 @@
 """From a request to what answers it, with everything that moves in the state on the way."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from urllib.parse import urlencode
@@ -29,10 +29,10 @@ from scenarios_app.engine.matching.select import (
     scenario_in_header,
 )
 from scenarios_app.engine.producing.produce import scripted_answer
-from scenarios_app.engine.scenario import Expect, GeneratedAnswer, Step
+from scenarios_app.engine.redaction import redact_headers, redact_query
+from scenarios_app.engine.scenario import Expect, GeneratedAnswer, Scenario, Step
 from scenarios_app.engine.secrets import is_secret, secrets_of, without_pieces
 from scenarios_app.engine.state import AnswerState, AttemptRef, StepRef
-from scenarios_app.journal.redaction import redact_headers, redact_query
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.worker import Work, at_once
 from scenarios_app.wire.base import Call
@@ -78,8 +78,18 @@ class Choosing:
 
     async def override(self) -> Decision | None:
         """What answers in place of a computed answer, if a step names the request's path."""
+        return await self._instead(self.index.candidates_naming_path)
+
+    async def recorded(self) -> Decision | None:
+        """What answers as it was recorded, where nothing else can."""
+        return await self._instead(self.index.candidates_recorded)
+
+    async def _instead(self, candidates: Callable[..., Iterator[Candidate]]) -> Decision | None:
+        """The first of these, of the scenario alone that a header names."""
+        narrowed = scenario_in_header(self.index, self.request)
+        name = narrowed.name if isinstance(narrowed, Scenario) else None
         consumed = await self.state.consumed(self.session)
-        return await self._first(self.index.candidates_naming_path(self.request, consumed=consumed))
+        return await self._first(candidates(self.request, scenario=name, consumed=consumed))
 
     async def _first(self, candidates: Iterator[Candidate]) -> Decision | None:
         while (candidate := await self.work(next, candidates, None)) is not None:

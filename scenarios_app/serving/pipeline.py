@@ -4,23 +4,33 @@ import asyncio
 import dataclasses
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Protocol
+from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import ErrorAnswer, Json
+from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer, Json
 from scenarios_app.engine.matching.index import Index
+from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.state import AnswerState
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.archive import resolve, store
 from scenarios_app.serving.choose import Choosing, choose_in_band, with_cancel
 from scenarios_app.serving.cors import preflight_headers, shared_headers
 from scenarios_app.serving.exchange import Exchange, session_of
+from scenarios_app.serving.model_list import known_models
 from scenarios_app.serving.options import Options, Streams
 from scenarios_app.serving.playback import Answer, never
 from scenarios_app.serving.prepared import PreparedAnswers
-from scenarios_app.serving.read import admit, admit_head, check_size
+from scenarios_app.serving.read import admit, admit_head, admit_unread, check_size
+from scenarios_app.serving.recorder.passage import Passage
+from scenarios_app.serving.recorder.recordings import Recording, Recordings, recording_of
+from scenarios_app.serving.recorder.unanswered import (
+    OURS_ALONE,
+    Unanswered,
+    heard,
+    unanswered,
+)
 from scenarios_app.serving.reply import Ending, Reply, Sent
 from scenarios_app.serving.respond import (
     computed_reply,
@@ -31,16 +41,12 @@ from scenarios_app.serving.respond import (
     respond,
     with_headers,
 )
-from scenarios_app.serving.worker import at_once, in_thread, in_turn, work_for
-from scenarios_app.wire.base import Answered, Call, Facts, Headers, Wire
+from scenarios_app.serving.worker import Work, at_once, in_thread, in_turn, work_for
+from scenarios_app.wire.base import Answered, Call, Facts, Headers
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import Target, find, misplaced, wires
 
 log = logging.getLogger(__name__)
-
-
-# Who owns the models that are in no provider's list.
-OURS: Final = "mockllm"
 
 
 class Catalog(Protocol):
@@ -69,6 +75,7 @@ class Pipeline:
         self._record = record
         self.drain_at = drain_at
         self._prepared = PreparedAnswers()
+        self.recordings: Recordings = {}
 
     async def answer(self, call: Call) -> Answer:
         """The answer to a call. The door that plays it out lets it tell the journal."""
@@ -79,8 +86,12 @@ class Pipeline:
         if len(call.body) > self.options.max_body_bytes:
             return self.refuse_body(call)
         exchange = self.exchange(call)
+        recording = recording_of(self.recordings, exchange.session) if self.recordings else None
         try:
-            reply = await self.work(exchange)
+            reply = await self.work(exchange, recording)
+        except Unanswered as unanswered:
+            exchange.forget(beyond=self.options.journal_body_bytes)
+            return Passage(unanswered.passed, exchange, self)
         except asyncio.CancelledError:
             self.ended(exchange, Sent(Reply(499, started=False), (), 0, True, False, None))
             raise
@@ -90,12 +101,17 @@ class Pipeline:
         exchange.forget(beyond=self.options.journal_body_bytes)
         return self._answer(exchange, reply)
 
-    async def work(self, exchange: Exchange) -> Reply:
-        """Everything about an exchange but its end."""
+    async def work(self, exchange: Exchange, recording: Recording | None = None) -> Reply:
+        """Everything about an exchange but its end; raises Unanswered where its recording has
+        somebody else answer."""
         call = exchange.call
         try:
-            return await self._reply(exchange)
+            return await self._reply(exchange, recording)
+        except Unanswered:
+            raise
         except WireError as error:
+            if recording is not None and error.answer.status not in OURS_ALONE:
+                unanswered(exchange, recording)
             return error_reply(exchange, error.answer)
         except Exception:
             log.exception("%s %s could not be answered", call.method, call.path)
@@ -122,18 +138,17 @@ class Pipeline:
         message = f"The request's body is larger than {self.options.max_body_bytes} bytes."
         return self.refuse(dataclasses.replace(call, body=b""), ErrorAnswer(413, message))
 
-    async def _reply(self, exchange: Exchange) -> Reply:
+    async def _reply(self, exchange: Exchange, recording: Recording | None) -> Reply:
         call, target, options = exchange.call, exchange.target, self.options
         work = work_for(size=len(call.body))
-        request = exchange.request = await work(admit, call, target, options)
+        if recording is not None:
+            await recording.give_cassettes(exchange.session)
+        try:
+            request = await self._request(exchange, work)
+        except WireError as error:
+            return await self._unread(exchange, work, error, recording)
         endpoint = target.endpoint
         assert endpoint is not None
-        if endpoint.archival is not None:
-            request = await resolve(
-                request, endpoint.archival, exchange.session, archive=self._state
-            )
-            exchange.request = request
-            check_size(request, options.limits)
         if request.stream and not self._take_stream(exchange):
             message = f"All {options.max_streams} streams of this server are in use."
             return error_reply(exchange, ErrorAnswer(503, message, retry_after_ms=1000))
@@ -141,16 +156,60 @@ class Pipeline:
         index = self._catalog.index_for(documents, version)
         exchange.ordinal = await self._state.next_ordinal(exchange.session)
         choosing = Choosing(index, request, exchange.session, self._state, work)
-        if request.computed:
-            return await self._computed(exchange, index)
-        if endpoint.generates:
+        decision: Decision | None
+        if request.computed or endpoint.fixed:
+            decision = await choosing.recorded() if index.recorded else None
+            if decision is None:
+                return await self._computed(exchange, index, recording)
+        elif endpoint.generates:
             in_band = await work(choose_in_band, call, request, options)
             decision = in_band or with_cancel(await choosing.choose(), options)
         else:
-            override = None if endpoint.fixed else await choosing.override()
-            if override is None:
-                return await self._computed(exchange, index)
-            decision = override
+            decision = await choosing.override()
+            if decision is None:
+                return await self._computed(exchange, index, recording)
+        return await self._responded(exchange, decision, work, recording)
+
+    async def _request(self, exchange: Exchange, work: Work) -> CanonicalRequest:
+        """What a call asks for, with what it names of earlier answers; raises WireError."""
+        call, target, options = exchange.call, exchange.target, self.options
+        request = exchange.request = await work(admit, call, target, options)
+        endpoint = target.endpoint
+        if endpoint is not None and endpoint.archival is not None:
+            request = await resolve(
+                request, endpoint.archival, exchange.session, archive=self._state
+            )
+            exchange.request = request
+            check_size(request, options.limits)
+        return request
+
+    async def _unread(
+        self, exchange: Exchange, work: Work, error: WireError, recording: Recording | None
+    ) -> Reply:
+        """The answer to a call that cannot be read: what was recorded for it, or the error."""
+        version, documents = await self._state.scenarios_of(exchange.session)
+        index = self._catalog.index_for(documents, version)
+        if not index.recorded:
+            raise error
+        try:
+            request = await work(admit_unread, exchange.call, exchange.target, self.options)
+        except WireError:
+            raise error from None
+        decision = await Choosing(index, request, exchange.session, self._state, work).recorded()
+        if decision is None:
+            raise error
+        exchange.request = request
+        exchange.ordinal = await self._state.next_ordinal(exchange.session)
+        return await self._responded(exchange, decision, work, recording)
+
+    async def _responded(
+        self, exchange: Exchange, decision: Decision, work: Work, recording: Recording | None
+    ) -> Reply:
+        """The reply that a decision comes to, and what is stored of it."""
+        request = exchange.request
+        assert request is not None
+        if recording is not None:
+            decision = heard(exchange, recording, decision)
         exchange.decide(decision)
         if is_made_to_fit(decision, request):
             work = in_thread
@@ -163,9 +222,15 @@ class Pipeline:
             await store(stored, exchange.session, archive=self._state)
         return reply
 
-    async def _computed(self, exchange: Exchange, index: Index) -> Reply:
+    async def _computed(
+        self, exchange: Exchange, index: Index, recording: Recording | None
+    ) -> Reply:
         endpoint, request = exchange.target.endpoint, exchange.request
         assert endpoint is not None and endpoint.compute is not None and request is not None
+        if recording is not None and (recording.records or not endpoint.fixed):
+            decision = unanswered(exchange, recording)
+            exchange.decide(decision)
+            return respond(exchange, decision, request)
         exchange.computed = True
         models = known_models(exchange.wire, index, self.options.models)
         carried = endpoint.carries(request) if endpoint.carries else ()
@@ -199,7 +264,7 @@ class Pipeline:
 
     def instead(self, exchange: Exchange, error: ErrorAnswer, headers: Headers) -> Reply:
         """The reply in place of one that cannot be given."""
-        return self._dressed(exchange, with_headers(error_reply(exchange, error), headers))
+        return self.dressed(exchange, with_headers(error_reply(exchange, error), headers))
 
     def ended(self, exchange: Exchange, sent: Sent) -> None:
         """What became of the answer to a call."""
@@ -210,9 +275,9 @@ class Pipeline:
             self._record(exchange.entry(sent))
 
     def _answer(self, exchange: Exchange, reply: Reply) -> Answer:
-        return Answer(self._dressed(exchange, reply), exchange, self)
+        return Answer(self.dressed(exchange, reply), exchange, self)
 
-    def _dressed(self, exchange: Exchange, reply: Reply) -> Reply:
+    def dressed(self, exchange: Exchange, reply: Reply) -> Reply:
         """A reply with our own headers; without a body where the method wants none."""
         scenario, step = exchange.answered_by
         reply = with_headers(reply, ours(scenario, step, exchange.uid))
@@ -225,17 +290,3 @@ class Pipeline:
     def _take_stream(self, exchange: Exchange) -> bool:
         exchange.streaming = self.streams.take()
         return exchange.streaming
-
-
-def known_models(wire: Wire, index: Index, extra: Iterable[str]) -> dict[str, str]:
-    """The models that a models list names, with their owners as its provider tells them: the wire's
-    own, those in scenarios, and those in settings."""
-    named = {
-        condition.equals: OURS
-        for scenario in index.by_name.values()
-        for step in scenario.steps
-        for condition in step.match.model
-        if condition.equals
-    }
-    shipped = dict.fromkeys(wire.models, wire.provider)
-    return {**dict.fromkeys(extra, OURS), **named, **shipped}

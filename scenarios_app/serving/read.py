@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import chain
 
-from scenarios_app.engine.canonical import CanonicalRequest, Message
+from scenarios_app.engine.canonical import CanonicalRequest, Message, SentRequest, as_sent
 from scenarios_app.engine.parts import ReasoningPart, ToolCallPart
 from scenarios_app.serving.exchange import LONGEST_SESSION, SESSION_HEADER
 from scenarios_app.serving.options import Options
@@ -23,26 +23,55 @@ def admit(call: Call, target: Target, options: Options) -> CanonicalRequest:
     bodiless = endpoint.bodiless or call.method != "POST"
     body = Node({}) if bodiless else read_body(call.body, limits)
     request = endpoint.read(call, endpoint, target.params, body)
+    as_sent(request, SentRequest(call.method, call.query, call.body))
     check_size(request, limits)
     if target.wire.signs_reasoning and endpoint.generates:
         return without_unsigned(request)
     return request
 
 
+def admit_unread(call: Call, target: Target, options: Options) -> CanonicalRequest:
+    """What is known of a call that its wire does not read, to be looked for among recorded ones;
+    raises WireError where it would be refused whatever it holds."""
+    check_head(call, options)
+    if options.require_auth:
+        target.wire.authorise(call)
+    check_session(call)
+    endpoint = target.endpoint
+    request = CanonicalRequest(
+        provider=target.wire.provider,
+        path=call.path,
+        route=endpoint.canonical if endpoint else call.path,
+        model=target.params.get("model", ""),
+        headers=call.headers,
+    )
+    return as_sent(request, SentRequest(call.method, call.query, call.body, unread=True))
+
+
 def admit_head(call: Call, target: Target, options: Options) -> Endpoint:
     """The endpoint of a call whose head is as it must be; raises WireError. Looks at no body."""
-    if header_bytes(call) > options.max_header_bytes:
-        raise WireError(
-            431, f"The request's headers are larger than {options.max_header_bytes} bytes."
-        )
+    check_head(call, options)
     if target.endpoint is None:
         raise target.error or WireError(404, f"Unknown request URL: {call.method} {call.path}.")
     if options.require_auth:
         target.wire.authorise(call)
     target.wire.check(call)
+    check_session(call)
+    return target.endpoint
+
+
+def check_head(call: Call, options: Options) -> None:
+    """Refuse headers that are too large."""
+    if header_bytes(call) > options.max_header_bytes:
+        raise WireError(
+            431, f"The request's headers are larger than {options.max_header_bytes} bytes."
+        )
+
+
+def check_session(call: Call) -> None:
+    """Refuse a session's name that is too long."""
     if len(call.headers.get(SESSION_HEADER, "").strip()) > LONGEST_SESSION:
         raise WireError(400, f"X-MockLLM-Session is longer than {LONGEST_SESSION} characters.")
-    return target.endpoint
 
 
 def check_size(request: CanonicalRequest, limits: Limits) -> None:

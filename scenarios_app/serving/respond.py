@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 from urllib.parse import quote
 
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
 from scenarios_app.engine.matching.expectations import VIOLATED
 from scenarios_app.engine.matching.select import Decision
-from scenarios_app.engine.parts import RefusalPart, TextPart, ToolCallPart, held_text
+from scenarios_app.engine.parts import AnswerPart, RefusalPart, TextPart, ToolCallPart, held_text
 from scenarios_app.engine.producing.faults import fault_error, kind_of, strike_of
 from scenarios_app.engine.producing.plan import LONG_CHARACTERS, Timed, is_long, plan
 from scenarios_app.engine.producing.produce import (
@@ -22,6 +22,7 @@ from scenarios_app.engine.producing.produce import (
     scripted_answer,
 )
 from scenarios_app.engine.scenario import (
+    Answer,
     Fault,
     GeneratedAnswer,
     Pacing,
@@ -33,6 +34,7 @@ from scenarios_app.engine.scenario import (
 from scenarios_app.engine.secrets import is_secret, mask, secrets_of, without_pieces
 from scenarios_app.serving.exchange import SAID, Exchange
 from scenarios_app.serving.prepared import PreparedAnswers
+from scenarios_app.serving.replay import replayed
 from scenarios_app.serving.reply import (
     BODILESS,
     FRAMING,
@@ -103,7 +105,7 @@ def respond(
             return _unscripted(exchange, decision.scripted, request, pacing=pacing, fault=fault)
         case "failure":
             return _struck(exchange, decision, request, decision.fault, delay=0.0)
-        case "step" if prepared is None:
+        case "step" if prepared is None or _is_recorded(decision):
             return _scripted(exchange, decision, request)
         case "step":
             return prepared.reply(exchange, decision, request, _scripted)
@@ -113,8 +115,14 @@ def _scripted(exchange: Exchange, decision: Decision, request: CanonicalRequest)
     """What a step answers."""
     assert decision.step is not None
     produced = decision.step.produce
-    fault = produced.fault or decision.cancel(stream=request.stream)
-    reply = _struck(exchange, decision, request, fault, delay=produced.latency_ms / 1000)
+    delay = produced.latency_ms / 1000
+    if produced.recorded is not None and produced.recorded.suits(request):
+        headers = provider_headers(exchange)
+        reply = replayed(exchange, produced.recorded, headers=headers, delay=delay)
+        reply = replace(reply, said=_said_in(scripted_answer(produced, stream=request.stream)))
+    else:
+        fault = produced.fault or decision.cancel(stream=request.stream)
+        reply = _struck(exchange, decision, request, fault, delay=delay)
     return _with(reply, _effects(decision.step.side_effects, request))
 
 
@@ -221,6 +229,10 @@ def _produced(
             )
 
 
+def _is_recorded(decision: Decision) -> bool:
+    return decision.step is not None and decision.step.produce.recorded is not None
+
+
 def _pacing(exchange: Exchange, step: Step, *, stream: bool) -> Pacing:
     """The step's own, or the server's where a generated answer has none."""
     own = step.produce.pacing
@@ -305,7 +317,15 @@ def _encoded(
 
 def _said(response: CanonicalResponse) -> str:
     """How an answer begins: its first text, or else its calls."""
-    parts = response.choices[0].parts if response.choices else ()
+    return _said_by(response.choices[0].parts if response.choices else ())
+
+
+def _said_in(scripted: Answer | None) -> str:
+    first = scripted.choices[0].parts if isinstance(scripted, ScriptedAnswer) else ()
+    return _said_by(first)
+
+
+def _said_by(parts: Sequence[AnswerPart]) -> str:
     for part in parts:
         if isinstance(part, TextPart | RefusalPart) and part.text:
             return part.text[:SAID]

@@ -5,6 +5,7 @@ import json
 import logging
 import math
 import time
+from collections import deque
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
@@ -14,12 +15,14 @@ from scenarios_app.catalog.snapshot import can_be_shared
 from scenarios_app.catalog.testcase import running_connection
 from scenarios_app.conf import setting
 from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.document.recorded import MOST_BYTES
 from scenarios_app.engine.matching.index import Index, build_index
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.engine.scenario import Produce, Scenario, ScriptedAnswer, ScriptedChoice, Step
 from scenarios_app.journal import journal
 from scenarios_app.journal.entry import JournalEntry
+from scenarios_app.recording.upstreams import read_upstreams
 from scenarios_app.serving.metrics import Tally
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Pipeline
@@ -29,6 +32,8 @@ from scenarios_app.wire.body import Limits
 
 log = logging.getLogger(__name__)
 
+MOST_DRIFTS = 10_000
+
 
 class Services:
     """The pipeline, and what stands around it for as long as the process serves."""
@@ -37,6 +42,8 @@ class Services:
         self.state = MemoryState(setting("MOCKLLM_MAX_SESSIONS"))
         self.tally = Tally()
         self.steps = StepCounts()
+        # What recordings that have ended say of what was asked, as the control API shows it.
+        self.drifts: deque[dict[str, Json]] = deque(maxlen=MOST_DRIFTS)
         self.pipeline = Pipeline(
             catalog=catalog,
             state=self.state,
@@ -133,6 +140,10 @@ def options() -> Options:
         max_streams=setting("MOCKLLM_MAX_STREAMS"),
         max_stream_seconds=setting("MOCKLLM_MAX_STREAM_SECONDS"),
         journal_body_bytes=setting("MOCKLLM_JOURNAL_BODY_BYTES"),
+        upstreams=read_upstreams(setting("MOCKLLM_UPSTREAMS")),
+        upstream_seconds=setting("MOCKLLM_UPSTREAM_SECONDS"),
+        # More is not taken back.
+        record_bytes=min(setting("MOCKLLM_RECORD_BYTES"), MOST_BYTES),
     )
 
 

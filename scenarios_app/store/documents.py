@@ -17,6 +17,7 @@ from scenarios_app.engine.document import (
     merge_documents,
 )
 from scenarios_app.models import Scenario, Step
+from scenarios_app.recording.document import TAG
 from scenarios_app.store.columns import SCENARIO_KEYS, empty_value
 from scenarios_app.store.rows import limits, rows_of, save_documents
 
@@ -48,6 +49,12 @@ def load(documents: Sequence[ScenarioDocument], *, replace: bool = True) -> Load
         created=tuple(d.name for d in merged if d.name not in taken),
         replaced=tuple(d.name for d in merged if d.name in taken),
     )
+
+
+def written_names() -> set[str]:
+    """The names of stored scenarios that are no recordings, which no recording takes over."""
+    rows = Scenario.objects.values_list("name", "tags")
+    return {name for name, tags in rows if TAG not in tags}
 
 
 def check(documents: Sequence[ScenarioDocument]) -> list[ScenarioDocument]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from scenarios_app.engine.document import DocumentError, ScenarioDocument, dump
-from scenarios_app.engine.document.files import passed_over, read_files
+from scenarios_app.recording.files import read_paths
 from scenarios_app.testing.control import ServerFailed
 
 
@@ -56,9 +56,9 @@ def _documents(given: Source) -> Iterator[dict[str, Any]]:
 
 def _read(path: str | Path) -> list[ScenarioDocument]:
     try:
-        documents = read_files([path])
+        files = read_paths([path])
     except DocumentError as error:
         raise ServerFailed(str(error)) from None
-    for problem in passed_over([path]):
-        warnings.warn(str(problem), stacklevel=2)
-    return documents
+    for note in files.notes:
+        warnings.warn(str(note), stacklevel=2)
+    return files.documents

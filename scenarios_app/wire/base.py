@@ -89,6 +89,10 @@ def _records_nothing(
     return ()
 
 
+def _keeps_nothing(request: CanonicalRequest, body: bytes) -> tuple[Stored, ...]:
+    return ()
+
+
 def _leaves_nothing(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
     return ()
 
@@ -100,8 +104,9 @@ class Archival:
     `references` gives the names that a request leads to, as far as what is found is known;
     `resolve` the request with what it names in it, or raises WireError where that is not stored.
     `record` gives what is stored of an answer, whose stream is all of it as it was streamed, if it
-    was; `after` what is stored, or given up, once an answer is computed. All that is stored under
-    a name that begins with `prefix`, if there is one, is found as well.
+    was; `keep` the same of a recorded answer, which is bytes alone; `after` what is stored, or
+    given up, once an answer is computed. All that is stored under a name that begins with `prefix`,
+    if there is one, is found as well.
     """
 
     references: Callable[[CanonicalRequest, Found], tuple[str, ...]]
@@ -109,6 +114,7 @@ class Archival:
     record: Callable[[CanonicalRequest, CanonicalResponse, bytes], tuple[Stored, ...]] = (
         _records_nothing
     )
+    keep: Callable[[CanonicalRequest, bytes], tuple[Stored, ...]] = _keeps_nothing
     after: Callable[[CanonicalRequest, Facts], tuple[Stored, ...]] = _leaves_nothing
     prefix: str = ""
 
@@ -122,7 +128,7 @@ class Endpoint:
     the path. Where the path is a generating endpoint's too, a step that names it means that one:
     such a computed one is `fixed`. A generating endpoint computes what asks for no answer of a
     model. `alias_of` is the pattern by which steps name this endpoint where they name it by
-    another's. A `bodiless` one takes no body, `archival` is how it uses the archive.
+    another's. A `bodiless` one takes no JSON, `archival` is how it uses the archive.
 
     `form` is what of a request, beside its model and its length in tokens, decides the bytes of an
     answer to it, ids aside: answers of one form are encoded once. Without it each is encoded.

@@ -95,6 +95,7 @@ MATRIX: dict[str, Row] = {
     f"{DRAFT}/<path:object_id>/steps/<int:step_id>/": SEEN,
     **of_model("scenarios_app/servedrequest"),
     f"{REQUEST}/session/": SEEN,
+    f"{REQUEST}/session/record/": (LOGIN, 405, 405, 405),
     f"{REQUEST}/session/reset/": (LOGIN, 405, 405, 405),
     f"{REQUEST}/sessions/": SEEN,
     f"{REQUEST}/<int:pk>/make-step/": NOBODYS,

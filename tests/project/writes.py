@@ -163,6 +163,7 @@ WRITES: tuple[Write, ...] = (
     Write(f"admin/{DRAFT}/<path:object_id>/publish/", "publish", form("publish", {}), CHANGE),
     # ── The journal ──
     Write(f"admin/{REQUEST}/session/reset/", "reset", of(name="default"), CHANGE),
+    Write(f"admin/{REQUEST}/session/record/", "record", of(name="default")),
     Write(f"admin/{REQUEST}/<int:pk>/make-step/", "make a step", of()),
     # ── The chat ──
     add(PROFILE, _PROFILE),

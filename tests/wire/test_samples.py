@@ -80,15 +80,18 @@ def test_each_provider_is_named_once() -> None:
     assert providers() == ("openai", *PROVIDERS, "anthropic", "gemini", "ollama")
 
 
-def test_responses_and_conversations_alone_are_archived() -> None:
+def test_what_apis_hand_out_again_is_archived_and_nothing_else() -> None:
     archived = {
         (wire.name, endpoint.canonical)
         for wire in wires()
         for endpoint in wire.endpoints
         if endpoint.archival is not None
     }
-    assert {name for name, _ in archived} == {"responses"}
-    assert {path.split("/")[2] for _, path in archived} == {"responses", "conversations"}
+    assert {name for name, _ in archived} == {"responses", "openai", "anthropic"}
+    resources = {path.removeprefix("/v1/messages").removeprefix("/v1") for _, path in archived}
+    assert {path.split("/")[1] for path in resources} == {
+        *("responses", "conversations", "files", "batches"),
+    }
 
 
 def test_what_is_only_looked_up_leaves_nothing_in_the_archive() -> None:

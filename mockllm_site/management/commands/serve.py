@@ -82,6 +82,7 @@ class Command(BaseCommand):
 def _prepare(fixtures: list[str], *, demo: bool = True, catch_all: bool = True) -> None:
     documents = starting.read_scenarios()
     starting.check_tools()
+    starting.check_upstreams()
     database.prepare()
     if catch_all:
         starting.load_test_mode()

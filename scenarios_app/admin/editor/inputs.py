@@ -10,6 +10,7 @@ from django.db import models
 
 from scenarios_app.admin.editor.frequency import OFTEN
 from scenarios_app.admin.editor.layout import Cell
+from scenarios_app.admin.editor.recorded import shown_answer
 from scenarios_app.engine.document.json_text import decode
 from scenarios_app.engine.producing.faults import fault_kinds
 from scenarios_app.engine.shapes.base import DocumentError
@@ -67,6 +68,16 @@ class JsonFormField(forms.JSONField):
             return json.dumps(self.to_python(initial)) != json.dumps(self.to_python(data))
         except ValidationError:
             return True
+
+
+class RecordedFormField(JsonFormField):
+    """A recorded answer, to be looked at: its status, what it is, and its body as text."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{**kwargs, "disabled": True})
+
+    def prepare_value(self, value: Any) -> Any:
+        return shown_answer(value) if isinstance(value, dict) else value
 
 
 class JsonListFormField(JsonFormField):
@@ -131,6 +142,9 @@ def form_field(db_field: "models.Field[Any, Any]", cell: Cell) -> forms.Field:
         blank = [("", _BLANK[db_field.name])] if db_field.blank else []
         choices = _MODES if db_field.name == cell.how else [*blank, *db_field.choices]
         field = db_field.formfield(choices=choices, widget=forms.Select(_SELECT), **shown)
+    elif db_field.name == "answer_recorded":
+        area = forms.Textarea(_CODE)
+        field = db_field.formfield(form_class=RecordedFormField, widget=area, **shown)
     elif isinstance(db_field, JsonField) and not isinstance(db_field, NamesField | LinesField):
         kind = JsonListFormField if db_field.get_default() == [] else JsonFormField
         field = db_field.formfield(form_class=kind, widget=forms.Textarea(_CODE), **shown)

@@ -210,6 +210,23 @@ STEP = (
         folded=True,
     ),
     Group(
+        "Recorded",
+        (
+            _step(
+                "match_recorded",
+                6,
+                "What is asked must be the same conversation. exact: rules that are switched off.",
+                example="{}",
+            ),
+            _step(
+                "answer_recorded", 6, "As it came in. It cannot be edited, the answer above can."
+            ),
+        ),
+        folded=True,
+        note="A recorded step sends its answer byte for byte as it was recorded, as long as "
+        "nothing of the answer above is edited.",
+    ),
+    Group(
         "Free-form JSON",
         (
             _step("match_extra", 6, "Keys of match.", example="{}"),

@@ -18,6 +18,7 @@ from scenarios_app.admin.editor.layout import (
     Group,
 )
 from scenarios_app.admin.editor.mends import Mend
+from scenarios_app.admin.editor.recorded import told_of_recorded
 from scenarios_app.admin.editor.sentence import Title, title_of
 from scenarios_app.admin.editor.step_inline import SENT_AT_ONCE, StepFormSet
 from scenarios_app.engine.document import DocumentError
@@ -94,6 +95,11 @@ class StepRow:
         """Whether it is stored as one that is used up."""
         by_turn = self.form.select == Select.FIRST_USER_MESSAGE
         return bool(self.step.pk) and often_of(self.step, by_turn=by_turn) in (ONCE, FAILING_ONCE)
+
+    @property
+    def recorded(self) -> str:
+        """Of a recorded step, whether it still replays what was recorded."""
+        return told_of_recorded(self.step) if self.step.pk else ""
 
     @property
     def order(self) -> object:

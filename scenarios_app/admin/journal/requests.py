@@ -24,13 +24,8 @@ from unfold.paginator import InfinitePaginator
 
 from scenarios_app.admin.filters import AnsweredByFilter, FoundFilter, ProviderFilter, SessionFilter
 from scenarios_app.admin.journal.from_request import CannotRead, curl_of, scenario_from
-from scenarios_app.admin.journal.sessions import (
-    reset,
-    session_page,
-    session_url,
-    sessions_page,
-    tell_losses,
-)
+from scenarios_app.admin.journal.record import record, session_url
+from scenarios_app.admin.journal.sessions import reset, session_page, sessions_page, tell_losses
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
 from scenarios_app.journal.live import nearest
@@ -95,6 +90,7 @@ class JournalAdmin(ModelAdmin):
             page("sessions/", lambda request: sessions_page(request, self), "sessions"),
             page("session/", lambda request: session_page(request, self), "session"),
             page("session/reset/", reset, "session_reset"),
+            page("session/record/", record, "session_record"),
             page("<int:pk>/make-step/", self.make_step, "make_step"),
             *super().get_urls(),
         ]

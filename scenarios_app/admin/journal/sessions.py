@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
+from scenarios_app.admin.journal.record import button, may_record, session_url
 from scenarios_app.engine.state import SessionState
 from scenarios_app.journal import journal
 from scenarios_app.models import UNANSWERED, Scenario, ServedRequest
@@ -44,11 +45,6 @@ class Line:
         return session_url(self.name)
 
 
-def session_url(name: str) -> str:
-    """The page of one session; a name may be any text, so it is no part of the path."""
-    return f"{reverse('admin:scenarios_app_session')}?{urlencode({'name': name})}"
-
-
 def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> HttpResponse:
     """Every session with state or with requests in the journal, the last one used first."""
     journal.flush()
@@ -56,7 +52,8 @@ def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> H
     names = {*async_to_sync(services().state.sessions)(), *seen}
     newest = sorted(names, key=lambda name: (_time(seen.get(name)), name), reverse=True)
     lines = [Line(name, seen.get(name, Seen()), _state(name)) for name in newest[:_MOST]]
-    context = {"lines": lines, "left_out": max(len(names) - _MOST, 0), "title": "Sessions"}
+    left_out = max(len(names) - _MOST, 0)
+    context = {"lines": lines, "left_out": left_out, "title": "Sessions", "record": button(None)}
     tell_losses(request, None)
     return _page(request, owner, "sessions.html", context)
 
@@ -71,6 +68,7 @@ def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> Ht
         "title": f"Session {name}",
         "line": Line(name, _seen(name).get(name, Seen()), state),
         "own": sorted(own),
+        "record": button(name),
         "pages": _pages(names),
         "journal": f"{reverse('admin:scenarios_app_servedrequest_changelist')}?"
         + urlencode({"session": name}),
@@ -123,6 +121,7 @@ def _page(
             **owner.admin_site.each_context(request),
             **context,
             "may_reset": request.user.has_perm("scenarios_app.change_scenario"),
+            "may_record": may_record(request),
         },
     )
 

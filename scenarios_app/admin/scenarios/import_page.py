@@ -23,10 +23,13 @@ from scenarios_app.engine.document import (
     load_text,
 )
 from scenarios_app.models import Scenario
-from scenarios_app.store.documents import load
+from scenarios_app.recording.files import read_upload
+from scenarios_app.store.documents import load, written_names
 from scenarios_app.store.rows import document_of, limits
 
 ADD, REPLACE = "add", "replace"
+# What a recording is called that came without a file.
+PASTED = "pasted.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,9 @@ class Change:
 class ImportForm(forms.Form):
     """Documents as a file or as text; a file wins. `cleaned_data["data"]` is their bytes."""
 
-    file = forms.FileField(required=False, label="A JSON file")
+    file = forms.FileField(required=False, label="A file, chosen or dropped here")
+    # Of a file that was looked at already, and comes as text the second time.
+    filename = forms.CharField(required=False, widget=forms.HiddenInput)
     text = forms.CharField(
         required=False,
         strip=False,
@@ -77,24 +82,26 @@ class ImportForm(forms.Form):
             self.add_error("file", "Choose a file, or paste a document below.")
         else:
             cleaned["data"] = file.read() if file else text.encode()
+            cleaned["filename"] = file.name if file else cleaned.get("filename", "")
         return cleaned
 
 
 def import_page(request: HttpRequest, owner: "ModelAdmin[Scenario]") -> HttpResponse:
     """The page itself, which all who see it may use. Loading takes a second, explicit post."""
     form = ImportForm(request.POST or None, request.FILES or None)
-    context: dict[str, Any] = {"form": form, "problems": (), "changes": ()}
+    context: dict[str, Any] = {"form": form, "problems": (), "changes": (), "notes": ()}
     if request.method == "POST" and form.is_valid():
         data: bytes = form.cleaned_data["data"]
         replace = form.cleaned_data["existing"] == REPLACE
+        filename: str = form.cleaned_data["filename"]
         try:
-            documents = load_text(data, limits=limits())
+            documents, context["notes"] = _read(data, filename)
             context["changes"] = changes = changes_of(documents, replace=replace)
             if "load" in request.POST:
                 _load(documents, replace=replace)
                 messages.success(request, _told(changes))
                 return redirect("admin:scenarios_app_scenario_changelist")
-            context["text"] = data.decode()
+            context |= {"text": data.decode(), "filename": filename}
         except DocumentError as error:
             context |= {"problems": error.problems, "changes": ()}
     context |= owner.admin_site.each_context(request) | {
@@ -103,6 +110,18 @@ def import_page(request: HttpRequest, owner: "ModelAdmin[Scenario]") -> HttpResp
         "most": settings.MOCKLLM_MAX_UPLOAD_BYTES,
     }
     return TemplateResponse(request, "scenarios_app/admin/import.html", context)
+
+
+def _read(data: bytes, filename: str) -> tuple[list[ScenarioDocument], tuple[Problem, ...]]:
+    """Documents of ours, or the one that a recording makes, with what could not be carried over of
+    it. Raises DocumentError."""
+    source = filename or PASTED
+    files = read_upload(data, source=source, taken=written_names(), limits=limits())
+    if files is None:
+        return load_text(data, limits=limits()), ()
+    if not files.documents:
+        raise DocumentError.of(files.notes)
+    return files.documents, files.notes
 
 
 def changes_of(documents: Sequence[ScenarioDocument], *, replace: bool) -> list[Change]:

@@ -83,6 +83,10 @@ class Condition(ABC):
     def actual(self, reading: Reading) -> str:
         """What a request has instead, as mismatches show it."""
 
+    def mismatches(self, reading: Reading) -> Iterator[tuple[str, str, str]]:
+        """Of one that does not hold: each place with what was expected and what is there."""
+        yield self.field, self.expected, self.actual(reading)
+
     def distance(self, reading: Reading) -> float:
         """How far a request is from meeting it, from 0 (it holds) to 1 (nothing alike)."""
         return float(not self.holds(reading))

@@ -10,6 +10,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from scenarios_app.engine.conditions.base import Condition
 from scenarios_app.engine.conditions.messages import MessageCondition
+from scenarios_app.engine.conditions.recorded import RecordedCondition
 from scenarios_app.engine.conditions.request import (
     HeaderCondition,
     MetadataCondition,
@@ -43,6 +44,7 @@ SHIPPED: Kinds = (
     ToolResultCondition,
     HeaderCondition,
     MetadataCondition,
+    RecordedCondition,
 )
 # The turn, which is a key of the step, is told after these.
 _BEFORE_TURN = (ProviderCondition, PathCondition, ModelCondition, StreamCondition)
@@ -139,9 +141,10 @@ class Match:
 
     def mismatches(self, reading: Reading) -> tuple[Mismatch, ...]:
         return tuple(
-            Mismatch(one.field, one.expected, one.actual(reading))
+            Mismatch(*mismatch)
             for one in self.conditions
             if not one.holds(reading)
+            for mismatch in one.mismatches(reading)
         )
 
     def verdicts(self, reading: Reading) -> tuple[Verdict, ...]:

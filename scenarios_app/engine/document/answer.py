@@ -13,6 +13,7 @@ from scenarios_app.engine.document.parts import (
     ToolCallDocument,
     findings_of_chunks,
 )
+from scenarios_app.engine.document.recorded import RecordedAnswerDocument, digest_of_answer
 from scenarios_app.engine.scenario import GeneratedKind
 from scenarios_app.engine.shapes.base import Document, Finding
 from scenarios_app.engine.shapes.fields import (
@@ -215,6 +216,17 @@ class ProduceDocument(AnswerDocument):
     """Milliseconds before anything is sent, whole or streamed."""
     pacing: PacingDocument = Field(default_factory=lambda: _UNPACED)
     """When the chunks of a stream leave."""
+    recorded: RecordedAnswerDocument | None = None
+    """The answer as it was recorded, which is sent again as long as what stands beside it has not
+    been edited."""
+
+    @property
+    def as_recorded(self) -> bool:
+        """Whether it holds a recorded answer and nothing of what stands beside that was edited."""
+        if self.recorded is None:
+            return False
+        written = self.model_dump(by_alias=True, exclude_defaults=True, exclude={"recorded"})
+        return digest_of_answer(written) == self.recorded.of
 
     def findings(self) -> Iterator[Finding]:
         if self.fault is not None and not self.fault.inside:

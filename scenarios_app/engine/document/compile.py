@@ -36,6 +36,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from scenarios_app.engine.producing.produce import final_report
+from scenarios_app.engine.recorded.answers import RecordedAnswer
 from scenarios_app.engine.scenario import (
     CATCH_ALL,
     Answer,
@@ -133,7 +134,14 @@ def compile_produce(document: ProduceDocument) -> Produce:
         fault=None if document.fault is None else compile_fault(document.fault),
         latency_ms=document.latency_ms,
         pacing=_pacing(document.pacing),
+        recorded=_recorded(document),
     )
+
+
+def _recorded(document: ProduceDocument) -> RecordedAnswer | None:
+    if document.recorded is None or not document.as_recorded:
+        return None
+    return document.recorded.compiled()
 
 
 def compile_fault(document: FaultDocument) -> Fault:

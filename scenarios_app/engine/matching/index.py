@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.match import Match
+from scenarios_app.engine.conditions.recorded import RecordedCondition
 from scenarios_app.engine.conditions.request import SelectCondition
 from scenarios_app.engine.conditions.subjects import Reading
 from scenarios_app.engine.matching.lookup import Lookup, Words
-from scenarios_app.engine.scenario import Scenario, Select, Step
+from scenarios_app.engine.scenario import RawAnswer, Scenario, Select, Step
 
 # A scenario of so few steps is tried step by step.
 _FEW = 32
@@ -74,6 +75,7 @@ class Layer:
         for entry in matching:
             if entry.rank.particularity:
                 self._defaults.setdefault(entry.scenario.name, []).append(entry)
+        self.recorded = any(entry.match.of(RecordedCondition) for entry in matching)
         many = self._matches if len(self._every) > COMPARED else []
         self._words: Words = same._words if same else Words(many)
 
@@ -196,11 +198,31 @@ class Index:
         return self._candidates(request, scenario, consumed)
 
     def candidates_naming_path(
-        self, request: CanonicalRequest, *, consumed: Container[tuple[str, str]] = frozenset()
+        self,
+        request: CanonicalRequest,
+        *,
+        scenario: str | None = None,
+        consumed: Container[tuple[str, str]] = frozenset(),
     ) -> Iterator[Candidate]:
         """The same, of the steps alone whose match names a path: what may answer in place of a
         computed answer."""
-        return self._candidates(request, None, consumed, naming_path=True)
+        return self._candidates(request, scenario, consumed, allowed=_names_path)
+
+    def candidates_recorded(
+        self,
+        request: CanonicalRequest,
+        *,
+        scenario: str | None = None,
+        consumed: Container[tuple[str, str]] = frozenset(),
+    ) -> Iterator[Candidate]:
+        """The same, of the steps alone that answer as they were recorded: what may answer what
+        nothing else can."""
+        return self._candidates(request, scenario, consumed, allowed=_as_recorded)
+
+    @property
+    def recorded(self) -> bool:
+        """Whether there are steps for what was recorded."""
+        return any(layer.recorded for layer, _ in self.layers)
 
     def near(self, reading: Reading, *, scenario: str | None = None) -> Iterator[Entry]:
         """The steps among which near misses are sought."""
@@ -215,7 +237,7 @@ class Index:
         scenario: str | None,
         consumed: Container[tuple[str, str]],
         *,
-        naming_path: bool = False,
+        allowed: Callable[[Step], bool] | None = None,
     ) -> Iterator[Candidate]:
         reading = Reading(request)
         lost: set[tuple[str, str]] = set()
@@ -223,9 +245,11 @@ class Index:
         def eligible(entry: Entry) -> bool:
             step, ref = entry.step, entry.ref
             gone = (step.consume and ref in consumed) or ref in lost
-            return not gone and (not naming_path or bool(step.match.path))
+            return not gone and (allowed is None or allowed(step))
 
         while (best := self._best(reading, eligible, scenario)) is not None:
+            if best.match.of(RecordedCondition):
+                best = self._exactly(reading, eligible, best)
             yield Candidate(best.scenario, best.step, best.match.groups(reading))
             lost.add(best.ref)
 
@@ -240,6 +264,26 @@ class Index:
         )
         best = (entry for entry in (next(of, None) for of in offers) if entry is not None)
         return min(best, key=lambda entry: entry.rank, default=None)
+
+    def _exactly(self, reading: Reading, eligible: Callable[[Entry], bool], best: Entry) -> Entry:
+        """Of the recorded steps of a scenario that a request matches, the one that holds just this
+        request, if the best matches only because rules leave something out."""
+        if _holds_exactly(best, reading):
+            return best
+        every = (
+            entry
+            for layer, hidden in self.layers
+            if best.scenario.name not in hidden
+            for entry in layer.possible(reading, best.scenario.name)
+        )
+        return next(
+            (
+                entry
+                for entry in every
+                if eligible(entry) and _holds_exactly(entry, reading) and entry.match.holds(reading)
+            ),
+            best,
+        )
 
 
 def build_index(scenarios: Iterable[Scenario], *, known: Index | None = None) -> Index:
@@ -256,6 +300,22 @@ def overlay(index: Index, scenarios: Iterable[Scenario]) -> Index:
     own = {s.name: s for s in scenarios}
     layers = tuple((layer, hidden | own.keys()) for layer, hidden in index.layers)
     return Index({**index.by_name, **own}, (*layers, (Layer(tuple(own.values())), frozenset())))
+
+
+def _holds_exactly(entry: Entry, reading: Reading) -> bool:
+    recorded = entry.match.of(RecordedCondition)
+    return bool(recorded) and all(one.holds_exactly(reading) for one in recorded)
+
+
+def _names_path(step: Step) -> bool:
+    return bool(step.match.path)
+
+
+def _as_recorded(step: Step) -> bool:
+    """Whether a step answers as it was recorded, or with what needs no request to be made."""
+    produced = step.produce
+    raw = isinstance(produced.streaming, RawAnswer)
+    return bool(step.match.of(RecordedCondition)) and (produced.recorded is not None or raw)
 
 
 def _unhidden(entries: Iterator[Entry], hidden: frozenset[str]) -> Iterator[Entry]:

@@ -6,9 +6,14 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from scenarios_app.catalog.lint import offered_tools, suspicions_of
-from scenarios_app.engine.document import DocumentError, ScenarioDocument, compile_scenario
-from scenarios_app.engine.document.files import passed_over, read_files
+from scenarios_app.engine.document import (
+    DocumentError,
+    Problem,
+    ScenarioDocument,
+    compile_scenario,
+)
 from scenarios_app.models import Scenario
+from scenarios_app.recording.files import read_paths
 from scenarios_app.store.rows import document_of, limits, problems_of
 
 
@@ -28,12 +33,16 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         paths: list[str] = options["paths"]
-        documents, problems = _of_files(paths) if paths else _of_database()
+        notes: Sequence[Problem] = ()
+        if paths:
+            documents, problems, notes = _of_files(paths)
+        else:
+            documents, problems = _of_database()
         for problem in problems:
             self.stderr.write(problem)
         # What other requests offered says nothing about files that they may never have met.
         found = suspicions_of(documents, offered=() if paths else offered_tools())
-        warnings = [*map(str, passed_over(paths)), *(f"{one} ({one.kind})" for one in found)]
+        warnings = [*map(str, notes), *(f"{one} ({one.kind})" for one in found)]
         for warning in warnings:
             self.stderr.write(warning)
         if problems:
@@ -45,11 +54,14 @@ class Command(BaseCommand):
         self.stdout.write(f"no problems; scenarios: {len(documents)}, steps: {steps}{told}")
 
 
-def _of_files(paths: Sequence[str]) -> tuple[list[ScenarioDocument], list[str]]:
+def _of_files(
+    paths: Sequence[str],
+) -> tuple[list[ScenarioDocument], list[str], Sequence[Problem]]:
     try:
-        return read_files(paths, limits=limits()), []
+        files = read_paths(paths, limits=limits())
     except DocumentError as error:
-        return [], str(error).splitlines()
+        return [], str(error).splitlines(), ()
+    return files.documents, [], files.notes
 
 
 def _of_database() -> tuple[list[ScenarioDocument], list[str]]:

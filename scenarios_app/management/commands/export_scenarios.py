@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from scenarios_app.engine.document import DocumentError, Problem, ScenarioDocument
-from scenarios_app.engine.document.files import read_files
 from scenarios_app.models import Scenario
+from scenarios_app.recording.files import read_paths
 from scenarios_app.store.documents import documents_json, fixture_json
 from scenarios_app.store.rows import document_of, limits
 
@@ -55,7 +55,7 @@ class Command(BaseCommand):
 
 
 def _of_files(path: str) -> dict[str, ScenarioDocument]:
-    return {document.name: document for document in read_files([path], limits=limits())}
+    return {document.name: document for document in read_paths([path], limits=limits()).documents}
 
 
 def _of_database(names: list[str]) -> dict[str, ScenarioDocument]:

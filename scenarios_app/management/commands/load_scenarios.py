@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from scenarios_app.engine.document import DocumentError
-from scenarios_app.engine.document.files import passed_over, read_files
+from scenarios_app.recording.files import read_paths
 from scenarios_app.store.documents import load
 from scenarios_app.store.rows import limits
 
@@ -22,9 +22,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            documents = read_files(options["paths"], limits=limits())
-            for problem in passed_over(options["paths"]):
-                self.stderr.write(str(problem))
+            files = read_paths(options["paths"], limits=limits())
+            documents = files.documents
+            for note in files.notes:
+                self.stderr.write(str(note))
             if options["dry_run"]:
                 for document in documents:
                     self.stdout.write(f"{document.name}: {len(document.steps)} steps, not loaded")

@@ -49,7 +49,7 @@ read_batch = msgspec.json.Decoder(Batch).decode
 
 
 def result_of(custom_id: str, answered: Answered) -> Result:
-    """What an answer is in a batch. Whatever is no JSON is an error of the provider's."""
+    """What an answer is in a batch. What is no JSON is an error of the provider's."""
     try:
         body = msgspec.Raw(encode_json(msgspec.json.decode(answered.body)))
     except msgspec.DecodeError:
@@ -95,4 +95,5 @@ def told_of(batch: Batch, results_url: str) -> dict[str, Any]:
 
 
 def _time(seconds: int, later: timedelta = timedelta(0)) -> str:
-    return (datetime.fromtimestamp(seconds, UTC) + later).isoformat()
+    at = datetime.fromtimestamp(seconds, UTC) + later
+    return at.isoformat().replace("+00:00", "Z")

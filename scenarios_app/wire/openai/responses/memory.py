@@ -4,8 +4,11 @@ conversation, single items; and what is kept of its own answer."""
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import sha256
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Message
+import msgspec
+
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Json, Message
 from scenarios_app.wire.base import Archival, Found, Stored
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
@@ -29,6 +32,7 @@ from scenarios_app.wire.openai.responses.request import (
 
 # Stand before the id of a conversation, under which there is never a record.
 _CONVERSATION, _ABOUT = "conversation ", "about "
+_decode = msgspec.json.Decoder().decode
 _ITEM = re.compile(r"[a-z]+_([0-9a-f]{32})")
 
 
@@ -83,16 +87,50 @@ def record_answer(
     if own.given.get("store") is False:
         return ()
     body = response_body(request, response)
+    return _stored(own, body, made=response.id, stream=stream)
+
+
+def keep_answer(request: CanonicalRequest, data: bytes) -> tuple[Stored, ...]:
+    """The same of a recorded answer, whole or as it was streamed: what the provider called it is
+    its name here too."""
+    own: ResponseFields = request.own
+    body = _said(data)
+    name = body.get("id") if isinstance(body, dict) else None
+    if own.given.get("store") is False or not isinstance(name, str) or not isinstance(body, dict):
+        return ()
+    made = sha256(name.encode()).hexdigest()[:32]
+    return _stored(own, body, made=made, stream=data if request.stream else b"")
+
+
+def _said(data: bytes) -> Json:
+    """The response that a recorded answer is; of a stream the one that its last event holds."""
+    last: Json = None
+    whole = not data.startswith((b"event:", b"data:"))
+    for piece in [data] if whole else data.splitlines():
+        try:
+            value = _decode(piece.removeprefix(b"data:"))
+        except ValueError:
+            continue
+        if whole:
+            return value  # type: ignore[no-any-return]
+        said = value.get("response") if isinstance(value, dict) else None
+        last = said or last
+    return last
+
+
+def _stored(
+    own: ResponseFields, body: dict[str, Json], *, made: str, stream: bytes
+) -> tuple[Stored, ...]:
     name = str(body["id"])
-    data = write_record(response.id, body, items=own.items, previous=own.previous, stream=stream)
-    stored = [Stored(each, data) for each in dict.fromkeys((f"resp_{response.id}", name))]
+    data = write_record(made, body, items=own.items, previous=own.previous, stream=stream)
+    stored = [Stored(each, data) for each in dict.fromkeys((f"resp_{made}", name))]
     if own.conversation is not None:
         stored.append(Stored(conversation_name(own.conversation), write_alias(name)))
     return tuple(stored)
 
 
 HISTORY = Archival(references, with_history)
-ANSWERS = Archival(references, with_history, record=record_answer)
+ANSWERS = Archival(references, with_history, record=record_answer, keep=keep_answer)
 
 
 def conversation_name(conversation: str) -> str:

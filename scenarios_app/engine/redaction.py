@@ -1,4 +1,4 @@
-"""Secrets taken out of what the journal keeps, by the names under which they stand and wherever
+"""Secrets taken out of what is kept, by the names under which they stand and wherever
 else the same request holds them."""
 
 import re

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scenarios_app.engine.redaction import redact_body, redact_headers, redact_query, redact_text
 from scenarios_app.engine.secrets import mask, secrets_of
-from scenarios_app.journal.redaction import redact_body, redact_headers, redact_query, redact_text
 
 SECRET = "sk-ant-1234567890abcdef"
 

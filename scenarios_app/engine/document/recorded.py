@@ -1,0 +1,114 @@
+"""The part of a scenario document that says what was answered when a step was recorded."""
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.document.fault import NO_BODY
+from scenarios_app.engine.recorded.answers import RecordedAnswer
+from scenarios_app.engine.recorded.requests import digest_of
+from scenarios_app.engine.recorded.rules import NAMES, relaxed
+from scenarios_app.engine.shapes.base import Document, Finding, reads_string, writes_string
+from scenarios_app.engine.shapes.fields import Flag, Headers, Pace, Status, Text
+
+MOST_BYTES: Final = 10_000_000
+# What of a step's answer may change while it still replays as it was recorded.
+_BESIDE: Final = ("recorded", "latency_ms")
+
+
+class RecordedChunkDocument(Document):
+    """A piece of a recorded answer, as it came in. A plain string is one that came at once."""
+
+    at: Pace = 0.0
+    """Milliseconds from the request's end to this piece."""
+    text: Text | None = None
+    """The piece, where it is text."""
+    base64: Text | None = None
+    """The piece in Base64, where it is none."""
+
+    def findings(self) -> Iterator[Finding]:
+        if (self.text is None) == (self.base64 is None):
+            yield (), "expected text or base64"
+        elif self.base64 is not None and _decoded(self.base64) is None:
+            yield ("base64",), "expected Base64"
+
+    @property
+    def data(self) -> bytes:
+        if self.text is not None:
+            return self.text.encode()
+        return _decoded(self.base64 or "") or b""
+
+
+Chunk = Annotated[
+    RecordedChunkDocument, reads_string(RecordedChunkDocument, "text"), writes_string("text")
+]
+
+
+class RecordedAnswerDocument(Document):
+    """An answer as it was recorded. As long as what stands beside it is what was recorded too, it
+    is sent again byte for byte; once that is edited, the answer is made of that."""
+
+    status: Status = 200
+    """The HTTP status."""
+    headers: Headers = Field(default_factory=dict)
+    """The headers that are sent again."""
+    chunks: list[Chunk] = Field(default_factory=list)
+    """The body, piece by piece."""
+    cut: Flag = False
+    """Whether the connection ended before the answer did; it does so again."""
+    path: Text = ""
+    """At which endpoint it was recorded; another one gets the answer in parts."""
+    stream: Flag | None = None
+    """Whether a stream was asked for; who asks otherwise gets the answer in parts."""
+    pace: Flag = False
+    """Whether the pieces leave at their recorded times; without it, at once."""
+    of: Text
+    """The digest of what stands beside it, as it was recorded."""
+
+    def findings(self) -> Iterator[Finding]:
+        size = sum(len(chunk.data) for chunk in self.chunks)
+        if size > MOST_BYTES:
+            yield ("chunks",), f"hold {size} bytes, expected at most {MOST_BYTES}"
+        if size and self.status in NO_BODY:
+            yield ("chunks",), f"an answer of status {self.status} has no body"
+
+    def compiled(self) -> RecordedAnswer:
+        return RecordedAnswer(
+            status=self.status,
+            headers=tuple((name.lower(), value) for name, value in self.headers.items()),
+            chunks=tuple((chunk.at, chunk.data) for chunk in self.chunks),
+            cut=self.cut,
+            path=self.path,
+            stream=self.stream,
+            pace=self.pace,
+        )
+
+
+def digest_of_answer(produce: Mapping[str, Any]) -> str:
+    """The digest of a step's answer, dumped in its shortest form, without what was recorded."""
+    kept: Json = {key: value for key, value in produce.items() if key not in _BESIDE}
+    return digest_of(relaxed(kept, exact=NAMES))
+
+
+def chunk_document(at: float, data: bytes) -> Json:
+    """A piece as a document holds it."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        held: dict[str, Json] = {"base64": base64.b64encode(data).decode()}
+    else:
+        if not at:
+            return text
+        held = {"text": text}
+    return {"at": at, **held} if at else held
+
+
+def _decoded(text: str) -> bytes | None:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None

@@ -1,0 +1,2 @@
+"""Recorded requests and answers: when two requests are the same conversation, and how an answer
+replays."""

@@ -1,0 +1,68 @@
+"""Answers of Gemini's generateContent."""
+
+from typing import Any, Final
+
+from scenarios_app.recording.answers.content import Content, Said, objects, within
+
+_FINISHES: Final = {"MAX_TOKENS": "length"}
+# Said after calls as well.
+_USUAL: Final = "STOP"
+_FILTERED: Final = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE")
+_UNSAID: Final = ("groundingMetadata", "citationMetadata", "urlContextMetadata", "logprobsResult")
+
+
+def of_whole(body: Any) -> Said | None:
+    """An answer that was not streamed."""
+    return of_stream([body])
+
+
+def of_stream(events: list[Any]) -> Said | None:
+    """The answer that a stream's chunks make."""
+    choices: dict[int, Content] = {}
+    usage: dict[str, Any] = {}
+    for event in events:
+        usage = _usage(event) or usage
+        for candidate in objects(event.get("candidates")):
+            content = choices.setdefault(candidate.get("index") or 0, Content())
+            for part in objects(within(candidate, "content", "parts")):
+                _part(content, part)
+            if isinstance(reason := candidate.get("finishReason"), str):
+                filtered = "content_filter" if reason in _FILTERED else ""
+                content.finish = _FINISHES.get(reason, filtered)
+                if not content.finish and reason != _USUAL:
+                    content.lost.add(f"finish reason {reason}")
+            content.lost.update(name for name in _UNSAID if candidate.get(name))
+    return Said(tuple(choice for _, choice in sorted(choices.items())), usage) if choices else None
+
+
+def _part(content: Content, part: dict[str, Any]) -> None:
+    call = part.get("functionCall")
+    if isinstance(part.get("text"), str):
+        if part.get("thought"):
+            last = content.parts[-1] if content.parts else {}
+            if "reasoning" in last and "signature" not in last:
+                last["reasoning"] = f"{last['reasoning']}{part['text']}"
+            else:
+                content.reasoning(part["text"])
+        else:
+            content.text(part["text"])
+    elif isinstance(call, dict):
+        content.call(call.get("name"), call.get("args"), id=call.get("id"))
+    else:
+        content.lost.update(key for key in part if key != "thoughtSignature")
+    if part.get("thoughtSignature"):
+        content.lost.add("thoughtSignature")
+
+
+def _usage(body: dict[str, Any]) -> dict[str, Any]:
+    usage = body.get("usageMetadata")
+    if not isinstance(usage, dict):
+        return {}
+    thoughts, output = usage.get("thoughtsTokenCount") or 0, usage.get("candidatesTokenCount") or 0
+    counted = {
+        "input_tokens": usage.get("promptTokenCount"),
+        "output_tokens": thoughts + output if isinstance(thoughts + output, int) else None,
+        "reasoning_tokens": thoughts or None,
+        "cached_tokens": usage.get("cachedContentTokenCount") or None,
+    }
+    return {name: count for name, count in counted.items() if count is not None}

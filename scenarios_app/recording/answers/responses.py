@@ -1,0 +1,76 @@
+"""Answers of OpenAI's Responses."""
+
+from typing import Any
+
+from scenarios_app.recording.answers.content import Content, Said, objects, within
+
+_ENDED = ("response.completed", "response.incomplete", "response.failed")
+
+
+def of_whole(body: Any) -> Said | None:
+    """An answer that was not streamed."""
+    if not isinstance(body.get("output"), list) or body.get("status") == "failed":
+        return None
+    content = Content()
+    for item in objects(body["output"]):
+        _item(content, item)
+    if body.get("status") == "incomplete":
+        reason = within(body, "incomplete_details", "reason")
+        content.finish = "content_filter" if reason == "content_filter" else "length"
+    return Said((content,), _usage(body))
+
+
+def of_stream(events: list[Any]) -> Said | None:
+    """The answer that a stream holds: in its last event, or, where it was cut, in what came before
+    that."""
+    for event in events:
+        if event.get("type") in _ENDED and isinstance(event.get("response"), dict):
+            return of_whole(event["response"])
+    items = [e["item"] for e in events if e.get("type") == "response.output_item.done"]
+    begun = [e.get("delta") for e in events if e.get("type") == "response.output_text.delta"]
+    said = of_whole({"output": items})
+    if said is not None and not any("text" in part for part in said.choices[0].parts):
+        said.choices[0].text("".join(text for text in begun if isinstance(text, str)))
+    return said
+
+
+def _item(content: Content, item: dict[str, Any]) -> None:
+    match item.get("type"):
+        case "message":
+            for part in objects(item.get("content")):
+                _part(content, part)
+        case "function_call":
+            content.call(item.get("name"), item.get("arguments"), id=item.get("call_id"))
+        case "reasoning":
+            texts = [*objects(item.get("summary")), *objects(item.get("content"))]
+            text = "\n\n".join(str(one.get("text") or "") for one in texts)
+            if text:
+                content.reasoning(text)
+            if item.get("encrypted_content"):
+                content.lost.add("encrypted_content")
+        case kind:
+            content.lost.add(str(kind))
+
+
+def _part(content: Content, part: dict[str, Any]) -> None:
+    match part.get("type"):
+        case "output_text":
+            content.text(part.get("text"))
+            content.lost.update(name for name in ("annotations", "logprobs") if part.get(name))
+        case "refusal":
+            content.refusal(part.get("refusal"))
+        case kind:
+            content.lost.add(str(kind))
+
+
+def _usage(body: dict[str, Any]) -> dict[str, Any]:
+    usage = body.get("usage")
+    if not isinstance(usage, dict):
+        return {}
+    counted = {
+        "input_tokens": usage.get("input_tokens"),
+        "output_tokens": usage.get("output_tokens"),
+        "reasoning_tokens": within(usage, "output_tokens_details", "reasoning_tokens") or None,
+        "cached_tokens": within(usage, "input_tokens_details", "cached_tokens") or None,
+    }
+    return {name: count for name, count in counted.items() if count is not None}

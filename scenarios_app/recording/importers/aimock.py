@@ -1,0 +1,155 @@
+"""Fixtures of aimock (npm): `{"fixtures": [{"match", "response"}]}`, where the first that matches
+answers."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.recording.document import Made
+from scenarios_app.recording.importers.reader import Place
+from scenarios_app.recording.importers.scripted import made
+
+_FINISHES: Final = ("stop", "length", "tool_calls", "content_filter")
+_CARRIED: Final = frozenset(
+    {"userMessage", "systemMessage", "toolName", "toolCallId", "toolResultContains", "model"}
+    | {"sequenceIndex", "turnIndex", "hasToolResult", "endpoint"}
+)
+# What shapes a stream there.
+_PHYSICS: Final = frozenset({"chunkSize", "truncateAfterChunks", "disconnectAfterMs", "chaos"})
+_USAGE: Final = {
+    "input_tokens": ("input_tokens", "prompt_tokens", "promptTokenCount"),
+    "output_tokens": ("output_tokens", "completion_tokens", "candidatesTokenCount"),
+}
+
+
+def fits(value: Any) -> bool:
+    """Whether a decoded file holds such fixtures."""
+    fixtures = value.get("fixtures") if isinstance(value, dict) else None
+    return isinstance(fixtures, list) and all(
+        isinstance(one, dict) and "response" in one for one in fixtures
+    )
+
+
+def read(name: str, value: Any, *, source: str = "") -> Made:
+    """The document of the fixtures; raises DocumentError."""
+    steps: list[dict[str, Any]] = []
+    notes: list[str] = []
+    for number, fixture in enumerate(Place(value, source).at("fixtures").items(), start=1):
+        match = fixture.maybe("match")
+        answer = _produce(fixture.at("response"))
+        if answer is None:
+            notes.append(f"left out: fixture {number}: an answer that is no text, call or error")
+            continue
+        left = sorted({*match.object()} - _CARRIED) if match.given else []
+        left += sorted(_PHYSICS & {*fixture.object()})
+        notes += [f"fixture {number}: {key} is not carried over" for key in left]
+        step: dict[str, Any] = {"match": dict(_match(match)), "produce": answer}
+        if isinstance(latency := fixture.maybe("latency").value, int) and latency > 0:
+            answer["pacing"] = {"first_ms": latency, "chunk_ms": latency}
+        turn = match.maybe("turnIndex")
+        if turn.given:
+            step["turn"] = turn.whole() + 1
+        if not match.maybe("sequenceIndex").given:
+            # Those with an index answer one after another, each once.
+            step["consume"] = False
+        steps.append(step)
+    return made(name, steps, notes)
+
+
+def _match(match: Place) -> Iterator[tuple[str, Json]]:
+    if not match.given:
+        return
+    messages: list[Json] = []
+    for key, role in (("systemMessage", "system"), ("userMessage", "user")):
+        value = match.at(key).value
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and text:
+                which = "last" if role == "user" else "any"
+                messages.append({"role": role, "which": which, "contains": text})
+    contained = match.at("toolResultContains").value
+    if isinstance(contained, str):
+        messages.append({"role": "tool", "which": "last", "contains": contained})
+    if messages:
+        yield "messages", messages
+    if match.at("model").given:
+        yield "model", match.at("model").text()
+    if match.at("toolName").given:
+        yield "tools", [match.at("toolName").text()]
+    results: list[Json] = []
+    if match.at("toolCallId").given:
+        results.append({"tool_call_id": match.at("toolCallId").text()})
+    elif match.at("hasToolResult").value is True:
+        results.append({"regex": "^"})
+    if results:
+        yield "tool_results", results
+
+
+def _produce(response: Place) -> dict[str, Any] | None:
+    match response.value:
+        case {"error": dict(error)}:
+            return {"fault": dict(_fault(error, response.at("status").value))}
+        case {"embedding": list(numbers)}:
+            data = [{"object": "embedding", "index": 0, "embedding": numbers}]
+            return {"raw": {"body": {"object": "list", "data": data, "model": "", "usage": {}}}}
+        case {"blocks": list()}:
+            said: dict[str, Any] = {"parts": [_block(one) for one in response.at("blocks").items()]}
+        case {"content": _} | {"toolCalls": _}:
+            said = dict(_said(response))
+        case _:
+            return None
+    reason = response.at("finishReason").value
+    if reason in _FINISHES:
+        said["finish_reason"] = reason
+    usage = response.at("usage").value
+    counted = {
+        key: next((usage[n] for n in names if isinstance(usage.get(n), int)), None)
+        for key, names in _USAGE.items()
+        if isinstance(usage, dict)
+    }
+    if known := {key: count for key, count in counted.items() if count is not None}:
+        said["usage"] = known
+    return said
+
+
+def _said(response: Place) -> Iterator[tuple[str, Json]]:
+    reasoning, signature = response.at("reasoning").value, response.at("reasoningSignature").value
+    if isinstance(reasoning, str) and reasoning:
+        signed = {"signature": signature} if isinstance(signature, str) else {}
+        block: Json = {"text": reasoning, **signed}
+        yield "reasoning", [block]
+    content = response.at("content").value
+    if content is not None:
+        # A file may hold the object that the text is JSON of.
+        yield "text", content if isinstance(content, str) else json.dumps(content)
+    calls: list[Json] = [_call(call) for call in response.at("toolCalls").items()]
+    if calls:
+        yield "tool_calls", calls
+
+
+def _call(call: Place) -> dict[str, Json]:
+    arguments = call.at("arguments").value
+    if isinstance(arguments, str):
+        try:
+            read = json.loads(arguments)
+        except (ValueError, RecursionError):
+            read = arguments
+        arguments = read if isinstance(read, dict) else arguments
+    said: dict[str, Json] = {"name": call.at("name").text()}
+    if isinstance(call.at("id").value, str):
+        said["id"] = call.at("id").text()
+    return {**said, "arguments": {} if arguments is None else arguments}
+
+
+def _block(block: Place) -> dict[str, Json]:
+    if block.at("type").value == "toolCall":
+        return {"tool_call": _call(block)}
+    return {"text": block.at("text").text()}
+
+
+def _fault(error: dict[str, Any], status: Any) -> Iterator[tuple[str, Json]]:
+    yield "kind", "http"
+    yield "status", status if isinstance(status, int) and 200 <= status <= 599 else 500
+    for key in ("message", "type", "code"):
+        if isinstance(error.get(key), str):
+            yield key, error[key]

@@ -1,0 +1,63 @@
+"""HTTP archives (HAR 1.2), as browsers and proxies save them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from scenarios_app.recording.importers.bodies import Unreadable, from_base64
+from scenarios_app.recording.importers.reader import Place, headers_of
+from scenarios_app.recording.interaction import Interaction, RecordedRequest, RecordedResponse
+
+_NO_ANSWER = "it has no answer"
+_CUT = "its answer is not whole: the archive has no body for it"
+
+
+def fits(value: Any) -> bool:
+    """Whether a decoded file is such an archive."""
+    return (
+        isinstance(value, dict) and isinstance(value.get("log"), dict) and "entries" in value["log"]
+    )
+
+
+def read(value: Any, *, source: str = "") -> Iterator[Interaction | str]:
+    """The interactions, and a note for each entry that is none; raises DocumentError."""
+    for entry in Place(value, source).at("log").at("entries").items():
+        asked, answered = entry.at("request"), entry.at("response")
+        method, url = asked.at("method").text().upper(), asked.at("url").text()
+        status = answered.at("status")
+        if status.value in (0, 204) and method == "OPTIONS":
+            continue
+        if status.value == 0:
+            yield f"left out: {method} {url}: {_NO_ANSWER}"
+            continue
+        try:
+            yield _interaction(method, url, asked=asked, answered=answered, entry=entry)
+        except Unreadable as error:
+            raise entry.error(str(error)) from None
+
+
+def _interaction(
+    method: str, url: str, *, asked: Place, answered: Place, entry: Place
+) -> Interaction:
+    posted = asked.maybe("postData").maybe("text")
+    content = answered.maybe("content")
+    text = content.maybe("text")
+    if content.maybe("encoding").value == "base64":
+        body = from_base64(text.text()) if text.given else b""
+    else:
+        body = text.data() if text.given else b""
+    size = content.maybe("size").value
+    notes = (_CUT,) if not body and isinstance(size, int) and size > 0 else ()
+    # What is before the answer's first byte is what a client waits for.
+    waited = entry.maybe("timings").maybe("wait").value
+    at = float(waited) if isinstance(waited, int | float) and waited > 0 else 0.0
+    return Interaction(
+        RecordedRequest(
+            method, url, headers_of(asked.maybe("headers")), posted.data() if posted.given else b""
+        ),
+        RecordedResponse(
+            status=answered.at("status").status(),
+            headers=headers_of(answered.maybe("headers")),
+            chunks=((round(at, 3), body),) if body else (),
+        ),
+        notes,
+    )

@@ -1,0 +1,181 @@
+"""OTLP traces in JSON, of spans with the attributes of OpenTelemetry's GenAI conventions: what was
+said to models and what they said, without the bytes."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.recording.answers.content import Content, Said, loaded, objects
+from scenarios_app.recording.document import Made
+from scenarios_app.recording.importers.reader import Place
+from scenarios_app.recording.importers.scripted import Turn, conversation_match, made, turn_of
+
+_OPERATIONS: Final = ("chat", "generate_content", "text_completion")
+# What the conventions call the providers that go by another name here.
+_PROVIDERS: Final = {
+    "gcp.gemini": "gemini",
+    "gcp.gen_ai": "gemini",
+    "azure.ai.openai": "openai",
+    "azure.ai.inference": "openai",
+    "mistral_ai": "mistral",
+    "x_ai": "xai",
+}
+_KNOWN: Final = frozenset(
+    {"openai", "anthropic", "gemini", "ollama", "groq", "mistral", "deepseek", "xai", "openrouter"}
+)
+_FINISHES: Final = {
+    "stop": "stop",
+    "length": "length",
+    "tool_call": "tool_calls",
+    "tool_calls": "tool_calls",
+    "content_filter": "content_filter",
+}
+_NO_CONTENT: Final = "left out: span {}: it does not say what the model answered"
+_WIDEST: Final = 64
+
+
+def fits(value: Any) -> bool:
+    """Whether a decoded file is such a trace, or a list of them."""
+    if isinstance(value, list):
+        return bool(value) and all(map(fits, value))
+    return isinstance(value, dict) and isinstance(value.get("resourceSpans"), list)
+
+
+def read(name: str, value: Any, *, source: str = "") -> Made:
+    """The document of the spans of models, in the order in which they began; raises
+    DocumentError."""
+    traces = value if isinstance(value, list) else [value]
+    spans = [span for trace in traces for span in _spans(Place(trace, source))]
+    spans.sort(key=_began)
+    steps: list[dict[str, Any]] = []
+    notes: list[str] = []
+    for span in spans:
+        known = _attributes(span)
+        if known.get("gen_ai.operation.name", "chat") not in _OPERATIONS:
+            continue
+        if not any(key.startswith("gen_ai.") for key in known):
+            continue
+        said = _said(known)
+        if said is None:
+            notes.append(_NO_CONTENT.format(span.maybe("name").value or len(steps) + 1))
+            continue
+        turns = list(_turns(known))
+        system = known.get("gen_ai.provider.name") or known.get("gen_ai.system") or ""
+        provider = _PROVIDERS.get(str(system), str(system))
+        match = conversation_match(
+            turns,
+            provider=provider if provider in _KNOWN else "",
+            model=str(known.get("gen_ai.request.model") or ""),
+        )
+        step: dict[str, Any] = {"match": match, "produce": said.document()}
+        if turns:
+            step["turn"] = turn_of(turns)
+        steps.append(step)
+    return made(name, steps, notes)
+
+
+def _spans(trace: Place) -> Iterator[Place]:
+    for resource in trace.at("resourceSpans").items():
+        for scope in resource.at("scopeSpans").items():
+            yield from scope.at("spans").items()
+
+
+def _began(span: Place) -> int:
+    value = span.maybe("startTimeUnixNano").value
+    return int(value) if isinstance(value, int | str) and str(value).isdecimal() else 0
+
+
+def _attributes(span: Place) -> dict[str, Any]:
+    """The attributes of a span, and those of the events within it that hold its messages."""
+    known = dict(_pairs(span.at("attributes")))
+    for event in span.at("events").items():
+        known |= {k: v for k, v in _pairs(event.at("attributes")) if k.startswith("gen_ai.")}
+    return known
+
+
+def _pairs(attributes: Place) -> Iterator[tuple[str, Any]]:
+    for attribute in attributes.items():
+        yield attribute.at("key").text(), _value(attribute.at("value").value)
+
+
+def _value(value: Any) -> Any:
+    """A value of OTLP as plain data."""
+    match value:
+        case {"stringValue": text}:
+            return text
+        case {"intValue": number}:
+            return int(number) if str(number).lstrip("-").isdecimal() else number
+        case {"boolValue": plain} | {"doubleValue": plain} | {"bytesValue": plain}:
+            return plain
+        case {"arrayValue": {"values": list(items)}}:
+            return [_value(item) for item in items]
+        case {"kvlistValue": {"values": list(items)}}:
+            return {str(i.get("key")): _value(i.get("value")) for i in objects(items)}
+        case _:
+            return None
+
+
+def _messages(known: dict[str, Any], *keys: str) -> list[dict[str, Any]]:
+    """The messages under the first of some attributes, which may be the text of JSON."""
+    for key in keys:
+        value = known.get(key)
+        value = loaded(value) if isinstance(value, str) else value
+        if found := objects(value):
+            return list(found)
+    # As some instrumentations number them: gen_ai.prompt.0.role.
+    stem = "gen_ai.completion" if "gen_ai.output.messages" in keys else "gen_ai.prompt"
+    numbered = (
+        {
+            field: known[f"{stem}.{number}.{field}"]
+            for field in ("role", "content", "finish_reason")
+            if f"{stem}.{number}.{field}" in known
+        }
+        for number in range(_WIDEST)
+    )
+    return [message for message in numbered if message]
+
+
+def _turns(known: dict[str, Any]) -> Iterator[Turn]:
+    for message in _messages(known, "gen_ai.input.messages"):
+        texts: list[str] = []
+        role = str(message.get("role") or "user")
+        content = message.get("content")
+        if isinstance(content, str):
+            texts.append(content)
+        for part in objects(message.get("parts")):
+            if part.get("type") == "text" and isinstance(part.get("content"), str):
+                texts.append(part["content"])
+            elif part.get("type") == "tool_call_response":
+                role, result = "tool", part.get("response", part.get("result"))
+                texts.append(result if isinstance(result, str) else "")
+        yield Turn(role, "\n".join(filter(None, texts)))
+
+
+def _said(known: dict[str, Any]) -> Said | None:
+    choices = [_content(one) for one in _messages(known, "gen_ai.output.messages")]
+    if not choices:
+        return None
+    reasons = known.get("gen_ai.response.finish_reasons")
+    for choice, reason in zip(choices, reasons if isinstance(reasons, list) else (), strict=False):
+        choice.finish = choice.finish or _FINISHES.get(str(reason), "")
+    usage: dict[str, Json] = {
+        "input_tokens": known.get("gen_ai.usage.input_tokens"),
+        "output_tokens": known.get("gen_ai.usage.output_tokens"),
+    }
+    return Said(tuple(choices), usage)
+
+
+def _content(message: dict[str, Any]) -> Content:
+    content = Content(finish=_FINISHES.get(str(message.get("finish_reason")), ""))
+    content.text(message.get("content"))
+    for part in objects(message.get("parts")):
+        match part.get("type"):
+            case "text":
+                content.text(part.get("content"))
+            case "reasoning":
+                content.reasoning(part.get("content"))
+            case "tool_call":
+                content.call(part.get("name"), part.get("arguments"), id=part.get("id"))
+            case kind:
+                content.lost.add(str(kind))
+    return content

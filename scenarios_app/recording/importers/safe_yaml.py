@@ -1,0 +1,99 @@
+"""YAML of strangers: plain values alone, bounded before they are built."""
+
+import math
+from datetime import date
+from typing import Any, Final
+
+import yaml
+
+from scenarios_app.engine.shapes.base import DocumentError, Problem
+
+DEEPEST: Final = 100
+MOST_NODES: Final = 2_000_000
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# Resolved otherwise than as text: not merge keys, by which a small file may name endless pairs.
+_RESOLVED: Final = frozenset(
+    f"tag:yaml.org,2002:{kind}" for kind in ("bool", "float", "int", "null")
+)
+
+
+class _Plain(_Loader):
+    """Text, numbers, lists and objects; what looks like a date stays a text."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012
+        first: [(tag, pattern) for tag, pattern in resolvers if tag in _RESOLVED]
+        for first, resolvers in _Loader.yaml_implicit_resolvers.items()
+    }
+
+
+# How Python 2 wrote a text.
+_Plain.add_constructor(
+    "tag:yaml.org,2002:python/unicode", lambda loader, node: loader.construct_scalar(node)
+)
+
+
+def read_yaml(data: bytes, *, source: str = "") -> Any:
+    """The values of a YAML file: texts, numbers, bytes, lists and objects. Raises DocumentError for
+    what is no YAML, makes objects of a program, nests too deep or unfolds to too much."""
+    try:
+        text = data.decode("utf-8-sig")
+        _check_events(text, source)
+        value = yaml.load(text, Loader=_Plain)
+    except UnicodeDecodeError as error:
+        raise _error(source, f"expected UTF-8 text, byte {error.start + 1} is not") from None
+    except yaml.MarkedYAMLError as error:
+        raise _error(source, _worded(error)) from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        raise _error(source, f"not valid YAML: {str(error)[:200]}") from None
+    _check_size(value, source)
+    return value
+
+
+def _error(source: str, message: str) -> DocumentError:
+    return DocumentError.of([Problem("", message, source)])
+
+
+def _worded(error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark
+    place = f", line {mark.line + 1} column {mark.column + 1}" if mark else ""
+    return f"not valid YAML{place}: {str(error.problem or error.context)[:200]}"
+
+
+def _check_events(text: str, source: str) -> None:
+    """The builder of values calls itself for each level, in C: what is too deep would end the
+    process."""
+    depth = nodes = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > DEEPEST:
+                raise _error(source, f"nested deeper than {DEEPEST} levels")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        nodes += isinstance(event, yaml.NodeEvent)
+        if nodes > MOST_NODES:
+            raise _error(source, f"holds more than {MOST_NODES} values")
+
+
+def _check_size(value: Any, source: str) -> None:
+    """What aliases stand for counts each time."""
+    sizes: dict[int, int] = {}
+
+    def size(value: Any) -> int:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise _error(source, "holds a number that is not finite")
+        if not isinstance(value, dict | list):
+            if isinstance(value, str | bytes | bool | int | float | date | None):
+                return 1
+            raise _error(source, f"holds a value of type {type(value).__name__}")
+        known = sizes.get(id(value))
+        if known is None:
+            # One that is met while it is being counted stands within itself.
+            sizes[id(value)] = MOST_NODES
+            items = [*value, *value.values()] if isinstance(value, dict) else value
+            known = sizes[id(value)] = 1 + sum(map(size, items))
+        if known > MOST_NODES:
+            raise _error(source, f"unfolds to more than {MOST_NODES} values")
+        return known
+
+    size(value)

@@ -1,0 +1,135 @@
+"""WireMock's stub mappings for paths of providers, one or a list of them."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.recording.document import TAG, Made, step_of
+from scenarios_app.recording.importers.bodies import Unreadable, from_base64
+from scenarios_app.recording.importers.reader import Place, headers_of
+from scenarios_app.recording.interaction import Interaction, RecordedRequest, RecordedResponse
+
+_URLS: Final = ("url", "urlPath", "urlPattern", "urlPathPattern", "urlPathTemplate")
+# What of an answer is done here in another way or not at all.
+_UNCARRIED: Final = ("proxyBaseUrl", "transformers", "bodyFileName", "fault")
+_NOT_CARRIED: Final = "{} is not carried over"
+_STATES: Final = ("scenarioName", "requiredScenarioState", "newScenarioState")
+
+
+def fits(value: Any) -> bool:
+    """Whether a decoded file holds such mappings."""
+    mappings = value.get("mappings") if isinstance(value, dict) else None
+    return all(map(_is_mapping, mappings)) if isinstance(mappings, list) else _is_mapping(value)
+
+
+def _is_mapping(value: Any) -> bool:
+    request = value.get("request") if isinstance(value, dict) else None
+    return (
+        isinstance(request, dict)
+        and "response" in value
+        and not {"uri", "body"} & {*request}
+        and any(key in request for key in _URLS)
+    )
+
+
+def read(name: str, value: Any, *, source: str = "") -> Made:
+    """The document of the mappings; raises DocumentError."""
+    place = Place(value, source)
+    mappings = list(place.at("mappings").items()) if "mappings" in value else [place]
+    steps: list[Json] = []
+    notes: list[str] = []
+    for number, mapping in enumerate(sorted(mappings, key=_priority), start=1):
+        told = [f"mapping {number}: {text}" for text in _left(mapping)]
+        request = _request(mapping.at("request"))
+        step = step_of(Interaction(request, _response(mapping.at("response"))))
+        if step is None:
+            notes.append(f"left out: mapping {number}: {request.url} is no path of a provider here")
+            continue
+        match = step["match"]
+        if not request.body:
+            # It says nothing of the body, so any will do.
+            match.pop("recorded", None)
+        if texts := list(_contained(mapping.at("request"))):
+            match["messages"] = [{"which": "any", "contains": text} for text in texts]
+        delay = mapping.at("response").maybe("fixedDelayMilliseconds").value
+        if isinstance(delay, int) and delay > 0:
+            step["produce"]["latency_ms"] = delay
+        steps.append({**step, "consume": False})
+        notes += told
+    return Made({"name": name, "tags": [TAG], "steps": steps}, tuple(notes))
+
+
+def _priority(mapping: Place) -> int:
+    priority = mapping.maybe("priority").value
+    return priority if isinstance(priority, int) else 5
+
+
+def _request(request: Place) -> RecordedRequest:
+    key = next(key for key in _URLS if key in request.object())
+    url = request.at(key).text()
+    if "Pattern" in key:
+        # Of a pattern its plain beginning and end are told from what may be anything.
+        url = re.sub(r"\\(.)", r"\1", re.sub(r"\[\^/\]\+|\.\*|\.\+|^\^|\$$|\(\?.*?\)", "", url))
+    query = {
+        name: value["equalTo"]
+        for name, value in (request.maybe("queryParameters").value or {}).items()
+        if isinstance(value, dict) and isinstance(value.get("equalTo"), str)
+    }
+    method = request.maybe("method").value
+    headers = {
+        name: value["equalTo"]
+        for name, value in (request.maybe("headers").value or {}).items()
+        if isinstance(value, dict) and isinstance(value.get("equalTo"), str)
+    }
+    return RecordedRequest(
+        method=method if isinstance(method, str) and method != "ANY" else "POST",
+        url=f"{url}?{urlencode(query)}" if query and "?" not in url else url,
+        headers=tuple(headers.items()),
+        body=_body(request),
+    )
+
+
+def _body(request: Place) -> bytes:
+    for pattern in request.maybe("bodyPatterns").items():
+        for key in ("equalToJson", "equalTo"):
+            value = pattern.maybe(key).value
+            if value is not None:
+                return (value if isinstance(value, str) else json.dumps(value)).encode()
+    return b""
+
+
+def _contained(request: Place) -> Iterator[str]:
+    for pattern in request.maybe("bodyPatterns").items():
+        if isinstance(text := pattern.maybe("contains").value, str):
+            yield text
+
+
+def _response(response: Place) -> RecordedResponse:
+    status = response.maybe("status")
+    if response.maybe("jsonBody").given:
+        body = json.dumps(response.at("jsonBody").value, separators=(",", ":")).encode()
+    elif response.maybe("base64Body").given:
+        try:
+            body = from_base64(response.at("base64Body").text())
+        except Unreadable as error:
+            raise response.error(str(error)) from None
+    else:
+        body = response.at("body").data() if response.maybe("body").given else b""
+    return RecordedResponse(
+        status=status.status() if status.given else 200,
+        headers=headers_of(response.maybe("headers")),
+        chunks=((0.0, body),) if body else (),
+    )
+
+
+def _left(mapping: Place) -> Iterator[str]:
+    """What of a mapping is not carried over."""
+    request, response = mapping.at("request"), mapping.at("response")
+    for pattern in request.maybe("bodyPatterns").items():
+        others = {*pattern.object()} - {"equalToJson", "equalTo", "contains"}
+        yield from map(_NOT_CARRIED.format, sorted(others))
+    left = {*response.object()} & {*_UNCARRIED} | {*mapping.object()} & {*_STATES}
+    yield from map(_NOT_CARRIED.format, sorted(left))

@@ -1,0 +1,64 @@
+"""A recorded answer sent again: its status, its headers that matter, and its body byte for byte, in
+the pieces in which it came."""
+
+from msgspec.structs import replace
+
+from scenarios_app.engine.recorded.answers import RecordedAnswer
+from scenarios_app.serving.exchange import Exchange
+from scenarios_app.serving.reply import FRAMING, Ending, Frame, Reply, whole
+from scenarios_app.wire.base import Headers, Stored
+
+PACE_HEADER = "x-mockllm-pace"
+_AS_RECORDED = "recorded"
+# What tells clients that an answer is a stream, whatever its wire's own is.
+_STREAMS = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
+_ERROR = 300
+
+
+def replayed(
+    exchange: Exchange, recorded: RecordedAnswer, *, headers: Headers, delay: float = 0.0
+) -> Reply:
+    """The reply; at once, or at its recorded pace where the step or the request asks for that."""
+    asked = exchange.call.headers.get(PACE_HEADER, "").strip().lower()
+    paced = recorded.pace if not asked else asked == _AS_RECORDED
+    known = {name for name, _ in recorded.headers}
+    kept = (*(header for header in headers if header[0] not in known), *recorded.headers)
+    if _is_stream(recorded):
+        reply = Reply(
+            recorded.status,
+            tuple((name, value) for name, value in kept if name not in FRAMING),
+            frames=_frames(recorded, paced=paced),
+            wire=exchange.wire,
+        )
+    else:
+        reply = whole(recorded.status, recorded.body, headers=kept)
+        if paced:
+            reply = replace(reply, frames=_frames(recorded, paced=True))
+        if recorded.cut:
+            # A length that is never reached, so that clients see what happened.
+            missing = str(len(recorded.body) + 1)
+            length = ("content-length", missing)
+            others = (header for header in reply.headers if header[0] != "content-length")
+            reply = replace(reply, headers=(*others, length))
+    ending = Ending.CUT if recorded.cut else Ending.COMPLETE
+    return replace(reply, delay=delay, ending=ending, stored=_kept(exchange, recorded))
+
+
+def _is_stream(recorded: RecordedAnswer) -> bool:
+    media_type = dict(recorded.headers).get("content-type", "").partition(";")[0].strip().lower()
+    asked_for = recorded.stream is True and recorded.status < _ERROR
+    return media_type in _STREAMS or asked_for
+
+
+def _frames(recorded: RecordedAnswer, *, paced: bool) -> tuple[Frame, ...]:
+    return tuple(Frame(at / 1000 if paced else 0.0, data) for at, data in recorded.chunks)
+
+
+def _kept(exchange: Exchange, recorded: RecordedAnswer) -> tuple[Stored, ...]:
+    """What the archive keeps, so that later requests can name the answer."""
+    endpoint, request = exchange.target.endpoint, exchange.request
+    if endpoint is None or endpoint.archival is None or request is None or request.own is None:
+        return ()
+    if recorded.cut or recorded.status >= _ERROR:
+        return ()
+    return endpoint.archival.keep(request, recorded.body)

@@ -1,0 +1,142 @@
+"""The condition of a recorded step: who meets it, and what is said of those who do not."""
+
+import json
+from typing import Any
+
+import pytest
+
+from scenarios_app.engine.canonical import CanonicalRequest, SentRequest, as_sent
+from scenarios_app.engine.conditions.recorded import RecordedCondition, last_text, told
+from scenarios_app.engine.conditions.subjects import Reading
+from scenarios_app.engine.document import DocumentError, load_match
+from scenarios_app.engine.recorded.differences import Difference
+from tests.engine.asking import ask
+
+BODY = {
+    "model": "gpt-4o",
+    "messages": [
+        {"role": "user", "content": "Weather?"},
+        {"role": "assistant", "tool_calls": [{"id": "call_1", "function": {"name": "get"}}]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "sunny"},
+    ],
+}
+
+
+def condition(**recorded: Any) -> RecordedCondition:
+    (found,) = load_match({"recorded": {"body": BODY, **recorded}}).of(RecordedCondition)
+    return found
+
+
+def sent(body: Any, method: str = "POST") -> CanonicalRequest:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return as_sent(ask("x"), SentRequest(method, {}, data))
+
+
+def changed(**keys: Any) -> dict[str, Any]:
+    return {**json.loads(json.dumps(BODY)), **keys}
+
+
+def with_result(content: str, call_id: str = "call_1") -> dict[str, Any]:
+    body = changed()
+    body["messages"][1]["tool_calls"][0]["id"] = call_id
+    body["messages"][2] |= {"content": content, "tool_call_id": call_id}
+    return body
+
+
+def test_the_recorded_request_is_met_also_with_other_ids() -> None:
+    assert condition().holds(Reading(sent(BODY)))
+    assert condition().holds(Reading(sent(with_result("sunny", "call_2"))))
+    assert not condition(exact=["ids"]).holds(Reading(sent(with_result("sunny", "call_2"))))
+
+
+def test_another_tool_result_is_another_conversation() -> None:
+    reading = Reading(sent(with_result("rain")))
+    assert not condition().holds(reading)
+    assert list(condition().mismatches(reading)) == [
+        ("match.recorded.messages[2].content", '"sunny"', '"rain"')
+    ]
+    assert condition().actual(reading) == 'messages[2].content changed from "sunny" to "rain"'
+
+
+def test_what_is_new_and_gone_is_told() -> None:
+    reading = Reading(sent({"messages": BODY["messages"], "temperature": 1}))
+    assert sorted(condition().mismatches(reading)) == [
+        ("match.recorded.model", '"gpt-4o"', "nothing"),
+        ("match.recorded.temperature", "nothing", "1"),
+    ]
+    assert told(Difference("new", "a", None, [1])) == "a is new: [1]"
+    assert told(Difference("removed", "a", {"b": 1}, None)) == 'a is gone: {"b": 1}'
+
+
+def test_the_rules_that_made_two_the_same_are_told() -> None:
+    assert condition().actual(Reading(sent(BODY))) == "the same"
+    reading = Reading(sent(with_result("sunny", "call_2")))
+    assert condition().actual(reading) == "the same but for what these rules leave out: ids"
+
+
+def test_a_request_of_which_the_body_is_not_known_is_never_met() -> None:
+    reading = Reading(ask("x"))
+    assert not condition().holds(reading)
+    assert condition().distance(reading) == 1.0
+    assert not condition().holds_exactly(reading)
+    assert list(condition().mismatches(reading)) == [
+        (
+            "match.recorded",
+            "the same conversation as was recorded",
+            "a request of which only the head is known",
+        )
+    ]
+
+
+def test_the_more_alike_a_request_is_the_nearer() -> None:
+    near, far = Reading(sent(with_result("rain"))), Reading(sent({"input": "x"}))
+    assert 0 < condition().distance(near) < condition().distance(far) <= 1
+    assert condition().distance(Reading(sent(BODY))) == 0.0
+
+
+def test_only_the_very_request_is_met_exactly() -> None:
+    assert condition().holds_exactly(Reading(sent(BODY)))
+    assert not condition().holds_exactly(Reading(sent(with_result("sunny", "call_2"))))
+
+
+def test_a_body_that_was_no_json_is_a_text() -> None:
+    text = condition(body="--x\r\na\r\n--x--")
+    assert text.holds(Reading(sent(b"--y\r\na\r\n--y--")))
+    assert condition(body='{"a": 1}').holds(Reading(sent({"a": 1})))
+
+
+def test_the_method_is_part_of_it() -> None:
+    get = condition(method="GET", body=None)
+    assert get.holds(Reading(sent(b"", "GET")))
+    assert not get.holds(Reading(sent(b"", "DELETE")))
+
+
+def test_it_moves_on_and_may_be_masked_in_the_journal() -> None:
+    assert condition().moves_on and condition().may_be_masked
+    assert not load_match({"recorded": None}).conditions
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ({"messages": [{"content": "a"}, {"content": [{"text": "b"}, {"x": 1}]}]}, "b"),
+        ({"messages": [{"content": "a"}, {"role": "assistant"}]}, "a"),
+        ({"input": "said"}, "said"),
+        ({"contents": [{"parts": [{"text": "g"}]}]}, "g"),
+        ({"other": 1}, ""),
+        (None, ""),
+    ],
+)
+def test_people_know_a_step_by_its_last_text(body: Any, text: str) -> None:
+    assert last_text(body) == text
+    said = list(RecordedCondition.phrases({"body": body}))
+    assert said == [f"the recorded conversation “{text}”" if text else "the recorded conversation"]
+
+
+def test_what_is_no_recording_has_no_phrase() -> None:
+    assert list(RecordedCondition.phrases("x")) == []
+
+
+def test_a_rule_that_there_is_not_is_refused_by_its_place() -> None:
+    with pytest.raises(DocumentError, match=r"match.recorded.exact\[0\]: expected secrets, ids"):
+        load_match({"recorded": {"exact": ["nothing"]}})

@@ -1,0 +1,104 @@
+"""When two bodies are the same conversation, rule by rule; each rule can be switched off."""
+
+from typing import Any, get_args
+
+import pytest
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.recorded.rules import NAMES, RULES, RuleName, relaxed, relaxed_text
+
+
+def same(one: Json, other: Json, *exact: str) -> bool:
+    off = frozenset(exact)
+    return relaxed(one, exact=off) == relaxed(other, exact=off)
+
+
+CASES: dict[str, tuple[Any, Any]] = {
+    "secrets": ({"tools": [{"api_key": "one"}]}, {"tools": [{"api_key": "two"}]}),
+    "ids": (
+        {"m": [{"id": "call_1"}, {"tool_call_id": "call_1"}]},
+        {"m": [{"id": "x"}, {"tool_call_id": "x"}]},
+    ),
+    "uuids": (
+        {"t": "run 3f2504e0-4f89-11d3-9a0c-0305e82c3301"},
+        {"t": "run 9f2504e0-4f89-11d3-9a0c-0305e82c3302"},
+    ),
+    "dates": ({"t": "Today is 2026-05-01."}, {"t": "Today is 2026-11-23."}),
+    "labels": ({"user": "a", "metadata": {"run": "1"}}, {"safety_identifier": "b"}),
+    "caches": ({"prompt_cache_key": "a"}, {"prompt_cache_key": "b"}),
+    "defaults": ({"stream": False, "n": 1, "tools": [], "stop": None}, {}),
+    "texts": (
+        {"messages": [{"content": "hi"}]},
+        {"messages": [{"content": [{"type": "input_text", "text": "hi"}]}]},
+    ),
+    "arguments": ({"arguments": '{"a":1,"b":2}'}, {"arguments": '{"b": 2, "a": 1}'}),
+}
+
+
+def test_every_rule_is_named_once() -> None:
+    assert [rule.name for rule in RULES] == list(get_args(RuleName))
+    assert len(NAMES) == len(RULES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_rule_makes_two_bodies_the_same_until_it_is_switched_off(name: str) -> None:
+    one, other = CASES[name]
+    assert same(one, other)
+    assert not same(one, other, name)
+    assert same(one, other, *(NAMES - {name, "texts", "defaults"}))
+
+
+def test_ids_that_belong_together_still_have_to() -> None:
+    one = {"m": [{"id": "a"}, {"id": "b"}, {"tool_call_id": "a"}]}
+    other = {"m": [{"id": "x"}, {"id": "y"}, {"tool_call_id": "y"}]}
+    assert not same(one, other)
+
+
+def test_what_a_conversation_says_is_compared() -> None:
+    said = {"messages": [{"role": "user", "content": "hi"}]}
+    assert not same(said, {"messages": [{"role": "user", "content": "ho"}]})
+    assert not same(said, {"messages": [{"role": "system", "content": "hi"}]})
+    assert not same({"temperature": 0}, {"temperature": 1})
+    assert not same({"stream": True}, {})
+
+
+def test_a_signature_of_thinking_is_no_secret() -> None:
+    assert not same({"signature": "abc"}, {"signature": "def"})
+
+
+def test_numbers_are_of_one_kind_and_no_flags() -> None:
+    assert same({"temperature": 1}, {"temperature": 1.0})
+    assert relaxed({"x": True}) == {"x": True}
+    assert relaxed({"x": 0.5}) == {"x": 0.5}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "at 2026-05-01T09:30:00Z",
+        "at 2026-05-01T09:30:00.123+02:00",
+        "at 2026-05-01 09:30",
+        "at 2026-05-01",
+    ],
+)
+def test_dates_are_known_in_the_forms_in_which_programs_write_them(text: str) -> None:
+    assert relaxed(text) == "at <date>"
+
+
+@pytest.mark.parametrize("text", ["2026-13-01", "version 12026-05-01", "1-2-3", "2026-05-011"])
+def test_other_numbers_are_no_dates(text: str) -> None:
+    assert relaxed(text) == text
+
+
+def test_broken_arguments_are_a_text() -> None:
+    assert relaxed({"arguments": '{"a": '}) == {"arguments": '{"a": '}
+    deep = "[" * 100_000
+    assert relaxed({"arguments": deep}) == {"arguments": deep}
+
+
+def test_the_boundary_of_a_form_is_not_compared() -> None:
+    one = '--abc\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--abc--\r\n'
+    other = one.replace("abc", "xyz")
+    assert relaxed_text(one) == relaxed_text(other)
+    assert relaxed_text(one, exact=frozenset({"boundaries"})) == one
+    assert relaxed_text("plain") == "plain"

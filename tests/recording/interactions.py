@@ -1,0 +1,46 @@
+"""Interactions in few words."""
+
+import json
+from typing import Any
+
+from scenarios_app.recording.document import Made, to_document
+from scenarios_app.recording.interaction import Interaction, RecordedRequest, RecordedResponse
+
+CHAT = "https://api.openai.com/v1/chat/completions"
+MESSAGES = "https://api.anthropic.com/v1/messages"
+RESPONSES = "https://api.openai.com/v1/responses"
+GEMINI = "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash"
+OLLAMA = "http://localhost:11434/api/chat"
+SAID = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 9}
+BODIES: dict[str, Any] = {
+    RESPONSES: {"model": "m", "input": "hi"},
+    f"{GEMINI}:generateContent": {"contents": [{"parts": [{"text": "hi"}]}]},
+    f"{GEMINI}:streamGenerateContent": {"contents": [{"parts": [{"text": "hi"}]}]},
+}
+
+
+def request(url: str = CHAT, body: Any = None, **headers: str) -> RecordedRequest:
+    said = BODIES.get(url, SAID) if body is None else body
+    data = said if isinstance(said, bytes) else json.dumps(said).encode()
+    return RecordedRequest("POST", url, tuple(headers.items()), data)
+
+
+def response(body: Any, status: int = 200, **headers: str) -> RecordedResponse:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return RecordedResponse(status, tuple(headers.items()), ((0.0, data),))
+
+
+def events(*values: Any) -> bytes:
+    return b"".join(b"data: %s\n\n" % json.dumps(value).encode() for value in values)
+
+
+def made(url: str, body: Any, **keys: Any) -> Made:
+    """The document of one answer from a URL."""
+    asked = keys.pop("asked", None)
+    return to_document("one", [Interaction(request(url, asked, **keys), response(body))])
+
+
+def parts_of(url: str, body: Any, **keys: Any) -> dict[str, Any]:
+    """What that answer says in parts."""
+    produce: dict[str, Any] = made(url, body, **keys).document["steps"][0]["produce"]
+    return {key: value for key, value in produce.items() if key != "recorded"}

@@ -1,0 +1,110 @@
+"""No key of a recording is kept, wherever it stands; what is none is left alone."""
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios_app.recording.document import to_document
+from scenarios_app.recording.interaction import Interaction, RecordedRequest, RecordedResponse
+from scenarios_app.recording.redaction import redacted
+from tests.recording.interactions import CHAT, SAID
+
+CANARY = "sk-canary-7f3a91b2c4d5e6f708192a3b"
+
+
+def interaction(
+    *,
+    url: str = CHAT,
+    headers: tuple[tuple[str, str], ...] = (),
+    body: Any = None,
+    pieces: tuple[bytes, ...] = (b"{}",),
+    answered: tuple[tuple[str, str], ...] = (),
+) -> Interaction:
+    data = json.dumps(SAID if body is None else body).encode()
+    chunks = tuple((float(n), piece) for n, piece in enumerate(pieces))
+    return Interaction(
+        RecordedRequest("POST", url, headers, data), RecordedResponse(200, answered, chunks)
+    )
+
+
+PLACES = {
+    "authorization": interaction(headers=(("Authorization", f"Bearer {CANARY}"),)),
+    "x-api-key": interaction(headers=(("x-api-key", CANARY),)),
+    "cookie": interaction(headers=(("cookie", f"sid={CANARY}"),)),
+    "query": interaction(url=f"{CHAT}?key={CANARY}"),
+    "userinfo": interaction(url=f"https://user:{CANARY}@api.openai.com/v1/chat/completions"),
+    "body": interaction(body={**SAID, "api_key": CANARY}),
+    "deep in the body": interaction(
+        body={**SAID, "tools": [{"type": "mcp", "headers": {"Authorization": f"Bearer {CANARY}"}}]}
+    ),
+    "text within the body": interaction(
+        headers=(("authorization", f"Bearer {CANARY}"),),
+        body={**SAID, "instructions": f"use {CANARY}!"},
+    ),
+    "the answer": interaction(
+        headers=(("authorization", f"Bearer {CANARY}"),),
+        pieces=(b'{"error": "bad key %s"}' % CANARY.encode(),),
+    ),
+    "the answer, torn apart": interaction(
+        headers=(("authorization", f"Bearer {CANARY}"),),
+        pieces=(b"bad " + CANARY[:9].encode(), CANARY[9:15].encode(), CANARY[15:].encode() + b"!"),
+    ),
+    "the answer, of a key in the body": interaction(
+        body={**SAID, "api_key": CANARY}, pieces=(b"bad " + CANARY.encode(),)
+    ),
+    "half of it in the answer": interaction(
+        headers=(("authorization", f"Bearer {CANARY}"),), pieces=(CANARY[:20].encode() + b"...",)
+    ),
+    "the answer's headers": interaction(
+        headers=(("authorization", f"Bearer {CANARY}"),),
+        answered=(("x-request-id", f"for {CANARY}"), ("set-cookie", f"a={CANARY}")),
+    ),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_key_is_kept_nowhere(place: str) -> None:
+    made = to_document("canary", [PLACES[place]])
+    assert made.steps == 1
+    for text in (json.dumps(made.document), repr(redacted(PLACES[place])), repr(made.notes)):
+        for start in range(len(CANARY) - 12):
+            assert CANARY[start : start + 12] not in text
+
+
+def test_an_answer_that_repeated_the_key_says_so_in_a_note() -> None:
+    (note,) = to_document("canary", [PLACES["the answer"]]).notes
+    assert note == "step 1: the key was repeated in the answer and was taken out there"
+
+
+@pytest.mark.parametrize(
+    "key", ["test-key", "scrubbed", "mock-api-key", "your-api-key-here", "short"]
+)
+def test_a_placeholder_is_looked_for_nowhere(key: str) -> None:
+    given = interaction(
+        headers=(("authorization", f"Bearer {key}"),), pieces=(b"this " + key.encode(),)
+    )
+    assert redacted(given).response == given.response
+
+
+def test_a_signature_of_thinking_is_no_key() -> None:
+    block = {"type": "thinking", "thinking": "x", "signature": "EqQBCkgIARABGAIiQL0123456789"}
+    given = interaction(
+        body={**SAID, "messages": [{"role": "assistant", "content": [block]}]},
+        pieces=(json.dumps(block).encode(),),
+    )
+    assert redacted(given) == given
+
+
+@given(st.lists(st.integers(0, len(CANARY) + 8), max_size=6), st.binary(max_size=4))
+def test_however_an_answer_is_torn_apart_only_the_key_is_lost(cuts: list[int], end: bytes) -> None:
+    whole = b"say " + CANARY.encode() + end
+    places = sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
+    pieces = tuple(whole[a:b] for a, b in pairwise(places))
+    given = interaction(headers=(("x-api-key", CANARY),), pieces=pieces)
+    kept = redacted(given).response
+    assert kept.body == b"say ***" + end
+    assert [at for at, _ in kept.chunks] == [float(n) for n in range(len(pieces))]

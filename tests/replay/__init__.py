@@ -1,0 +1,1 @@
+"""Recordings replayed over a real server: `python -m tests.replay PATH…`."""
