@@ -114,7 +114,7 @@ def warm() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def quick() -> None:
+def quick(django_test_environment: None) -> None:
     flushing.install()
     once.install()
 
