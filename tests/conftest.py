@@ -18,7 +18,7 @@ from mockllm_site.kit.database_thread import close_connection
 from mockllm_site.serve.database_threads import close_connections
 from scenarios_app.journal import journal
 from scenarios_app.serving.services import services
-from tests import examples, flushing, once, warmed
+from tests import examples, flushing, once, patience, warmed
 from tests.engines import ON_POSTGRES
 from tests.live import Live, LiveServer, run_apart
 
@@ -117,6 +117,7 @@ def warm() -> Iterator[None]:
 def quick(django_test_environment: None) -> None:
     flushing.install()
     once.install()
+    patience.install()
 
 
 @pytest.fixture(scope="session", autouse=True)
