@@ -47,9 +47,9 @@ test-quick: setup
 test-long: setup
 	$(PYTEST) $(SPREAD) -m 'long or hypothesis' --hypothesis-profile=long --timeout 3600
 
-# The pure parts by their own tests alone: every branch of them.
+# The pure parts by their own tests alone: every branch of them, and none left to chance.
 coverage: setup
-	$(PYTEST) $(SPREAD) tests/engine tests/wire \
+	$(PYTEST) $(SPREAD) tests/engine tests/wire -m 'not (long or hypothesis)' \
 		--cov=scenarios_app.engine --cov=scenarios_app.wire \
 		--cov-report=term-missing:skip-covered --cov-fail-under=100
 
