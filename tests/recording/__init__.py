@@ -1,0 +1,1 @@
+"""Recordings: what is made of them, and of which files."""
