@@ -12,7 +12,7 @@ SPREAD = -n $(WORKERS) --dist worksteal
 # Or else each process that a test starts compiles everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run test test-quick test-postgres test-long coverage lint bench bench-peers load load-plugin replay constraints docs test-browser-deps test-npm test-frameworks screenshots
+.PHONY: setup run test test-quick test-postgres test-long coverage lint bench bench-peers load soak load-plugin replay constraints docs test-browser-deps test-npm test-frameworks screenshots
 
 setup: $(STAMP)
 
@@ -96,6 +96,11 @@ bench-peers: setup
 # make load ONLY="embeddings dead"
 load: setup
 	$(PY) -m tests.load $(ONLY)
+
+# What is promised of servers of several processes, as large as docs/reliability.md has it.
+# make soak RUN="once=50,200,2,3 redis=5"
+soak: setup
+	$(PY) -m tests.soak $(RUN)
 
 # 10,000 tests of the pytest plugin over 16 workers and one server: no cross-talk, no false alarm.
 # make load-plugin RUN="1000 4"

@@ -3,9 +3,13 @@
 import gc
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from mockllm_site import __version__
 from mockllm_site.kit import env
+
+# Commands that run another one.
+WITHOUT_SETTINGS = ("run", "record", "drift")
 
 
 def main() -> None:
@@ -13,11 +17,10 @@ def main() -> None:
     if arguments in (["--version"], ["version"]):
         print(f"mockllm {__version__}")
         return
-    if arguments[:1] == ["run"]:
+    if arguments[:1] and arguments[0] in WITHOUT_SETTINGS:
         # Before any settings: those of the directory are the command's, not ours.
-        from scenarios_app.testing import run
-
-        sys.exit(run.main(arguments[1:]))
+        module = import_module(f"scenarios_app.testing.{arguments[0]}")
+        sys.exit(module.main(arguments[1:]))
     # What is imported stays: looking through it for garbage again and again is a sixth of a start.
     gc.disable()
     try:

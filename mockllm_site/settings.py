@@ -44,6 +44,9 @@ MOCKLLM_CANCEL_AFTER_CHUNKS = env.optional_whole("MOCKLLM_CANCEL_AFTER_CHUNKS")
 MOCKLLM_MODELS = env.names("MOCKLLM_MODELS")
 MOCKLLM_CORS_ORIGINS = env.origins("MOCKLLM_CORS_ORIGINS", "" if PROD else "*")
 MOCKLLM_DRAIN_SECONDS = env.number("MOCKLLM_DRAIN_SECONDS", 10)
+# The providers themselves, for recordings: NAME=URL, or NAME for its own address.
+MOCKLLM_UPSTREAMS = env.names("MOCKLLM_UPSTREAMS")
+MOCKLLM_UPSTREAM_SECONDS = env.number("MOCKLLM_UPSTREAM_SECONDS", 600)
 
 # ── What the chat does ──
 AB_TESTING_ENABLED = env.flag("AB_TESTING_ENABLED", default=not PROD)
@@ -76,6 +79,7 @@ MOCKLLM_MAX_STREAM_SECONDS = env.whole("MOCKLLM_MAX_STREAM_SECONDS", 600)
 MOCKLLM_MAX_LATENCY_MS = env.whole("MOCKLLM_MAX_LATENCY_MS", 600_000)
 MOCKLLM_JOURNAL_ROWS = env.whole("MOCKLLM_JOURNAL_ROWS", 10_000)
 MOCKLLM_JOURNAL_BODY_BYTES = env.whole("MOCKLLM_JOURNAL_BODY_BYTES", 65_536)
+MOCKLLM_RECORD_BYTES = env.whole("MOCKLLM_RECORD_BYTES", 10_000_000)
 MOCKLLM_MAX_UPLOAD_BYTES = env.whole("MOCKLLM_MAX_UPLOAD_BYTES", 5_242_880)
 
 # Django's own limits stand just behind ours, so that ours speak first; an admin page of a

@@ -8,6 +8,7 @@ from django.conf import settings
 # Those of `mockllm_site.settings` in prod, where the environment says nothing either.
 DEFAULTS: Final = MappingProxyType(
     {
+        "REDIS_URL": "",
         "MOCKLLM_CLOCK": None,
         "MOCKLLM_REQUIRE_AUTH": True,
         "MOCKLLM_INBAND": True,
@@ -27,6 +28,9 @@ DEFAULTS: Final = MappingProxyType(
         "MOCKLLM_MAX_LATENCY_MS": 600_000,
         "MOCKLLM_JOURNAL_ROWS": 10_000,
         "MOCKLLM_JOURNAL_BODY_BYTES": 65_536,
+        "MOCKLLM_UPSTREAMS": (),
+        "MOCKLLM_UPSTREAM_SECONDS": 600.0,
+        "MOCKLLM_RECORD_BYTES": 10_000_000,
     }
 )
 

@@ -26,16 +26,19 @@ ALLOWED = REQUIRED | {"Dockerfile", "compose.yaml", ".dockerignore", ".github"}
 # What the pure parts may import beside the standard library and themselves.
 PURE = {
     "scenarios_app/engine": {"re2", "ahocorasick_rs", "scenarios_app.engine"},
-    "scenarios_app/wire": {"msgspec", "scenarios_app.engine", "scenarios_app.wire"},
+    "scenarios_app/wire": {
+        *("msgspec", "python_multipart"),
+        *("scenarios_app.engine", "scenarios_app.wire"),
+    },
 }
 # What the engine may import besides where untrusted documents are read.
 DOCUMENT = {"pydantic", "pydantic_core"}
 READING = {"shapes", "conditions", "document"}
 # The files of `wire/` that belong to no provider; the registry alone knows the providers.
-SHARED_WIRE = {"base", "body", "embedding", "errors", "paths", "samples"}
+SHARED_WIRE = {"base", "body", "embedding", "errors", "logprobs", "paths", "samples"}
 
 
-MOST_FILES, MOST_IN_A_FOLDER, MOST_TESTS_IN_A_FOLDER = 478, 20, 30
+MOST_FILES, MOST_IN_A_FOLDER, MOST_TESTS_IN_A_FOLDER = 545, 20, 30
 # Nouns for what a module holds, though they end as participles do.
 NOUNS = {"embedding", "ranking"}
 # Words that read like a contract.

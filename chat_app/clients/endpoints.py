@@ -4,112 +4,20 @@ A base URL's host has to be in CHAT_ALLOWED_HOSTS, and what its name resolves to
 key's variable has to be listed with the host: who edits profiles chooses both, and could otherwise
 read any variable of the server's by sending it to an address of their own."""
 
-import re
-from enum import Enum, auto
-from ipaddress import (
-    IPv4Address,
-    IPv4Network,
-    IPv6Address,
-    IPv6Network,
-    ip_address,
-    ip_network,
-)
-from typing import NamedTuple
-
 import httpx2
 from django.conf import settings
 
 from chat_app.clients.providers import provider_of
 from chat_app.errors import VALIDATION_ERROR, ChatError
 from chat_app.models.profiles import MOCK_URL
-
-
-class Reach(Enum):
-    """NEVER is what no profile has a reason to call: link-local and so metadata services,
-    carrier-grade NAT, multicast, documentation, benchmarks, all that is reserved."""
-
-    PUBLIC = auto()
-    LOOPBACK = auto()
-    PRIVATE = auto()
-    NEVER = auto()
-
-
-# IANA's registries of special-purpose addresses; `ipaddress` changes its mind between releases.
-_PRIVATE = tuple(
-    ip_network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
+from mockllm_site.kit.addresses import (
+    Endpoint,
+    Refused,
+    check_literal,
+    endpoint_at,
+    is_plain_tls,
+    read_base_url,
 )
-_NEVER_4 = tuple(
-    IPv4Network(text)
-    for text in (
-        "0.0.0.0/8",
-        "100.64.0.0/10",
-        "168.63.129.16/32",  # Azure's metadata service, in the midst of public addresses
-        "169.254.0.0/16",
-        "192.0.0.0/24",
-        "192.0.2.0/24",
-        "192.88.99.0/24",
-        "198.18.0.0/15",
-        "198.51.100.0/24",
-        "203.0.113.0/24",
-        "224.0.0.0/4",
-        "240.0.0.0/4",
-    )
-)
-# All that is given out of IPv6; beyond it only loopback and private addresses mean anything here.
-_GLOBAL_6 = IPv6Network("2000::/3")
-_NEVER_6 = tuple(
-    IPv6Network(text)
-    for text in (
-        "2001::/23",  # Teredo among others
-        "2001:db8::/32",
-        "2002::/16",  # 6to4
-        "3fff::/20",
-        "fd00:ec2::/32",  # Amazon's metadata service, in the midst of private addresses
-    )
-)
-_LOOPBACK_4 = IPv4Network("127.0.0.0/8")
-_LOOPBACK_6 = IPv6Address("::1")
-# IPv4-mapped, and what a NAT64 resolver makes of a public address; no other has a use for either.
-_EMBEDDING = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
-# ISATAP: any network, then 0:5efe or 200:5efe, then an IPv4 address.
-_ISATAP = 0x5EFE
-_ISATAP_MASK = 0xFDFF_FFFF
-
-
-def literal(host: str) -> IPv4Address | IPv6Address | None:
-    """The address that a host is written as, if it is one: nothing but the usual forms counts."""
-    try:
-        return ip_address(host)
-    except ValueError:
-        return None
-
-
-def reach(address: IPv4Address | IPv6Address) -> Reach:
-    if isinstance(address, IPv6Address):
-        return _reach_6(address)
-    if address in _LOOPBACK_4:
-        return Reach.LOOPBACK
-    if any(address in network for network in _NEVER_4):
-        return Reach.NEVER
-    if any(address in network for network in _PRIVATE):
-        return Reach.PRIVATE
-    return Reach.PUBLIC
-
-
-def _reach_6(address: IPv6Address) -> Reach:
-    if any(address in network for network in _EMBEDDING):
-        embedded = reach(IPv4Address(int(address) & 0xFFFF_FFFF))
-        return embedded if embedded is Reach.PUBLIC else Reach.NEVER
-    if address == _LOOPBACK_6:
-        return Reach.LOOPBACK
-    if any(address in network for network in _NEVER_6):
-        return Reach.NEVER
-    if (int(address) >> 32) & _ISATAP_MASK == _ISATAP:
-        return Reach.NEVER
-    if any(address in network for network in _PRIVATE):
-        return Reach.PRIVATE
-    return Reach.PUBLIC if address in _GLOBAL_6 else Reach.NEVER
-
 
 # The named providers, over TLS, and an Ollama of this machine.
 DEFAULT_HOSTS = (
@@ -120,21 +28,6 @@ DEFAULT_HOSTS = (
     "127.0.0.1:11434",
     "localhost:11434",
 )
-_PLAIN = re.compile(r"[!-\[\]-~]+")  # visible ASCII but the backslash, which parsers disagree on
-_HOST = re.compile(r"[a-z0-9_]([a-z0-9._-]*[a-z0-9])?")
-_PORTS = {"http": 80, "https": 443}
-
-
-class Endpoint(NamedTuple):
-    """Whom a URL speaks to."""
-
-    scheme: str
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == _PORTS["https"] else f"{host}:{self.port}"
 
 
 def check_base_url(provider_id: str, base_url: str) -> None:
@@ -149,58 +42,18 @@ def check_base_url(provider_id: str, base_url: str) -> None:
 
 def endpoint_of(base_url: str) -> Endpoint:
     """Whom a base URL speaks to, if it is allowed. Looks nothing up."""
-    endpoint = endpoint_at(_parsed(base_url))
-    if not any(covers(entry, endpoint) for entry in allowed_hosts()):
-        raise refused(f"{endpoint} is not in CHAT_ALLOWED_HOSTS")
-    if (address := literal(endpoint.host)) and reach(address) is Reach.NEVER:
-        raise refused(f"{endpoint.host} is not an address that calls may be sent to")
+    try:
+        endpoint = endpoint_at(read_base_url(base_url))
+        if not any(covers(entry, endpoint) for entry in allowed_hosts()):
+            raise Refused(f"{endpoint} is not in CHAT_ALLOWED_HOSTS")
+        check_literal(endpoint.host)
+    except Refused as error:
+        raise refused(str(error)) from None
     return endpoint
-
-
-def endpoint_at(url: httpx2.URL) -> Endpoint:
-    port = _PORTS[url.scheme] if url.port is None else url.port
-    return Endpoint(url.scheme, url.raw_host.decode("ascii"), port)
 
 
 def allowed_hosts() -> tuple[str, ...]:
     return tuple(settings.CHAT_ALLOWED_HOSTS) or DEFAULT_HOSTS
-
-
-def check_addresses(host: str, addresses: tuple[str, ...]) -> None:
-    """Raises unless a call may go to every address of a host. This machine and private networks
-    are reached by who names them so: by number, or as localhost."""
-    written = literal(host) is not None
-    for text in addresses:
-        address = literal(text)
-        match reach(address) if address else Reach.NEVER:
-            case Reach.PUBLIC:
-                continue
-            case Reach.LOOPBACK if written or host == "localhost":
-                continue
-            case Reach.PRIVATE if written:
-                continue
-        raise refused(f"{host} is at {text}, which is not an address that calls may be sent to")
-
-
-def _parsed(base_url: str) -> httpx2.URL:
-    if not _PLAIN.fullmatch(base_url):
-        raise refused("expected http://HOST[:PORT]/PATH or https://…, without spaces")
-    try:
-        url = httpx2.URL(base_url)
-    except httpx2.InvalidURL as error:
-        raise refused(f"cannot be read: {error}") from None
-    if url.scheme not in _PORTS:
-        raise refused("expected a URL that begins with http:// or https://")
-    if "@" in base_url:
-        raise refused("a user name or password does not belong in it")
-    if "?" in base_url or "#" in base_url:
-        raise refused("a query or fragment does not belong in it")
-    host = url.raw_host.decode("ascii")
-    if not _HOST.fullmatch(host) and not (literal(host) and "%" not in host):
-        raise refused("expected a host after http:// or https://")
-    if url.port == 0:
-        raise refused("0 is not a port")
-    return url
 
 
 def covers(entry: str, endpoint: Endpoint) -> bool:
@@ -213,7 +66,7 @@ def covers(entry: str, endpoint: Endpoint) -> bool:
     if url.raw_host.decode("ascii") != endpoint.host:
         return False
     if url.port is None:
-        return endpoint.scheme == "https" and endpoint.port == _PORTS["https"]
+        return is_plain_tls(endpoint)
     return url.port == endpoint.port
 
 

@@ -33,7 +33,10 @@ PAIR = re.compile(r"[A-Z][A-Z0-9_]*@[^@/\s]+")
 ORIGIN = re.compile(r"\*|https?://[^/?#\s]+")
 PREFIX = "MOCKLLM_"
 # They begin as our settings do, and are read by clients of a server, tests and child processes.
-NO_SETTINGS = {"MOCKLLM_URL", "MOCKLLM_FRAMEWORKS", "MOCKLLM_LISTENING_ON"}
+NO_SETTINGS = {
+    *("MOCKLLM_URL", "MOCKLLM_FRAMEWORKS", "MOCKLLM_LISTENING_ON", "MOCKLLM_RECORD"),
+    "MOCKLLM_DRIFT",
+}
 
 # The settings that were asked for; nothing else knows all of them.
 _known = {"MOCKLLM_ENV"}

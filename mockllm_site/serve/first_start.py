@@ -18,6 +18,8 @@ from mockllm_site.serve.routes import load_routes
 from scenarios_app.engine.document import DocumentError, ScenarioDocument
 from scenarios_app.models import CatalogVersion
 from scenarios_app.recording.files import read_paths
+from scenarios_app.recording.upstreams import UpstreamError, read_upstreams
+from scenarios_app.shared.here import connections
 from scenarios_app.store.documents import load
 
 ADMIN = "admin"
@@ -48,6 +50,21 @@ def check_tools() -> None:
         check_servers_file()
     except ServersError as error:
         raise CannotLoad(f"MCP_SERVERS: {error}") from None
+
+
+def check_shared() -> None:
+    """What is shared with other processes can be reached now."""
+    shared = connections()
+    if shared is not None and (problem := shared.problem()):
+        raise CannotLoad(f"REDIS_URL: Redis does not answer ({problem})")
+
+
+def check_upstreams() -> None:
+    """Look at the addresses of the providers; nothing is sent there before something records."""
+    try:
+        read_upstreams(settings.MOCKLLM_UPSTREAMS)
+    except UpstreamError as error:
+        raise CannotLoad(f"MOCKLLM_UPSTREAMS: {error}") from None
 
 
 def load_scenarios(documents: Sequence[ScenarioDocument]) -> None:

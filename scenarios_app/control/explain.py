@@ -185,6 +185,13 @@ class _AsNow:
     async def recall_response(self, session: str, name: str) -> bytes | None:
         return self.kept.get(name)
 
+    async def recall_responses(self, session: str, prefix: str) -> Mapping[str, bytes]:
+        return {
+            name: data
+            for name, data in self.kept.items()
+            if data is not None and name.startswith(prefix)
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class _With:

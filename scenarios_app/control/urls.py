@@ -7,6 +7,7 @@ from mockllm_site.kit.api.views import either
 from scenarios_app.control.coverage import CoverageView
 from scenarios_app.control.explain import ExplainView
 from scenarios_app.control.pages import DocsView, NothingHere, ScenarioSchemaView, SchemaView
+from scenarios_app.control.recording import DriftView, RecordingView
 from scenarios_app.control.requests import OneRequest, RequestsView
 from scenarios_app.control.scenarios import AllScenarios, OneScenario, ScenarioSteps
 from scenarios_app.control.sessions import ResetView, StateView
@@ -36,6 +37,8 @@ urlpatterns = [
     *either("verify", VerifyView),
     *either("verdict", VerdictView),
     *either("coverage", CoverageView),
+    *either("recording", RecordingView),
+    *either("drift", DriftView),
     *either("explain", ExplainView),
     *either("schema/", SchemaView, name="schema"),
     *either("schema/scenario.json", ScenarioSchemaView),

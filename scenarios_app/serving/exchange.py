@@ -51,7 +51,7 @@ def session_of(wire: Wire, call: Call) -> str:
 class Exchange(msgspec.Struct):
     """Until the request is counted its `ordinal` in the session is 0. `created` is the time that
     the answer gives as its own, in Unix seconds. Once it is answered, of the `request` its `model`
-    and whether it wants a `stream` are known."""
+    and whether it wants a `stream` are known. What is `passed` on is answered upstream."""
 
     call: Call
     target: Target
@@ -64,6 +64,7 @@ class Exchange(msgspec.Struct):
     stream: bool = False
     decision: Decision | None = None
     computed: bool = False
+    passed: bool = False
     streaming: bool = False
     uid: str = msgspec.field(default_factory=random_uid)
     at: float = msgspec.field(default_factory=time.time)
@@ -155,8 +156,8 @@ class Exchange(msgspec.Struct):
             scenario=scenario_name,
             step=step_label,
             step_key=step.key if step else "",
-            way=decision.way if decision else "",
-            matched=self.computed or bool(scenario_name or step_label),
+            way="upstream" if self.passed else decision.way if decision else "",
+            matched=self.computed or self.passed or bool(scenario_name or step_label),
             fallback=bool(decision and decision.fallback),
             attempt=decision.attempt if decision and step and step.failures else None,
             fault=fault,

@@ -1,6 +1,7 @@
 """What the pipeline is told from outside: its limits, its clock and how strict it is;
 and how many streams it has left."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -34,6 +35,9 @@ class Options:
 
     `inband`: instruction blocks are obeyed. Their answers and generated ones stream so many
     `words_per_second` (0: unpaced), and break off `cancel_after_chunks` if that is given.
+
+    `upstreams` are the base URLs of providers by name, for recordings alone: an upstream may be
+    silent for `upstream_seconds`, and so many `record_bytes` are kept of an answer.
     """
 
     require_auth: bool = True
@@ -50,3 +54,6 @@ class Options:
     max_streams: int = 2_000
     max_stream_seconds: float = 600
     journal_body_bytes: int = 65_536
+    upstreams: Mapping[str, str] = field(default_factory=dict)
+    upstream_seconds: float = 600
+    record_bytes: int = 10_000_000

@@ -4,25 +4,35 @@ import asyncio
 import dataclasses
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol, TypeAlias
 
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer, Json
 from scenarios_app.engine.matching.index import Index
 from scenarios_app.engine.matching.select import Decision
-from scenarios_app.engine.state import AnswerState
+from scenarios_app.engine.secrets import secrets_of
+from scenarios_app.engine.state import AnswerState, StateUnavailable
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.archive import resolve, store
 from scenarios_app.serving.choose import Choosing, choose_in_band, with_cancel
 from scenarios_app.serving.cors import preflight_headers, shared_headers
 from scenarios_app.serving.exchange import Exchange, session_of
+from scenarios_app.serving.model_list import known_models
 from scenarios_app.serving.options import Options, Streams
 from scenarios_app.serving.playback import Answer, never
 from scenarios_app.serving.prepared import PreparedAnswers
 from scenarios_app.serving.read import admit, admit_head, admit_unread, check_size
-from scenarios_app.serving.reply import Reply, Sent
+from scenarios_app.serving.recorder.passage import Passage
+from scenarios_app.serving.recorder.recordings import Recording, Recordings, recording_of
+from scenarios_app.serving.recorder.unanswered import (
+    OURS_ALONE,
+    Unanswered,
+    heard,
+    unanswered,
+)
+from scenarios_app.serving.reply import Ending, Reply, Sent
 from scenarios_app.serving.respond import (
     computed_reply,
     error_reply,
@@ -33,15 +43,15 @@ from scenarios_app.serving.respond import (
     with_headers,
 )
 from scenarios_app.serving.worker import Work, at_once, in_thread, in_turn, work_for
-from scenarios_app.wire.base import Call, Facts, Headers, Wire
+from scenarios_app.wire.base import Answered, Call, Facts, Headers
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import Target, find, misplaced, wires
 
 log = logging.getLogger(__name__)
 
 
-# Who owns the models that are in no provider's list.
-OURS: Final = "mockllm"
+# Has the catalog show the change of that name, which another process may have made.
+CatchUp: TypeAlias = Callable[[int], Awaitable[None]]
 
 
 class Catalog(Protocol):
@@ -62,6 +72,7 @@ class Pipeline:
         options: Options,
         record: Callable[[JournalEntry], None] | None = None,
         drain_at: Callable[[], float] = never,
+        catch_up: CatchUp | None = None,
     ) -> None:
         self.options = options
         self.streams = Streams(options.max_streams)
@@ -69,7 +80,11 @@ class Pipeline:
         self._state = state
         self._record = record
         self.drain_at = drain_at
+        # Whether every answer waits for a state that is not in this process.
+        self.waits = catch_up is not None
+        self._catch_up = catch_up
         self._prepared = PreparedAnswers()
+        self.recordings: Recordings = {}
 
     async def answer(self, call: Call) -> Answer:
         """The answer to a call. The door that plays it out lets it tell the journal."""
@@ -80,8 +95,12 @@ class Pipeline:
         if len(call.body) > self.options.max_body_bytes:
             return self.refuse_body(call)
         exchange = self.exchange(call)
+        recording = recording_of(self.recordings, exchange.session) if self.recordings else None
         try:
-            reply = await self.work(exchange)
+            reply = await self.work(exchange, recording)
+        except Unanswered as unanswered:
+            exchange.forget(beyond=self.options.journal_body_bytes)
+            return Passage(unanswered.passed, exchange, self)
         except asyncio.CancelledError:
             self.ended(exchange, Sent(Reply(499, started=False), (), 0, True, False, None))
             raise
@@ -91,13 +110,20 @@ class Pipeline:
         exchange.forget(beyond=self.options.journal_body_bytes)
         return self._answer(exchange, reply)
 
-    async def work(self, exchange: Exchange) -> Reply:
-        """Everything about an exchange but its end."""
+    async def work(self, exchange: Exchange, recording: Recording | None = None) -> Reply:
+        """Everything about an exchange but its end; raises Unanswered where its recording has
+        somebody else answer."""
         call = exchange.call
         try:
-            return await self._reply(exchange)
+            return await self._reply(exchange, recording)
+        except Unanswered:
+            raise
         except WireError as error:
+            if recording is not None and error.answer.status not in OURS_ALONE:
+                unanswered(exchange, recording)
             return error_reply(exchange, error.answer)
+        except StateUnavailable as error:
+            return error_reply(exchange, ErrorAnswer(503, str(error), retry_after_ms=1000))
         except Exception:
             log.exception("%s %s could not be answered", call.method, call.path)
             message = "The mock server failed to answer this request; its log says why."
@@ -123,35 +149,42 @@ class Pipeline:
         message = f"The request's body is larger than {self.options.max_body_bytes} bytes."
         return self.refuse(dataclasses.replace(call, body=b""), ErrorAnswer(413, message))
 
-    async def _reply(self, exchange: Exchange) -> Reply:
+    async def _reply(self, exchange: Exchange, recording: Recording | None) -> Reply:
         call, target, options = exchange.call, exchange.target, self.options
         work = work_for(size=len(call.body))
+        if recording is not None:
+            await recording.give_cassettes(exchange.session)
         try:
             request = await self._request(exchange, work)
         except WireError as error:
-            return await self._unread(exchange, work, error)
+            return await self._unread(exchange, work, error, recording)
         endpoint = target.endpoint
         assert endpoint is not None
         if request.stream and not self._take_stream(exchange):
             message = f"All {options.max_streams} streams of this server are in use."
             return error_reply(exchange, ErrorAnswer(503, message, retry_after_ms=1000))
-        version, documents = await self._state.scenarios_of(exchange.session)
-        index = self._catalog.index_for(documents, version)
-        exchange.ordinal = await self._state.next_ordinal(exchange.session)
-        choosing = Choosing(index, request, exchange.session, self._state, work)
+        arrival = await self._state.arrive(exchange.session)
+        exchange.ordinal = arrival.ordinal
+        if arrival.changes and self._catch_up is not None:
+            await self._catch_up(arrival.changes)
+        index = self._catalog.index_for(arrival.documents, arrival.revision)
+        secrets = self._secrets(call)
+        choosing = Choosing(
+            index, request, exchange.session, arrival.consumed, self._state, work, secrets
+        )
         decision: Decision | None
         if request.computed or endpoint.fixed:
             decision = await choosing.recorded() if index.recorded else None
             if decision is None:
-                return await self._computed(exchange, index)
+                return await self._computed(exchange, index, recording)
         elif endpoint.generates:
             in_band = await work(choose_in_band, call, request, options)
             decision = in_band or with_cancel(await choosing.choose(), options)
         else:
             decision = await choosing.override()
             if decision is None:
-                return await self._computed(exchange, index)
-        return await self._responded(exchange, decision, work)
+                return await self._computed(exchange, index, recording)
+        return await self._responded(exchange, decision, work, recording)
 
     async def _request(self, exchange: Exchange, work: Work) -> CanonicalRequest:
         """What a call asks for, with what it names of earlier answers; raises WireError."""
@@ -166,9 +199,14 @@ class Pipeline:
             check_size(request, options.limits)
         return request
 
-    async def _unread(self, exchange: Exchange, work: Work, error: WireError) -> Reply:
+    async def _unread(
+        self, exchange: Exchange, work: Work, error: WireError, recording: Recording | None
+    ) -> Reply:
         """The answer to a call that cannot be read: what was recorded for it, or the error."""
-        version, documents = await self._state.scenarios_of(exchange.session)
+        try:
+            version, documents = await self._state.scenarios_of(exchange.session)
+        except StateUnavailable:
+            raise error from None
         index = self._catalog.index_for(documents, version)
         if not index.recorded:
             raise error
@@ -176,17 +214,23 @@ class Pipeline:
             request = await work(admit_unread, exchange.call, exchange.target, self.options)
         except WireError:
             raise error from None
-        decision = await Choosing(index, request, exchange.session, self._state, work).recorded()
+        arrival = await self._state.arrive(exchange.session)
+        session, consumed = exchange.session, arrival.consumed
+        decision = await Choosing(index, request, session, consumed, self._state, work).recorded()
         if decision is None:
             raise error
         exchange.request = request
-        exchange.ordinal = await self._state.next_ordinal(exchange.session)
-        return await self._responded(exchange, decision, work)
+        exchange.ordinal = arrival.ordinal
+        return await self._responded(exchange, decision, work, recording)
 
-    async def _responded(self, exchange: Exchange, decision: Decision, work: Work) -> Reply:
+    async def _responded(
+        self, exchange: Exchange, decision: Decision, work: Work, recording: Recording | None
+    ) -> Reply:
         """The reply that a decision comes to, and what is stored of it."""
         request = exchange.request
         assert request is not None
+        if recording is not None:
+            decision = heard(exchange, recording, decision)
         exchange.decide(decision)
         if is_made_to_fit(decision, request):
             work = in_thread
@@ -196,21 +240,49 @@ class Pipeline:
         if reply.stored:
             stored = reply.stored
             stored = stored if isinstance(stored, tuple) else await in_thread(stored)
-            await store(stored, exchange.session, archive=self._state)
+            secrets = self._secrets(exchange.call)
+            await store(stored, exchange.session, archive=self._state, secrets=secrets)
         return reply
 
-    async def _computed(self, exchange: Exchange, index: Index) -> Reply:
+    def _secrets(self, call: Call) -> tuple[str, ...]:
+        """What of a call's body leaves this process with none of what is remembered: a key that
+        its client has said in it as well."""
+        if not self.waits:
+            return ()
+        found = secrets_of(call.headers, call.query)
+        return tuple(secret for secret in found if secret.encode() in call.body)
+
+    async def _computed(
+        self, exchange: Exchange, index: Index, recording: Recording | None
+    ) -> Reply:
         endpoint, request = exchange.target.endpoint, exchange.request
         assert endpoint is not None and endpoint.compute is not None and request is not None
+        if recording is not None and (recording.records or not endpoint.fixed):
+            decision = unanswered(exchange, recording)
+            exchange.decide(decision)
+            return respond(exchange, decision, request)
         exchange.computed = True
         models = known_models(exchange.wire, index, self.options.models)
-        facts = Facts(models, exchange.created, exchange.seed.request_id)
+        carried = endpoint.carries(request) if endpoint.carries else ()
+        answers = tuple([await self._answered(call) for call in carried])
+        facts = Facts(models, exchange.created, exchange.seed.request_id, exchange.ordinal, answers)
         work = work_for(size=len(exchange.call.body), texts=len(request.messages))
         body = await work(endpoint.compute, request, facts)
         if endpoint.archival is not None:
             left = endpoint.archival.after(request, facts)
-            await store(left, exchange.session, archive=self._state)
-        return computed_reply(exchange, body, stream=request.stream)
+            secrets = self._secrets(exchange.call)
+            await store(left, exchange.session, archive=self._state, secrets=secrets)
+        return computed_reply(exchange, body, endpoint.media_type, stream=request.stream)
+
+    async def _answered(self, call: Call) -> Answered:
+        """The whole answer to a call that another one carries. Nobody waits for what is late."""
+        # Many of them come one after another: the others have their turn in between.
+        await asyncio.sleep(0)
+        answer = await self.answer(call)
+        whole = answer.reply.started and answer.reply.ending is Ending.COMPLETE
+        body = answer.give_at_once() if whole else b""
+        answer.through(early=not whole)
+        return Answered(answer.reply.status, body)
 
     def exchange(self, call: Call) -> Exchange:
         """A call that has just arrived."""
@@ -223,7 +295,7 @@ class Pipeline:
 
     def instead(self, exchange: Exchange, error: ErrorAnswer, headers: Headers) -> Reply:
         """The reply in place of one that cannot be given."""
-        return self._dressed(exchange, with_headers(error_reply(exchange, error), headers))
+        return self.dressed(exchange, with_headers(error_reply(exchange, error), headers))
 
     def ended(self, exchange: Exchange, sent: Sent) -> None:
         """What became of the answer to a call."""
@@ -234,9 +306,9 @@ class Pipeline:
             self._record(exchange.entry(sent))
 
     def _answer(self, exchange: Exchange, reply: Reply) -> Answer:
-        return Answer(self._dressed(exchange, reply), exchange, self)
+        return Answer(self.dressed(exchange, reply), exchange, self)
 
-    def _dressed(self, exchange: Exchange, reply: Reply) -> Reply:
+    def dressed(self, exchange: Exchange, reply: Reply) -> Reply:
         """A reply with our own headers; without a body where the method wants none."""
         scenario, step = exchange.answered_by
         reply = with_headers(reply, ours(scenario, step, exchange.uid))
@@ -249,17 +321,3 @@ class Pipeline:
     def _take_stream(self, exchange: Exchange) -> bool:
         exchange.streaming = self.streams.take()
         return exchange.streaming
-
-
-def known_models(wire: Wire, index: Index, extra: Iterable[str]) -> dict[str, str]:
-    """The models that a models list names, with their owners as its provider tells them: the wire's
-    own, those in scenarios, and those in settings."""
-    named = {
-        condition.equals: OURS
-        for scenario in index.by_name.values()
-        for step in scenario.steps
-        for condition in step.match.model
-        if condition.equals
-    }
-    shipped = dict.fromkeys(wire.models, wire.provider)
-    return {**dict.fromkeys(extra, OURS), **named, **shipped}

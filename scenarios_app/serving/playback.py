@@ -125,12 +125,13 @@ UNSUPPORTED: Headers = (("x-mockllm-fault", "unsupported"),)
 
 
 class Home(Protocol):
-    """Whose an answer is: it is asked when answers have to end, gives another in place of one that
-    cannot be given, and is told once what became of it."""
+    """Whose an answer is: it is asked when answers have to end, dresses replies in headers of ours,
+    gives another in place of one that cannot be given, and is told once what became of it."""
 
     @property
     def options(self) -> Options: ...
     def drain_at(self) -> float: ...
+    def dressed(self, exchange: Exchange, reply: Reply) -> Reply: ...
     def instead(self, exchange: Exchange, error: ErrorAnswer, headers: Headers) -> Reply: ...
     def ended(self, exchange: Exchange, sent: Sent) -> None: ...
 
@@ -164,6 +165,11 @@ class Answer:
     def cuts(self) -> bool:
         """Whether the connection has to be closed to give this reply."""
         return self.reply.ending is Ending.CUT
+
+    @property
+    def may_cut(self) -> bool:
+        """Whether it may turn out that way, as far as is known yet."""
+        return self.cuts
 
     @property
     def at_once(self) -> bool:

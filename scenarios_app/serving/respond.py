@@ -73,9 +73,11 @@ def error_reply(exchange: Exchange, error: ErrorAnswer, *, delay: float = 0.0) -
     return replace(_with(reply, error.headers), said=error.message[:SAID])
 
 
-def computed_reply(exchange: Exchange, body: bytes, *, stream: bool = False) -> Reply:
+def computed_reply(
+    exchange: Exchange, body: bytes, media_type: str, *, stream: bool = False
+) -> Reply:
     """The answer of a helper endpoint, which may be a stream that has ended already."""
-    media_type = exchange.wire.stream_type if stream else "application/json"
+    media_type = exchange.wire.stream_type if stream else media_type
     return whole(200, body, headers=provider_headers(exchange), media_type=media_type)
 
 
@@ -195,18 +197,9 @@ def _produced(
     *,
     delay: float,
 ) -> Reply:
-    scenario, step = decision.scenario, decision.step
-    assert scenario is not None and step is not None
-    response = produce(
-        scenario,
-        step,
-        request,
-        seed=exchange.seed,
-        created=exchange.created,
-        tool_call_prefix=exchange.wire.tool_call_prefix,
-        groups=decision.groups,
-        max_text_bytes=exchange.options.max_text_bytes,
-    )
+    step = decision.step
+    assert step is not None
+    response = produced(exchange, decision, request)
     match response:
         case ErrorAnswer():
             return error_reply(exchange, response, delay=delay)
@@ -225,6 +218,24 @@ def _produced(
                 pacing=_pacing(exchange, step, stream=request.stream),
                 fault=fault,
             )
+
+
+def produced(
+    exchange: Exchange, decision: Decision, request: CanonicalRequest
+) -> CanonicalResponse | RawAnswer | ErrorAnswer:
+    """What the step of a decision says to a request, before any wire; the same each time."""
+    scenario, step = decision.scenario, decision.step
+    assert scenario is not None and step is not None
+    return produce(
+        scenario,
+        step,
+        request,
+        seed=exchange.seed,
+        created=exchange.created,
+        tool_call_prefix=exchange.wire.tool_call_prefix,
+        groups=decision.groups,
+        max_text_bytes=exchange.options.max_text_bytes,
+    )
 
 
 def _is_recorded(decision: Decision) -> bool:

@@ -5,7 +5,7 @@ test wants the server.
 """
 
 import os
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +14,25 @@ import pytest
 if TYPE_CHECKING:
     from scenarios_app.testing.lease import Lease
     from scenarios_app.testing.sessions import SharedServer
+    from scenarios_app.testing.tape import Tape
     from scenarios_app.testing.words import Mockllm
 
 MARKER = "mockllm"
-MARKED = ("scenario", "strict", "allow_unserved")
+MARKED = ("scenario", "strict", "allow_unserved", "cassette")
+MODES = ("none", "once", "new", "all")
 URL = "MOCKLLM_URL"
+RECORD = "MOCKLLM_RECORD"
+# Set by `mockllm drift` for what it runs.
+DRIFT = "MOCKLLM_DRIFT"
 TOKEN = "MOCKLLM_CONTROL_TOKEN"
 OPTIONS = {
     "--mockllm-url": f"use the mockllm server at this URL (or {URL}) and start none",
     "--mockllm-report": "write all verdicts to FILE: JSON (.json), JUnit XML (.xml) or text",
     "--mockllm-coverage": "write which steps of the common scenarios answered to FILE, as above",
+    "--mockllm-record": "for tests with a cassette: none (recordings alone answer), once (record "
+    "where there is none yet), new (record what is not in it), all (record anew)",
 }
+METAVARS = {"--mockllm-url": "URL", "--mockllm-record": "MODE"}
 
 _failed = pytest.StashKey[bool]()
 _verdict = pytest.StashKey[dict[str, Any]]()
@@ -38,7 +46,7 @@ class MockllmWarning(UserWarning):
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("mockllm", "mockllm: a deterministic LLM server")
     for option, meaning in OPTIONS.items():
-        metavar = "URL" if option == "--mockllm-url" else "FILE"
+        metavar = METAVARS.get(option, "FILE")
         try:
             group.addoption(option, metavar=metavar, default=None, help=meaning)
         except ValueError as error:
@@ -51,15 +59,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "mockllm(scenario=…, strict=True, allow_unserved=False): a session on the mock server, "
-        "with a scenario (name, file, document or builder) beside those of all tests; strict: what "
-        "the verdict finds fails the test; allow_unserved: steps need not answer.",
+        "mockllm(scenario=…, strict=True, allow_unserved=False, cassette=None): a session on the "
+        "mock server, with a scenario (name, file, document or builder) beside those of all tests; "
+        "strict: what the verdict finds fails the test; allow_unserved: steps need not answer; "
+        "cassette: True or a path, from which it is answered, or into which it is recorded.",
     )
+    mode = _mode(config)
+    if mode not in MODES:
+        raise pytest.UsageError(
+            f"--mockllm-record: expected one of {', '.join(MODES)}, got {mode!r}"
+        )
     file = config.getoption("--mockllm-report")
     if file is not None and not hasattr(config, "workerinput"):
         from scenarios_app.testing.report import Report
 
         config.pluginmanager.register(Report(file))
+
+
+def _mode(config: pytest.Config) -> str:
+    """How cassettes are used in this run: without being told, nothing is asked of a provider."""
+    mode: str = config.getoption("--mockllm-record") or os.environ.get(RECORD) or MODES[0]
+    return mode
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -136,15 +156,24 @@ def mockllm_server(
     from scenarios_app.testing.lease import server_for
     from scenarios_app.testing.sessions import SharedServer
 
+    given = dict(mockllm_config)
     elsewhere = pytestconfig.getoption("--mockllm-url") or os.environ.get(URL)
     worker = getattr(pytestconfig, "workerinput", {})
     try:
-        with server_for(mockllm_config, url=elsewhere, lease=worker.get(MARKER)) as base_url:
+        if _mode(pytestconfig) != MODES[0] and not elsewhere:
+            from scenarios_app.testing.upstreams import upstream_settings
+
+            settings = given.get("settings") or {}
+            given["settings"] = {**settings, **upstream_settings({**os.environ, **settings})}
+        with server_for(given, url=elsewhere, lease=worker.get(MARKER)) as base_url:
             token = os.environ.get(TOKEN, "") if elsewhere else ""
             server = SharedServer(Control(base_url, token=token), alone=not elsewhere)
             try:
                 if elsewhere:
                     server.control.send("GET", "state", session="any")
+                if os.environ.get(DRIFT):
+                    # Of whatever else runs: tests bring cassettes of their own.
+                    server.control.response("DELETE", "recording")
                 yield server
                 _cover(pytestconfig, base_url)
             finally:
@@ -163,32 +192,56 @@ def mockllm(request: pytest.FixtureRequest, mockllm_server: "SharedServer") -> I
     marked = _marked(item)
     with _told(), pytest.MonkeyPatch.context() as patch:
         session = mockllm_server.session(item.nodeid)
+        # With the real keys in it.
+        before = dict(os.environ)
         variables = sdk_variables(session.base_url, session.api_key, environment=os.environ)
         for name, value in variables.items():
             patch.setenv(name, value)
         for name in UNSET:
             patch.delenv(name, raising=False)
         named = _load(session, marked["scenario"], item)
+        tape = _taped(session, marked["cassette"], item, before) if marked["cassette"] else None
         yield session
         try:
             unsaid = session.unsaid()
-            verdict = session.end(allow_unserved=marked["allow_unserved"], scenarios=named)
+            ended = tape.end() if tape else {}
+            # What is being recorded anew may have changed.
+            unserved = marked["allow_unserved"] or bool(tape and tape.records)
+            verdict = session.end(allow_unserved=unserved, scenarios=named)
         except ServerFailed as error:
             if item.stash.get(_failed, False):
                 item.add_report_section("teardown", "mockllm", str(error))
                 return
             raise
-    item.stash[_verdict] = verdict
-    _judge(item, verdict, unsaid=unsaid, strict=marked["strict"])
+    item.stash[_verdict] = verdict = verdict | ended
+    lines = [f"{name} has no answer: add .reply(…), .tool_call(…) or .fail(…)" for name in unsaid]
+    if tape and not verdict["passed"]:
+        lines += tape.drift
+    _judge(item, verdict, lines, strict=marked["strict"])
+    # A test that failed leaves its cassette as it was.
+    if tape and not item.stash.get(_failed, False):
+        with _told():
+            for line in tape.keep():
+                item.warn(MockllmWarning(line))
+
+
+def _taped(
+    session: "Mockllm", given: Any, item: pytest.Item, environment: Mapping[str, str]
+) -> "Tape":
+    from scenarios_app.testing.tape import Tape, cassette_path
+
+    path = cassette_path(given, file=item.path, node=item.nodeid)
+    tape = Tape(session, path, _mode(item.config), os.path.relpath(path, item.config.rootpath))
+    tape.begin(environment)
+    return tape
 
 
 def _judge(
-    item: pytest.Item, verdict: Mapping[str, Any], *, unsaid: list[str], strict: bool
+    item: pytest.Item, verdict: Mapping[str, Any], lines: Sequence[str], *, strict: bool
 ) -> None:
-    """Fail a test that passed for what its verdict says; one that failed keeps its own reason."""
-    lines = [f"{name} has no answer: add .reply(…), .tool_call(…) or .fail(…)" for name in unsaid]
-    if not verdict["passed"]:
-        lines.append(verdict["text"])
+    """Fail a test that passed for what its verdict says, and these lines; one that failed keeps its
+    own reason."""
+    lines = list(lines) if verdict["passed"] else [*lines, verdict["text"]]
     told = "\n".join(lines)
     if told and strict and not item.stash.get(_failed, False):
         pytest.fail(f"mockllm: {told}", pytrace=False)
@@ -201,7 +254,11 @@ def _judge(
 
 def _marked(item: pytest.Item) -> dict[str, Any]:
     """What the markers of a test say, the nearest one first; scenarios of all of them count."""
-    found: dict[str, Any] = {"scenario": [], "strict": True, "allow_unserved": False}
+    found: dict[str, Any] = dict.fromkeys(MARKED) | {
+        "scenario": [],
+        "strict": True,
+        "allow_unserved": False,
+    }
     markers = list(item.iter_markers(MARKER))
     for marker in reversed(markers):
         given = {**dict(zip(MARKED, marker.args, strict=False)), **marker.kwargs}

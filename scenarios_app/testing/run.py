@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 from argparse import REMAINDER, ArgumentParser
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
+from typing import IO
 
 from scenarios_app.testing.control import Control, ServerFailed
 from scenarios_app.testing.documents import documents_of
@@ -70,15 +71,16 @@ def run(
     scenarios: Sequence[str], fixtures: Sequence[str], command: Sequence[str], *, strict: bool
 ) -> int:
     """Start a server, run the command and say what the verdict is."""
-    command = command[1:] if command[:1] == ["--"] else command
+    command = without_mark(command)
     if not command:
         return _refused("no command: give one after --", code=2)
     try:
         documents = documents_of(scenarios)
         with server_process(Start(documents, fixtures)) as (base_url, _):
-            code = _run(command, base_url)
+            variables = sdk_variables(base_url, API_KEY, environment=os.environ)
+            code = run_command(command, variables, unset=UNSET)
             required = [document["name"] for document in documents] if strict else []
-            passed = _judge(base_url, strict=strict, required=required)
+            passed = judged(base_url, strict=strict, required=required)
             return code or (0 if passed else VERDICT_FAILED)
     except CannotRun as error:
         return _refused(error.args[1], code=error.args[0])
@@ -91,13 +93,26 @@ def _refused(message: str, *, code: int) -> int:
     return code
 
 
-def _run(command: Sequence[str], base_url: str) -> int:
-    """The command's exit code, as a shell reports it; raises CannotRun."""
-    environment = {name: value for name, value in os.environ.items() if name not in UNSET}
-    environment |= sdk_variables(base_url, API_KEY, environment=os.environ)
+def without_mark(command: Sequence[str]) -> Sequence[str]:
+    """A command without the `--` before it."""
+    return command[1:] if command[:1] == ["--"] else command
+
+
+def run_command(
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    *,
+    unset: Sequence[str] = (),
+    output: IO[str] | None = None,
+) -> int:
+    """Run a command in this environment, with these variables and without those; its exit code, as
+    a shell reports it. Signals are passed on to it; what it says goes where our own output goes, or
+    to another one. Raises CannotRun."""
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    environment |= variables
     with _signals_for() as started:
         try:
-            process = subprocess.Popen(command, env=environment)
+            process = subprocess.Popen(command, env=environment, stdout=output)
         except FileNotFoundError:
             raise CannotRun(NOT_FOUND, f"{command[0]}: no such command") from None
         except OSError as error:
@@ -146,7 +161,7 @@ def _in_the_foreground() -> bool:
         os.close(terminal)
 
 
-def _judge(base_url: str, *, strict: bool, required: Sequence[str]) -> bool:
+def judged(base_url: str, *, strict: bool = False, required: Sequence[str] = ()) -> bool:
     """Print the verdict on all that was asked, and give it. It goes where it is not taken for what
     the command says."""
     control = Control(base_url)

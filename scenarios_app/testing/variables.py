@@ -1,6 +1,8 @@
 """The environment variables that point SDKs and tools at a server."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
 
 # A key of the real thing would name the provider's own session, or be sent along.
 UNSET = (
@@ -9,6 +11,9 @@ UNSET = (
     "OPENAI_ORG_ID",
     "OPENAI_PROJECT_ID",
 )
+
+# What stands in for a key that nobody has; SDKs want one before they ask.
+NO_KEY: Final = "mockllm-no-key"
 
 
 def sdk_variables(base_url: str, api_key: str, *, environment: Mapping[str, str]) -> dict[str, str]:
@@ -39,3 +44,61 @@ def sdk_variables(base_url: str, api_key: str, *, environment: Mapping[str, str]
 
 def _unproxied(hosts: str) -> str:
     return ",".join(filter(None, (hosts, "127.0.0.1", "localhost")))
+
+
+# Where people keep their real keys, by provider, and base URLs of servers between them and it.
+KEYS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "openai": ("OPENAI_API_KEY",),
+        "azure": ("AZURE_OPENAI_API_KEY",),
+        "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+        "gemini": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        "ollama": ("OLLAMA_API_KEY",),
+        "bedrock": ("AWS_BEARER_TOKEN_BEDROCK",),
+        "openrouter": ("OPENROUTER_API_KEY",),
+        "groq": ("GROQ_API_KEY",),
+        "mistral": ("MISTRAL_API_KEY",),
+        "deepseek": ("DEEPSEEK_API_KEY",),
+        "xai": ("XAI_API_KEY",),
+        "cohere": ("CO_API_KEY", "COHERE_API_KEY"),
+    }
+)
+BASES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+        "azure": ("AZURE_OPENAI_ENDPOINT",),
+        "anthropic": ("ANTHROPIC_BASE_URL",),
+        "gemini": ("GOOGLE_GEMINI_BASE_URL",),
+        "ollama": ("OLLAMA_HOST",),
+    }
+)
+
+
+def real_keys(environment: Mapping[str, str]) -> dict[str, str]:
+    """The keys of an environment by provider, the first of each."""
+    return _first(KEYS, environment)
+
+
+def base_urls(environment: Mapping[str, str]) -> dict[str, str]:
+    """The servers that SDKs are pointed at in an environment, by provider."""
+    found = _first(BASES, environment)
+    return {name: url for name, url in found.items() if url.startswith(("http://", "https://"))}
+
+
+def recorded_variables(base_url: str, *, environment: Mapping[str, str]) -> dict[str, str]:
+    """As `sdk_variables`, for clients whose requests are passed on: the keys that they have they
+    keep, and where they have none of a provider there is one that only says so."""
+    variables = sdk_variables(base_url, NO_KEY, environment=environment)
+    for names in KEYS.values():
+        if any(environment.get(name) for name in names):
+            for name in names:
+                variables.pop(name, None)
+    return variables
+
+
+def _first(table: Mapping[str, tuple[str, ...]], environment: Mapping[str, str]) -> dict[str, str]:
+    found = {
+        provider: next((environment[name] for name in names if environment.get(name)), "")
+        for provider, names in table.items()
+    }
+    return {provider: value for provider, value in found.items() if value}

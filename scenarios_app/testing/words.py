@@ -171,6 +171,24 @@ class Mockllm:
         if not verified["passed"]:
             raise AssertionError("\n".join(_unverified(count or {"at_least": 1}, verified)))
 
+    def record(
+        self,
+        mode: str,
+        *,
+        name: str,
+        cassette: Mapping[str, Any] | None,
+        keys: Mapping[str, str],
+    ) -> None:
+        """Have what no step answers passed on and kept, or with mode `none` answered from the
+        cassette alone. `keys` are sent upstream in place of `api_key`."""
+        begun = {"session": self._session, "mode": mode, "name": name, "keys": dict(keys)}
+        cassettes = [] if cassette is None else [cassette]
+        self._control.send("PUT", "recording", {**begun, "cassettes": cassettes})
+
+    def end_recording(self) -> Any:
+        """What was recorded since then, as DELETE `/control/recording` has it."""
+        return self._control.send("DELETE", "recording", session=self._session)
+
     def unsaid(self) -> list[str]:
         """Steps that were begun with `on` and have no answer."""
         return [one.name for one in self._on if one.says_nothing]

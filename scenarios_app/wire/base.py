@@ -1,6 +1,6 @@
 """What a wire is: the shape every provider module has, and the framing they share."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -32,12 +32,23 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Answered:
+    """The whole answer to a call that another call carried; without a body where none came."""
+
+    status: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
-    """What computed answers are made of: the known models with their owners, and the clock."""
+    """What computed answers are made of: the known models with their owners, the clock, the
+    request's number in its session, and the answers to the calls that it carried, in order."""
 
     models: Mapping[str, str]
     created: int
     request_id: str
+    ordinal: int = 0
+    answers: tuple[Answered, ...] = ()
 
 
 class StreamEncoder(Protocol):
@@ -56,6 +67,8 @@ Render: TypeAlias = Callable[[CanonicalRequest, CanonicalResponse], bytes]
 Encode: TypeAlias = Callable[[CanonicalRequest, CanonicalResponse], StreamEncoder]
 # The body of a computed answer; raises WireError (an unknown model).
 Compute: TypeAlias = Callable[[CanonicalRequest, Facts], bytes]
+# The calls that a request brings with it (a batch).
+Carries: TypeAlias = Callable[[CanonicalRequest], Sequence[Call]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +105,8 @@ class Archival:
     `resolve` the request with what it names in it, or raises WireError where that is not stored.
     `record` gives what is stored of an answer, whose stream is all of it as it was streamed, if it
     was; `keep` the same of a recorded answer, which is bytes alone; `after` what is stored, or
-    given up, once an answer is computed.
+    given up, once an answer is computed. All that is stored under a name that begins with `prefix`,
+    if there is one, is found as well.
     """
 
     references: Callable[[CanonicalRequest, Found], tuple[str, ...]]
@@ -102,6 +116,7 @@ class Archival:
     )
     keep: Callable[[CanonicalRequest, bytes], tuple[Stored, ...]] = _keeps_nothing
     after: Callable[[CanonicalRequest, Facts], tuple[Stored, ...]] = _leaves_nothing
+    prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +128,12 @@ class Endpoint:
     the path. Where the path is a generating endpoint's too, a step that names it means that one:
     such a computed one is `fixed`. A generating endpoint computes what asks for no answer of a
     model. `alias_of` is the pattern by which steps name this endpoint where they name it by
-    another's. A `bodiless` one takes no body, `archival` is how it uses the archive.
+    another's. A `bodiless` one takes no JSON, `archival` is how it uses the archive.
 
     `form` is what of a request, beside its model and its length in tokens, decides the bytes of an
     answer to it, ids aside: answers of one form are encoded once. Without it each is encoded.
+    What a request `carries` is answered before it is, each call as if it had come by itself. A
+    computed answer is of `media_type`.
     """
 
     method: str
@@ -125,11 +142,13 @@ class Endpoint:
     render: Render | None = None
     encode: Encode | None = None
     compute: Compute | None = None
+    carries: Carries | None = None
     archival: Archival | None = None
     form: Callable[[CanonicalRequest], Hashable] | None = None
     fixed: bool = False
     alias_of: str | None = None
     bodiless: bool = False
+    media_type: str = "application/json"
     canonical: str = field(init=False)
     """The path as steps name it, with its variable places."""
     generates: bool = field(init=False)

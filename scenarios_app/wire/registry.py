@@ -112,8 +112,11 @@ def _spoken(found: Target, name: str) -> Target:
     if found.endpoint is None:
         return replace(found, wire=wire)
     asked = (found.endpoint.method, found.endpoint.canonical)
-    same = next(one for one in wire.endpoints if (one.method, one.canonical) == asked)
-    return replace(found, wire=wire, endpoint=same)
+    for same in wire.endpoints:
+        if (same.method, same.canonical) == asked:
+            return replace(found, wire=wire, endpoint=same)
+    message = f"The dialect {name!r} has no {asked[1]}."
+    return Target(wire, None, error=WireError(404, message, code="unknown_url"))
 
 
 def _found(call: Call) -> Target | None:

@@ -11,8 +11,8 @@ pytestmark = pytest.mark.browser
 def test_the_page_shows_every_operation_and_tries_one(live: Live, open_page: OpenPage) -> None:
     page = open_page()
     page.goto(f"{live.base_url}/control/docs/")
-    page.locator(".opblock").nth(19).wait_for()
-    assert page.locator(".opblock").count() == 20
+    page.locator(".opblock").nth(23).wait_for()
+    assert page.locator(".opblock").count() == 24
     assert page.title() == "mockllm control API"
     block = page.locator("#operations-requests-list_requests")
     block.locator("button.opblock-summary-control").click()

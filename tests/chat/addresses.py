@@ -1,6 +1,6 @@
 """Addresses of every kind, each with what it is to a call."""
 
-from chat_app.clients.endpoints import Reach
+from mockllm_site.kit.addresses import Reach
 
 PUBLIC = (
     *("1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0"),

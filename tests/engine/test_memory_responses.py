@@ -34,6 +34,14 @@ async def test_a_name_is_kept_once(store: StateStore) -> None:
     assert await kept(store, "r1") == [b"another"]
 
 
+async def test_answers_are_found_by_how_their_names_begin(store: StateStore) -> None:
+    assert await store.recall_responses("a", "r") == {}
+    for name in ("r1", "s1", "r2"):
+        await store.remember_response("a", name, name.encode())
+    assert await store.recall_responses("a", "r") == {"r1": b"r1", "r2": b"r2"}
+    assert await store.recall_responses("b", "r") == {}
+
+
 async def test_an_answer_is_forgotten(store: StateStore) -> None:
     await store.remember_response("a", "r1", b"one")
     for name in ("r1", "r1", "never"):

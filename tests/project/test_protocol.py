@@ -57,7 +57,7 @@ async def serving(
     )
     stop = object.__new__(Stop)
     stop.asked = False
-    server = Server(config, ready="ready", stop=stop, most_connections=most)
+    server = Server(config, ready=lambda: None, stop=stop, most_connections=most)
     bound = socket.create_server(("127.0.0.1", 0))
     serving = asyncio.create_task(server._serve([bound]))
     while not server.started:

@@ -1,1 +1,1 @@
-"""Recordings: what is made of them, and of which files."""
+"""Recordings: made, kept, compared, read from other tools, and replayed."""

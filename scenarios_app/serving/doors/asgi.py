@@ -45,7 +45,7 @@ class ProviderDoor:
 
 async def give(answer: Answer, receive: Receive, send: Send) -> None:
     """Give an answer, whose request is read already."""
-    close = close_of(send) if answer.cuts else None
+    close = close_of(send) if answer.may_cut else None
     if answer.cuts and close is None:
         answer.without_cut()
     if answer.at_once:
@@ -132,7 +132,10 @@ async def _play(answer: Answer, receive: Receive, send: Send, *, close: Close | 
                 await send(_body(piece, more=True))
         if not answer.cuts:
             await send(_body(b"", more=False))
-        elif close is not None:
+        elif close is None:
+            # All that ends a connection too soon on a server that has no way to close it.
+            raise ConnectionAbortedError("The answer ends here, as its provider's did.")
+        else:
             close()
             # Returning while the connection still stands would be an error to the server.
             async with asyncio.timeout(READ_SECONDS):

@@ -1,5 +1,6 @@
-"""Anthropic's models list: what is known of a model, and pages of them."""
+"""What is known of a model of Anthropic's, and pages of lists."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +50,7 @@ def model_info(model: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The part of a models list that is asked for, between the ids of two models."""
+    """The part of a list that is asked for, between the ids of two entries."""
 
     after: str
     before: str
@@ -65,10 +66,10 @@ def read_page(call: Call) -> Page:
     return Page(call.query.get("after_id", ""), call.query.get("before_id", ""), int(given))
 
 
-def models_page(models: list[str], wanted: Page) -> dict[str, Any]:
-    """One page. A cursor that names no model is as good as none."""
-    page = models
-    if wanted.after in page:
+def page_of(entries: Mapping[str, dict[str, Any]], wanted: Page) -> dict[str, Any]:
+    """One page of entries by their ids. A cursor that names none is as good as none."""
+    page = list(entries)
+    if wanted.after in entries:
         page = page[page.index(wanted.after) + 1 :]
     if wanted.before in page:
         page = page[: page.index(wanted.before)]
@@ -76,7 +77,7 @@ def models_page(models: list[str], wanted: Page) -> dict[str, Any]:
     else:
         shown = page[: wanted.limit]
     return {
-        "data": [model_info(model) for model in shown],
+        "data": [entries[each] for each in shown],
         "has_more": len(shown) < len(page),
         "first_id": shown[0] if shown else None,
         "last_id": shown[-1] if shown else None,

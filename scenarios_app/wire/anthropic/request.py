@@ -29,6 +29,7 @@ from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 
 PROVIDER = "anthropic"
+MESSAGES = "/v1/messages"
 
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 

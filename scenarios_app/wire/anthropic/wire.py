@@ -1,12 +1,13 @@
-"""The Anthropic wire: messages, token counts and the models list."""
+"""The Anthropic wire: messages and batches of them, token counts and the models list."""
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer, Json
 from scenarios_app.engine.producing.usage import count_input
+from scenarios_app.wire.anthropic import batches
 from scenarios_app.wire.anthropic.answer import message_of
 from scenarios_app.wire.anthropic.errors import answer_headers, envelope
-from scenarios_app.wire.anthropic.models import model_info, models_page, read_page
+from scenarios_app.wire.anthropic.models import model_info, page_of, read_page
 from scenarios_app.wire.anthropic.options import Options
-from scenarios_app.wire.anthropic.request import PROVIDER, continued_thread, read_request
+from scenarios_app.wire.anthropic.request import MESSAGES, PROVIDER, continued_thread, read_request
 from scenarios_app.wire.anthropic.sample import MODELS, clients, sample
 from scenarios_app.wire.anthropic.stream import AnthropicEncoder
 from scenarios_app.wire.base import (
@@ -22,8 +23,6 @@ from scenarios_app.wire.base import (
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.samples import Asked, Sdk, Sent
-
-_MESSAGES = "/v1/messages"
 
 
 def _read(
@@ -82,7 +81,7 @@ def _count(request: CanonicalRequest, facts: Facts) -> bytes:
 
 
 def _list_models(request: CanonicalRequest, facts: Facts) -> bytes:
-    return encode_json(models_page(list(facts.models), request.own))
+    return encode_json(page_of({each: model_info(each) for each in facts.models}, request.own))
 
 
 def _retrieve_model(request: CanonicalRequest, facts: Facts) -> bytes:
@@ -99,8 +98,9 @@ class AnthropicMessages:
     provider = PROVIDER
     prefixes: tuple[str, ...] = ("/v1/",)
     endpoints: tuple[Endpoint, ...] = (
-        Endpoint("POST", _MESSAGES, _read, render=_render, encode=_encode, form=_form),
-        Endpoint("POST", f"{_MESSAGES}/count_tokens", _read_counted, compute=_count),
+        Endpoint("POST", MESSAGES, _read, render=_render, encode=_encode, form=_form),
+        Endpoint("POST", f"{MESSAGES}/count_tokens", _read_counted, compute=_count),
+        *batches.ENDPOINTS,
         Endpoint("GET", "/v1/models", _read_model, compute=_list_models),
         Endpoint("GET", "/v1/models/{model}", _read_model, compute=_retrieve_model),
     )
@@ -122,8 +122,8 @@ class AnthropicMessages:
     def claims(self, call: Call) -> bool:
         path = call.path
         return (
-            path == _MESSAGES
-            or path.startswith(f"{_MESSAGES}/")
+            path == MESSAGES
+            or path.startswith(f"{MESSAGES}/")
             or "anthropic-version" in call.headers
         )
 

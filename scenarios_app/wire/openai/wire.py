@@ -17,6 +17,7 @@ from scenarios_app.wire.base import (
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.openai import completions, embeddings, models, moderations
+from scenarios_app.wire.openai.batches import batches, files
 from scenarios_app.wire.openai.chat_answer import ChunkEncoder, completion
 from scenarios_app.wire.openai.chat_request import read_chat
 from scenarios_app.wire.openai.dialects.dialect import Dialect
@@ -50,6 +51,8 @@ _ENDPOINTS = (
     moderations.ENDPOINT,
     *models.ENDPOINTS,
 )
+# What no other dialect has.
+_OWN_ENDPOINTS = (*_ENDPOINTS, *files.ENDPOINTS, *batches.ENDPOINTS)
 
 
 class OpenAIChat(OpenAIWire):
@@ -68,7 +71,7 @@ class OpenAIChat(OpenAIWire):
         self.models = dialect.models
         self.prefixes = dialect.owns
         self.tool_call_prefix = dialect.call_prefix
-        spoken = _ENDPOINTS if own else tuple(_in_dialect(one, dialect) for one in _ENDPOINTS)
+        spoken = _OWN_ENDPOINTS if own else tuple(_in_dialect(one, dialect) for one in _ENDPOINTS)
         self.endpoints = spoken if own else tuple(forms(spoken, dialect.starts))
 
     def sample(self, asked: Asked) -> Sent:

@@ -5,8 +5,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from chat_app.clients import transports as dialing
 from chat_app.clients.registry import get_client
+from mockllm_site.kit import dial as dialing
 from tests.chat.ways import ask, profile, request
 from tests.live import Live
 from tests.serving.pipelines import scenario

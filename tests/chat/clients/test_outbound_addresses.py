@@ -6,10 +6,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from chat_app.clients import transports as dialing
-from chat_app.clients.endpoints import Reach, literal, reach
 from chat_app.clients.registry import get_client
 from chat_app.errors import NETWORK_ERROR, SERVICE_UNAVAILABLE, VALIDATION_ERROR, ChatError
+from mockllm_site.kit import dial as dialing
+from mockllm_site.kit.addresses import Reach, literal, reach
 from tests.chat.addresses import ADDRESSES, bracketed
 from tests.chat.raw_provider import raw_provider
 from tests.chat.ways import FAMILIES, Told, profile, request, told

@@ -9,9 +9,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from chat_app.clients import transports as dialing
 from chat_app.clients.registry import get_client
+from chat_app.clients.transports import Dialing
 from chat_app.errors import NETWORK_ERROR
+from mockllm_site.kit import dial as dialing
 from tests.chat.raw_provider import HEAD, raw_provider
 from tests.chat.ways import Told, profile, request, told
 from tests.services import require
@@ -116,7 +117,7 @@ async def test_a_stranger_on_the_other_end_is_not_talked_to(
 
 async def test_a_transport_speaks_to_its_own_place_alone(settings: Any) -> None:
     settings.CHAT_ALLOWED_HOSTS = ["127.0.0.1:1", "127.0.0.1:2"]
-    transport = dialing.Dialing("http://127.0.0.1:1/v1")
+    transport = Dialing("http://127.0.0.1:1/v1")
     with pytest.raises(Exception, match=r"127\.0\.0\.1:2 is not"):
         await transport.handle_async_request(httpx2.Request("POST", "http://127.0.0.1:2/v1"))
     await transport.aclose()

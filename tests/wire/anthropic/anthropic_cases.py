@@ -23,7 +23,7 @@ from scenarios_app.wire.base import Call, Facts
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.registry import match_path
 
-MESSAGES, COUNT_TOKENS, MODELS, MODEL = WIRE.endpoints
+MESSAGES, COUNT_TOKENS, *BATCHES, MODELS, MODEL = WIRE.endpoints
 HEADERS = {"x-api-key": "key-1", "anthropic-version": "2023-06-01"}
 FACTS = Facts({"claude-a": "anthropic", "claude-b": "anthropic"}, 1_763_760_000, "f00d")
 LEAST: dict[str, Any] = {

@@ -42,6 +42,12 @@ def test_messages_are_generated_and_the_rest_is_computed() -> None:
     assert [(r.method, r.pattern, r.generates) for r in WIRE.endpoints] == [
         ("POST", "/v1/messages", True),
         ("POST", "/v1/messages/count_tokens", False),
+        ("GET", "/v1/messages/batches/{message_batch_id}/results", False),
+        ("POST", "/v1/messages/batches/{message_batch_id}/cancel", False),
+        ("GET", "/v1/messages/batches/{message_batch_id}", False),
+        ("DELETE", "/v1/messages/batches/{message_batch_id}", False),
+        ("GET", "/v1/messages/batches", False),
+        ("POST", "/v1/messages/batches", False),
         ("GET", "/v1/models", False),
         ("GET", "/v1/models/{model}", False),
     ]

@@ -6,11 +6,16 @@ import pytest
 from anthropic.types import ModelInfo
 from anthropic.types.beta import BetaModelInfo
 
-from scenarios_app.wire.anthropic.models import model_info, models_page, read_page
+from scenarios_app.wire.anthropic.models import model_info, page_of, read_page
+from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
 from tests.wire.anthropic.anthropic_cases import call
 
 MODELS = ["a", "b", "c", "d"]
+
+
+def pages_of(models: list[str], sent: Call) -> dict[str, Any]:
+    return page_of({model: model_info(model) for model in models}, read_page(sent))
 
 
 @pytest.mark.parametrize("model", [ModelInfo, BetaModelInfo])
@@ -43,14 +48,14 @@ def test_every_capability_that_the_sdk_knows_is_named() -> None:
     ],
 )
 def test_pages(query: dict[str, str], ids: list[str], has_more: bool) -> None:
-    page = models_page(MODELS, read_page(call("/v1/models", method="GET", query=query)))
+    page = pages_of(MODELS, call("/v1/models", method="GET", query=query))
     assert [model["id"] for model in page["data"]] == ids
     assert page["has_more"] is has_more
     assert (page["first_id"], page["last_id"]) == ((ids[0], ids[-1]) if ids else (None, None))
 
 
 def test_a_page_is_twenty_models_unless_told_otherwise() -> None:
-    page = models_page([str(n) for n in range(30)], read_page(call("/v1/models", method="GET")))
+    page = pages_of([str(n) for n in range(30)], call("/v1/models", method="GET"))
     assert len(page["data"]) == 20
 
 

@@ -87,7 +87,9 @@ def test_the_rest_below_v1_is_others(method: str, path: str) -> None:
     assert wire_of(method, path, {"anthropic-version": "x"}).provider != "gemini"
 
 
-@pytest.mark.parametrize("path", ["/v1/files", "/v1/cachedContents/x", "/v1/tunedModels", "/v1"])
+@pytest.mark.parametrize(
+    "path", ["/v1/operations/x", "/v1/cachedContents/x", "/v1/tunedModels", "/v1"]
+)
 def test_what_google_has_and_this_server_has_not_is_googles_404(path: str) -> None:
     found = target(call(path, method="GET", headers=HEADERS))
     assert found.wire is EVENTS
@@ -108,7 +110,7 @@ def test_googles_key_makes_no_route_of_others_googles() -> None:
         "/v1beta",
         "/v1alpha/none",
         "/upload/v1beta/files",
-        "/upload/v1/files",
+        "/upload/v1/stores",
         "/v1beta/",
         "/v1beta/none",
         "/v1beta/models/",

@@ -70,6 +70,13 @@ def test_a_dialect_that_does_not_exist_is_one_clear_error() -> None:
     assert json.loads(found.wire.error(error, request_id="r"))["error"]["code"] == error.code
 
 
+def test_what_a_dialect_has_not_is_a_404_that_says_so() -> None:
+    found = target("/v1/batches", **{"x-mockllm-dialect": "groq"})
+    assert found.endpoint is None and found.error is not None
+    error = found.error.answer
+    assert (error.status, error.message) == (404, "The dialect 'groq' has no /v1/batches.")
+
+
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/responses"])
 def test_other_wires_have_no_dialects(path: str) -> None:
     headers = {"anthropic-version": "2023-06-01", "x-mockllm-dialect": "klingon"}

@@ -1,0 +1,95 @@
+"""Connections out of this machine: to one endpoint, at addresses that were looked at before."""
+
+import asyncio
+import socket
+from functools import cache
+from ssl import SSLContext
+
+import httpx2
+
+from mockllm_site.kit.addresses import Endpoint, Refused, check_addresses, endpoint_at, literal
+
+
+async def resolve(host: str, port: int) -> tuple[str, ...]:
+    """A host's addresses, in the order in which this machine would try them."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+@cache
+def tls() -> SSLContext:
+    """Made once: reading the machine's certificates takes 40 ms."""
+    return httpx2.create_ssl_context(trust_env=False)
+
+
+class Dial(httpx2.AsyncBaseTransport):
+    """Speaks to one endpoint, at the addresses that its name had when it was first asked for and
+    that were found to be allowed: a name that changes its mind changes nothing. Raises Refused."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._addresses: tuple[str, ...] = ()
+        self._inner: httpx2.AsyncHTTPTransport | None = None
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if (endpoint := endpoint_at(request.url)) != self._endpoint:
+            raise Refused(f"{endpoint} is not {self._endpoint}")
+        inner = await self._transport()
+        timeout = request.extensions["timeout"]
+        addresses = await self._checked(timeout["connect"])
+        # Each address gets its share of the time, so that one that is dead leaves some to the next.
+        timeout = {**timeout, "connect": timeout["connect"] / len(addresses)}
+        for number, address in enumerate(addresses, 1):
+            try:
+                return await inner.handle_async_request(_pinned(request, address, timeout))
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                if number == len(addresses):
+                    raise
+        raise AssertionError("a host without addresses")  # pragma: no cover
+
+    async def aclose(self) -> None:
+        if self._inner is not None:
+            await self._inner.aclose()
+
+    async def _transport(self) -> httpx2.AsyncHTTPTransport:
+        if self._inner is None:
+            context = await asyncio.to_thread(tls)
+            self._inner = httpx2.AsyncHTTPTransport(verify=context, trust_env=False)
+        return self._inner
+
+    async def _checked(self, seconds: float) -> tuple[str, ...]:
+        if not self._addresses:
+            addresses = await self._looked_up(seconds)
+            check_addresses(self._endpoint.host, addresses)
+            self._addresses = addresses
+        return self._addresses
+
+    async def _looked_up(self, seconds: float) -> tuple[str, ...]:
+        host, port = self._endpoint.host, self._endpoint.port
+        if literal(host):
+            return (host,)
+        try:
+            async with asyncio.timeout(seconds):
+                addresses = await resolve(host, port)
+        except TimeoutError:
+            raise httpx2.ConnectTimeout(f"{host} could not be looked up in time") from None
+        except (OSError, UnicodeError) as error:
+            raise httpx2.ConnectError(f"{host} could not be looked up: {error}") from error
+        if not addresses:
+            raise httpx2.ConnectError(f"{host} has no address")
+        return addresses
+
+
+def _pinned(request: httpx2.Request, address: str, timeout: dict[str, float]) -> httpx2.Request:
+    """The request to an address, which for TLS and in its Host header keeps the name."""
+    return httpx2.Request(
+        request.method,
+        request.url.copy_with(host=address),
+        headers=request.headers,
+        stream=request.stream,
+        extensions={
+            **request.extensions,
+            "timeout": timeout,
+            "sni_hostname": request.url.raw_host.decode("ascii"),
+        },
+    )

@@ -1,0 +1,168 @@
+"""What a client asks today beside what was recorded: what is new, what is gone and what changed."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qsl, urlsplit
+
+from scenarios_app.engine.conditions.recorded import told
+from scenarios_app.engine.recorded.differences import Difference, Kind, differences
+from scenarios_app.engine.recorded.requests import ComparedRequest, compared, decoded
+from scenarios_app.recording.interaction import RecordedRequest
+from scenarios_app.recording.places import placed
+
+Document: TypeAlias = Mapping[str, Any]
+# The names of a scenario and of one of its steps.
+StepName: TypeAlias = tuple[str, str]
+# What is less alike is no change of the other but something else.
+_ALIKE: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedStep:
+    """A recorded request as its cassette has it; `step` is its name, or its number from 1."""
+
+    cassette: str
+    step: str
+    path: str
+    request: ComparedRequest
+    document: Document = field(compare=False, repr=False)
+    """All of the step."""
+
+    @property
+    def line(self) -> str:
+        return f"{self.request.method} {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """One thing that is not as it was recorded. `step` is empty for what is new, `request` reads
+    `POST /v1/messages`; `times` is how often it was asked."""
+
+    kind: Kind
+    cassette: str
+    step: str
+    request: str
+    differences: tuple[Difference, ...] = ()
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Drifted:
+    """All that drifted of one recording, and the steps of which nothing is known: what was asked
+    before them was not answered, so nobody came as far."""
+
+    found: tuple[Drift, ...] = ()
+    unreached: tuple[RecordedStep, ...] = ()
+
+
+@dataclass(slots=True)
+class _Miss:
+    path: str
+    request: ComparedRequest
+    times: int = field(default=1)
+
+
+def recorded_steps(document: Document) -> Iterator[RecordedStep]:
+    """The recorded requests of a cassette, in their order."""
+    for number, step in enumerate(document.get("steps", ()), 1):
+        match = step.get("match") or {}
+        recorded = match.get("recorded")
+        if recorded is None:
+            continue
+        body = recorded.get("body")
+        request = ComparedRequest(
+            recorded.get("method", "POST"),
+            recorded.get("query", {}),
+            decoded(body) if isinstance(body, str) else body,
+            frozenset(recorded.get("exact", ())),
+        )
+        path = match.get("path") or ""
+        label = step.get("name") or str(number)
+        yield RecordedStep(document.get("name", ""), label, path, request, step)
+
+
+def drift_of(
+    documents: Iterable[Document],
+    served: Set[StepName],
+    missed: Sequence[RecordedRequest],
+) -> Drifted:
+    """What drifted of the cassettes that these requests were asked of: `served` are the steps that
+    answered, `missed` the requests that none did, in their order and without their secrets.
+
+    A request that none answered is the change of the one most like it that was not asked either.
+    """
+    steps = [step for document in documents for step in recorded_steps(document)]
+    left = [step for step in steps if (step.cassette, step.step) not in served]
+    found: list[Drift] = []
+    for miss in _misses(missed):
+        drift, taken = _pair(miss, left, steps)
+        found.append(drift)
+        if taken is not None:
+            left.remove(taken)
+    if found:
+        return Drifted(tuple(found), tuple(left))
+    return Drifted(tuple(Drift("removed", s.cassette, s.step, s.line) for s in left))
+
+
+def _misses(missed: Sequence[RecordedRequest]) -> list[_Miss]:
+    """Each request once, however often it was tried."""
+    found: dict[tuple[str, str], _Miss] = {}
+    for request in missed:
+        where = placed(request)
+        url = urlsplit(request.url)
+        path = where.path if where else url.path
+        query = dict(parse_qsl(url.query, keep_blank_values=True))
+        one = _Miss(path, compared(request.method, query, request.body))
+        known = found.setdefault((path, one.request.digest), one)
+        if known is not one:
+            known.times += 1
+    return list(found.values())
+
+
+def _pair(
+    miss: _Miss, left: Sequence[RecordedStep], steps: Sequence[RecordedStep]
+) -> tuple[Drift, RecordedStep | None]:
+    """What a request that was not answered is, and the recorded one that it has become of."""
+    line = f"{miss.request.method} {miss.path}"
+    there = [step for step in left if step.path == miss.path]
+    likely = max(there, key=lambda step: _likeness(step, miss), default=None)
+    if likely is None or _likeness(likely, miss) < _ALIKE:
+        cassette = (left or steps)[0].cassette if steps else ""
+        return Drift("new", cassette, "", line, times=miss.times), None
+    asked = replace(miss.request, exact=likely.request.exact)
+    found = differences(likely.request, asked)
+    return Drift("changed", likely.cassette, likely.step, line, found, miss.times), likely
+
+
+def _likeness(step: RecordedStep, miss: _Miss) -> float:
+    return step.request.likeness(replace(miss.request, exact=step.request.exact))
+
+
+def drift_json(drift: Drift) -> dict[str, Any]:
+    """A drift as reports have it."""
+    return {
+        "kind": drift.kind,
+        "cassette": drift.cassette,
+        "step": drift.step,
+        "request": drift.request,
+        "times": drift.times,
+        "differences": [
+            {"kind": d.kind, "place": d.place, "recorded": d.recorded, "asked": d.asked}
+            for d in drift.differences
+        ],
+        "text": "\n".join(lines_of(drift)),
+    }
+
+
+def lines_of(drift: Drift) -> Iterator[str]:
+    """A drift as people read it."""
+    often = f" ({drift.times} times)" if drift.times > 1 else ""
+    match drift.kind:
+        case "new":
+            yield f"new: {drift.request}{often} is asked, and was not recorded"
+        case "removed":
+            yield f"removed: {drift.request} (step {drift.step}) is not asked any more"
+        case _:
+            yield f"changed: {drift.request} (step {drift.step}){often}"
+            yield from (f"  {told(one)}" for one in drift.differences)

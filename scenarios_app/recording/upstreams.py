@@ -1,0 +1,110 @@
+"""Where the providers themselves are, and which URL there a path here stands for."""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from mockllm_site.kit.addresses import Refused, check_literal, read_base_url
+from scenarios_app.wire.base import Call
+from scenarios_app.wire.openai import wire as openai_chat
+from scenarios_app.wire.openai.dialects.rows import HEADER as DIALECT_HEADER
+from scenarios_app.wire.openai.dialects.rows import OWNED
+from scenarios_app.wire.registry import find, providers
+
+# Their own addresses, as each says in its API reference; a server of one's own has none.
+PUBLIC: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "openai": "https://api.openai.com",
+        "anthropic": "https://api.anthropic.com",
+        "gemini": "https://generativelanguage.googleapis.com",
+        "ollama": "http://127.0.0.1:11434",
+        "openrouter": "https://openrouter.ai/api/v1",
+        "groq": "https://api.groq.com/openai/v1",
+        "mistral": "https://api.mistral.ai",
+        "deepseek": "https://api.deepseek.com",
+        "xai": "https://api.x.ai",
+        "cohere": "https://api.cohere.com",
+    }
+)
+# Dialects whose paths begin with their name, which they do not at the provider itself.
+_MOUNTED: Final = frozenset(prefix.strip("/") for prefix in OWNED)
+AZURE: Final = "azure"
+_AZURE_PATH: Final = "/openai/"
+
+
+class UpstreamError(Exception):
+    """An upstream that cannot be used; the message says which and why."""
+
+
+def upstream_names() -> tuple[str, ...]:
+    """Every name that an upstream may have: providers, and the dialects of OpenAI's API."""
+    return tuple(dict.fromkeys((*providers(), *openai_chat.SPOKEN)))
+
+
+def public_upstreams() -> dict[str, str]:
+    """The providers' own addresses, of those that are spoken here."""
+    return {name: PUBLIC[name] for name in upstream_names() if name in PUBLIC}
+
+
+def read_upstreams(entries: Iterable[str]) -> dict[str, str]:
+    """Base URLs by the names of providers, from `NAME=URL` or `NAME`, which is the provider's own
+    address; raises UpstreamError."""
+    found: dict[str, str] = {}
+    for entry in entries:
+        name, given, url = (part.strip() for part in entry.partition("="))
+        name = name.lower()
+        if name not in upstream_names():
+            known = ", ".join(upstream_names())
+            raise UpstreamError(f"there is no provider {name!r}, expected one of {known}")
+        if name in found:
+            raise UpstreamError(f"{name} is given twice")
+        if not given and name not in PUBLIC:
+            raise UpstreamError(f"{name} has no address of its own, expected {name}=URL")
+        found[name] = checked(name, url if given else PUBLIC[name])
+    return found
+
+
+def checked(name: str, base_url: str) -> str:
+    """A base URL without the slashes at its end; raises UpstreamError for one that no call may be
+    sent to. Looks nothing up."""
+    try:
+        check_literal(read_base_url(base_url).raw_host.decode("ascii"))
+    except Refused as error:
+        raise UpstreamError(f"{name}={base_url}: {error}") from None
+    return base_url.rstrip("/")
+
+
+def upstream_of(call: Call, upstreams: Mapping[str, str]) -> tuple[str, str]:
+    """The name of the provider that a call is for, and the URL that it would have there, without
+    its query; no URL where that provider's upstream is not known."""
+    name, path = provider_of(call)
+    if name == AZURE and name not in upstreams:
+        name = "openai"
+    base_url = upstreams.get(name)
+    return name, "" if base_url is None else url_of(base_url, path)
+
+
+def provider_of(call: Call) -> tuple[str, str]:
+    """Whose call it is, and its path as that provider has it."""
+    first, slash, rest = call.path.removeprefix("/").partition("/")
+    if slash and first in _MOUNTED:
+        return first, f"/{rest}"
+    spoken = call.headers.get(DIALECT_HEADER, "").strip().lower()
+    if spoken in openai_chat.SPOKEN:
+        return spoken, call.path
+    if call.path.startswith(_AZURE_PATH):
+        return AZURE, call.path
+    target = find(call)
+    return target.wire.provider if target else "openai", call.path
+
+
+def url_of(base_url: str, path: str) -> str:
+    """The URL of a path below a base URL. What the two have in common is said once: the base may be
+    the host alone or, as SDKs want it, end in `/v1`."""
+    scheme, _, place = base_url.rstrip("/").partition("://")
+    host, *folders = place.split("/")
+    segments = path.removeprefix("/").split("/")
+    lengths = range(len(folders), -1, -1)
+    common = next(n for n in lengths if folders[len(folders) - n :] == segments[:n])
+    target = "/".join((*folders, *segments[common:]))
+    return f"{scheme}://{host}/{target}"

@@ -1,0 +1,158 @@
+"""An answer that comes from upstream: passed on as it comes, unchanged, and kept beside that."""
+
+import time
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+
+import httpx2
+from msgspec.structs import replace
+
+from scenarios_app.recording.interaction import Interaction
+from scenarios_app.serving.exchange import Exchange
+from scenarios_app.serving.playback import Answer, Home
+from scenarios_app.serving.recorder.recordings import Recording
+from scenarios_app.serving.recorder.tape import CUT, LEFT, SILENT, Tape
+from scenarios_app.serving.recorder.upstream import (
+    Outgoing,
+    UpstreamFailed,
+    asked,
+    passed_headers,
+    raw_headers,
+)
+from scenarios_app.serving.reply import Ending, Reply
+from scenarios_app.serving.worker import in_thread
+
+_STREAM = "text/event-stream"
+# Taking secrets out of more takes a while.
+_SMALL = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A call on its way upstream: what is sent, for which recording, how long the upstream may be
+    silent (seconds), and how many bytes of its answer are kept."""
+
+    out: Outgoing
+    recording: Recording
+    seconds: float
+    most: int
+
+
+class Passage(Answer):
+    """Played by a door as any answer is, though nobody knows it before it comes."""
+
+    __slots__ = ("_kept", "_passed", "_size_kept", "_tape")
+
+    def __init__(self, passed: Passed, exchange: Exchange, home: Home) -> None:
+        super().__init__(Reply(502, started=False), exchange, home)
+        exchange.passed = True
+        self._passed = passed
+        self._tape = Tape(passed.out, most=passed.most)
+        self._kept: Interaction | None = None
+
+    @property
+    def at_once(self) -> bool:
+        return False
+
+    @property
+    def may_cut(self) -> bool:
+        return True
+
+    def without_cut(self) -> None:
+        """Nobody knows yet whether it is cut."""
+
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        """The first piece is empty and brings the head, as soon as the upstream's is there."""
+        place = self._passed.recording.begin()
+        problem, through = "", False
+        try:
+            async with aclosing(self._received()) as received:
+                async for piece in received:
+                    self.note(piece)
+                    yield piece
+            through = True
+            if self._size > _SMALL:
+                await in_thread(self._keep)
+        except UpstreamFailed as failed:
+            problem, self._first_at = failed.error.message, time.monotonic()
+            self.reply = self._home.instead(self._exchange_there(), failed.error, ())
+            self._replaced = through = True
+            self._kept = None
+            body = self.reply.body
+            self.note(body)
+            self._finish(place, problem=problem, gone=False)
+            yield body
+        finally:
+            self._finish(place, problem=problem, gone=not through)
+
+    async def _received(self) -> AsyncGenerator[bytes, None]:
+        """The pieces of the upstream's answer; raises UpstreamFailed where there is none."""
+        tape, out = self._tape, self._passed.out
+        async with asked(out, seconds=self._passed.seconds) as response:
+            headers = raw_headers(response)
+            passed = passed_headers(headers)
+            tape.head(
+                response.status_code,
+                passed,
+                encoding=response.headers.get("content-encoding", ""),
+            )
+            self._open(Reply(response.status_code, passed))
+            yield b""
+            assert isinstance(response.stream, httpx2.AsyncByteStream)
+            try:
+                async for piece in response.stream:
+                    tape.piece(piece)
+                    yield piece
+            except httpx2.TimeoutException:
+                self._cut(SILENT)
+            except httpx2.TransportError:
+                self._cut(CUT)
+
+    def _open(self, reply: Reply) -> None:
+        exchange = self._exchange_there()
+        types = [value for name, value in reply.headers if name == "content-type"]
+        wire = exchange.wire if any(_STREAM in value.lower() for value in types) else None
+        self.reply = self._home.dressed(exchange, replace(reply, wire=wire))
+
+    def _cut(self, note: str) -> None:
+        self._tape.cut = True
+        self._tape.note(note)
+        self.reply = replace(self.reply, ending=Ending.CUT)
+
+    def _exchange_there(self) -> Exchange:
+        assert self._exchange is not None
+        return self._exchange
+
+    def _keep(self) -> None:
+        if self._kept is None:
+            self._kept = self._tape.interaction()
+
+    def _finish(self, place: int | None, *, problem: str, gone: bool) -> None:
+        """Tell the recording and the journal, once, what became of it."""
+        if self._over:
+            return
+        if gone:
+            self._tape.note(LEFT)
+        tape = self._tape
+        if not problem and self.reply.started:
+            self._keep()
+            self.reply = self._without_secrets()
+            problem = tape.problem and f"An answer of {self._passed.out.place}: {tape.problem}."
+        self._passed.recording.end(place, None if problem else self._kept, problem)
+        self._end(gone=gone)
+
+    def _without_secrets(self) -> Reply:
+        """The reply as the journal may have it: an upstream may repeat a key in a header too."""
+        assert self._kept is not None
+        known = dict(self._kept.response.headers)
+        headers = tuple((name, known.get(name, value)) for name, value in self.reply.headers)
+        return replace(self.reply, headers=headers)
+
+    def _beginning(self) -> Iterator[bytes]:
+        """What the journal keeps has no secret in it that the upstream may have repeated."""
+        if self._kept is None:
+            yield self._last
+            return
+        for _, piece in self._kept.response.chunks:
+            yield piece

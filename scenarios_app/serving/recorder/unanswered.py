@@ -1,0 +1,63 @@
+"""What becomes of a request in a recording that no scenario answers: it is passed on upstream, or
+is a miss."""
+
+from typing import Final
+
+from scenarios_app.engine.matching.near_misses import unmatched_message
+from scenarios_app.engine.matching.select import Decision
+from scenarios_app.recording.interaction import Interaction, RecordedRequest, RecordedResponse
+from scenarios_app.recording.redaction import redacted
+from scenarios_app.recording.upstreams import upstream_of
+from scenarios_app.serving.exchange import Exchange
+from scenarios_app.serving.recorder.passage import Passed
+from scenarios_app.serving.recorder.recordings import Asked, Recording
+from scenarios_app.serving.recorder.upstream import outgoing
+from scenarios_app.wire.base import Call
+
+# This server's own limits, which hold for what is passed on too.
+OURS_ALONE: Final = frozenset({413, 431, 503})
+
+
+class Unanswered(Exception):
+    """Nothing here answers; the upstream does."""
+
+    def __init__(self, passed: Passed) -> None:
+        super().__init__(passed.out.place)
+        self.passed = passed
+
+
+def heard(exchange: Exchange, recording: Recording, decision: Decision) -> Decision:
+    """The decision, remembered where it is a step's; raises Unanswered where the upstream is to
+    answer. What answers everything answers nothing in a recording."""
+    if decision.kind == "unmatched":
+        unanswered(exchange, recording)
+    elif decision.fallback:
+        near = decision.near_misses
+        unanswered(exchange, recording)
+        return Decision("unmatched", "match", near_misses=near, text=unmatched_message(near))
+    elif decision.scenario is not None and decision.step is not None:
+        recording.serve(decision.scenario.name, decision.step.label)
+    return decision
+
+
+def unanswered(exchange: Exchange, recording: Recording) -> Decision:
+    """Raise Unanswered where there is an upstream to ask, or else remember the miss."""
+    call, wire, options = exchange.call, exchange.wire, exchange.options
+    name, url = upstream_of(call, options.upstreams)
+    if recording.records and url:
+        key = wire.api_key(call)
+        real = recording.keys.get(name) or recording.keys.get(wire.provider)
+        out = outgoing(call, name=name, url=url, key=key, real=real)
+        raise Unanswered(Passed(out, recording, options.upstream_seconds, options.record_bytes))
+    if recording.records:
+        recording.tell(f"not recorded: no upstream of {name} is named (MOCKLLM_UPSTREAMS)")
+    recording.miss(Asked(name, _request(call)))
+    text = f"no_scenario_matched: Nothing that is recorded answers {call.method} {call.path}."
+    return Decision("unmatched", "match", text=text)
+
+
+def _request(call: Call) -> RecordedRequest:
+    """What was asked, without its secrets."""
+    url = f"{call.path}?{call.raw_query}" if call.raw_query else call.path
+    request = RecordedRequest(call.method, url, tuple(call.headers.items()), call.body)
+    return redacted(Interaction(request, RecordedResponse(0))).request

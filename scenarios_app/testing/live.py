@@ -1,0 +1,100 @@
+"""What providers answer today to requests that were recorded, beside what they answered then."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from pydantic import ValidationError
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.document.recorded import RecordedAnswerDocument
+from scenarios_app.engine.recorded.answers import RecordedAnswer
+from scenarios_app.recording.drift import Drift, RecordedStep, recorded_steps
+from scenarios_app.recording.shapes import Shape, shape_differences, shape_of
+from scenarios_app.recording.upstreams import upstream_of
+from scenarios_app.serving.recorder.upstream import Outgoing, UpstreamFailed, asked, read_whole
+from scenarios_app.testing.control import ServerFailed
+from scenarios_app.wire.base import Call, Headers
+
+SECONDS: Final = 120.0
+MOST_BYTES: Final = 10_000_000
+# In which header a key goes where it is not `Authorization: Bearer`, and what else is wanted.
+_KEY_HEADERS: Final = {"anthropic": "x-api-key", "azure": "api-key", "gemini": "x-goog-api-key"}
+_ANTHROPIC: Headers = (("anthropic-version", "2023-06-01"),)
+
+
+async def live_drift(
+    documents: Iterable[Mapping[str, Any]],
+    *,
+    upstreams: Mapping[str, str],
+    keys: Mapping[str, str],
+) -> list[Drift]:
+    """How today's answers differ from the recorded ones by their shape. Raises ServerFailed where
+    a provider gives none."""
+    found: list[Drift] = []
+    for document in documents:
+        for step in recorded_steps(document):
+            answer = _recorded(step)
+            if answer is None:
+                continue
+            today = await _shape_today(_outgoing(step, upstreams, keys))
+            told = shape_differences(_shape(answer), today)
+            if told:
+                request = f"the answer to {step.line}"
+                found.append(Drift("changed", step.cassette, step.step, request, told))
+    return found
+
+
+def _recorded(step: RecordedStep) -> RecordedAnswer | None:
+    produce = step.document.get("produce") or {}
+    if "recorded" not in produce:
+        return None
+    try:
+        return RecordedAnswerDocument.model_validate(produce["recorded"]).compiled()
+    except ValidationError as error:
+        reason = str(error).splitlines()[0]
+        raise ServerFailed(f"{step.cassette}, step {step.step}: {reason}") from None
+
+
+def _shape(answer: RecordedAnswer) -> Shape:
+    return shape_of(answer.status, dict(answer.headers).get("content-type", ""), answer.body)
+
+
+def _outgoing(
+    step: RecordedStep, upstreams: Mapping[str, str], keys: Mapping[str, str]
+) -> Outgoing:
+    """The recorded request, with a real key again."""
+    match, request = step.document["match"], step.request
+    path = step.path.replace("{model}", str(match.get("model", "")))
+    headers = dict(_ANTHROPIC) if match.get("provider") == "anthropic" else {}
+    query = urlencode(dict(request.query))
+    body = b"" if request.body is None else _body(request.body)
+    call = Call(request.method, path, dict(request.query), headers, body, query)
+    name, url = upstream_of(call, upstreams)
+    if not url:
+        raise ServerFailed(f"{step.cassette}, step {step.step}: no upstream of {name} is named")
+    if key := keys.get(name, ""):
+        header = _KEY_HEADERS.get(name)
+        headers[header or "authorization"] = key if header else f"Bearer {key}"
+    if body:
+        headers["content-type"] = "application/json"
+    headers["accept-encoding"] = "identity"
+    asked_for = f"?{query}" if query else ""
+    return Outgoing(
+        name, request.method, url + asked_for, tuple(headers.items()), body, path + asked_for
+    )
+
+
+def _body(body: Json) -> bytes:
+    return (body if isinstance(body, str) else json.dumps(body)).encode()
+
+
+async def _shape_today(out: Outgoing) -> Shape:
+    try:
+        async with asked(out, seconds=SECONDS) as response:
+            body = await read_whole(response, out, most=MOST_BYTES)
+            media_type = response.headers.get("content-type", "")
+            return shape_of(response.status_code, media_type, body)
+    except UpstreamFailed as failed:
+        raise ServerFailed(failed.error.message) from None

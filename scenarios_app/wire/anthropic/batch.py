@@ -1,0 +1,99 @@
+"""One of Anthropic's message batches: what is stored of it, and how its API tells of it."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from scenarios_app.engine.canonical import ErrorAnswer
+from scenarios_app.wire.anthropic.errors import envelope
+from scenarios_app.wire.base import Answered, encode_json
+from scenarios_app.wire.errors import WireError
+
+_LIFETIME = timedelta(hours=24)
+
+Status: TypeAlias = Literal["in_progress", "canceling", "ended"]
+Kind: TypeAlias = Literal["succeeded", "errored", "canceled"]
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What one request of a batch came to; `body` is its message, or its error's envelope."""
+
+    custom_id: str
+    kind: Kind
+    body: msgspec.Raw
+
+    @property
+    def line(self) -> bytes:
+        """Its line in the file of results."""
+        key = {"succeeded": "message", "errored": "error"}.get(self.kind)
+        said: dict[str, Any] = {"type": self.kind}
+        if key is not None:
+            said[key] = self.body
+        return encode_json({"custom_id": self.custom_id, "result": said}) + b"\n"
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """What is stored of a batch. Times are in seconds since the epoch; `ordinal` is the number of
+    the request that made it in its session."""
+
+    id: str
+    created: int
+    ordinal: int
+    status: Status
+    results: tuple[Result, ...]
+    cancelled: int | None = None
+
+
+read_batch = msgspec.json.Decoder(Batch).decode
+
+
+def result_of(custom_id: str, answered: Answered) -> Result:
+    """What an answer is in a batch. What is no JSON is an error of the provider's."""
+    try:
+        body = msgspec.Raw(encode_json(msgspec.json.decode(answered.body)))
+    except msgspec.DecodeError:
+        error = ErrorAnswer(500, "Internal server error")
+        return Result(custom_id, "errored", msgspec.Raw(envelope(error, request_id=None)))
+    return Result(custom_id, "succeeded" if answered.status == 200 else "errored", body)
+
+
+def ended(batch: Batch) -> Batch:
+    """The batch, ended."""
+    return msgspec.structs.replace(batch, status="ended")
+
+
+def cancelled(batch: Batch, now: int) -> Batch:
+    """The batch, all of whose requests are cancelled; raises the 400 where it has ended."""
+    if batch.status == "ended":
+        raise WireError(400, f"Message batch '{batch.id}' has ended and cannot be canceled.")
+    if batch.status == "canceling":
+        return batch
+    none = msgspec.Raw(b"null")
+    results = tuple([Result(each.custom_id, "canceled", none) for each in batch.results])
+    return msgspec.structs.replace(batch, status="canceling", results=results, cancelled=now)
+
+
+def told_of(batch: Batch, results_url: str) -> dict[str, Any]:
+    """A batch as its API tells of it; where its results are is told once it has ended."""
+    over = batch.status == "ended"
+    counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)
+    for result in batch.results:
+        counts[result.kind if over else "processing"] += 1
+    return {
+        "id": batch.id,
+        "type": "message_batch",
+        "processing_status": batch.status,
+        "request_counts": counts,
+        "ended_at": _time(batch.cancelled or batch.created) if over else None,
+        "created_at": _time(batch.created),
+        "expires_at": _time(batch.created, _LIFETIME),
+        "archived_at": None,
+        "cancel_initiated_at": None if batch.cancelled is None else _time(batch.cancelled),
+        "results_url": results_url if over else None,
+    }
+
+
+def _time(seconds: int, later: timedelta = timedelta(0)) -> str:
+    at = datetime.fromtimestamp(seconds, UTC) + later
+    return at.isoformat().replace("+00:00", "Z")

@@ -1,0 +1,240 @@
+"""Anthropic's message batches: made, told of, listed, cancelled, deleted, and their results.
+
+Nothing waits here: the requests of a batch are answered when it is made, in their order. It is told
+as in progress when it is made and has ended when it is asked for again, unless it was cancelled in
+between: then none of its requests was answered, as far as anybody is told.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.wire.anthropic.batch import (
+    Batch,
+    cancelled,
+    ended,
+    read_batch,
+    result_of,
+    told_of,
+)
+from scenarios_app.wire.anthropic.models import Page, page_of, read_page
+from scenarios_app.wire.anthropic.request import MESSAGES, PROVIDER
+from scenarios_app.wire.base import (
+    Archival,
+    Call,
+    Endpoint,
+    Facts,
+    Found,
+    Params,
+    Stored,
+    encode_json,
+)
+from scenarios_app.wire.body import Node
+from scenarios_app.wire.errors import WireError
+
+PATH = f"{MESSAGES}/batches"
+
+_ID = "message_batch_id"
+_ONE = f"{PATH}/{{{_ID}}}"
+# The batch that every session has, under the id that Anthropic's API description gives as its
+# example: what is generated from it, the SDK's own tests among it, finds something there.
+_EXAMPLE = "message_batch_id"
+_PREFIX = "msgbatch_"
+_MOST = 100_000
+_CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFields:
+    """What a request about batches holds: the calls of a new one with their custom ids, the name of
+    one, or a page of all; and what is stored of these, once it is found."""
+
+    origin: str
+    name: str = ""
+    calls: tuple[tuple[str, Call], ...] = ()
+    page: Page | None = None
+    batches: tuple[Batch, ...] = ()
+
+    @property
+    def batch(self) -> Batch:
+        """The batch that is named; raises the 404 where there is none."""
+        for batch in self.batches:
+            return batch
+        raise WireError(404, f"Message batch '{self.name}' not found.")
+
+
+def _origin(call: Call) -> str:
+    host = call.headers.get("host")
+    return f"{call.scheme}://{host}" if host else ""
+
+
+def _request(call: Call, endpoint: Endpoint, own: BatchFields) -> CanonicalRequest:
+    return CanonicalRequest(
+        provider=PROVIDER,
+        path=call.path,
+        route=endpoint.pattern,
+        model="",
+        headers=call.headers,
+        own=own,
+    )
+
+
+def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    return _request(call, endpoint, BatchFields(_origin(call), params[_ID]))
+
+
+def _read_list(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    return _request(call, endpoint, BatchFields(_origin(call), page=read_page(call)))
+
+
+def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """Each request becomes a call of its own. What its params are is seen when it is answered."""
+    calls: dict[str, Call] = {}
+    for item in body.need("requests").items():
+        custom_id = _custom_id(item.need("custom_id"))
+        if custom_id in calls:
+            raise WireError(400, f"{item.place}.custom_id: '{custom_id}' is not unique")
+        if len(calls) == _MOST:
+            raise WireError(400, f"requests: at most {_MOST} requests make a batch")
+        wanted = item.need("params")
+        if wanted.get("stream").value:
+            raise WireError(400, f"{wanted.place}.stream: batches are not streamed")
+        calls[custom_id] = replace(
+            call, path=MESSAGES, query={}, raw_query="", body=encode_json(wanted.object())
+        )
+    if not calls:
+        raise WireError(400, "requests: at least one request makes a batch")
+    return _request(call, endpoint, BatchFields(_origin(call), calls=tuple(calls.items())))
+
+
+def _custom_id(node: Node) -> str:
+    text = node.text()
+    if not _CUSTOM_ID.fullmatch(text):
+        raise WireError(400, f"{node.place}: String should match pattern '^{_CUSTOM_ID.pattern}$'")
+    return text
+
+
+def _carries(request: CanonicalRequest) -> tuple[Call, ...]:
+    own: BatchFields = request.own
+    return tuple(call for _, call in own.calls)
+
+
+def _references(request: CanonicalRequest, found: Found) -> tuple[str, ...]:
+    own: BatchFields = request.own
+    return (own.name,) if own.name else ()
+
+
+def _resolve(request: CanonicalRequest, found: Found) -> CanonicalRequest:
+    """The request with what is stored; who asks for a batch again finds it ended."""
+    own: BatchFields = request.own
+    wanted = {own.name: found.get(own.name)} if own.name else found
+    batches = [read_batch(data) for data in wanted.values() if data is not None]
+    if not batches and own.name == _EXAMPLE:
+        batches = [Batch(_EXAMPLE, 0, 0, "in_progress", ())]
+    return _with(request, *batches)
+
+
+def _resolve_ended(request: CanonicalRequest, found: Found) -> CanonicalRequest:
+    resolved = _resolve(request, found)
+    return _with(resolved, *map(ended, resolved.own.batches))
+
+
+def _with(request: CanonicalRequest, *batches: Batch) -> CanonicalRequest:
+    return replace(request, own=replace(request.own, batches=batches))
+
+
+def _new(request: CanonicalRequest, facts: Facts) -> Batch:
+    own: BatchFields = request.own
+    names = [custom_id for custom_id, _ in own.calls]
+    results = tuple(map(result_of, names, facts.answers))
+    return Batch(
+        f"{_PREFIX}{facts.request_id}", facts.created, facts.ordinal, "in_progress", results
+    )
+
+
+def _create(request: CanonicalRequest, facts: Facts) -> bytes:
+    return encode_json(_told(_new(request, facts), request.own))
+
+
+def _retrieve(request: CanonicalRequest, facts: Facts) -> bytes:
+    own: BatchFields = request.own
+    return encode_json(_told(own.batch, own))
+
+
+def _list(request: CanonicalRequest, facts: Facts) -> bytes:
+    own: BatchFields = request.own
+    assert own.page is not None
+    latest_first = sorted(own.batches, key=lambda batch: -batch.ordinal)
+    told = {batch.id: _told(batch, own) for batch in latest_first}
+    return encode_json(page_of(told, own.page))
+
+
+def result_ofs(request: CanonicalRequest, facts: Facts) -> bytes:
+    own: BatchFields = request.own
+    return b"".join(result.line for result in own.batch.results)
+
+
+def _cancel(request: CanonicalRequest, facts: Facts) -> bytes:
+    own: BatchFields = request.own
+    return encode_json(_told(cancelled(own.batch, facts.created), own))
+
+
+def _delete(request: CanonicalRequest, facts: Facts) -> bytes:
+    own: BatchFields = request.own
+    if own.batch.status != "ended" and own.name != _EXAMPLE:
+        message = f"Message batch '{own.name}' has not ended: cancel it before it is deleted."
+        raise WireError(400, message)
+    return encode_json({"id": own.name, "type": "message_batch_deleted"})
+
+
+def _told(batch: Batch, own: BatchFields) -> dict[str, Any]:
+    return told_of(batch, f"{own.origin}{PATH}/{batch.id}/results")
+
+
+def _store_new(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+    return _stored(_new(request, facts))
+
+
+def _store_found(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+    own: BatchFields = request.own
+    return _stored(own.batch)
+
+
+def _store_cancelled(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+    own: BatchFields = request.own
+    return _stored(cancelled(own.batch, facts.created))
+
+
+def _store_deletion(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+    own: BatchFields = request.own
+    return (Stored(own.name, None),)
+
+
+def _stored(batch: Batch) -> tuple[Stored, ...]:
+    """What is stored of a batch; nothing of the example."""
+    return () if batch.id == _EXAMPLE else (Stored(batch.id, encode_json(batch)),)
+
+
+_FOUND = Archival(_references, _resolve_ended, after=_store_found)
+_NEW = Archival(_references, lambda request, found: request, after=_store_new)
+_ALL = Archival(_references, _resolve, prefix=_PREFIX)
+_CANCELLED = Archival(_references, _resolve, after=_store_cancelled)
+_DELETED = Archival(_references, _resolve, after=_store_deletion)
+
+# The first pattern that fits a path has it, so the longer ones stand first.
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        "GET",
+        f"{_ONE}/results",
+        _read,
+        compute=result_ofs,
+        archival=_FOUND,
+        media_type="application/x-jsonl",
+    ),
+    Endpoint("POST", f"{_ONE}/cancel", _read, compute=_cancel, archival=_CANCELLED, bodiless=True),
+    Endpoint("GET", _ONE, _read, compute=_retrieve, archival=_FOUND),
+    Endpoint("DELETE", _ONE, _read, compute=_delete, archival=_DELETED),
+    Endpoint("GET", PATH, _read_list, compute=_list, archival=_ALL),
+    Endpoint("POST", PATH, _read_new, compute=_create, carries=_carries, archival=_NEW),
+)

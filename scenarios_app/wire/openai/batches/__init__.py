@@ -1,0 +1,1 @@
+"""OpenAI's files, and batches of requests that files hold."""

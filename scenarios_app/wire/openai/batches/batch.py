@@ -1,0 +1,186 @@
+"""One of OpenAI's batches: what is stored of it, how it goes on, and how its API tells of it."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from scenarios_app.wire.base import Answered, Found, Stored, encode_json
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.openai.batches.file import PREFIX as FILE
+from scenarios_app.wire.openai.batches.file import lines_file, stored_file
+from scenarios_app.wire.openai.batches.lines import Line, LineError
+
+PREFIX = "batch_"
+# The batch that every session has, under the id that OpenAI's API description gives as its example.
+_EXAMPLE = "batch_id"
+_DAY = 86_400
+_OK = range(200, 300)
+
+Status: TypeAlias = Literal["validating", "failed", "completed", "cancelling", "cancelled"]
+# What a batch has become when somebody asks for it again.
+_NEXT: dict[Status, Status] = {"validating": "completed", "cancelling": "cancelled"}
+
+
+class Tokens(msgspec.Struct, frozen=True):
+    """What all answers of a batch cost."""
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    reasoning: int = 0
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """What is stored of a batch. Times are in seconds since the epoch, `ordinal` is the number of
+    the request that made it, `output` and `failed` are the lines of its two files."""
+
+    id: str
+    created: int
+    ordinal: int
+    endpoint: str
+    input_file: str
+    status: Status = "validating"
+    metadata: dict[str, str] | None = None
+    model: str | None = None
+    errors: tuple[LineError, ...] = ()
+    output: tuple[msgspec.Raw, ...] = ()
+    failed: tuple[msgspec.Raw, ...] = ()
+    tokens: Tokens = Tokens()
+    cancelled: int | None = None
+
+    @property
+    def output_file(self) -> str:
+        return f"{FILE}{self.id.removeprefix(PREFIX)}-output"
+
+    @property
+    def error_file(self) -> str:
+        return f"{FILE}{self.id.removeprefix(PREFIX)}-error"
+
+
+_decode = msgspec.json.Decoder(Batch).decode
+
+
+def batch_of(name: str, found: Found) -> Batch | None:
+    """The batch of a name, the example too."""
+    data = found.get(name)
+    if data is not None:
+        return _decode(data)
+    return Batch(name, 0, 0, "/v1/responses", "input_file_id") if name == _EXAMPLE else None
+
+
+def stored_batch(batch: Batch) -> tuple[Stored, ...]:
+    """A batch as a session stores it; nothing of the example."""
+    return () if batch.id == _EXAMPLE else (Stored(batch.id, encode_json(batch)),)
+
+
+def answered(batch: Batch, lines: Sequence[Line], answers: Iterable[Answered]) -> Batch:
+    """The batch with the answers to its requests."""
+    output: list[msgspec.Raw] = []
+    failed: list[msgspec.Raw] = []
+    tokens = Tokens()
+    for number, (line, answer) in enumerate(zip(lines, answers, strict=True), start=1):
+        request_id = f"{batch.id.removeprefix(PREFIX)}-{number}"
+        said: dict[str, Any] = {"id": f"batch_req_{request_id}", "custom_id": line.custom_id}
+        try:
+            body = msgspec.json.decode(answer.body)
+        except msgspec.DecodeError:
+            error = {"code": "server_error", "message": "The request ended without an answer."}
+            failed.append(msgspec.Raw(encode_json({**said, "response": None, "error": error})))
+            continue
+        response = {"status_code": answer.status, "request_id": f"req_{request_id}", "body": body}
+        fine = answer.status in _OK
+        told = msgspec.Raw(encode_json({**said, "response": response, "error": None}))
+        (output if fine else failed).append(told)
+        tokens = _added(tokens, body) if fine else tokens
+    return msgspec.structs.replace(batch, output=tuple(output), failed=tuple(failed), tokens=tokens)
+
+
+def gone_on(batch: Batch) -> tuple[Batch, tuple[Stored, ...]]:
+    """What a batch has become when somebody asks again, and what is stored of that: itself and,
+    once it is completed, its files."""
+    if batch.status not in _NEXT:
+        return batch, ()
+    status: Status = "failed" if batch.errors else _NEXT[batch.status]
+    later = msgspec.structs.replace(batch, status=status)
+    files = [
+        stored_file(lines_file(name, batch.created, batch.ordinal, lines))
+        for name, lines in ((batch.output_file, batch.output), (batch.error_file, batch.failed))
+        if lines and status == "completed"
+    ]
+    return later, (*stored_batch(later), *files)
+
+
+def cancelled(batch: Batch, now: int) -> Batch:
+    """The batch, whose requests were never made; raises the 409 where it is over."""
+    if batch.status == "cancelling":
+        return batch
+    if batch.status != "validating":
+        raise WireError(409, f"Cannot cancel a batch with status '{batch.status}'.")
+    return msgspec.structs.replace(
+        batch, status="cancelling", output=(), failed=(), tokens=Tokens(), cancelled=now
+    )
+
+
+def told_of_batch(batch: Batch) -> dict[str, Any]:
+    """A batch as its API tells of it."""
+    over = batch.status == "completed"
+    begun = batch.created if over else None
+    errors = {"object": "list", "data": batch.errors} if batch.status == "failed" else None
+    return {
+        "id": batch.id,
+        "object": "batch",
+        "endpoint": batch.endpoint,
+        "model": batch.model,
+        "errors": errors,
+        "input_file_id": batch.input_file,
+        "completion_window": "24h",
+        "status": batch.status,
+        "output_file_id": batch.output_file if over and batch.output else None,
+        "error_file_id": batch.error_file if over and batch.failed else None,
+        "created_at": batch.created,
+        "in_progress_at": begun,
+        "expires_at": batch.created + _DAY,
+        "finalizing_at": begun,
+        "completed_at": begun,
+        "failed_at": batch.created if batch.status == "failed" else None,
+        "expired_at": None,
+        "cancelling_at": batch.cancelled,
+        "cancelled_at": batch.cancelled if batch.status == "cancelled" else None,
+        "request_counts": {
+            "total": len(batch.output) + len(batch.failed) if over else 0,
+            "completed": len(batch.output) if over else 0,
+            "failed": len(batch.failed) if over else 0,
+        },
+        "usage": _usage(batch.tokens) if over else None,
+        "metadata": batch.metadata,
+    }
+
+
+def _added(tokens: Tokens, body: Any) -> Tokens:
+    """What an answer cost on top, as chat and completions count, or as Responses do."""
+    usage = body.get("usage") or {}
+    given, said = _details(usage, "prompt", "input"), _details(usage, "completion", "output")
+    return Tokens(
+        tokens.input + given[0],
+        tokens.output + said[0],
+        tokens.cached + given[1].get("cached_tokens", 0),
+        tokens.reasoning + said[1].get("reasoning_tokens", 0),
+    )
+
+
+def _details(usage: dict[str, Any], *names: str) -> tuple[int, dict[str, int]]:
+    for name in names:
+        if f"{name}_tokens" in usage:
+            return usage[f"{name}_tokens"], usage.get(f"{name}_tokens_details") or {}
+    return 0, {}
+
+
+def _usage(tokens: Tokens) -> dict[str, Any]:
+    return {
+        "input_tokens": tokens.input,
+        "input_tokens_details": {"cached_tokens": tokens.cached},
+        "output_tokens": tokens.output,
+        "output_tokens_details": {"reasoning_tokens": tokens.reasoning},
+        "total_tokens": tokens.input + tokens.output,
+    }

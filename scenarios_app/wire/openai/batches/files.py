@@ -1,0 +1,167 @@
+"""OpenAI's files: uploaded, listed, told of, read again and deleted."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.wire.base import (
+    Archival,
+    Call,
+    Endpoint,
+    Facts,
+    Found,
+    Params,
+    Stored,
+    encode_json,
+)
+from scenarios_app.wire.body import Node
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.openai.batches.file import (
+    PREFIX,
+    File,
+    file_of,
+    is_example,
+    stored_file,
+    told_of_file,
+)
+from scenarios_app.wire.openai.batches.form import FilePart, read_form
+from scenarios_app.wire.openai.fields import Page, page_of, read_page, unsupported
+from scenarios_app.wire.openai.shared import PROVIDER
+
+PATH = "/v1/files"
+
+_ID = "file_id"
+_ONE = f"{PATH}/{{{_ID}}}"
+_PURPOSES = (
+    *("assistants", "batch", "evals", "fine-tune", "user_data", "vision"),
+    *("batch_output", "fine-tune-results", "assistants_output"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileFields:
+    """A file to keep, the name of one, or a page of all of a purpose; and what is stored of these,
+    once it is found."""
+
+    name: str = ""
+    uploaded: FilePart | None = None
+    purpose: str = ""
+    page: Page | None = None
+    files: tuple[File, ...] = ()
+
+    @property
+    def file(self) -> File:
+        """The file that is named; raises the 404 where there is none."""
+        for file in self.files:
+            return file
+        raise WireError(404, f"No such File object: {self.name}", param="id", code="not_found")
+
+
+def _request(call: Call, endpoint: Endpoint, own: FileFields) -> CanonicalRequest:
+    return CanonicalRequest(
+        provider=PROVIDER,
+        path=call.path,
+        route=endpoint.canonical,
+        model="",
+        headers=call.headers,
+        own=own,
+    )
+
+
+def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    return _request(call, endpoint, FileFields(params[_ID]))
+
+
+def _read_list(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    own = FileFields(purpose=call.query.get("purpose", ""), page=read_page(call))
+    return _request(call, endpoint, own)
+
+
+def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    form = read_form(call)
+    given = Node(dict(form.fields))
+    purpose = given.need("purpose")
+    if purpose.text() not in _PURPOSES:
+        raise unsupported(purpose, ", ".join(map(repr, _PURPOSES)))
+    if (uploaded := form.files.get("file")) is None:
+        given.need("file")
+    return _request(call, endpoint, FileFields(uploaded=uploaded, purpose=purpose.text()))
+
+
+def _references(request: CanonicalRequest, found: Found) -> tuple[str, ...]:
+    own: FileFields = request.own
+    return (own.name,) if own.name else ()
+
+
+def _resolve(request: CanonicalRequest, found: Found) -> CanonicalRequest:
+    own: FileFields = request.own
+    names: Iterable[str] = (own.name,) if own.name else found
+    files = tuple(file for name in names if (file := file_of(name, found)) is not None)
+    return replace(request, own=replace(own, files=files))
+
+
+def _new(request: CanonicalRequest, facts: Facts) -> File:
+    own: FileFields = request.own
+    assert own.uploaded is not None
+    name, data = own.uploaded.name or "upload", own.uploaded.data
+    return File(
+        f"{PREFIX}{facts.request_id}", facts.created, facts.ordinal, name, own.purpose, data
+    )
+
+
+def _create(request: CanonicalRequest, facts: Facts) -> bytes:
+    return encode_json(told_of_file(_new(request, facts)))
+
+
+def _store(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+    return (stored_file(_new(request, facts)),)
+
+
+def _retrieve(request: CanonicalRequest, facts: Facts) -> bytes:
+    own: FileFields = request.own
+    return encode_json(told_of_file(own.file))
+
+
+def _content(request: CanonicalRequest, facts: Facts) -> bytes:
+    own: FileFields = request.own
+    return own.file.data
+
+
+def _list(request: CanonicalRequest, facts: Facts) -> bytes:
+    own: FileFields = request.own
+    assert own.page is not None
+    wanted = [file for file in own.files if own.purpose in ("", file.purpose)]
+    in_order = sorted(wanted, key=lambda file: file.ordinal)
+    return encode_json(page_of([Node(told_of_file(file)) for file in in_order], own.page))
+
+
+def _delete(request: CanonicalRequest, facts: Facts) -> bytes:
+    own: FileFields = request.own
+    return encode_json({"id": own.file.id, "object": "file", "deleted": True})
+
+
+def _forget(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+    own: FileFields = request.own
+    return () if is_example(own.name) else (Stored(own.name, None),)
+
+
+_NEW = Archival(_references, _resolve, after=_store)
+_FOUND = Archival(_references, _resolve)
+_ALL = Archival(_references, _resolve, prefix=PREFIX)
+_GIVEN_UP = Archival(_references, _resolve, after=_forget)
+
+# The first pattern that fits a path has it, so the longer ones stand first.
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        "GET",
+        f"{_ONE}/content",
+        _read,
+        compute=_content,
+        archival=_FOUND,
+        media_type="application/octet-stream",
+    ),
+    Endpoint("GET", _ONE, _read, compute=_retrieve, archival=_FOUND),
+    Endpoint("DELETE", _ONE, _read, compute=_delete, archival=_GIVEN_UP),
+    Endpoint("GET", PATH, _read_list, compute=_list, archival=_ALL),
+    Endpoint("POST", PATH, _read_new, compute=_create, archival=_NEW, bodiless=True),
+)

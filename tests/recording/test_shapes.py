@@ -1,0 +1,72 @@
+"""The shape of an answer: its fields and their types, and nothing of what it says."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios_app.recording.shapes import Shape, shape_differences, shape_of
+
+STREAM = "text/event-stream; charset=utf-8"
+
+
+def whole(value: object) -> Shape:
+    return shape_of(200, "application/json", json.dumps(value).encode())
+
+
+def told(recorded: Shape, today: Shape) -> list[tuple[str, str]]:
+    return [(one.kind, one.place) for one in shape_differences(recorded, today)]
+
+
+def test_other_words_have_the_same_shape() -> None:
+    one = {"id": "a", "choices": [{"text": "x"}], "usage": {"n": 1}}
+    other = {"id": "b", "choices": [{"text": "y"}, {"text": "z"}], "usage": {"n": 2.5}}
+    assert told(whole(one), whole(other)) == []
+
+
+@pytest.mark.parametrize(
+    ("today", "expected"),
+    [
+        ({"a": 1, "b": {"c": "x"}}, [("new", "body.b"), ("new", "body.b.c")]),
+        ({}, [("removed", "body.a")]),
+        ({"a": "1"}, [("changed", "body.a")]),
+        ({"a": None}, []),
+        ({"a": [1]}, [("changed", "body.a"), ("new", "body.a[]")]),
+    ],
+)
+def test_fields_are_new_gone_or_of_another_type(
+    today: object, expected: list[tuple[str, str]]
+) -> None:
+    assert told(whole({"a": 1}), whole(today)) == expected
+
+
+def test_a_status_and_a_media_type_are_of_the_shape() -> None:
+    page = shape_of(500, "text/html", b"<p>")
+    assert ("changed", "status") in told(whole({}), page)
+    assert ("changed", "content-type") in told(whole({}), page)
+
+
+def test_each_kind_of_event_has_its_own_shape() -> None:
+    body = b'event: start\ndata: {"a": 1}\n\ndata: {"type": "x", "b": 1}\n\ndata: [DONE]\n\n'
+    shape = shape_of(200, STREAM, body)
+    assert shape["event start.a"] == {"number"} and shape["event x.b"] == {"number"}
+    again = body.replace(b"\n", b"\r\n") + b'data: {"type": "x", "b": 2}\r\n\r\n'
+    assert told(shape, shape_of(200, STREAM, again)) == []
+    assert told(shape, shape_of(200, STREAM, body.replace(b"event: start", b"event: begin"))) == [
+        ("new", "event begin"),
+        ("new", "event begin.a"),
+        ("removed", "event start"),
+        ("removed", "event start.a"),
+    ]
+
+
+def test_lines_of_json_are_one_shape() -> None:
+    kind = "application/x-ndjson"
+    assert shape_of(200, kind, b'{"a": 1}\n{"b": 2}\n')["line.b"] == {"number"}
+
+
+@given(st.binary(max_size=200), st.sampled_from([STREAM, "application/json", "x"]))
+def test_anything_has_a_shape_and_is_like_itself(body: bytes, media_type: str) -> None:
+    shape = shape_of(200, media_type, body)
+    assert shape_differences(shape, shape) == ()

@@ -1,0 +1,122 @@
+"""Whose a call is, and which URL it has at that provider."""
+
+import pytest
+
+from scenarios_app.recording.upstreams import (
+    PUBLIC,
+    UpstreamError,
+    public_upstreams,
+    read_upstreams,
+    upstream_names,
+    upstream_of,
+    url_of,
+)
+from scenarios_app.wire.base import Call
+
+OPENAI = "https://api.openai.com"
+
+
+def asked(path: str, **headers: str) -> Call:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Call("POST", path, {}, named, b"")
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "url"),
+    [
+        (asked("/v1/chat/completions"), "openai", f"{OPENAI}/v1/chat/completions"),
+        (asked("/v1/responses/resp_1"), "openai", f"{OPENAI}/v1/responses/resp_1"),
+        (asked("/v1/files"), "openai", f"{OPENAI}/v1/files"),
+        (
+            asked("/v1/models", anthropic_version="2023-06-01"),
+            "anthropic",
+            "https://api.anthropic.com/v1/models",
+        ),
+        (
+            asked("/v1beta/models/g%2F1:generateContent"),
+            "gemini",
+            f"{PUBLIC['gemini']}/v1beta/models/g%2F1:generateContent",
+        ),
+        (asked("/api/chat"), "ollama", "http://127.0.0.1:11434/api/chat"),
+        (
+            asked("/groq/openai/v1/chat/completions"),
+            "groq",
+            "https://api.groq.com/openai/v1/chat/completions",
+        ),
+        (
+            asked("/v1/chat/completions", x_mockllm_dialect="groq"),
+            "groq",
+            "https://api.groq.com/openai/v1/chat/completions",
+        ),
+        (
+            asked("/openrouter/api/v1/chat/completions"),
+            "openrouter",
+            "https://openrouter.ai/api/v1/chat/completions",
+        ),
+        (
+            asked("/deepseek/chat/completions"),
+            "deepseek",
+            "https://api.deepseek.com/chat/completions",
+        ),
+        (
+            asked("/openai/deployments/d/chat/completions"),
+            "openai",
+            f"{OPENAI}/openai/deployments/d/chat/completions",
+        ),
+        (asked("/vllm/v1/models"), "vllm", ""),
+    ],
+)
+def test_a_path_is_its_providers(call: Call, name: str, url: str) -> None:
+    assert upstream_of(call, public_upstreams()) == (name, url)
+
+
+def test_azure_goes_to_its_own_address_where_it_has_one() -> None:
+    call = asked("/openai/deployments/d/chat/completions")
+    found = upstream_of(call, {"azure": "https://r.openai.azure.com", "openai": OPENAI})
+    assert found == ("azure", "https://r.openai.azure.com/openai/deployments/d/chat/completions")
+
+
+@pytest.mark.parametrize(
+    ("base_url", "path", "url"),
+    [
+        ("https://a.example", "/v1/x", "https://a.example/v1/x"),
+        ("https://a.example/", "/v1/x", "https://a.example/v1/x"),
+        ("https://a.example/v1", "/v1/x", "https://a.example/v1/x"),
+        ("https://a.example/v1/", "/v1/v1", "https://a.example/v1/v1"),
+        ("https://a.example/proxy", "/v1/x", "https://a.example/proxy/v1/x"),
+        ("https://a.example/proxy/v1", "/v1/x", "https://a.example/proxy/v1/x"),
+        ("https://a.example/v1", "/v1beta/x", "https://a.example/v1/v1beta/x"),
+        ("http://[::1]:80", "/a%2Fb", "http://[::1]:80/a%2Fb"),
+    ],
+)
+def test_what_base_and_path_have_in_common_is_said_once(base_url: str, path: str, url: str) -> None:
+    assert url_of(base_url, path) == url
+
+
+def test_every_public_address_may_be_called() -> None:
+    assert set(read_upstreams(public_upstreams())) == set(public_upstreams())
+    assert set(PUBLIC) - set(upstream_names()) <= {"cohere"}
+
+
+def test_upstreams_are_read_from_names_and_urls() -> None:
+    read = read_upstreams(["OpenAI", "anthropic = http://127.0.0.1:8/ "])
+    assert read == {"openai": OPENAI, "anthropic": "http://127.0.0.1:8"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("opanai=https://a.example", "there is no provider 'opanai', expected one of openai,"),
+        ("openai,openai", "openai is given twice"),
+        ("vllm", "vllm has no address of its own, expected vllm=URL"),
+        ("openai=", "openai=: expected http://HOST"),
+        ("openai=a.example", "expected a URL that begins with http"),
+        ("openai=https://k@a.example", "a user name or password does not belong in it"),
+        ("openai=https://a.example?key=1", "a query or fragment does not belong in it"),
+        ("openai=http://169.254.169.254", "is not an address that calls may be sent to"),
+    ],
+)
+def test_a_wrong_upstream_is_named(entry: str, said: str) -> None:
+    with pytest.raises(UpstreamError) as raised:
+        read_upstreams(entry.split(","))
+    assert said in str(raised.value)

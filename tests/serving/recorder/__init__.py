@@ -1,0 +1,1 @@
+"""Requests passed on upstream and kept."""

@@ -1,0 +1,88 @@
+"""Bodies are read out of their compression, however they are cut, and no further than they may."""
+
+import gzip
+import zlib
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios_app.serving.recorder.bodies import TooLong, Unreadable, acceptable, reader_of
+
+
+def raw_deflate(data: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(data) + packer.flush()
+
+
+PACKED = {
+    "": bytes,
+    "identity": bytes,
+    "gzip": gzip.compress,
+    "x-gzip": gzip.compress,
+    "Deflate": zlib.compress,
+    "deflate": raw_deflate,
+}
+
+
+@given(
+    st.sampled_from(sorted(PACKED)),
+    st.binary(max_size=2_000),
+    st.lists(st.integers(0, 2_100), max_size=8),
+)
+def test_a_body_reads_the_same_however_it_is_cut(
+    encoding: str, data: bytes, cuts: list[int]
+) -> None:
+    packed = PACKED[encoding](data)
+    places = [0, *sorted(min(cut, len(packed)) for cut in cuts), len(packed)]
+    reader = reader_of(encoding, most=2_000)
+    read = [reader.read(packed[a:b]) for a, b in pairwise(places)]
+    assert b"".join(read) == data
+
+
+def test_members_of_gzip_follow_one_another() -> None:
+    reader = reader_of("gzip", most=100)
+    assert reader.read(gzip.compress(b"a") + gzip.compress(b"b")) == b"ab"
+    assert reader.read(gzip.compress(b"c")) == b"c"
+
+
+@pytest.mark.parametrize("encoding", ["", "gzip"])
+def test_more_than_there_is_room_for_is_not_kept(encoding: str) -> None:
+    """A bomb is a few bytes that read as millions."""
+    reader = reader_of(encoding, most=10)
+    with pytest.raises(TooLong) as raised:
+        reader.read(PACKED[encoding](b"x" * 5_000_000))
+    assert raised.value.beginning == b"x" * 10
+
+
+def test_just_as_much_as_there_is_room_for_is_kept() -> None:
+    assert reader_of("gzip", most=10).read(gzip.compress(b"x" * 10)) == b"x" * 10
+
+
+def test_what_is_not_compressed_as_it_says_cannot_be_read() -> None:
+    with pytest.raises(Unreadable):
+        reader_of("gzip", most=10).read(b"not gzip at all")
+    broken = reader_of("gzip", most=1_000_000)
+    packed = gzip.compress(b"x" * 400)
+    with pytest.raises(Unreadable):
+        broken.read(packed[:-8] + bytes(8))
+
+
+def test_an_unknown_encoding_is_named() -> None:
+    with pytest.raises(Unreadable, match="compressed as zstd"):
+        reader_of("zstd", most=10)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "asked"),
+    [
+        ("", "identity"),
+        ("gzip, deflate, br, zstd", "gzip, deflate"),
+        ("br", "identity"),
+        ("gzip;q=0, deflate;q=0.5", "deflate"),
+        ("*", "identity"),
+    ],
+)
+def test_what_is_asked_for_can_be_read_here_and_by_the_client(accepted: str, asked: str) -> None:
+    assert acceptable(accepted) == asked

@@ -1,0 +1,290 @@
+"""What the upstream answers reaches the client unchanged, and the recording as it came."""
+
+import asyncio
+import gzip
+import json
+from contextlib import aclosing
+
+import pytest
+
+from scenarios_app.recording.interaction import Interaction
+from scenarios_app.serving.reply import Ending
+from scenarios_app.wire.base import Call
+from tests.serving.pipelines import chat, claude, says, scenario
+from tests.serving.recorder.upstreams import (
+    HEAD,
+    JSON,
+    KEY,
+    REAL,
+    Recorded,
+    chunk,
+    recorded,
+    whole,
+    zipped,
+)
+
+STREAM = HEAD + b"content-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+EVENTS = (b'data: {"a": 1}\n\n', b"data: [DONE]\n\n")
+
+
+def kept(playing: Recorded) -> tuple[Interaction, ...]:
+    return playing.recording.ended(seconds=0).interactions
+
+
+async def test_a_whole_answer_passes_with_its_status_and_headers() -> None:
+    answer = whole(JSON, b"x-request-id: req_1", status=b"201 Created")
+    async with recorded(answer) as (upstream, playing):
+        status, headers, body = await playing.ask(chat())
+        sent = upstream.headers()
+    assert (status, body, headers["x-request-id"]) == (201, JSON, "req_1")
+    assert headers["content-length"] == str(len(JSON))
+    assert upstream.heads[0].startswith("POST /v1/chat/completions HTTP/1.1")
+    assert sent["authorization"] == f"Bearer {KEY}" and sent["host"] == upstream.place
+    (one,) = kept(playing)
+    assert (one.response.status, one.response.body) == (201, JSON)
+    assert one.request.url == "/v1/chat/completions" and json.loads(one.request.body)["model"]
+    (entry,) = playing.journal
+    assert (entry.outcome, entry.way, entry.matched, entry.status) == (
+        "complete",
+        "upstream",
+        True,
+        201,
+    )
+    assert b"".join(entry.response_body) == JSON
+
+
+async def test_a_streams_pieces_pass_one_by_one_while_it_goes_on() -> None:
+    """The first event is there while the upstream still holds the second."""
+    first = STREAM + chunk(EVENTS[0])
+    async with recorded(first, hold=True) as (upstream, playing):
+        answer = await playing.pipeline.answer(chat(stream=True))
+        async with aclosing(answer.pieces()) as pieces:
+            assert await anext(pieces) == b""
+            assert answer.reply.status == 200
+            assert await anext(pieces) == EVENTS[0]
+        # The client has left: the upstream's connection is closed too.
+        await asyncio.wait_for(upstream.gone.wait(), 30)
+    (one,) = kept(playing)
+    assert one.response.body == EVENTS[0] and not one.response.cut
+    assert "client left" in one.notes[0]
+    assert playing.journal[0].outcome == "client_gone"
+    assert playing.pipeline.streams.open == 0
+
+
+async def test_each_piece_has_its_time() -> None:
+    async with recorded(STREAM, *map(chunk, EVENTS), b"0\r\n\r\n") as (_, playing):
+        _, headers, body = await playing.ask(chat(stream=True))
+    assert body == b"".join(EVENTS) and headers["content-type"] == "text/event-stream"
+    (one,) = kept(playing)
+    times = [at for at, _ in one.response.chunks]
+    assert times == sorted(times) and times[0] > 0
+    assert one.response.body == body and one.notes == ()
+    assert playing.journal[0].streamed
+
+
+async def test_a_cut_is_passed_on_and_kept_as_one() -> None:
+    async with recorded(STREAM, chunk(EVENTS[0])) as (_, playing):
+        answer = await playing.pipeline.answer(chat(stream=True))
+        body = b"".join([piece async for piece in answer.pieces()])
+    assert body == EVENTS[0]
+    assert answer.cuts and answer.reply.ending is Ending.CUT
+    (one,) = kept(playing)
+    assert one.response.cut and one.response.body == EVENTS[0]
+
+
+async def test_a_compressed_answer_passes_as_it_is_and_is_kept_as_it_reads() -> None:
+    async with recorded(zipped()) as (upstream, playing):
+        call = chat(headers={"accept-encoding": "br, gzip;q=0.5, deflate;q=0"})
+        _, headers, body = await playing.ask(call)
+        assert upstream.headers()["accept-encoding"] == "gzip"
+    assert headers["content-encoding"] == "gzip" and gzip.decompress(body) == JSON
+    (one,) = kept(playing)
+    assert one.response.body == JSON
+    assert "content-encoding" not in dict(one.response.headers)
+
+
+async def test_who_takes_no_compression_is_not_given_any() -> None:
+    async with recorded(whole()) as (upstream, playing):
+        await playing.ask(chat())
+        assert upstream.headers()["accept-encoding"] == "identity"
+
+
+async def test_what_cannot_be_read_passes_and_is_not_kept() -> None:
+    answer = whole(b"\x1b\x03\x00", b"content-encoding: br")
+    async with recorded(answer) as (_, playing):
+        status, _, body = await playing.ask(chat())
+    assert (status, body) == (200, b"\x1b\x03\x00")
+    ended = playing.recording.ended(seconds=0)
+    assert ended.interactions == () and "compressed as br" in ended.problems[0]
+
+
+async def test_an_answer_that_is_too_long_is_kept_up_to_its_limit_and_says_so() -> None:
+    long = b"[" + b"1," * 500 + b"1]"
+    async with recorded(whole(long), record_bytes=100) as (_, playing):
+        _, _, body = await playing.ask(chat())
+    assert body == long
+    (one,) = kept(playing)
+    assert one.response.body == long[:100] and one.response.cut
+    assert "longer than the 100 bytes" in one.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "said"),
+    [
+        (b"", 502, "ended the connection"),
+        (b"nonsense\r\n\r\n", 502, "ended the connection"),
+        (
+            whole(b"", b"location: https://elsewhere.example/v1?key=1", status=b"307 Moved"),
+            502,
+            "answers 307 to 'https://elsewhere.example/v1'; redirects are not followed",
+        ),
+    ],
+)
+async def test_no_answer_is_one_error_in_the_providers_envelope(
+    answer: bytes, status: int, said: str
+) -> None:
+    async with recorded(answer) as (upstream, playing):
+        got, headers, body = await playing.ask(claude())
+        assert len(upstream.heads) == 1
+    message = json.loads(body)["error"]["message"]
+    assert got == status and said in message and upstream.place in message
+    assert headers["x-should-retry"] == "false"
+    ended = playing.recording.ended(seconds=0)
+    assert ended.interactions == () and said in ended.problems[0]
+    assert playing.journal[0].outcome == "fault"
+
+
+async def test_an_upstream_that_is_not_there() -> None:
+    playing = Recorded("127.0.0.1:1")
+    status, _, body = await playing.ask(chat())
+    assert status == 502
+    assert json.loads(body)["error"]["code"] == "upstream_failed"
+    assert "cannot be reached" in json.loads(body)["error"]["message"]
+
+
+async def test_an_upstream_that_says_nothing() -> None:
+    async with recorded(hold=True, upstream_seconds=0.05) as (_, playing):
+        status, _, body = await playing.ask(chat())
+    assert status == 504 and b"said nothing for 0.05 s" in body
+
+
+async def test_an_upstream_that_falls_silent_is_a_cut() -> None:
+    how = {"hold": True, "upstream_seconds": 0.05}
+    async with recorded(STREAM, chunk(EVENTS[0]), **how) as (_, playing):
+        answer = await playing.pipeline.answer(chat(stream=True))
+        body = b"".join([piece async for piece in answer.pieces()])
+    assert body == EVENTS[0] and answer.cuts
+    assert "fell silent" in kept(playing)[0].notes[0]
+
+
+@pytest.mark.parametrize("host", ["localtest.example", "internal.example"])
+async def test_a_name_that_leads_inside_is_refused(
+    host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def resolve(host: str, port: int) -> tuple[str, ...]:
+        return ("127.0.0.1" if host.startswith("local") else "10.0.0.8",)
+
+    monkeypatch.setattr("mockllm_site.kit.dial.resolve", resolve)
+    playing = Recorded(f"{host}:1")
+    status, _, body = await playing.ask(chat())
+    assert status == 502 and b"not an address that calls may be sent to" in body
+
+
+async def test_what_a_step_answers_is_not_passed_on() -> None:
+    known = scenario("s", says("Hi", match={"messages": [{"contains": "known"}]}))
+    async with recorded(whole()) as (upstream, playing):
+        playing = Recorded(upstream.place, known)
+        _, _, body = await playing.ask(chat("a known thing"))
+        assert b"Hi" in body and upstream.heads == []
+        await playing.ask(chat("another"))
+        assert len(upstream.heads) == 1
+    assert len(kept(playing)) == 1
+
+
+async def test_a_catch_all_answers_nothing_that_is_recorded() -> None:
+    all_of_it = scenario("test-mode", says("lorem", match={}), priority=-1000)
+    async with recorded(whole()) as (upstream, _):
+        playing = Recorded(upstream.place, all_of_it)
+        _, _, body = await playing.ask(chat())
+    assert body == JSON
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/v1/models"),
+        ("POST", "/v1/embeddings"),
+        ("POST", "/v1/files"),
+        ("GET", "/v1/responses/resp_1"),
+    ],
+)
+async def test_helper_endpoints_and_unknown_ones_are_passed_on(method: str, path: str) -> None:
+    body = b'{"model": "m", "input": "x"}' if method == "POST" else b""
+    call = Call(method, path, {}, {"authorization": f"Bearer {KEY}"}, body)
+    async with recorded(whole()) as (upstream, playing):
+        status, _, got = await playing.ask(call)
+        assert upstream.heads[0].startswith(f"{method} {path} ")
+    assert (status, got) == (200, JSON)
+
+
+async def test_what_this_server_would_refuse_the_provider_decides() -> None:
+    call = Call("POST", "/v1/chat/completions", {}, {}, b'{"new": "form"}')
+    async with recorded(whole(b'{"error": {}}', status=b"401 No")) as (upstream, playing):
+        status, _, _ = await playing.ask(call)
+        assert len(upstream.heads) == 1
+    assert status == 401
+
+
+async def test_a_sessions_key_becomes_the_real_one_on_its_way() -> None:
+    async with recorded(whole(REAL.encode()), keys={"openai": REAL}) as (upstream, playing):
+        _, _, body = await playing.ask(chat())
+        assert upstream.headers()["authorization"] == f"Bearer {REAL}"
+    assert body == REAL.encode()
+    (one,) = kept(playing)
+    assert REAL not in repr(one) and REAL[-12:] not in repr(one)
+    (entry,) = playing.journal
+    assert REAL.encode() not in b"".join(entry.response_body)
+
+
+async def test_headers_of_this_connection_and_of_ours_stay_here() -> None:
+    own = {"connection": "keep-alive, x-hop", "x-hop": "1", "cookie": "a=b", "x-team": "qa"}
+    call = chat(headers={**own, "x-mockllm-session": "s", "te": "trailers"})
+    answer = whole(JSON, b"set-cookie: a=b", b"alt-svc: h3", b"access-control-allow-origin: x")
+    async with recorded(answer) as (upstream, playing):
+        _, headers, _ = await playing.ask(call)
+        sent = upstream.headers()
+    assert sent["x-team"] == "qa"
+    assert not {"x-hop", "cookie", "x-mockllm-session", "te"} & set(sent)
+    assert not {"set-cookie", "alt-svc", "access-control-allow-origin"} & set(headers)
+
+
+async def test_mode_none_asks_nobody_and_remembers_what_it_missed() -> None:
+    async with recorded(whole(), mode="none") as (upstream, playing):
+        status, _, body = await playing.ask(chat())
+        helper, _, _ = await playing.ask(
+            Call("GET", "/v1/models", {}, {"authorization": f"Bearer {KEY}"}, b"")
+        )
+        assert upstream.connections == 0
+    assert (status, helper) == (404, 404) and b"no_scenario_matched" in body
+    ended = playing.recording.ended(seconds=0)
+    assert [one.request.url for one in ended.missed] == ["/v1/chat/completions", "/v1/models"]
+    assert KEY not in repr(ended.missed)
+    assert [entry.outcome for entry in playing.journal] == ["unmatched", "unmatched"]
+
+
+async def test_a_provider_without_an_upstream_is_told() -> None:
+    async with recorded(whole()) as (upstream, playing):
+        call = Call("POST", "/vllm/v1/chat/completions", {}, {}, chat().body)
+        status, _, _ = await playing.ask(call)
+        assert upstream.heads == []
+    assert status in (401, 404)
+    assert "no upstream of vllm" in playing.recording.problems[0]
+
+
+async def test_a_recording_of_one_session_leaves_others_alone() -> None:
+    async with recorded(whole()) as (upstream, playing):
+        playing.pipeline.recordings = {"other": playing.recording}
+        status, _, _ = await playing.ask(chat())
+        assert (status, upstream.heads) == (404, [])
+        status, _, _ = await playing.ask(chat(headers={"x-mockllm-session": "other"}))
+    assert status == 200

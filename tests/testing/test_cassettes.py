@@ -1,0 +1,95 @@
+"""Cassettes as files: a name for each test, and never half of one."""
+
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios_app.testing import cassettes
+from scenarios_app.testing.cassettes import path_of_test, read_cassette, write_cassette
+from scenarios_app.testing.control import ServerFailed
+
+FILE = Path("/tests/test_agent.py")
+WRITES = 60
+
+
+def test_a_test_has_a_file_beside_its_module() -> None:
+    assert path_of_test(FILE, "test_it") == Path("/tests/cassettes/test_agent/test_it.json")
+    assert path_of_test(FILE, "test_it[a-1]").name == "test_it[a-1].json"
+
+
+@given(st.lists(st.text(max_size=300), min_size=2, max_size=2, unique=True))
+def test_two_tests_never_share_a_file_and_none_leaves_its_folder(names: list[str]) -> None:
+    one, other = (path_of_test(FILE, name) for name in names)
+    assert one != other
+    for path in (one, other):
+        assert path.parent == Path("/tests/cassettes/test_agent")
+        assert len(path.name.encode()) < 600 and "/" not in path.name and "\0" not in path.name
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b.json"
+    write_cassette(path, {"name": "ü", "steps": []})
+    assert read_cassette(path) == {"name": "ü", "steps": []}
+    assert os.listdir(path.parent) == ["b.json"]
+    assert path.stat().st_mode & 0o777 == 0o666 & ~_umask()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_a_cassette_without_a_name_has_its_files(tmp_path: Path) -> None:
+    path = tmp_path / "agent.json"
+    path.write_text('{"steps": []}')
+    assert read_cassette(path) == {"name": "agent", "steps": []}
+    assert read_cassette(tmp_path / "other.json") is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"steps": [', "\xff", "[" * 100_000])
+def test_what_is_no_cassette_is_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(ServerFailed, match=r"x\.json: is no cassette"):
+        read_cassette(path)
+
+
+def test_a_write_that_fails_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.json"
+    write_cassette(path, {"name": "old", "steps": []})
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cassettes.os, "fsync", full)
+    with pytest.raises(ServerFailed, match="cannot be written: No space left on device"):
+        write_cassette(path, {"name": "new", "steps": []})
+    assert os.listdir(tmp_path) == ["x.json"]
+    assert read_cassette(path) == {"name": "old", "steps": []}
+
+
+def test_who_reads_while_others_write_sees_a_whole_one(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    documents = [{"name": str(n), "steps": [], "description": str(n) * 20_000} for n in range(4)]
+    write_cassette(path, documents[0])
+
+    def write(document: dict[str, object]) -> None:
+        for _ in range(WRITES):
+            write_cassette(path, document)
+
+    threads = [threading.Thread(target=write, args=[one]) for one in documents]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        assert json.loads(path.read_text()) in documents
+    for thread in threads:
+        thread.join()
+    assert os.listdir(tmp_path) == ["x.json"]
