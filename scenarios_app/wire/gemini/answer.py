@@ -23,6 +23,7 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.wire.gemini.citations import citations_of
 from scenarios_app.wire.gemini.fields import encode_signature
+from scenarios_app.wire.gemini.logprobs import average, logprobs_result
 from scenarios_app.wire.gemini.manner import Manner
 from scenarios_app.wire.gemini.server_tools import result_part, use_part
 from scenarios_app.wire.gemini.usage import prompt_usage, usage_of
@@ -86,6 +87,12 @@ class Candidate:
         return said
 
     @property
+    def text(self) -> str:
+        """What it says in words, thoughts left out."""
+        said = (part for c in self.choices for part in c.parts)
+        return "".join(part.text for part in said if isinstance(part, TextPart | RefusalPart))
+
+    @property
     def calls(self) -> bool:
         """Whether it calls a function."""
         return any(isinstance(part, ToolCallPart) for c in self.choices for part in c.parts)
@@ -138,7 +145,7 @@ def answer_of(response: CanonicalResponse, manner: Manner) -> dict[str, Any]:
                 **citations_of(candidate.choices),
                 **ending(response, candidate, explains=manner.explains),
                 **place_of(candidate.index, manner),
-                **_probability(response, manner),
+                **_probability(response, candidate, manner),
             }
             for candidate in candidates_of(response, manner)
         ],
@@ -224,9 +231,17 @@ def _is_text(part: Mapping[str, Any]) -> bool:
     return "text" in part and "thought" not in part
 
 
-def _probability(response: CanonicalResponse, manner: Manner) -> dict[str, Json]:
-    """How sure the model was of its words, which its answer's id says."""
-    if not manner.detailed or "avgLogprobs" in response.metadata:
+def _probability(
+    response: CanonicalResponse, candidate: Candidate, manner: Manner
+) -> dict[str, Json]:
+    """How sure the model was of its words: of each, if that is asked for, else of all of them, as
+    its answer's id says."""
+    if "avgLogprobs" in response.metadata or "logprobsResult" in response.metadata:
+        return {}
+    if manner.top_logprobs is not None and (text := candidate.text):
+        result = logprobs_result(text, manner.top_logprobs)
+        return {"avgLogprobs": average(text), "logprobsResult": result}
+    if not manner.detailed:
         return {}
     return {"avgLogprobs": -(1 + sum(response.id.encode())) / 2**18}
 

@@ -19,7 +19,8 @@ class Manner:
     `indexed`: the first candidate has an index too. `call_ids`: calls have ids. `explains`: an
     answer that calls functions says so in a message. `joined`: a stream of nothing but calls is one
     chunk. `detailed`: candidates have a probability, and their tokens are told apart by modality.
-    `signs`: what comes of thinking is signed, also where no thinking is shown.
+    `signs`: what comes of thinking is signed, also where no thinking is shown. `top_logprobs`: how
+    many likely tokens are told at the place of each; None if none is told.
     """
 
     indexed: bool = True
@@ -28,6 +29,7 @@ class Manner:
     joined: bool = False
     detailed: bool = False
     signs: bool = False
+    top_logprobs: int | None = None
 
 
 @lru_cache(maxsize=256)

@@ -1,6 +1,7 @@
 """Gemini request bodies read into canonical requests: what is to be answered, what is counted."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from scenarios_app.engine.canonical import (
     ANY_OBJECT,
@@ -29,7 +30,8 @@ from scenarios_app.wire.gemini.fields import (
     snake,
     text_of,
 )
-from scenarios_app.wire.gemini.manner import manner_of, thinks
+from scenarios_app.wire.gemini.logprobs import read_top
+from scenarios_app.wire.gemini.manner import Manner, manner_of, thinks
 from scenarios_app.wire.gemini.schemas import json_schema
 
 PROVIDER = "gemini"
@@ -92,13 +94,19 @@ def read_generate(
         n=_candidates(config),
         headers=call.headers,
         metadata=_labels(body),
-        own=manner_of(model, thinks=thinking_on, functions=_offers_functions(body)),
+        own=_manner(model, config, thinks=thinking_on, functions=_offers_functions(body)),
         thought_tokens=_thought_tokens(budget) if thinking_on else 0,
         cached_tokens=_CACHED_TOKENS if text_of(body, "cachedContent") else 0,
     )
     for setting in listed(body, "safetySettings"):
         setting.object()
     return request
+
+
+def _manner(model: str, config: Node, *, thinks: bool, functions: bool) -> Manner:
+    manner = manner_of(model, thinks=thinks, functions=functions)
+    top = read_top(config)
+    return manner if top is None else replace(manner, top_logprobs=top)
 
 
 def read_streamed(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:

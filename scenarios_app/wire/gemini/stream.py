@@ -29,6 +29,7 @@ from scenarios_app.wire.gemini.answer import (
     signature_of,
 )
 from scenarios_app.wire.gemini.citations import byte_length, sources_of
+from scenarios_app.wire.gemini.logprobs import logprobs_result
 from scenarios_app.wire.gemini.manner import Manner
 from scenarios_app.wire.gemini.usage import RunningUsage, usage_of
 
@@ -45,6 +46,10 @@ class Framing:
 
 EVENTS = Framing(b"data: ", b"data: ", b"\r\n\r\n", b"")
 ARRAY = Framing(b"[", b",", b"\n\n", b"]")
+
+
+# What stands between a candidate and the usage.
+_USAGE = b'}],"usageMetadata":'
 
 
 class BlockedEncoder:
@@ -130,7 +135,12 @@ class GeminiEncoder:
                     usage = self._usage.after(count_tokens(self._said))
                 lead, self._lead = self._lead, self._framing.later
                 said = encode_text(text)
-                return b"".join((lead, before, said, self._after_text, usage, self._frame))
+                after = self._after_text
+                if self._counted and self._manner.top_logprobs is not None:
+                    result = logprobs_result(text, self._manner.top_logprobs)
+                    told = b',"logprobsResult":%b%b' % (encode_line(result), _USAGE)
+                    after = after.removesuffix(_USAGE) + told
+                return b"".join((lead, before, said, after, usage, self._frame))
             case PartStart():
                 self._open(event)
                 return b""
@@ -155,7 +165,7 @@ class GeminiEncoder:
         index = self._of_choice[event.choice].index
         place = b',"index":%d' % index if index or self._manner.indexed else b""
         self._before_text = b'{"candidates":[{"content":{"parts":[{"text":'
-        self._after_text = b'%b}],"role":"model"}%b}],"usageMetadata":' % (mark, place)
+        self._after_text = b'%b}],"role":"model"}%b%b' % (mark, place, _USAGE)
 
     def _end(self, event: PartEnd) -> bytes:
         if not is_said(event.part):

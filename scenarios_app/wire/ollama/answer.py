@@ -18,6 +18,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from scenarios_app.wire.base import Facts, encode_json, encode_line, encode_text
+from scenarios_app.wire.logprobs import token_logprobs
 from scenarios_app.wire.ollama.fields import remember
 from scenarios_app.wire.ollama.request import GenerateFields
 
@@ -37,7 +38,11 @@ def whole(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
     parts = [part for choice in response.choices for part in choice.parts]
     thinking = "".join(part.text for part in parts if isinstance(part, ReasoningPart))
     calls: list[Json] = [call_of(part) for part in parts if isinstance(part, ToolCallPart)]
-    said = content(request, content_of(response), thinking=thinking, calls=calls)
+    text = content_of(response)
+    said = content(request, text, thinking=thinking, calls=calls)
+    own: GenerateFields = request.own
+    if own.top_logprobs is not None and text:
+        said["logprobs"] = token_logprobs(text, own.top_logprobs)
     return encode_json({**head(response), **said, **ending(request, response)})
 
 
@@ -127,6 +132,7 @@ def _metrics(usage: Usage) -> dict[str, Json]:
     }
 
 
+_GOES_ON = b',"done":false}\n'
 _FRAMES = {
     "chat text": (b'"message":{"role":"assistant","content":', b'},"done":false}\n'),
     "chat thinking": (
@@ -149,6 +155,9 @@ class LineEncoder:
         route = "generate" if request.route == GENERATE else "chat"
         before, self._after_text = _FRAMES[f"{route} text"]
         self._before_text = self._head + before
+        self._close_text = self._after_text.removesuffix(_GOES_ON)
+        own: GenerateFields = request.own
+        self._top_logprobs = own.top_logprobs
         before, self._after_thinking = _FRAMES[f"{route} thinking"]
         self._before_thinking = self._head + before
         # Calls that have begun and not been sent; those that have ended are no longer open.
@@ -161,7 +170,7 @@ class LineEncoder:
     def event(self, event: StreamEvent) -> bytes:
         match event:
             case PartDelta(part=TextPart() | RefusalPart()):
-                return self._before_text + encode_text(event.text) + self._after_text
+                return self._text(event.text)
             case PartDelta(part=ReasoningPart()):
                 return self._before_thinking + encode_text(event.text) + self._after_thinking
             case PartStart(part=ToolCallPart() as call):
@@ -173,6 +182,13 @@ class LineEncoder:
                 return self._called()
             case _:
                 return b""
+
+    def _text(self, text: str) -> bytes:
+        said = self._before_text + encode_text(text)
+        if self._top_logprobs is None:
+            return said + self._after_text
+        told = encode_line(token_logprobs(text, self._top_logprobs))
+        return b'%b%b,"logprobs":%b%b' % (said, self._close_text, told, _GOES_ON)
 
     def closing(self) -> bytes:
         said = content(self._request, "")

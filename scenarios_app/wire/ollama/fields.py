@@ -136,11 +136,13 @@ def unloads(body: Node) -> bool:
             return node.number() == 0
 
 
-def check_logprobs(body: Node) -> None:
-    flag_of(body, "logprobs")
+def read_logprobs(body: Node) -> int | None:
+    """How many likely tokens are told at the place of each; None where none is told."""
     node = body.maybe("top_logprobs")
-    if node and not 0 <= node.integer() <= _MOST_LOGPROBS:
-        raise WireError(400, f"{node.place} must be between 0 and {_MOST_LOGPROBS}")
+    top = node.integer() if node else 0
+    if not 0 <= top <= _MOST_LOGPROBS:
+        raise WireError(400, f"top_logprobs must be between 0 and {_MOST_LOGPROBS}")
+    return top if flag_of(body, "logprobs") else None
 
 
 def images_of(node: Node) -> Iterator[OpaquePart]:

@@ -15,7 +15,6 @@ from scenarios_app.wire.base import Call, Endpoint, Params, encode_json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.ollama.fields import (
-    check_logprobs,
     flag_of,
     format_of,
     images_of,
@@ -23,6 +22,7 @@ from scenarios_app.wire.ollama.fields import (
     model_of,
     need,
     options_of,
+    read_logprobs,
     recall,
     text_of,
     thinks,
@@ -121,11 +121,13 @@ MOST_INPUTS = 2_048
 
 @dataclass(frozen=True, slots=True)
 class GenerateFields:
-    """Whether a request puts its model away, and whether its prompt is raw, so that its answer
-    brings no conversation to go on with."""
+    """Whether a request puts its model away, whether its prompt is raw, so that its answer brings
+    no conversation to go on with, and how many likely tokens are told at the place of each; None if
+    none is told."""
 
     unloads: bool = False
     raw: bool = False
+    top_logprobs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +142,12 @@ class EmbeddingFields:
 
 def read_chat(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request to go on with a conversation."""
-    check_logprobs(body)
     messages = read_messages(node) if (node := body.maybe("messages")) else ()
     return _asked(call, endpoint, body, messages, asks=bool(messages))
 
 
 def read_generate(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request to answer one prompt, after the conversation in its context."""
-    check_logprobs(body)
     system, prompt = text_of(body, "system"), text_of(body, "prompt")
     template = text_of(body, "template")
     text_of(body, "suffix")
@@ -168,7 +168,7 @@ def _asked(
     """A request for an answer. One that says nothing only loads its model, or puts it away."""
     options = options_of(body)
     form = format_of(body)
-    own = GenerateFields(unloads=unloads(body), raw=body.get("raw").value is True)
+    own = GenerateFields(unloads(body), body.get("raw").value is True, read_logprobs(body))
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,

@@ -25,6 +25,7 @@ from scenarios_app.wire.openai.dialects.dialect import Answered, Dialect, Fields
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI
 from scenarios_app.wire.openai.dialects.thoughts import thought_end, thought_frame, whole_thoughts
 from scenarios_app.wire.openai.families import family_of, fingerprint_of
+from scenarios_app.wire.openai.logprobs import choice_logprobs
 from scenarios_app.wire.openai.obfuscation import OBFUSCATION, SIZE
 
 # What the stream is made of can't be replaced by a script's own top-level fields.
@@ -52,6 +53,7 @@ def completion(own: ChatFields, response: CanonicalResponse) -> dict[str, Json]:
                 "index": index,
                 "message": _message(choice, own.custom_tools, dialect, response, legacy=legacy),
                 **every,
+                **_likely(own, choice),
                 **_ended(dialect, response.model, reason),
             }
         )
@@ -60,6 +62,13 @@ def completion(own: ChatFields, response: CanonicalResponse) -> dict[str, Json]:
         "choices": choices,
         "usage": dialect.usage(response.usage),
     }
+
+
+def _likely(own: ChatFields, choice: Choice) -> Fields:
+    """What a choice tells of its tokens, if that is asked for."""
+    if own.top_logprobs is None:
+        return {}
+    return {"logprobs": choice_logprobs(content_of(choice.parts), own.top_logprobs)}
 
 
 def _ended(dialect: Dialect, model: str, reason: str) -> Fields:
@@ -242,6 +251,7 @@ class ChunkEncoder:
         self._after = said + null
         self._obfuscated = dialect.obfuscated and self._own.obfuscated
         self._null = null
+        self._top_logprobs = self._own.top_logprobs
         self._begun: set[int] = set()
         self._calls: dict[int, int] = {}
         self._frames: dict[tuple[int, int], tuple[bytes, ...]] = {}
@@ -258,6 +268,8 @@ class ChunkEncoder:
                 frame = self._frames[event.choice, event.index]
                 if not frame:
                     return b""
+                if self._top_logprobs is not None and isinstance(event.part, TextPart):
+                    return self._with_logprobs(event, self._top_logprobs)
                 said = encode_text(event.text).join(frame)
                 if not self._obfuscated:
                     return said + b"}\n\n"
@@ -268,6 +280,11 @@ class ChunkEncoder:
                 return self._end(event)
             case _:
                 return self._begin(event.choice) + self._finish(event.choice, event.reason)
+
+    def _with_logprobs(self, event: PartDelta, top: int) -> bytes:
+        delta = {**self._dialect.every_delta, "content": event.text}
+        told: Fields = {"logprobs": choice_logprobs(event.text, top), **_GOES_ON}
+        return self._chunk(event.choice, delta, told, size=len(event.text))
 
     def closing(self) -> bytes:
         if not self._with_usage:
@@ -384,10 +401,11 @@ class ChunkEncoder:
         ended: Fields | None = None,
         *,
         made: Answered | None = None,
+        size: int = 0,
     ) -> bytes:
         fields = {"index": choice, "delta": delta, **self._every, **(ended or _GOES_ON)}
         more = b"," + encode_json(made(self._response))[1:-1] if made else b""
-        hidden = OBFUSCATION[0] if self._obfuscated else b""
+        hidden = OBFUSCATION[size % SIZE] if self._obfuscated else b""
         return b"%b%b}]%b%b%b}\n\n" % (
             self._head,
             encode_line(fields)[1:-1],

@@ -35,6 +35,7 @@ from scenarios_app.wire.openai.fields import (
     wants_obfuscation,
     wants_usage,
 )
+from scenarios_app.wire.openai.logprobs import read_top
 from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
 
 _ROLES = "'system', 'developer', 'user', 'assistant', 'tool' and 'function'"
@@ -174,13 +175,15 @@ _MAX_TOKENS = ("max_completion_tokens", "max_tokens")
 class ChatFields:
     """What a chat request says that decides the form of its answer alone: the names of its custom
     tools, whether it offers legacy `functions` and nothing else, whether a stream tells usage and
-    its deltas hide how long they are, and the dialect."""
+    its deltas hide how long they are, the dialect, and how many likely tokens are told at the place
+    of each; None if none is told."""
 
     custom_tools: frozenset[str] = frozenset()
     legacy_functions: bool = False
     include_usage: bool = False
     obfuscated: bool = True
     dialect: Dialect = OPENAI
+    top_logprobs: int | None = None
 
 
 # What steps may call a request in a dialect, beside by the provider whose API it is.
@@ -266,6 +269,21 @@ def _own(body: Node, dialect: Dialect) -> ChatFields:
         include_usage=wants_usage(body),
         obfuscated=wants_obfuscation(body),
         dialect=dialect,
+        top_logprobs=_top_logprobs(body),
+    )
+
+
+def _top_logprobs(body: Node) -> int | None:
+    top = read_top(body)
+    if body.get("logprobs").value is True:
+        return top
+    if body.maybe("top_logprobs") is None:
+        return None
+    raise WireError(
+        400,
+        "'top_logprobs' is only allowed with 'logprobs': true.",
+        param="top_logprobs",
+        code="invalid_value",
     )
 
 

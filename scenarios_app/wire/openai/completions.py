@@ -33,9 +33,11 @@ from scenarios_app.wire.openai.fields import (
     read_stream,
     wants_usage,
 )
+from scenarios_app.wire.openai.logprobs import completion_logprobs, read_top
 from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
 
 _OBJECT = "text_completion"
+_MOST_LOGPROBS = 5
 # What an answer consists of can't be replaced by a script's own top-level fields.
 _STRUCTURE = frozenset({"object", "choices", "usage"})
 _TYPES: Mapping[str, Callable[[Node], object]] = {
@@ -53,10 +55,12 @@ _TYPES: Mapping[str, Callable[[Node], object]] = {
 
 @dataclass(frozen=True, slots=True)
 class CompletionFields:
-    """Whether the prompt comes before its completions, and whether a stream tells usage."""
+    """Whether the prompt comes before its completions, whether a stream tells usage, and how many
+    likely tokens are told at the place of each; None if none is told."""
 
     echo: bool = False
     include_usage: bool = False
+    logprobs: int | None = None
 
 
 def read_completion(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
@@ -87,8 +91,12 @@ def read_completion(call: Call, endpoint: Endpoint, params: Params, body: Node) 
         stop=read_stop(body),
         n=n * len(prompts),
         headers=call.headers,
-        own=CompletionFields(body.get("echo").value is True, wants_usage(body)),
+        own=CompletionFields(body.get("echo").value is True, wants_usage(body), _logprobs(body)),
     )
+
+
+def _logprobs(body: Node) -> int | None:
+    return read_top(body, _MOST_LOGPROBS, "logprobs") if body.maybe("logprobs") else None
 
 
 def text_completion(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
@@ -96,7 +104,7 @@ def text_completion(request: CanonicalRequest, response: CanonicalResponse) -> b
     refusals are text."""
     count = len(response.choices)
     choices: list[Json] = [
-        _choice(index, _echo(request, index, count) + _text(choice), _reason(choice))
+        _choice(index, _echo(request, index, count) + _text(choice), _reason(choice), request.own)
         for index, choice in enumerate(response.choices)
     ]
     return encode_json({**_head(response), "choices": choices, "usage": of_openai(response.usage)})
@@ -108,8 +116,10 @@ class CompletionEncoder:
     def __init__(self, request: CanonicalRequest, response: CanonicalResponse) -> None:
         self._request = request
         self._response = response
-        own: CompletionFields = request.own
-        self._with_usage = own.include_usage
+        self._own: CompletionFields = request.own
+        # How much of each choice has been said.
+        self._said: dict[int, int] = {}
+        self._with_usage = self._own.include_usage
         self._head = encode_json(_head(response))[1:-1]
         self._tail = b',"usage":null}' if self._with_usage else b"}"
         self._begun: set[int] = set()
@@ -143,7 +153,9 @@ class CompletionEncoder:
         return self._chunk(choice, echo) if echo else b""
 
     def _chunk(self, choice: int, text: str, reason: str | None = None) -> bytes:
-        fields = encode_line(_choice(choice, text, reason))
+        said = self._said.get(choice, 0)
+        self._said[choice] = said + len(text)
+        fields = encode_line(_choice(choice, text, reason, self._own, offset=said))
         return b'data: {%b,"choices":[%b]%b\n\n' % (self._head, fields, self._tail)
 
 
@@ -196,8 +208,13 @@ def _head(response: CanonicalResponse) -> dict[str, Json]:
     }
 
 
-def _choice(index: int, text: str, reason: str | None) -> Json:
-    return {"text": text, "index": index, "logprobs": None, "finish_reason": reason}
+def _choice(
+    index: int, text: str, reason: str | None, own: CompletionFields, *, offset: int = 0
+) -> Json:
+    told = None
+    if own.logprobs is not None and text:
+        told = completion_logprobs(text, own.logprobs, offset=offset)
+    return {"text": text, "index": index, "logprobs": told, "finish_reason": reason}
 
 
 ENDPOINT = Endpoint(

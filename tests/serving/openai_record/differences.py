@@ -98,11 +98,6 @@ DIFFERENCES = (
         "search found before; here all of them do",
     ),
     Difference(
-        "OpenAI Responses",
-        ("*logprobs*",),
-        "texts have no probabilities: `logprobs` is empty",
-    ),
-    Difference(
         "OpenAI chat",
         ("moderation*",),
         "answers are not moderated by the way: `/v1/moderations` is there",

@@ -232,12 +232,15 @@ def test_a_line_separator_keeps_to_its_line() -> None:
         values_of(CompletionCreateParamsNonStreaming), values_of(CompletionCreateParamsStreaming)
     ),
     st.none() | st.integers(1, 20),
+    st.none() | st.integers(0, 5),
 )
-def test_every_request_that_the_official_types_allow_is_accepted(body: Any, n: int | None) -> None:
+def test_every_request_that_the_official_types_allow_is_accepted(
+    body: Any, n: int | None, likely: int | None
+) -> None:
     prompt = body.get("prompt")
     if prompt == [] or (isinstance(prompt, list) and [] in prompt):
         prompt = "x"
-    request = read({**body, "model": "m", "n": n, "prompt": prompt})
+    request = read({**body, "model": "m", "n": n, "prompt": prompt, "logprobs": likely})
     assert request.stream is bool(body.get("stream"))
     whole = render(request, answer(*[[TEXT]] * request.n), endpoint=ROUTE)
     validate_type(type_=Completion, value=whole)

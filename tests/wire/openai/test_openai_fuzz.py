@@ -112,11 +112,18 @@ def test_a_spoiled_request_is_a_request_or_a_400(body: Any) -> None:
 
 
 @relaxed(max_examples=often(500))
-@given(LEGAL, st.none() | st.integers(1, 128), st.text(min_size=1, max_size=8))
+@given(
+    LEGAL,
+    st.none() | st.integers(1, 128),
+    st.text(min_size=1, max_size=8),
+    st.none() | st.integers(0, 20),
+)
 def test_every_request_that_the_official_types_allow_is_accepted(
-    body: dict[str, Any], n: int | None, model: str
+    body: dict[str, Any], n: int | None, model: str, top: int | None
 ) -> None:
-    sent = {**body, "n": n, "model": model, "messages": body["messages"] or [HELLO]}
+    """Numbers of choices and of likely tokens have bounds that no type tells."""
+    likely = {"logprobs": top is not None or body.get("logprobs"), "top_logprobs": top}
+    sent = {**body, **likely, "n": n, "model": model, "messages": body["messages"] or [HELLO]}
     request = parse_body(sent)
     assert (request.model, request.n) == (model, n or 1)
     assert len(request.messages) == len(sent["messages"])

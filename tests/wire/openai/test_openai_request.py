@@ -112,7 +112,7 @@ def test_the_response_format_is_kept_as_sent() -> None:
 
 
 def test_fields_that_nobody_reads_change_nothing() -> None:
-    assert parse(seed=1, logprobs=True, new_next_month={"a": [1]}) == parse()
+    assert parse(seed=1, user="u", new_next_month={"a": [1]}) == parse()
 
 
 def test_what_decides_the_form_of_the_answer_is_read() -> None:

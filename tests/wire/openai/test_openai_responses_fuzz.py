@@ -108,9 +108,12 @@ def test_any_items_are_a_request_or_refused(items: list[Any]) -> None:
 
 
 @relaxed(max_examples=often(300))
-@given(LEGAL)
-def test_every_request_that_the_official_types_allow_is_accepted(body: dict[str, Any]) -> None:
+@given(LEGAL, st.none() | st.integers(0, 20))
+def test_every_request_that_the_official_types_allow_is_accepted(
+    body: dict[str, Any], top: int | None
+) -> None:
     session = Session()
+    body["top_logprobs"] = top
     body.pop("previous_response_id", None)
     if isinstance(body.get("input"), list):
         body["input"] = [item for item in body["input"] if kind_of(Node(item)) != REFERENCE]

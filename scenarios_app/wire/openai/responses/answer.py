@@ -14,6 +14,7 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
+from scenarios_app.wire.logprobs import token_logprobs
 from scenarios_app.wire.openai.families import family_of
 from scenarios_app.wire.openai.opaque import opaque_of
 from scenarios_app.wire.openai.responses.echo import echo_of, effort_of, tier_of
@@ -72,7 +73,7 @@ def placed_items(
             if isinstance(part, ToolCallPart):
                 part = replace(part, id=_unused(part.id, taken))
             item_id = f"{response.id}{len(placed):02x}"
-            content = _content(part)
+            content = _content(part, own.top_logprobs)
             item = _message(item_id, content) if content else _item(part, item_id, offered)
             if item is not None:
                 placed[number, index] = Placed(len(placed), part, item, content)
@@ -192,14 +193,14 @@ def _incomplete(response: CanonicalResponse) -> str | None:
     return _REASONS.get(response.choices[-1].finish_reason)
 
 
-def _content(part: AnswerPart) -> dict[str, Json] | None:
+def _content(part: AnswerPart, top: int | None) -> dict[str, Json] | None:
     match part:
         case TextPart():
             return {
                 "type": "output_text",
                 "text": part.text,
                 "annotations": annotations_of(part),
-                "logprobs": [],
+                "logprobs": [] if top is None else token_logprobs(part.text, top),
             }
         case RefusalPart():
             return {"type": "refusal", "refusal": part.text}

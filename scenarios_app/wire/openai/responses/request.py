@@ -18,6 +18,7 @@ from scenarios_app.wire.openai.fields import (
     read_tool_choice,
     wants_obfuscation,
 )
+from scenarios_app.wire.openai.logprobs import read_top
 from scenarios_app.wire.openai.responses.items import kind_of, read_items, unpacked
 from scenarios_app.wire.openai.responses.record import About
 from scenarios_app.wire.openai.shared import PROVIDER
@@ -51,6 +52,7 @@ _TYPES: Mapping[str, Callable[[Node], object]] = {
     "truncation": Node.text,
     "user": Node.text,
 }
+_LOGPROBS = "message.output_text.logprobs"
 # What an answer says again, and what finding the conversation takes.
 _KEPT = frozenset(_TYPES) - {"include"} | {"input", "tools"}
 
@@ -60,7 +62,8 @@ class ResponseFields:
     """What a request for a Response says beside what every request does.
 
     `given` are the fields of its body that an answer says again, and its input; `conversation` is
-    the id of the one that it goes on with; `obfuscated` says that deltas hide how long they are.
+    the id of the one that it goes on with; `obfuscated` says that deltas hide how long they are,
+    `top_logprobs` how many likely tokens are told at the place of each, None if none is told.
     The rest is known once what it names is found: the items `before` it and its own, the name of
     the latest answer before it, and what is known of the conversation.
     """
@@ -68,6 +71,7 @@ class ResponseFields:
     given: Mapping[str, Json] = field(default_factory=dict)
     conversation: str | None = None
     obfuscated: bool = True
+    top_logprobs: int | None = None
     before: tuple[Node, ...] = ()
     items: tuple[Node, ...] = ()
     previous: str | None = None
@@ -102,7 +106,7 @@ def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
         json=json_of(form, "text.format"),
         headers=call.headers,
         metadata=read_metadata(body),
-        own=ResponseFields(given, named, _obfuscated(body)),
+        own=ResponseFields(given, named, _obfuscated(body), _top_logprobs(body)),
     )
 
 
@@ -134,6 +138,13 @@ def conversation_of(
     if isinstance(instructions, str):
         return (Message("system", (TextPart(instructions),)), *messages)
     return messages
+
+
+def _top_logprobs(body: Node) -> int | None:
+    """Tokens are told where that is asked for by name, or by how many."""
+    top, include = read_top(body), body.maybe("include")
+    asked = include is not None and _LOGPROBS in [item.value for item in include.items()]
+    return top if asked or top else None
 
 
 def _obfuscated(body: Node) -> bool:

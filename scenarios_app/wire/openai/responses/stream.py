@@ -12,6 +12,7 @@ from scenarios_app.engine.parts import (
     streamed_text,
 )
 from scenarios_app.wire.base import encode_line, encode_text, named_sse
+from scenarios_app.wire.logprobs import token_logprobs
 from scenarios_app.wire.openai.obfuscation import OBFUSCATION, SIZE
 from scenarios_app.wire.openai.responses.answer import (
     THOUGHT,
@@ -41,7 +42,12 @@ _EMPTY: Mapping[str, dict[str, Json]] = {
     "custom_tool_call": {"input": ""},
     "web_search_call": {},
 }
-_EMPTY_CONTENT: Mapping[str, Json] = {"text": "", "annotations": [], "refusal": ""}
+_EMPTY_CONTENT: Mapping[str, Json] = {
+    "text": "",
+    "annotations": [],
+    "logprobs": [],
+    "refusal": "",
+}
 
 
 class ResponseEncoder:
@@ -55,6 +61,9 @@ class ResponseEncoder:
         self._sent = 0
         own: ResponseFields = request.own
         self._obfuscated = own.obfuscated
+        self._top_logprobs = own.top_logprobs
+        # Whether deltas tell their tokens.
+        self._told = False
         # None while a part goes by that has no deltas here.
         self._frame: tuple[bytes, bytes, bytes] | None = None
 
@@ -111,11 +120,11 @@ class ResponseEncoder:
         places: dict[str, Json] = {"item_id": placed.item["id"], "output_index": placed.index}
         places |= dict.fromkeys(within, 0)
         name = f"response.{kind}.delta".encode()
-        logprobs = b',"logprobs":[]' if kind == "output_text" else b""
+        self._told = kind == "output_text"
         return (
             b'event: %b\ndata: {"type":"%b","sequence_number":' % (name, name),
             b"," + encode_line(places)[1:-1] + b',"delta":',
-            logprobs + b"}\n\n",
+            b"}\n\n",
         )
 
     def _delta(self, text: str) -> bytes:
@@ -125,7 +134,15 @@ class ResponseEncoder:
         number = self._sent
         self._sent += 1
         hidden = OBFUSCATION[len(text) % SIZE] if self._obfuscated else b""
-        return b"%b%d%b%b%b%b" % (before, number, between, encode_text(text), hidden, after)
+        said = encode_text(text) + hidden
+        if self._told:
+            said += self._logprobs(text)
+        return b"%b%d%b%b%b" % (before, number, between, said, after)
+
+    def _logprobs(self, text: str) -> bytes:
+        if self._top_logprobs is None:
+            return b',"logprobs":[]'
+        return b',"logprobs":' + encode_line(token_logprobs(text, self._top_logprobs))
 
     def _end(self, placed: Placed) -> bytes:
         self._frame = None
@@ -151,18 +168,22 @@ class ResponseEncoder:
 
     def _content_done(self, placed: Placed) -> bytes:
         part, sent = placed.part, b""
+        assert placed.content is not None
         if isinstance(part, TextPart):
             for number, annotation in enumerate(annotations_of(part)):
                 kind = "response.output_text.annotation.added"
                 places: dict[str, Json] = {"annotation_index": number, "annotation": annotation}
                 sent += self._of_content(kind, placed, **places)
             kind, text = "response.output_text.done", part.text
-            sent += self._of_content(kind, placed, text=text, logprobs=[])
+            logprobs = placed.content["logprobs"]
+            sent += self._of_content(kind, placed, text=text, logprobs=logprobs)
         else:
             refusal = streamed_text(part)
             sent += self._of_content("response.refusal.done", placed, refusal=refusal)
         kind = "response.content_part.done"
-        return sent + self._of_content(kind, placed, part=placed.content)
+        # The real one tells no tokens here.
+        told: Json = {key: [] if key == "logprobs" else v for key, v in placed.content.items()}
+        return sent + self._of_content(kind, placed, part=told)
 
     def _of_output(self, kind: str, placed: Placed, **fields: Json) -> bytes:
         return self._event(kind, output_index=placed.index, **fields)

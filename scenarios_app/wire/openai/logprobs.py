@@ -1,0 +1,49 @@
+"""How likely the tokens of an answer were, as OpenAI's APIs tell it."""
+
+from itertools import accumulate
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.producing.probabilities import likeliest, tokens_of
+from scenarios_app.wire.body import Node
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.logprobs import token_logprobs
+
+MOST = 20
+"""How many tokens may be asked for at the place of each."""
+
+
+def read_top(body: Node, most: int = MOST, key: str = "top_logprobs") -> int:
+    """How many tokens are asked for at each place; raises the 400 for more than there are."""
+    node = body.maybe(key)
+    top = node.integer() if node else 0
+    if 0 <= top <= most:
+        return top
+    raise WireError(
+        400,
+        f"Invalid '{key}': expected 0 to {most}, but got {top}.",
+        param=key,
+        code="integer_below_min_value" if top < 0 else "integer_above_max_value",
+    )
+
+
+def choice_logprobs(text: str | None, top: int) -> Json:
+    """What a choice of a chat completion tells of its text; nothing without any."""
+    return {"content": token_logprobs(text, top), "refusal": None} if text else None
+
+
+def completion_logprobs(text: str, top: int, *, offset: int = 0) -> Json:
+    """The same as legacy completions tell it; `offset` is where the text begins."""
+    tokens = tokens_of(text)
+    ends = accumulate((len(token.text) for token in tokens), initial=offset)
+    begins: list[Json] = list(ends)
+    likely: list[Json] = [
+        {other.text: other.logprob for other in likeliest(token, top)} for token in tokens
+    ]
+    texts: list[Json] = [token.text for token in tokens]
+    numbers: list[Json] = [token.logprob for token in tokens]
+    return {
+        "tokens": texts,
+        "token_logprobs": numbers,
+        "top_logprobs": likely,
+        "text_offset": begins[:-1],
+    }
