@@ -172,7 +172,7 @@ def mockllm_server(
                 if elsewhere:
                     server.control.send("GET", "state", session="any")
                 if os.environ.get(DRIFT):
-                    # Of whatever else runs: tests bring cassettes of their own.
+                    # Of programs that are no tests: these bring cassettes of their own.
                     server.control.response("DELETE", "recording")
                 yield server
                 _cover(pytestconfig, base_url)
