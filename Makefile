@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
-# What the server needs, and what its tests and linters need besides.
+# What the server needs, and what its tests, linters and documentation need besides.
 RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
 PYTEST := $(PY) -m pytest -q
@@ -12,13 +12,13 @@ SPREAD = -n $(WORKERS) --dist worksteal
 # Or else each process that a test starts compiles everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run test test-quick test-postgres test-long coverage lint bench bench-peers load soak load-plugin constraints docs test-browser-deps test-npm test-frameworks screenshots
+.PHONY: setup run test test-quick test-postgres test-long coverage lint bench bench-peers bench-testing bench-first-test load soak load-plugin replay constraints docs test-browser-deps test-npm test-frameworks screenshots
 
 setup: $(STAMP)
 
 # The extra `test` holds all of `chat`: who has everything has what the server needs.
 $(RUNTIME): WHAT := -e '.[chat]'
-$(STAMP): WHAT := -e '.[test,lint]'
+$(STAMP): WHAT := -e '.[test,lint,docs]'
 
 # uv is the fast way in; pip does the same where uv can't be had. Where python3 comes without
 # ensurepip the environment is made bare and the machine's own pip fills it.
@@ -47,9 +47,9 @@ test-quick: setup
 test-long: setup
 	$(PYTEST) $(SPREAD) -m 'long or hypothesis' --hypothesis-profile=long --timeout 3600
 
-# The pure parts by their own tests alone: every branch of them.
+# The pure parts by their own tests alone: every branch of them, and none left to chance.
 coverage: setup
-	$(PYTEST) $(SPREAD) tests/engine tests/wire \
+	$(PYTEST) $(SPREAD) tests/engine tests/wire -m 'not (long or hypothesis)' \
 		--cov=scenarios_app.engine --cov=scenarios_app.wire \
 		--cov-report=term-missing:skip-covered --cov-fail-under=100
 
@@ -83,13 +83,22 @@ lint: setup
 
 bench: setup
 	$(PY) -m tests.bench
+	$(PY) -m tests.bench.writing
+	$(PY) -m tests.bench.chat
+	$(PY) -m tests.bench.plugin
 
 # The same beside aimock from npm, both in the same rounds.
 bench-peers: setup
 	$(PY) -m tests.bench.peers
-	$(PY) -m tests.bench.writing
-	$(PY) -m tests.bench.chat
-	$(PY) -m tests.bench.plugin
+
+# The same three tests written with this plugin, respx, pytest-recording and pytest-httpserver: lines,
+# time, and which mistakes of a program each notices (docs/comparison.md).
+bench-testing: setup
+	$(PY) -m tests.bench.testing
+
+# Seconds from an empty folder to a first green test, with pip and uv and each SDK.
+bench-first-test: setup
+	$(PY) -m tests.bench.first_test
 
 # What others notice of attacks on a server, and what the journal has after a minute without its
 # database, beside the goals in docs/reliability.md. Parts of names choose among them:
@@ -107,7 +116,14 @@ soak: setup
 load-plugin: setup
 	$(PY) -m tests.load.plugin $(RUN)
 
-# Writes the tables in docs/ anew, from the code that they tell of.
+# Each request of the recordings in files or folders, sent to a server that has them as scenarios.
+# make replay CASSETTES="../cassettes one.har"
+CASSETTES ?= tests/data/cassettes
+replay: setup
+	$(PY) -m tests.replay $(CASSETTES)
+
+# Writes the tables in docs/ anew, from the code that they tell of, and builds the site of them into
+# build/docs: to be read there, and with its search behind `python -m http.server -d build/docs`.
 docs: setup
 	$(PY) -m tests.docs
 

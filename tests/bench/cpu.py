@@ -1,5 +1,6 @@
-"""CPU time of another process, by thread, to the nanosecond."""
+"""CPU time of other processes: of one that runs, by thread, and of those that have ended."""
 
+import resource
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,3 +28,9 @@ def spent(pid: int) -> Spent:
         if thread.name == str(pid):
             loop = seconds
     return Spent(loop, total)
+
+
+def children() -> float:
+    """Seconds of CPU of all processes that have ended below this one."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime

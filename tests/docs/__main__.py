@@ -1,4 +1,4 @@
-"""`make docs`, or `python -m tests.docs`: writes the tables of the pages anew."""
+"""`make docs`, or `python -m tests.docs`: writes the tables of the pages anew, builds the site."""
 
 import os
 
@@ -8,6 +8,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
 django.setup()
 
 # Only now: the tables of the control API want Django's settings.
-from tests.docs.tables import main  # noqa: E402
+from tests.docs import site, tables  # noqa: E402
 
-main()
+tables.main()
+site.main()

@@ -1,20 +1,30 @@
-"""No false alarm: a thousand runs of clients that do everything right, each drawn from its seed."""
+"""No false alarm: runs of clients that do everything right, each drawn from its seed; a thousand of
+them in `make test-long`."""
 
 from random import Random
 
 import pytest
 
-from tests.examples import often
 from tests.verdict.clients import Client
 from tests.verdict.dialects import DIALECTS
 from tests.verdict.scripts import script, step
 from tests.verdict.world import World
 
-RUNS, IN_ONE_TEST = often(1_000), 25
+RUNS, RUNS_IN_THE_SUITE, IN_ONE_TEST = 1_000, 100, 25
 
 
-@pytest.mark.parametrize("first", range(0, RUNS, IN_ONE_TEST))
+@pytest.mark.parametrize("first", range(0, RUNS_IN_THE_SUITE, IN_ONE_TEST))
 def test_nothing_is_said_of_clients_that_do_everything_right(first: int) -> None:
+    nothing_is_said(first)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(0, RUNS, IN_ONE_TEST))
+def test_nothing_is_said_in_a_thousand_clean_runs(first: int) -> None:
+    nothing_is_said(first)
+
+
+def nothing_is_said(first: int) -> None:
     for seed in range(first, first + IN_ONE_TEST):
         world = clean_run(Random(seed))
         verdict = world.verdict(strict=True)

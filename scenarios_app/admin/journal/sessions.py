@@ -1,6 +1,6 @@
 """The pages of sessions: what each has consumed, tried, counted and violated, and its reset."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import wraps
@@ -21,7 +21,13 @@ from django.views.decorators.http import require_POST
 from scenarios_app.admin.journal.record import button, may_record, session_url
 from scenarios_app.engine.state import SessionState, StateUnavailable
 from scenarios_app.journal import journal
-from scenarios_app.models import UNANSWERED, Scenario, ServedRequest
+from scenarios_app.models import (
+    UNANSWERED,
+    PastAnswers,
+    Scenario,
+    ServedRequest,
+    SessionName,
+)
 from scenarios_app.serving.services import services
 
 _MOST = 500
@@ -42,6 +48,7 @@ class Line:
     name: str
     seen: Seen
     state: SessionState
+    called: str = ""
 
     @property
     def url(self) -> str:
@@ -69,7 +76,11 @@ def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> H
     seen = _seen()
     names = {*async_to_sync(services().state.sessions)(), *seen}
     newest = sorted(names, key=lambda name: (_time(seen.get(name)), name), reverse=True)
-    lines = [Line(name, seen.get(name, Seen()), _state(name)) for name in newest[:_MOST]]
+    called = names_of(newest[:_MOST])
+    lines = [
+        Line(name, seen.get(name, Seen()), _state(name), called.get(name, ""))
+        for name in newest[:_MOST]
+    ]
     left_out = max(len(names) - _MOST, 0)
     context = {"lines": lines, "left_out": left_out, "title": "Sessions", "record": button(None)}
     tell_losses(request, None)
@@ -81,11 +92,12 @@ def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> Ht
     journal.flush()
     name = request.GET.get("name", "")
     state = _state(name)
+    called = names_of([name]).get(name, "")
     _, own = async_to_sync(services().state.scenarios_of)(name)
     names = {ref.scenario for ref in state.consumed} | {a.step.scenario for a, _ in state.attempts}
     context = {
-        "title": f"Session {name}",
-        "line": Line(name, _seen(name).get(name, Seen()), state),
+        "title": f"Session {called or name}",
+        "line": Line(name, _seen(name).get(name, Seen()), state, called),
         "own": sorted(own),
         "record": button(name),
         "pages": _pages(names),
@@ -94,6 +106,25 @@ def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> Ht
     }
     tell_losses(request, name)
     return _page(request, owner, "session.html", context)
+
+
+@require_POST
+def rename(request: HttpRequest) -> HttpResponse:
+    """Give a session a name that says what it is; an empty one takes it back."""
+    if not request.user.has_perm("scenarios_app.change_scenario"):
+        raise PermissionDenied
+    session = request.POST.get("session", "")
+    name = " ".join(request.POST.get("name", "").split())[:100]
+    if not session or len(session) > 255 or "\0" in session + name:
+        messages.error(request, "This is the name of no session.")
+        return redirect("admin:scenarios_app_sessions")
+    if name:
+        SessionName.objects.update_or_create(session=session, defaults={"name": name})
+        messages.success(request, f"The session is called “{name}”.")
+    else:
+        SessionName.objects.filter(session=session).delete()
+        messages.success(request, "The session has no other name any more.")
+    return redirect(session_url(session))
 
 
 @require_POST
@@ -118,6 +149,8 @@ def reset_session(name: str | None, *, scenarios: bool) -> None:
         ServedRequest.objects.all() if name is None else ServedRequest.objects.filter(session=name)
     )
     rows.delete()
+    if name is None:
+        PastAnswers.objects.all().delete()
     everywhere.forget_losses(name)
 
 
@@ -145,6 +178,12 @@ def _page(
             "may_record": may_record(request),
         },
     )
+
+
+def names_of(sessions: Collection[str]) -> dict[str, str]:
+    """What people call sessions, by their own names."""
+    rows = SessionName.objects.filter(session__in=sessions)
+    return dict(rows.values_list("session", "name"))
 
 
 def _state(name: str) -> SessionState:

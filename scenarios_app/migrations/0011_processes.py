@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("scenarios_app", "0007_recorded_steps"),
+        ("scenarios_app", "0010_presence"),
     ]
 
     operations = [

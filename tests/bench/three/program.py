@@ -1,0 +1,57 @@
+"""The program that the three tests are of: a tool loop, a stream, a question that is asked again.
+
+`FAULT` in the environment makes it do one thing wrong, to see which tools' tests notice.
+"""
+
+import json
+import os
+import time
+from contextlib import suppress
+from typing import Any
+
+import anthropic
+import openai
+
+FAULT = os.environ.get("FAULT", "")
+MODEL, CLAUDE = "gpt-4o", "claude-sonnet-5-5"
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+TOOLS: Any = [{"type": "function", "function": {"name": "get_weather", "parameters": CITY}}]
+
+
+def with_tools(client: openai.OpenAI, question: str) -> str:
+    """Ask, run the tools that are called, and ask again with what they say."""
+    messages: list[Any] = [{"role": "user", "content": question}]
+    while True:
+        said = client.chat.completions.create(model=MODEL, messages=messages, tools=TOOLS)
+        message = said.choices[0].message
+        messages.append(message)
+        if not message.tool_calls:
+            if FAULT == "one request too many":
+                with suppress(openai.OpenAIError):
+                    again(client, "Why?")
+            return message.content or ""
+        for call in message.tool_calls:
+            city = json.loads(call.function.arguments)["city"]
+            name = "call_of_nobody" if FAULT == "a result under a wrong id" else call.id
+            result = {"role": "tool", "tool_call_id": name, "content": f"{city}: 18 degrees"}
+            messages.append(result)
+
+
+def streamed(client: anthropic.Anthropic, question: str) -> str:
+    """The text of an answer, read as it comes."""
+    asked: Any = [{"role": "user", "content": question}]
+    with client.messages.stream(model=CLAUDE, max_tokens=99, messages=asked) as stream:
+        return "".join(stream.text_stream)
+
+
+def again(client: openai.OpenAI, question: str) -> str:
+    """Ask until there is an answer, and wait as long as a refusal says."""
+    asked: Any = [{"role": "user", "content": question}]
+    while True:
+        try:
+            said = client.chat.completions.create(model=MODEL, messages=asked)
+        except openai.RateLimitError as error:
+            if FAULT != "no wait before the retry":
+                time.sleep(int(error.response.headers["retry-after-ms"]) / 1000)
+        else:
+            return said.choices[0].message.content or ""

@@ -1,0 +1,159 @@
+"""Tables of the reference: settings, commands, faults and providers' routes, from the code."""
+
+import ast
+import re
+from argparse import SUPPRESS, Action
+from collections.abc import Iterator, Mapping
+
+from django.core.management import BaseCommand, get_commands, load_command_class
+
+from mockllm_site.command_line import PACKAGES
+from scenarios_app.engine.producing.faults import FaultKind, Strike, fault_kinds
+from scenarios_app.wire.base import Endpoint
+from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI
+from scenarios_app.wire.registry import wires
+from tests.docs.blocks import ROOT
+from tests.docs.document_tables import table
+
+HOLDS: Mapping[str, str] = {
+    "database": "address of a database",
+    "flag": "true or false",
+    "mode": "`dev`, `test` or `prod`",
+    "names": "names, separated by commas",
+    "number": "number",
+    "optional_whole": "whole number",
+    "origins": "origins, separated by commas",
+    "pairs": "pairs `VARIABLE@HOST`, separated by commas",
+    "paths": "paths, separated as in `PATH`",
+    "redis": "address of a Redis",
+    "text": "text",
+    "token": "text",
+    "whole": "whole number",
+}
+STRIKES: Mapping[Strike, str] = {
+    "error": "an HTTP error in the provider's envelope",
+    "silence": "not one byte; the connection is closed",
+    "malformed": "status 200 and a body that no client can read",
+    "cut": "breaks off, the connection is cut",
+    "end": "breaks off and ends as if it were whole",
+    "hold": "goes silent for `hold_ms`, then goes on",
+    "malformed_event": "ends with an event that no client can read",
+    "error_event": "ends with the provider's error event",
+}
+_SETTING = re.compile(r"((?:^#.*\n)+)^([A-Z_]+)=(.*)$", re.MULTILINE)
+
+
+def settings_table() -> str:
+    """Every setting: what the function that reads it takes, and what `.env.example` says of it."""
+    kinds = readers()
+    rows = []
+    for about, name, default in _SETTING.findall((ROOT / ".env.example").read_text()):
+        said = " ".join(line.removeprefix("#").strip() for line in about.splitlines())
+        rows.append((f"`{name}`", HOLDS[kinds[name]], f"`{default}`" if default else "", said))
+    return table(("setting", "holds", "default", "meaning"), rows)
+
+
+def readers() -> dict[str, str]:
+    """Every setting with the function of `env` that reads it."""
+    tree = ast.parse((ROOT / "mockllm_site" / "settings.py").read_text())
+    found = {"MOCKLLM_ENV": "mode"}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="env"), attr=reader),
+                args=[ast.Constant(value=str(name)), *_],
+            ) if reader in HOLDS:
+                found[name] = reader
+    return found
+
+
+def commands_list() -> str:
+    """Every command of ours under a heading of its own, with the arguments that it adds."""
+    told = []
+    for name, command in our_commands().items():
+        text = f"### {name}\n\n{_plain(command.help)}"
+        rows = [(f"`{_written(one)}`", _meaning(one)) for one in arguments(command, name)]
+        told.append(f"{text}\n\n{table(('argument', 'meaning'), rows)}" if rows else text)
+    return "\n\n".join(told)
+
+
+def arguments(command: BaseCommand, name: str) -> list[Action]:
+    """What a command takes beside what all of Django's do; nothing where Django says it all."""
+    if not type(command).add_arguments.__module__.startswith(PACKAGES):
+        return []
+    usual = {action.dest for action in BaseCommand().create_parser("mockllm", name)._actions}
+    parser = command.create_parser("mockllm", name)
+    return [one for one in parser._actions if one.dest not in usual and one.help != SUPPRESS]
+
+
+def our_commands() -> dict[str, BaseCommand]:
+    """The commands that this project adds to Django's, by name."""
+    apps = {name: str(app) for name, app in sorted(get_commands().items())}
+    return {
+        name: load_command_class(app, name)
+        for name, app in apps.items()
+        if app.startswith(PACKAGES)
+    }
+
+
+def _written(action: Action) -> str:
+    """As a command's user writes it."""
+    named = action.option_strings[-1] if action.option_strings else ""
+    value = action.metavar or action.dest.upper()
+    taken = "" if action.nargs == 0 else value if isinstance(value, str) else " ".join(value)
+    if action.nargs in ("*", "+") and not taken.endswith("…"):
+        taken += " …"
+    return f"{named} {taken}".strip()
+
+
+def _meaning(action: Action) -> str:
+    """Its help, with the default that it has; ports are those of the modes."""
+    known = "8000, in test mode 5099" if action.dest == "port" else action.default
+    return _plain((action.help or "") % {"default": known})
+
+
+def _plain(text: str) -> str:
+    # Names in capitals with underscores are variables.
+    return re.sub(r"\$?\b([A-Z]+_[A-Z_]+)\b", r"`\g<0>`", " ".join(text.split()))
+
+
+def strikes_table() -> str:
+    """What each fault does to a stream and to a whole answer."""
+    rows = [
+        (f"`{kind.name}`", STRIKES[kind.stream], STRIKES[kind.whole], _status(kind))
+        for kind in fault_kinds().values()
+    ]
+    return table(("kind", "a streamed answer", "a whole answer", "status"), rows)
+
+
+def _status(kind: FaultKind) -> str:
+    if "status" in kind.required:
+        return "as it says"
+    if kind.stream == "silence":
+        return ""
+    statuses = ["200"] if kind.stream != "error" else []
+    return ", ".join([*statuses, *([str(kind.status)] if kind.whole == "error" else [])])
+
+
+def providers_table() -> str:
+    """Every route of the providers, by the path that steps name it by; a dialect has OpenAI's."""
+    rows: dict[tuple[str, str, bool], list[str]] = {}
+    for title, endpoint in provider_routes():
+        where = (title, endpoint.canonical, endpoint.render is not None)
+        methods = rows.setdefault(where, [])
+        if endpoint.method not in methods:
+            methods.append(endpoint.method)
+    told = [
+        (title, f"`{path}`", ", ".join(methods), "a step" if scripted else "computed")
+        for (title, path, scripted), methods in rows.items()
+    ]
+    return table(("provider", "route", "methods", "its answer is"), told)
+
+
+def provider_routes() -> Iterator[tuple[str, Endpoint]]:
+    """Every endpoint with the title of its wire, as people list them."""
+    dialects = {row.title for row in DIALECTS.values() if row is not OPENAI}
+    for wire in reversed(wires()):
+        if wire.title not in dialects:
+            for endpoint in wire.endpoints:
+                yield wire.title, endpoint

@@ -1,0 +1,84 @@
+"""The documentation site: docs/ with the pages at the project's root, built with MkDocs.
+
+What is built is laid beside one another first, since the builder reads one folder and those pages
+are outside of it; links between the two lead to where each stands then.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from posixpath import normpath, relpath
+from tempfile import TemporaryDirectory
+
+from tests.docs.blocks import ROOT
+
+BUILT = ROOT / "build" / "docs"
+CONFIGURATION = Path(__file__).with_name("site.yml")
+# By the place in the project, the page of the site. A README would be taken for a folder's index.
+PAGES = {
+    "README.md": "overview.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+}
+_LINK = re.compile(r"\]\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")
+
+
+class SiteFailed(Exception):
+    """The site cannot be built; says why."""
+
+
+def main() -> None:
+    """Build it where `make docs` leaves it."""
+    try:
+        build(BUILT)
+    except SiteFailed as error:
+        sys.exit(f"the site is not built: {error}")
+    print(f"built: {BUILT.relative_to(ROOT)}/index.html")
+
+
+def build(target: Path, *, source: Path = ROOT) -> None:
+    """Build the site of the project at `source` into a folder, in place of what is there. Raises
+    SiteFailed where a link is broken or the navigation leaves a page out."""
+    with TemporaryDirectory() as folder:
+        project = Path(folder)
+        lay_out(project / "docs", source=source)
+        shutil.copy(CONFIGURATION, project / "mkdocs.yml")
+        command = [sys.executable, "-m", "mkdocs", "build"]
+        # Its theme tells at each build what will come after it.
+        quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+        done = subprocess.run(command, cwd=project, env=quiet, capture_output=True, text=True)
+        if done.returncode:
+            raise SiteFailed(f"{done.stdout}{done.stderr}")
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(project / "site", target)
+
+
+def lay_out(folder: Path, *, source: Path) -> None:
+    """Lay the pages and pictures of a project into a folder, as the site has them."""
+    shutil.copytree(source / "docs", folder)
+    for name, page in PAGES.items():
+        shutil.copy(source / name, folder / page)
+    roots = {page: name for name, page in PAGES.items()}
+    for path in folder.rglob("*.md"):
+        page = path.relative_to(folder).as_posix()
+        text = path.read_text(encoding="utf-8")
+        path.write_text(
+            moved(text, source=roots.get(page, f"docs/{page}"), page=page), encoding="utf-8"
+        )
+
+
+def moved(text: str, *, source: str, page: str) -> str:
+    """The text of a file of the project with the links that it has as a page of the site. What is
+    no page, a folder of examples for one, is left as it is, for the builder to complain of."""
+
+    def link(found: re.Match[str]) -> str:
+        target = normpath(f"{Path(source).parent.as_posix()}/{found[1]}")
+        there = PAGES.get(target) or target.removeprefix("docs/")
+        if target not in PAGES and not target.startswith("docs/"):
+            return found[0]
+        return f"]({relpath(there, Path(page).parent.as_posix())}{found[2] or ''})"
+
+    return _LINK.sub(link, text)

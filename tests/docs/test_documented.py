@@ -1,0 +1,86 @@
+"""Nothing of the product is left undocumented: settings, commands, routes, faults, rules, dialects.
+
+The tables are written from the code (`test_tables`); here the site's pages are held against what is
+really there, found in another way where there is one.
+"""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from django.core.management import get_commands
+
+from scenarios_app.engine.producing.faults import fault_kinds
+from scenarios_app.verdict.rules import RULES
+from scenarios_app.wire.openai.dialects.rows import DIALECTS
+from scenarios_app.wire.registry import wires
+from tests.docs.blocks import ROOT
+from tests.docs.control_tables import operations
+from tests.docs.reference_tables import HOLDS, arguments, our_commands, readers
+from tests.test_house import settings_read
+
+
+def text_of(page: str) -> str:
+    return (ROOT / "docs" / page).read_text(encoding="utf-8")
+
+
+def first_cells(page: str) -> set[str]:
+    """What stands in the first column of a page's tables, in backticks."""
+    return set(re.findall(r"^\| `([^`]+)`", text_of(page), re.MULTILINE))
+
+
+def test_every_setting_is_in_the_reference() -> None:
+    assert settings_read() == set(readers()) == first_cells("reference/settings.md")
+    assert set(readers().values()) == set(HOLDS)
+
+
+def test_every_command_is_in_the_reference_with_what_it_takes() -> None:
+    text = text_of("reference/commands.md")
+    headings = set(re.findall(r"^### (\w+)$", text, re.MULTILINE))
+    ours = {name for name, app in get_commands().items() if str(app).endswith(("_app", "_site"))}
+    assert headings == ours
+    taken = {
+        option
+        for name, command in our_commands().items()
+        for one in arguments(command, name)
+        for option in one.option_strings
+    }
+    assert {option for option in taken if option not in text} == set()
+    assert {"--port", "--strict", "--fail-under"} <= taken
+
+
+def test_the_command_line_tells_of_the_same_commands() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mockllm_site", "help"], capture_output=True, text=True, check=True
+    )
+    listed = done.stdout.partition("Commands:")[2].partition("Django's:")[0]
+    assert set(re.findall(r"^  (\w+)", listed, re.MULTILINE)) == set(our_commands())
+
+
+@pytest.mark.parametrize("page", ["reference/faults.md", "scenarios.md"])
+def test_every_fault_is_told(page: str) -> None:
+    assert set(fault_kinds()) - first_cells(page) == set()
+
+
+def test_every_rule_of_clients_is_told() -> None:
+    assert {rule.name for rule in RULES} <= first_cells("verdict.md")
+
+
+def test_every_dialect_is_told() -> None:
+    assert set(DIALECTS) <= first_cells("wires.md")
+
+
+def test_every_route_of_a_provider_is_told() -> None:
+    told = set(re.findall(r"\| `(/[^`]+)` \|", text_of("reference/routes.md")))
+    routes = {endpoint.canonical for wire in wires() for endpoint in wire.endpoints}
+    assert routes == told
+
+
+def test_every_route_of_the_control_api_is_told() -> None:
+    told = set(re.findall(r"^\| `([A-Z]+ /control/[^`]+)`", text_of("control.md"), re.MULTILINE))
+    routes = {
+        f"{method} {re.sub(r'{[a-z_]+}', lambda found: found[0][1:-1].upper(), route)}"
+        for method, route, _ in operations()
+    }
+    assert routes == told
