@@ -17,6 +17,9 @@ from tests.soak.client import Client
 from tests.soak.servers import shared
 from tests.state.outside import postgres_database
 
+# Two servers begin for it, of two processes each.
+pytestmark = pytest.mark.timeout(300)
+
 SECONDS = 60.0
 CANARY = f"sk-canary-{uuid4().hex}"
 
