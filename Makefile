@@ -12,7 +12,7 @@ SPREAD = -n $(WORKERS) --dist worksteal
 # Or else each process that a test starts compiles everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run test test-quick test-postgres test-long coverage lint bench bench-peers bench-testing bench-first-test load load-plugin constraints docs test-browser-deps test-npm test-frameworks screenshots
+.PHONY: setup run test test-quick test-postgres test-long coverage lint bench bench-peers bench-testing bench-first-test load soak load-plugin replay constraints docs test-browser-deps test-npm test-frameworks screenshots
 
 setup: $(STAMP)
 
@@ -47,9 +47,9 @@ test-quick: setup
 test-long: setup
 	$(PYTEST) $(SPREAD) -m 'long or hypothesis' --hypothesis-profile=long --timeout 3600
 
-# The pure parts by their own tests alone: every branch of them.
+# The pure parts by their own tests alone: every branch of them, and none left to chance.
 coverage: setup
-	$(PYTEST) $(SPREAD) tests/engine tests/wire \
+	$(PYTEST) $(SPREAD) tests/engine tests/wire -m 'not (long or hypothesis)' \
 		--cov=scenarios_app.engine --cov=scenarios_app.wire \
 		--cov-report=term-missing:skip-covered --cov-fail-under=100
 
@@ -106,10 +106,21 @@ bench-first-test: setup
 load: setup
 	$(PY) -m tests.load $(ONLY)
 
+# What is promised of servers of several processes, as large as docs/reliability.md has it.
+# make soak RUN="once=50,200,2,3 redis=5"
+soak: setup
+	$(PY) -m tests.soak $(RUN)
+
 # 10,000 tests of the pytest plugin over 16 workers and one server: no cross-talk, no false alarm.
 # make load-plugin RUN="1000 4"
 load-plugin: setup
 	$(PY) -m tests.load.plugin $(RUN)
+
+# Each request of the recordings in files or folders, sent to a server that has them as scenarios.
+# make replay CASSETTES="../cassettes one.har"
+CASSETTES ?= tests/data/cassettes
+replay: setup
+	$(PY) -m tests.replay $(CASSETTES)
 
 # Writes the tables in docs/ anew, from the code that they tell of, and builds the site of them into
 # build/docs: to be read there, and with its search behind `python -m http.server -d build/docs`.

@@ -1,16 +1,17 @@
 """Conversations: what can be done to one, each verb whole or not done, and reading them: only ever
 those of the client that asks, others do not exist for it."""
 
+from collections import defaultdict
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Max, QuerySet
+from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
-from chat_app.errors import NOT_FOUND, ChatError
-from chat_app.models import Conversation, Message, Sender
-from traces_app.models import Trace
+from chat_app.errors import CONFLICT, NOT_FOUND, VALIDATION_ERROR, ChatError
+from chat_app.models import ContextState, Conversation, Message, Sender
+from traces_app.models import ModelCall, Status, Trace
 
 TITLE_LENGTH = 80
 
@@ -138,6 +139,35 @@ def trace_ids_of(conversation: Conversation) -> dict[UUID, UUID]:
     for key, asked, answer in traces.values_list("pk", "user_message", "message"):
         found |= {message: key for message in (asked, answer) if message is not None}
     return found
+
+
+def answered_by_of(conversation: Conversation) -> dict[UUID, list[str]]:
+    """By run: which steps of the mock answered its model calls, in order. Runs of a comparison
+    that waits for its vote are not among them: a name might tell whose answer it is."""
+    calls = ModelCall.objects.filter(trace__conversation=conversation, purpose="answer")
+    voted = Q(trace__branch="") | Q(trace__user_message__comparison__preference__gt="")
+    found: defaultdict[UUID, list[str]] = defaultdict(list)
+    rows = calls.filter(voted).exclude(answered_by="").order_by("number")
+    for trace, step in rows.values_list("trace", "answered_by"):
+        found[trace].append(step)
+    return found
+
+
+@transaction.atomic
+def rewind(conversation: Conversation, message: Message) -> None:
+    """Take a user's message and all that came after it out of a conversation, so that it can be
+    asked anew. Runs stay as traces. Raises CONFLICT where an answer still runs, or one of those
+    answers is part of a comparison."""
+    _locked(Conversation.objects.filter(pk=conversation.pk))
+    rows = Message.objects.filter(conversation=conversation, number__gte=message.number)
+    if message.sender != Sender.USER:
+        raise ChatError(VALIDATION_ERROR, "expected a message of the user", field="message_id")
+    if conversation.traces.filter(status=Status.RUNNING).exists():
+        raise ChatError(CONFLICT, "The conversation has an answer that still runs")
+    if rows.filter(comparison__isnull=False).exists():
+        raise ChatError(CONFLICT, "Answers that were compared stay; ask in a new conversation")
+    rows.delete()
+    ContextState.objects.filter(conversation=conversation, last__gte=message.number).delete()
 
 
 def as_uuid(given: Any) -> UUID | None:

@@ -37,11 +37,23 @@ def chat(request: HttpRequest) -> HttpResponse:
     """The playground; what is said in it comes and goes by the API."""
     default = default_profile()
     context = {
-        "profiles": ModelProfile.objects.values_list("name", flat=True),
+        "profiles": [_shown(profile) for profile in ModelProfile.objects.all()],
         "default": default.name,
         "comparing": settings.AB_TESTING_ENABLED,
     }
     return render(request, "chat_app/chat.html", context)
+
+
+def _shown(profile: ModelProfile) -> dict[str, object]:
+    """What those who chat with a profile are shown of it."""
+    servers = profile.mcp_servers if isinstance(profile.mcp_servers, list) else []
+    return {
+        "name": profile.name,
+        "provider_id": profile.provider_id,
+        "model_id": profile.model_id,
+        "system_prompt": profile.system_prompt,
+        "tools": [str(name) for name in servers],
+    }
 
 
 @require_safe

@@ -1,5 +1,6 @@
 """The ASGI application that any server can run: who answers what."""
 
+import sys
 from typing import cast
 
 from mockllm_site.kit import env
@@ -12,6 +13,7 @@ django = get_asgi_application()
 
 # Only now: these import models.
 from mockllm_site.pages.wrong_base import is_misled  # noqa: E402
+from mockllm_site.serve import lease  # noqa: E402
 from mockllm_site.serve.database_threads import with_database_threads  # noqa: E402
 from mockllm_site.serve.lifespan import ensure_started, lifespan  # noqa: E402
 from mockllm_site.serve.limits import with_body_limit  # noqa: E402
@@ -27,6 +29,10 @@ from scenarios_app.serving.doors.calls import (  # noqa: E402
 )
 from scenarios_app.serving.services import services  # noqa: E402
 from scenarios_app.wire.registry import owns  # noqa: E402
+
+if "daphne.server" in sys.modules:
+    # It tells an application nothing before the first request: who may not serve ends now.
+    lease.hold_or_exit()
 
 providers = ProviderDoor()
 pages = with_close(with_routes(with_body_limit(with_database_threads(cast(App, django)))))

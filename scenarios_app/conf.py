@@ -8,6 +8,7 @@ from django.conf import settings
 # Those of `mockllm_site.settings` in prod, where the environment says nothing either.
 DEFAULTS: Final = MappingProxyType(
     {
+        "REDIS_URL": "",
         "MOCKLLM_CLOCK": None,
         "MOCKLLM_REQUIRE_AUTH": True,
         "MOCKLLM_INBAND": True,

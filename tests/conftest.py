@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -18,7 +18,7 @@ from mockllm_site.kit.database_thread import close_connection
 from mockllm_site.serve.database_threads import close_connections
 from scenarios_app.journal import journal
 from scenarios_app.serving.services import services
-from tests import examples, flushing, once, warmed
+from tests import examples, flushing, once, patience, warmed
 from tests.engines import ON_POSTGRES
 from tests.live import Live, LiveServer, run_apart
 
@@ -85,6 +85,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("process")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Nothing of what is imported and collected is garbage: it is not looked for."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     """What is collected and imported stays: looking for garbage passes it over from here on."""
@@ -114,9 +124,10 @@ def warm() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def quick() -> None:
+def quick(django_test_environment: None) -> None:
     flushing.install()
     once.install()
+    patience.install()
 
 
 @pytest.fixture(scope="session", autouse=True)

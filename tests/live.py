@@ -68,7 +68,7 @@ class LiveServer(uvicorn.Server):
     def tasks(self) -> int:
         """How many tasks there are on the server's event loop."""
         assert self.loop is not None
-        return asyncio.run_coroutine_threadsafe(_count_tasks(), self.loop).result(10)
+        return asyncio.run_coroutine_threadsafe(_count_tasks(), self.loop).result(STARTED_SECONDS)
 
 
 @dataclass(frozen=True)

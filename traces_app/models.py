@@ -102,6 +102,8 @@ class ModelCall(models.Model):
     request = TextJsonField(default=dict)
     tools = TextJsonField(default=list)
     parts = TextJsonField(default=list)
+    # Which of the mock's steps it was, where the mock answered.
+    answered_by = models.CharField(max_length=520, blank=True, default="")
     finish_reason = models.CharField(max_length=32, blank=True)
     input_tokens = models.PositiveBigIntegerField(default=0)
     output_tokens = models.PositiveBigIntegerField(default=0)

@@ -20,8 +20,9 @@ log = logging.getLogger(__name__)
 
 BATCH_SECONDS = 0.05
 CALL_COLUMNS = (
-    "purpose", "provider_id", "model_id", "request", "tools", "parts", "finish_reason",
-    "input_tokens", "output_tokens", "code", "started_at", "first_token_at", "finished_at",
+    "purpose", "provider_id", "model_id", "request", "tools", "parts", "answered_by",
+    "finish_reason", "input_tokens", "output_tokens", "code", "started_at", "first_token_at",
+    "finished_at",
 )  # fmt: skip
 
 # Told of a run that cannot be recorded any more, and why: None when it is another's, or gone.

@@ -123,6 +123,7 @@ def _call(row: ModelCall, *, blind: bool) -> dict[str, Any]:
         "request": row.request,
         "tools": row.tools,
         "parts": row.parts,
+        "answered_by": None if blind else row.answered_by or None,
         "finish_reason": row.finish_reason or None,
         "input_tokens": row.input_tokens,
         "output_tokens": row.output_tokens,

@@ -1,9 +1,10 @@
 """Conversations: listed, loaded, begun, named and deleted, and what a reader thinks of a
 message."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -23,8 +24,11 @@ from chat_app.api.shapes import (
     NewConversationBody,
     OfConversation,
     RenameBody,
+    RewindBody,
+    RewoundBody,
 )
 from chat_app.conversations import (
+    answered_by_of,
     conversation_of,
     conversations_of,
     message_of,
@@ -32,7 +36,8 @@ from chat_app.conversations import (
     set_feedback,
     trace_ids_of,
 )
-from chat_app.models import Conversation, Message
+from chat_app.errors import NOT_FOUND, ChatError
+from chat_app.models import Conversation, Message, Sender
 
 documented = partial(described.documented, tag="conversations")
 
@@ -113,15 +118,34 @@ class DeleteView(ChatView):
         return Response({"status": "deleted"})
 
 
+class RewindView(ChatView):
+    @documented(
+        "rewind_conversation",
+        body=RewindBody,
+        answers={200: (RewoundBody, "The message and what came after it are gone.")},
+        errors=(404, 409),
+    )
+    def post(self, request: Request) -> Response:
+        """Take a message of the user's and all after it back, to ask anew; traces stay."""
+        asked = self.given_as(RewindBody)
+        found = conversation_of(asked["client_id"], asked["conversation_id"])
+        message = message_of(asked["client_id"], asked["message_id"])
+        if message.conversation_id != found.pk:
+            raise ChatError(NOT_FOUND, "Message not found", field="message_id")
+        conversations.rewind(found, message)
+        return Response({"status": "rewound"})
+
+
 def _loaded(client_id: str, conversation_id: str) -> Response:
     found = conversation_of(client_id, conversation_id)
     traces = trace_ids_of(found)
+    steps = answered_by_of(found)
     return Response(
         {
             "conversation_id": str(found.pk),
             "title": found.title,
             "messages": [
-                _message(message, traces.get(message.pk)) for message in messages_of(found)
+                _message(message, traces.get(message.pk), steps) for message in messages_of(found)
             ],
         }
     )
@@ -136,7 +160,10 @@ def _record(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-def _message(message: Message, trace_id: object) -> dict[str, Any]:
+def _message(
+    message: Message, trace_id: UUID | None, steps: Mapping[UUID, list[str]]
+) -> dict[str, Any]:
+    answered = message.sender == Sender.ASSISTANT and trace_id in steps
     return {
         "message_id": str(message.pk),
         "sender": message.sender,
@@ -148,6 +175,7 @@ def _message(message: Message, trace_id: object) -> dict[str, Any]:
         "branch": message.branch or None,
         "feedback": message.feedback or None,
         "trace_id": None if trace_id is None else str(trace_id),
+        "answered_by": steps[trace_id] if answered and trace_id else [],
         "created_at": message.created_at,
     }
 

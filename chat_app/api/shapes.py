@@ -128,6 +128,9 @@ class MessageBody(Shape):
     )
     feedback = serializers.ChoiceField(Feedback.choices, allow_null=True)
     trace_id = serializers.UUIDField(allow_null=True)
+    answered_by = serializers.ListField(
+        child=Text(), help_text="Of an answer: the mock's scenario and step for each model call."
+    )
     created_at = serializers.DateTimeField()
 
 
@@ -158,6 +161,14 @@ class RenameBody(OfConversation):
         if not title.strip():
             raise ValidationError("expected a title of more than white space")
         return title.strip()
+
+
+class RewindBody(OfConversation):
+    message_id = Id(help_text="A message of the user's.")
+
+
+class RewoundBody(Shape):
+    status = serializers.ChoiceField(("rewound",))
 
 
 class DeletedBody(Shape):

@@ -16,6 +16,7 @@ from chat_app.api.conversations import (
     LoadView,
     NewView,
     RenameView,
+    RewindView,
 )
 from chat_app.api.pages import DocsView, NothingHere, SchemaView
 from chat_app.api.runs import CancelView, SendView, StreamView
@@ -33,6 +34,7 @@ urlpatterns = [
     *either("new_conversation", NewView),
     *either("rename_conversation", RenameView),
     *either("delete_conversation", DeleteView),
+    *either("rewind_conversation", RewindView),
     *either("feedback", FeedbackView),
     *either("ab/stream", PairView),
     *either("ab/vote", VoteView),

@@ -4,9 +4,11 @@ were looked at before, or in process.
 SDKs take headers, proxies and patience from the environment; a call goes out as its route says.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from urllib.parse import unquote
 
 import httpx2
 from django.conf import settings
@@ -22,6 +24,10 @@ _LEFT = frozenset(
     {"host", "content-type", "content-length", "transfer-encoding", "user-agent"}
     | {"accept", "anthropic-version"}
 )
+# By which the mock says what answered; no provider sends these.
+SCENARIO, STEP = "x-mockllm-scenario", "x-mockllm-step"
+# Where the call that this task makes is to note what answered it.
+answered: ContextVar["Callable[[str], None] | None"] = ContextVar("answered", default=None)
 # More than the longest answer of any model, told token by token.
 MOST_BYTES = 100_000_000
 
@@ -56,6 +62,8 @@ class _Gate(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = await self._route.transport.handle_async_request(self._sent(request))
         assert isinstance(response.stream, httpx2.AsyncByteStream)
+        if (note := answered.get()) is not None and (scenario := response.headers.get(SCENARIO)):
+            note(" · ".join(filter(None, (unquote(scenario), unquote(response.headers[STEP])))))
         body = _Body(response.stream)
         self._open.append(body)
         if response.headers.get("content-encoding", "identity") != "identity":

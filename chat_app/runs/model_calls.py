@@ -10,6 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
+from chat_app.clients.transports import answered
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
 from chat_app.models import ModelProfile
 from chat_app.prompt.messages import stored_parts
@@ -95,6 +96,7 @@ def _beginning(text: str, most: int) -> str:
 ANSWER: Final = "answer"
 SUMMARY: Final = "summary"
 _REASON_LENGTH: Final = 32
+_LONGEST_NAMES: Final = 520
 
 
 class StreamedCall:
@@ -132,6 +134,7 @@ class StreamedCall:
         finished = False
         # What a client streams with is a generator: closing it closes the provider's socket.
         stream = cast(AsyncGenerator[ProviderEvent], client.stream(self._request))
+        answered.set(self._answered_by)
         async with aclosing(stream) as events:
             async for event in events:
                 _note(self.row, event)
@@ -144,6 +147,9 @@ class StreamedCall:
                     break
         if not finished:
             raise ChatError(SERVICE_UNAVAILABLE, "Failed to parse response")
+
+    def _answered_by(self, what: str) -> None:
+        self.row.answered_by = clean(what)[:_LONGEST_NAMES]
 
     def _ended(self) -> ModelCall:
         self._end()

@@ -23,6 +23,7 @@ from scenarios_app.journal import journal
 from scenarios_app.models import CatalogVersion
 from scenarios_app.serving.metrics import ServingFigures
 from scenarios_app.serving.services import play_built_in, services
+from scenarios_app.shared.here import connections
 
 
 @cache
@@ -77,9 +78,16 @@ def _told(checks: Mapping[str, str | None]) -> JsonResponse:
 @require_safe
 @never_cache
 async def readyz(request: HttpRequest) -> JsonResponse:
-    """Whether the scenarios are loaded, and the server not about to stop."""
+    """Whether the scenarios are loaded, the server is not about to stop, and what it shares with
+    others can be reached."""
     ready = services().ready
-    return JsonResponse({"ready": ready}, status=200 if ready else 503)
+    body: dict[str, object] = {"ready": ready}
+    if shared := connections():
+        problem = await asyncio.to_thread(shared.problem)
+        ready = ready and problem is None
+        body = {"ready": ready, "checks": {"state": problem or "ok"}}
+    headers = {} if ready else {"Retry-After": "1"}
+    return JsonResponse(body, status=200 if ready else 503, headers=headers)
 
 
 @require_safe

@@ -40,6 +40,7 @@ UNFOLD: dict[str, Any] = {
         }
     ],
     "DASHBOARD_CALLBACK": "scenarios_app.admin.site.dashboard",
+    "SCRIPTS": [lambda request: static("mockllm_site/admin.js")],
     "STYLES": [lambda request: static("scenarios_app/admin.css")],
     "COLORS": {
         "primary": {
@@ -62,10 +63,14 @@ UNFOLD: dict[str, Any] = {
             "items": [
                 {
                     "title": title,
-                    "link": reverse_lazy(f"admin:scenarios_app_{model}_changelist"),
+                    "link": reverse_lazy(f"admin:scenarios_app_{route}"),
                     "permission": f"{_SITE}.may_see_scenarios",
                 }
-                for title, model in (("Published", "scenario"), ("Drafts", "draft"))
+                for title, route in (
+                    ("Published", "scenario_changelist"),
+                    ("Drafts", "draft_changelist"),
+                    ("Bin", "scenario_bin"),
+                )
             ],
         }
     ],
@@ -89,6 +94,13 @@ UNFOLD: dict[str, Any] = {
                         "admin:scenarios_app_scenario_try",
                         "may_see_scenarios",
                         "at_try",
+                    ),
+                    _link(
+                        "Play it",
+                        "play_circle",
+                        "admin:scenarios_app_scenario_play",
+                        "may_see_scenarios",
+                        "at_play",
                     ),
                     _link(
                         "Import",

@@ -50,7 +50,8 @@ PAUSE_SECONDS = 0.05
 
 
 class Acceptor:
-    """`open` are the connections that there are; `most` of them may be."""
+    """`open` are the connections that there are; `most` of them may be. `at_once` are taken before
+    others have their turn."""
 
     def __init__(
         self,
@@ -59,11 +60,13 @@ class Acceptor:
         *,
         open: Sized,
         most: int,
+        at_once: int = AT_ONCE,
     ) -> None:
         self._listening = listening
         self._protocol = protocol
         self._open = open
         self._most = most
+        self._at_once = at_once
         self._loop = asyncio.get_running_loop()
         self._taking: set[asyncio.Task[None]] = set()
         self._pause: asyncio.TimerHandle | None = None
@@ -80,7 +83,7 @@ class Acceptor:
         self._loop.remove_reader(self._listening)
 
     def _accept(self) -> None:
-        for _ in range(AT_ONCE):
+        for _ in range(self._at_once):
             if len(self._open) + len(self._taking) >= self._most:
                 return self._wait()
             try:

@@ -19,6 +19,7 @@ from scenarios_app.engine.document import DocumentError, ScenarioDocument
 from scenarios_app.models import CatalogVersion
 from scenarios_app.recording.files import read_paths
 from scenarios_app.recording.upstreams import UpstreamError, read_upstreams
+from scenarios_app.shared.here import connections
 from scenarios_app.store.documents import load
 
 ADMIN = "admin"
@@ -49,6 +50,13 @@ def check_tools() -> None:
         check_servers_file()
     except ServersError as error:
         raise CannotLoad(f"MCP_SERVERS: {error}") from None
+
+
+def check_shared() -> None:
+    """What is shared with other processes can be reached now."""
+    shared = connections()
+    if shared is not None and (problem := shared.problem()):
+        raise CannotLoad(f"REDIS_URL: Redis does not answer ({problem})")
 
 
 def check_upstreams() -> None:

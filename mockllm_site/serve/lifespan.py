@@ -14,8 +14,9 @@ from chat_app import loop
 from chat_app.runs.registry import end_within
 from chat_app.runs.startup import repair
 from mockllm_site.kit.database_thread import close_connection
-from mockllm_site.serve import database, database_threads
+from mockllm_site.serve import database, database_threads, lease
 from mockllm_site.serve import first_start as starting
+from mockllm_site.serve.lease import Refused
 from scenarios_app.serving.doors.calls import Receive, Scope, Send
 from scenarios_app.serving.services import services
 
@@ -35,7 +36,9 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
             try:
                 await start()
             except Exception as error:
-                failed = f"{type(error).__name__}: {error}"
+                failed = (
+                    str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {error}"
+                )
                 await send({"type": "lifespan.startup.failed", "message": failed})
                 return
             _drain_on_signals()
@@ -44,6 +47,7 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
             # Answers may take what is left of the time for draining; their provider may be us.
             left = _drained_at - time.monotonic() if _drained_at else settings.MOCKLLM_DRAIN_SECONDS
             await sync_to_async(stop)(max(left, 0.0))
+            await services().leave()
             await send({"type": "lifespan.shutdown.complete"})
             return
 
@@ -61,8 +65,13 @@ async def ensure_started() -> None:
 async def start() -> None:
     """Start the services, on a database that is ready for them."""
     await sync_to_async(_prepare)()
-    await services().start()
-    await repair()
+    try:
+        services().stay()
+        await services().start()
+        await repair()
+    except BaseException:
+        await sync_to_async(lease.let_go)()
+        raise
 
 
 def stop(seconds: float) -> None:
@@ -71,12 +80,14 @@ def stop(seconds: float) -> None:
     close_connection()
     database_threads.close_connections()
     services().stop()
+    lease.let_go()
 
 
 def _prepare() -> None:
     """What `serve` has done already, and other servers do not know of."""
     if database.prepare_in_memory():
         starting.load_test_mode()
+    lease.hold()
 
 
 def _drain_on_signals() -> None:

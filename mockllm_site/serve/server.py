@@ -14,7 +14,7 @@ import uvicorn
 from django.conf import settings
 
 from mockllm_site.kit.api.locality import is_loopback, listening_on
-from mockllm_site.serve.acceptor import RESERVE, Acceptor, connection_cap
+from mockllm_site.serve.acceptor import AT_ONCE, RESERVE, Acceptor, connection_cap
 from mockllm_site.serve.limits import busy
 from mockllm_site.serve.protocol import GuardedProtocol, Limits, look_at_all
 from scenarios_app.serving.services import pipeline_now
@@ -83,23 +83,26 @@ class Parent:
 
 
 class Server(uvicorn.Server):
-    """One process that answers on a socket and says when it is ready; `then` is called after that.
+    """One process that answers on a socket and calls `ready`; `then` is called after that.
     The first signal lets answers finish, a second one ends what they still are at. Where few
-    descriptors are left, `most_connections` are taken at once. Without its `parent` it ends."""
+    descriptors are left, `most_connections` are taken at once; `by_turns` takes one at a time, for
+    others that wait for them on the same socket. Without its `parent` it ends."""
 
     def __init__(
         self,
         config: uvicorn.Config,
         *,
-        ready: str,
+        ready: Callable[[], None],
         stop: Stop,
         then: Callable[[], None] = lambda: None,
         most_connections: int | None = None,
+        by_turns: bool = False,
         parent: Parent | None = None,
     ) -> None:
         super().__init__(config)
         self._parent = parent
         self._most_connections = most_connections
+        self._by_turns = by_turns
         self._acceptors: list[Acceptor] = []
         self._ready = ready
         self._stop = stop
@@ -117,7 +120,7 @@ class Server(uvicorn.Server):
             # a tenth of a second each time, for all who wait just then.
             gc.collect()
             gc.freeze()
-            print(self._ready, flush=True)
+            self._ready()
             self._then()
 
     async def on_tick(self, counter: int) -> bool:
@@ -132,7 +135,8 @@ class Server(uvicorn.Server):
             state = self.lifespan.state
             return GuardedProtocol(self.config, self.server_state, state)
 
-        acceptor = Acceptor(bound, protocol, open=self.server_state.connections, most=most)
+        connections, at_once = self.server_state.connections, 1 if self._by_turns else AT_ONCE
+        acceptor = Acceptor(bound, protocol, open=connections, most=most, at_once=at_once)
         acceptor.start()
         return acceptor
 
@@ -176,18 +180,32 @@ def bind(host: str, port: int) -> socket.socket:
     return bound
 
 
+def say_ready(host: str, bound: socket.socket) -> None:
+    """The line that is waited for."""
+    name = f"[{host}]" if ":" in host else host
+    print(f"mockllm ready on http://{name}:{bound.getsockname()[1]}", flush=True)
+
+
+def open_to(bound: socket.socket) -> None:
+    """Let the process, and those that it forks, know who can reach it."""
+    address: str = bound.getsockname()[0]
+    listening_on(address)
+    if not is_loopback(address):
+        log.warning(OPEN, address)
+
+
 def run(
-    host: str,
     bound: socket.socket,
     *,
     stop: Stop,
+    ready: Callable[[], None],
     drain_seconds: float,
     then: Callable[[], None],
+    by_turns: bool = False,
     parent: Parent | None = None,
 ) -> None:
-    """Answer until a signal ends it, and call `then` once it does; raises StartFailed if it could
-    not begin."""
-    name = f"[{host}]" if ":" in host else host
+    """Answer until a signal ends it; calls `ready` and `then` once it does. Raises StartFailed if
+    it could not begin."""
     wanted: int = settings.MOCKLLM_MAX_CONNECTIONS
     cap = connection_cap(wanted)
     GuardedProtocol.limits = Limits(settings.MOCKLLM_MAX_HEADER_BYTES + REQUEST_LINE, cap, busy)
@@ -203,13 +221,15 @@ def run(
         # A whole number says its type; the server itself takes any.
         timeout_graceful_shutdown=drain_seconds + BEYOND_SECONDS,  # type: ignore[arg-type]
     )
-    ready = f"mockllm ready on http://{name}:{bound.getsockname()[1]}"
-    most = None if cap == wanted else cap + RESERVE // 2
-    server = Server(config, ready=ready, stop=stop, then=then, most_connections=most, parent=parent)
-    address: str = bound.getsockname()[0]
-    listening_on(address)
-    if not is_loopback(address):
-        log.warning(OPEN, address)
+    server = Server(
+        config,
+        ready=ready,
+        stop=stop,
+        then=then,
+        most_connections=cap + RESERVE // 2 if by_turns or cap < wanted else None,
+        by_turns=by_turns,
+        parent=parent,
+    )
     stop.leave_to_server()
     try:
         server.run(sockets=[bound])

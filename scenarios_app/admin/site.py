@@ -34,11 +34,16 @@ def may_see_accounts(request: HttpRequest) -> bool:
 
 def at_scenarios(request: HttpRequest) -> bool:
     inside = request.path.startswith((f"{_LIST}/scenario/", f"{_LIST}/draft/"))
-    return inside and not at_import(request) and not at_try(request)
+    elsewhere = at_import(request) or at_try(request) or at_play(request)
+    return inside and not elsewhere
 
 
 def at_try(request: HttpRequest) -> bool:
     return request.path.startswith(f"{_LIST}/") and request.path.endswith("/try/")
+
+
+def at_play(request: HttpRequest) -> bool:
+    return request.path.startswith(f"{_LIST}/") and request.path.endswith("/play/")
 
 
 def at_import(request: HttpRequest) -> bool:

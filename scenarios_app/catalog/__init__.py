@@ -1,5 +1,6 @@
 """The catalog: the compiled scenarios of this process, always those of the last commit."""
 
+import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.matching.index import Index, overlay
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.models import catalog_changed
+from scenarios_app.shared.here import tell_of_change
 from scenarios_app.store.rows import RowProblem, limits
 
 log = logging.getLogger(__name__)
@@ -51,6 +53,8 @@ class Catalog:
         self._last: Snapshot | None = None
         self._sessions: OrderedDict[int, tuple[Snapshot, Index]] = OrderedDict()
         self._poller: Poller | None = None
+        self._caught_up = 0
+        self._catching_up = Lock()
 
     def index(self) -> Index:
         """The index of the enabled scenarios."""
@@ -126,6 +130,19 @@ class Catalog:
             self._current = self._in_test = None
         elif all(self.reload not in waiting for waiting in connection.run_on_commit):
             transaction.on_commit(self.reload, using=using)
+            transaction.on_commit(tell_of_change, using=using)
+
+    async def catch_up(self, changes: int) -> None:
+        """Show what another process has committed and called so; nothing is read twice for it."""
+        if changes != self._caught_up:
+            await asyncio.to_thread(self._catch_up, changes)
+
+    def _catch_up(self, changes: int) -> None:
+        with self._catching_up:
+            if changes != self._caught_up:
+                through(None, self.reload)
+                # A database that does not answer now is looked at by the poller.
+                self._caught_up = changes
 
     def forget(self) -> None:
         """The tables were made or emptied: read them when they are asked for."""

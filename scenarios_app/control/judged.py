@@ -59,7 +59,7 @@ def judged(name: str) -> Judged:
         tuple(sorted(exchanges, key=lambda one: one.at)),
         scenarios=index.by_name,
         own=frozenset(documents),
-        served=here.steps.served_in(name).union(consumed, tried),
+        served=here.everywhere.served_in(name).union(consumed, tried),
         violations=state.violations,
     )
     complete = bool(known["complete"]) and text_left >= 0 and state.ordinal <= len(exchanges)

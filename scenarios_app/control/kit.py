@@ -27,7 +27,7 @@ from scenarios_app.control.observed import observe, since_begin
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.document.json_text import decode
-from scenarios_app.journal import journal
+from scenarios_app.engine.state import StateUnavailable
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving.services import services
 
@@ -69,6 +69,8 @@ def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
     """The answer to what a view, or what stands before it, raised."""
     if isinstance(error, DocumentError):
         return errors.error_response(400, str(error), field=error.place or None)
+    if isinstance(error, StateUnavailable):
+        return errors.error_response(503, str(error), headers={"Retry-After": "1"})
     return errors.answer_error(error, context)
 
 
@@ -158,13 +160,13 @@ class MatchField(serializers.JSONField):
 
 def flush() -> None:
     """Wait until all that has ended can be read."""
-    if not journal.flush():
+    if not services().everywhere.flush():
         raise ControlError(503, "The journal is behind; try again.")
 
 
 def completeness(session: str | None) -> dict[str, Any]:
     """Whether the journal has all requests of a session, or of all, and how many it has lost."""
-    lost = journal.losses.of(session)
+    lost = services().everywhere.lost(session)
     return {"complete": lost == 0, "lost": lost}
 
 
@@ -176,7 +178,7 @@ def forget_rows(session: str | None) -> None:
     of_the_run, _ = since_begin(rows).delete()
     rows.delete()
     services().steps.observe(of_the_run)
-    journal.losses.forget(session)
+    services().everywhere.forget_losses(session)
 
 
 def rows_of_session(session: str | None) -> QuerySet[ServedRequest]:

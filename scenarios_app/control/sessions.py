@@ -104,7 +104,7 @@ def forget(session: str | None, *, scenarios: bool) -> None:
     """Forget a session, or every one; the journal has been flushed."""
     async_to_sync(services().state.reset)(session, scenarios=scenarios)
     forget_rows(session)
-    services().steps.forget(session)
+    services().everywhere.forget(session)
 
 
 def session_named(given: str) -> str:

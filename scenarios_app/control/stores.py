@@ -3,8 +3,7 @@ and those of one session alone, in its state."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from asgiref.sync import async_to_sync
 from django.db import DEFAULT_DB_ALIAS, IntegrityError, transaction
@@ -24,6 +23,8 @@ from scenarios_app.models import CatalogVersion, Scenario
 from scenarios_app.serving.services import services
 from scenarios_app.store.documents import load
 from scenarios_app.store.rows import RowProblem, document_of, limits, problems_of, rows_of
+
+Kept: TypeAlias = Mapping[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,68 +186,81 @@ def _forget(name: str) -> None:
     async_to_sync(services().state.clear_scenario)(name)
 
 
-# What is read and then written must not change in between.
-_writing = Lock()
-
-
 class OwnScenarios:
-    """A session's own scenarios hide the common ones of their names in it."""
+    """A session's own scenarios hide the common ones of their names in it. What is read and then
+    written is written only if nothing has changed in between; else it is read again."""
 
     def __init__(self, session: str) -> None:
         self._session = session
 
     def listed(self) -> Listed:
-        kept = self._kept()
+        _, kept = self._kept()
         return Listed(tuple(_own_document(kept[name]) for name in sorted(kept)))
 
     def get(self, name: str) -> ScenarioDocument:
-        kept = self._kept()
-        if name not in kept:
-            raise unknown(name)
-        return _own_document(kept[name])
+        return _own_document(_one(self._kept()[1], name))
 
     def add(self, documents: list[ScenarioDocument]) -> None:
-        with _writing:
-            kept = self._kept()
+        def added(kept: Kept) -> Kept:
             if found := [document.name for document in documents if document.name in kept]:
                 raise taken(found)
-            for document in documents:
-                self._put(document)
+            return {**kept, **{document.name: dump(document) for document in documents}}
+
+        self._know(documents)
+        self._change(added)
 
     def put(self, document: ScenarioDocument) -> bool:
-        with _writing:
-            new = self._put(document)
-        if not new:
+        self._know([document])
+        before = self._change(lambda kept: {**kept, document.name: dump(document)})
+        if document.name in before:
             self._forget(document.name)
-        return new
+        return document.name not in before
 
     def remove(self, name: str) -> None:
-        with _writing:
-            if not _ask(services().state.drop_scenario, self._session, name):
-                raise unknown(name)
+        def without(kept: Kept) -> Kept:
+            _one(kept, name)
+            return {other: kept[other] for other in kept if other != name}
+
+        self._change(without)
         # Steps of a later scenario of this name have the same keys.
         self._forget(name)
 
     def push(self, name: str, step: Json) -> ScenarioDocument:
-        with _writing:
-            document = with_step(self.get(name), step)
-            self._put(document)
-        return document
+        longer: list[ScenarioDocument] = []
 
-    def _kept(self) -> Mapping[str, Json]:
-        _, kept = _ask(services().state.scenarios_of, self._session)
+        def pushed(kept: Kept) -> Kept:
+            longer.append(with_step(_own_document(_one(kept, name)), step))
+            return {**kept, name: dump(longer[-1])}
+
+        self._change(pushed)
+        self._know(longer[-1:])
+        return longer[-1]
+
+    def _kept(self) -> tuple[int, Kept]:
+        kept: tuple[int, Kept] = _ask(services().state.scenarios_of, self._session)
         return kept
 
-    def _put(self, document: ScenarioDocument) -> bool:
-        if document.enabled:
-            services().steps.know(compile_scenario(document))
-        new: bool = _ask(
-            services().state.put_scenario, self._session, document.name, dump(document)
-        )
-        return new
+    def _change(self, change: Callable[[Kept], Kept]) -> Kept:
+        """Change what is kept; returns what was."""
+        keep = services().state.keep_scenarios
+        while True:
+            revision, kept = self._kept()
+            if async_to_sync(keep)(self._session, change(kept), was=revision):
+                return kept
+
+    def _know(self, documents: list[ScenarioDocument]) -> None:
+        for document in documents:
+            if document.enabled:
+                services().steps.know(compile_scenario(document))
 
     def _forget(self, name: str) -> None:
         async_to_sync(services().state.clear_scenario)(name, session=self._session)
+
+
+def _one(kept: Kept, name: str) -> Json:
+    if name not in kept:
+        raise unknown(name)
+    return kept[name]
 
 
 def _ask(operation: Callable[..., Any], *arguments: Any) -> Any:

@@ -1,7 +1,7 @@
 """What sessions remember, kept in this process's memory: of so many sessions, in a ring."""
 
 from collections import OrderedDict, deque
-from collections.abc import Container, Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from threading import Lock
@@ -13,6 +13,7 @@ from scenarios_app.engine.state import (
     RESPONSES,
     SESSIONS,
     VIOLATIONS,
+    Arrival,
     AttemptRef,
     SessionState,
     StepRef,
@@ -66,11 +67,12 @@ class MemoryState:
         """How many sessions are remembered."""
         return len(self._states)
 
-    async def next_ordinal(self, session: str) -> int:
+    async def arrive(self, session: str) -> Arrival:
         with self._lock:
             state = self._state(session)
             state.ordinal += 1
-            return state.ordinal
+            own = self._own_of(session) if self._own else _NONE
+            return Arrival(state.ordinal, state.consumed.keys(), own.revision, own.documents)
 
     async def consume(self, session: str, step: StepRef) -> bool:
         with self._lock:
@@ -80,10 +82,14 @@ class MemoryState:
                 consumed[step.scenario, step.key] = step
             return free
 
-    async def consumed(self, session: str) -> Container[tuple[str, str]]:
+    async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
         with self._lock:
-            state = self._states.get(session)
-            return state.consumed.keys() if state else frozenset()
+            consumed = self._state(session).consumed
+            for place, step in enumerate(steps):
+                if (step.scenario, step.key) not in consumed:
+                    consumed[step.scenario, step.key] = step
+                    return place
+            return None
 
     async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
         key = (attempt.step.scenario, attempt.step.key, attempt.provider)
@@ -174,28 +180,31 @@ class MemoryState:
             if state := self._states.get(session):
                 _drop_response(state, name)
 
-    async def put_scenario(self, session: str, name: str, document: Json) -> bool:
+    async def keep_scenarios(
+        self, session: str, documents: Mapping[str, Json], *, was: int
+    ) -> bool:
         with self._lock:
-            self._state(session)
+            if documents:
+                self._state(session)
             own = self._own.get(alias(session), _NONE)
-            self._keep(session, {**own.documents, name: deepcopy(document)})
-            return name not in own.documents
-
-    async def drop_scenario(self, session: str, name: str) -> bool:
-        with self._lock:
-            own = self._own.get(alias(session), _NONE)
-            if name not in own.documents:
+            if own.revision != was:
                 return False
-            self._keep(session, {n: d for n, d in own.documents.items() if n != name})
+            self._keep(session, deepcopy(dict(documents)))
             return True
 
     async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
         with self._lock:
-            own = self._own.get(alias(session)) if self._own else None
-            if own is None:
-                return _NONE.revision, _NONE.documents
-            own.names.add(session)
+            own = self._own_of(session) if self._own else _NONE
             return own.revision, own.documents
+
+    def own_changed(self, key: str | None = None) -> None:
+        """No other process changes them."""
+
+    def _own_of(self, session: str) -> _Own:
+        own = self._own.get(alias(session), _NONE)
+        if own is not _NONE:
+            own.names.add(session)
+        return own
 
     def _state(self, session: str) -> _State:
         """The session's state, which is used now."""
@@ -229,7 +238,7 @@ class MemoryState:
                 before.names | {session},
             )
         else:
-            del self._own[key]
+            self._own.pop(key, None)
 
 
 def _forget(state: _State, scenario: str) -> None:

@@ -2,10 +2,10 @@
 
 import hashlib
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from scenarios_app.engine.canonical import Json
 
@@ -23,7 +23,7 @@ _OF_A_KEY = re.compile(r"key-[0-9a-f]{12}")
 @lru_cache(maxsize=1024)
 def key_session(key: str) -> str:
     """The name under which a key's session is stored and shown, from which none gets the key."""
-    return "key-" + hashlib.sha256(key.encode()).hexdigest()[:12]
+    return "key-" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def alias(session: str) -> str:
@@ -61,6 +61,26 @@ class SessionState:
     violations: tuple[str, ...] = ()
 
 
+class Arrival(NamedTuple):
+    """What a request finds in its session when it arrives.
+
+    `ordinal` is its number there, from 1; below 0 it is one that nothing else has, where the number
+    cannot be had. `consumed` holds scenario and key of every step that is taken, and may go on to
+    grow. `documents` are the session's own scenarios, and `revision` is a number that changes with
+    them. `changes` names the latest change of the common ones, 0 where no other process has any.
+    """
+
+    ordinal: int
+    consumed: Container[tuple[str, str]]
+    revision: int
+    documents: Mapping[str, Json]
+    changes: int = 0
+
+
+class StateUnavailable(Exception):
+    """What is remembered of sessions cannot be reached now; the message says so to clients."""
+
+
 class SessionReader(Protocol):
     """What can be read of sessions; nothing moves by it."""
 
@@ -79,16 +99,16 @@ class SessionReader(Protocol):
 
 class AnswerState(SessionReader, Protocol):
     """What the answer to a request moves in its session. Operations are atomic. Nothing that was
-    counted is ever given back."""
+    counted is ever given back. Each raises StateUnavailable where that cannot be known."""
 
-    async def next_ordinal(self, session: str) -> int:
-        """Number of this request in its session, from 1."""
+    async def arrive(self, session: str) -> Arrival:
+        """Count a request in its session."""
 
     async def consume(self, session: str, step: StepRef) -> bool:
         """Take a step; true for exactly one caller per session."""
 
-    async def consumed(self, session: str) -> Container[tuple[str, str]]:
-        """Scenario and key of every step that is taken; it may go on to grow."""
+    async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
+        """Take the first of these that is not taken: its place among them, None if all are."""
 
     async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
         """Count a failing attempt while fewer than `times` are counted; true if it was counted."""
@@ -126,9 +146,28 @@ class StateStore(AnswerState, Protocol):
         """Forget what every session, or just this one, knows of a scenario's steps: it was
         replaced."""
 
-    async def put_scenario(self, session: str, name: str, document: Json) -> bool:
-        """Keep a scenario document for one session alone; false if it replaced one. Sessions with
-        one `alias` have their own scenarios in common."""
+    async def keep_scenarios(
+        self, session: str, documents: Mapping[str, Json], *, was: int
+    ) -> bool:
+        """Keep scenario documents by name for one session alone, in place of those of revision
+        `was`, 0 where it has none; false, and nothing is kept, if they are of another one by now.
+        Sessions with one `alias` have their own scenarios in common."""
 
-    async def drop_scenario(self, session: str, name: str) -> bool:
-        """Drop a session's own scenario; false if there was none."""
+
+async def put_scenario(store: StateStore, session: str, name: str, document: Json) -> bool:
+    """Keep one more document for a session alone; false if it replaced one of its name."""
+    while True:
+        revision, kept = await store.scenarios_of(session)
+        if await store.keep_scenarios(session, {**kept, name: document}, was=revision):
+            return name not in kept
+
+
+async def drop_scenario(store: StateStore, session: str, name: str) -> bool:
+    """Drop a session's own scenario; false if there was none."""
+    while True:
+        revision, kept = await store.scenarios_of(session)
+        if name not in kept:
+            return False
+        left = {other: document for other, document in kept.items() if other != name}
+        if await store.keep_scenarios(session, left, was=revision):
+            return True

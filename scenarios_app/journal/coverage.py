@@ -1,7 +1,8 @@
-"""Which steps of the enabled scenarios have answered, and which never, as far as the journal
-reaches; and how many requests there were."""
+"""Which steps of the enabled scenarios have answered, and which never, in the journal and before
+it; and how many requests there were."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,7 +10,7 @@ from django.db.models import Count
 
 from scenarios_app.catalog import catalog
 from scenarios_app.journal import journal
-from scenarios_app.models import UNANSWERED, ServedRequest
+from scenarios_app.models import UNANSWERED, PastAnswers, ServedRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +23,16 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Unserved:
-    """A scenario with steps that never answered; `steps` are their names or numbers."""
+    """A scenario with steps that never answered; `steps` are their names or numbers, `of` is how
+    many it has."""
 
     scenario: str
     steps: tuple[str, ...]
+    of: int
+
+    @property
+    def served(self) -> int:
+        return self.of - len(self.steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +55,24 @@ def traffic_since(moment: datetime) -> Traffic:
     return Traffic(counted["all"], counted["unmatched"])
 
 
+def answers(scenarios: Collection[str] | None = None) -> dict[str, dict[str, int]]:
+    """By scenario, of these or of all: how often each step answered, by its key, also in requests
+    that have left the journal."""
+    rows = ServedRequest.objects.exclude(scenario="").order_by()
+    past = PastAnswers.objects.all()
+    if scenarios is not None:
+        rows, past = rows.filter(scenario__in=scenarios), past.filter(scenario__in=scenarios)
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for scenario, step, count in rows.values_list("scenario", "step_key").annotate(Count("pk")):
+        found[scenario][step] += count
+    for scenario, step, count in past.values_list("scenario", "step_key", "count"):
+        found[scenario][step] += count
+    return defaultdict(dict, {name: dict(counts) for name, counts in found.items()})
+
+
 def coverage() -> Coverage:
     journal.flush()
-    rows = ServedRequest.objects.exclude(scenario="").order_by()
-    served: defaultdict[str, set[str]] = defaultdict(set)
-    for scenario, step in rows.values_list("scenario", "step_key").distinct():
-        served[scenario].add(step)
+    served = answers()
     steps = answered = 0
     unserved = []
     for name, compiled in sorted(catalog.snapshot().index.by_name.items()):
@@ -61,5 +80,5 @@ def coverage() -> Coverage:
         steps += len(compiled.steps)
         answered += len(compiled.steps) - len(missing)
         if missing:
-            unserved.append(Unserved(name, missing))
+            unserved.append(Unserved(name, missing, len(compiled.steps)))
     return Coverage(answered, steps, tuple(unserved))

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 from django.db import connection, transaction
-from django.db.models import Field, Max
+from django.db.models import Count, F, Field, Max, QuerySet
 
 from scenarios_app.journal.entry import Row
-from scenarios_app.models import ServedRequest
+from scenarios_app.models import PastAnswers, ServedRequest
 
 _encode = json.JSONEncoder(allow_nan=False).encode
 
@@ -26,10 +26,23 @@ def insert(rows: Sequence[Row]) -> None:
 
 
 def trim(most: int) -> None:
-    """Delete the oldest rows but for so many."""
+    """Delete the oldest rows but for so many. How often steps answered in them stays."""
     last = ServedRequest.objects.aggregate(last=Max("pk"))["last"]
-    if last is not None:
-        ServedRequest.objects.filter(pk__lte=last - most).delete()
+    if last is None:
+        return
+    old = ServedRequest.objects.filter(pk__lte=last - most)
+    with transaction.atomic():
+        _keep_answers(old)
+        old.delete()
+
+
+def _keep_answers(old: QuerySet[ServedRequest]) -> None:
+    answered = old.exclude(scenario="").exclude(step_key="").order_by()
+    counted = answered.values_list("scenario", "step_key").annotate(Count("pk"), Max("at"))
+    for scenario, key, count, at in counted:
+        step = PastAnswers.objects.filter(scenario=scenario, step_key=key)
+        if not step.update(count=F("count") + count, last=at):
+            PastAnswers.objects.create(scenario=scenario, step_key=key, count=count, last=at)
 
 
 def _adapted(rows: Iterable[Row]) -> list[list[Any]]:

@@ -1,8 +1,9 @@
 """The tables: scenarios and their steps as QA edits them, drafts of them, the
-catalog's version, the journal."""
+catalog's version, the journal, the processes that serve."""
 
 from scenarios_app.models.changes import CatalogVersion, announce, catalog_changed, new_key
 from scenarios_app.models.columns import ScenarioColumns, StepColumns
+from scenarios_app.models.conversations import TrialConversation
 from scenarios_app.models.drafts import AnyScenario, AnyStep, Draft, DraftStep
 from scenarios_app.models.fields import (
     FinishReason,
@@ -12,6 +13,9 @@ from scenarios_app.models.fields import (
     TextMode,
 )
 from scenarios_app.models.journal import UNANSWERED, ServedRequest
+from scenarios_app.models.kept import PastAnswers, SessionName
+from scenarios_app.models.presence import Presence
+from scenarios_app.models.processes import Installation, ServerProcess
 from scenarios_app.models.scenarios import Scenario, Step
 
 __all__ = [
@@ -22,15 +26,21 @@ __all__ = [
     "Draft",
     "DraftStep",
     "FinishReason",
+    "Installation",
     "Outcome",
+    "PastAnswers",
+    "Presence",
     "Reasoning",
     "Scenario",
     "ScenarioColumns",
     "Select",
     "ServedRequest",
+    "ServerProcess",
+    "SessionName",
     "Step",
     "StepColumns",
     "TextMode",
+    "TrialConversation",
     "announce",
     "catalog_changed",
     "new_key",

@@ -25,6 +25,7 @@ _KEYS: Final = re.compile(
     r"(?i)api[-_]?key|authori[sz]ation|passw|secret|(?:access|auth)[-_]?token|credential|private_?key"
 )
 _RANDOM: Final = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[!-~]+")
+_PAIR: Final = re.compile(r'"([^"\\]{1,200})"\s*:\s*"([^"\\]{1,1000})')
 _TAKEN_OUT: Final = "the key was repeated in the answer and was taken out there"
 
 
@@ -69,7 +70,8 @@ def _in_body(body: bytes) -> Iterator[str]:
     try:
         levels: list[Any] = [json.loads(body)]
     except (ValueError, RecursionError):
-        return
+        # What is no JSON, or is cut, may hold one all the same.
+        levels = [dict([pair]) for pair in _PAIR.findall(body.decode(errors="replace"))]
     while levels:
         value = levels.pop()
         if isinstance(value, list):

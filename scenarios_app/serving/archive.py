@@ -1,8 +1,9 @@
 """The archive of a session's answers, for the endpoints whose APIs let later requests name them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.redaction import redact_text
 from scenarios_app.engine.state import AnswerState, SessionReader
 from scenarios_app.wire.base import Archival, Found, Stored
 
@@ -28,10 +29,13 @@ async def found(
     return data
 
 
-async def store(stored: Iterable[Stored], session: str, *, archive: AnswerState) -> None:
-    """Store what is to be stored, and give up what is not to be any longer."""
+async def store(
+    stored: Iterable[Stored], session: str, *, archive: AnswerState, secrets: Sequence[str] = ()
+) -> None:
+    """Store what is to be stored, without these secrets, and give up what is not to be."""
     for each in stored:
         if each.data is None:
             await archive.forget_response(session, each.name)
         else:
-            await archive.remember_response(session, each.name, each.data)
+            data = redact_text(each.data.decode(), secrets).encode() if secrets else each.data
+            await archive.remember_response(session, each.name, data)

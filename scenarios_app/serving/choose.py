@@ -1,9 +1,10 @@
 """From a request to what answers it, with everything that moves in the state on the way."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from urllib.parse import urlencode
 
 from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
@@ -29,7 +30,7 @@ from scenarios_app.engine.matching.select import (
     scenario_in_header,
 )
 from scenarios_app.engine.producing.produce import scripted_answer
-from scenarios_app.engine.redaction import redact_headers, redact_query
+from scenarios_app.engine.redaction import redact_headers, redact_query, redact_text
 from scenarios_app.engine.scenario import Expect, GeneratedAnswer, Scenario, Step
 from scenarios_app.engine.secrets import is_secret, secrets_of, without_pieces
 from scenarios_app.engine.state import AnswerState, AttemptRef, StepRef
@@ -40,6 +41,8 @@ from scenarios_app.wire.errors import WireError
 
 # What a step expects that expects nothing.
 NOTHING = Expect()
+# So many steps are tried at once where others take them.
+AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +52,11 @@ class Choosing:
     index: Index
     request: CanonicalRequest
     session: str
+    consumed: Container[tuple[str, str]]
     state: AnswerState
     work: Work = at_once
+    # None of these is remembered.
+    secrets: tuple[str, ...] = ()
 
     async def choose(self) -> Decision:
         """What answers the request."""
@@ -66,8 +72,7 @@ class Choosing:
         if isinstance(narrowed, Decision):
             return narrowed
         name = narrowed.name if narrowed else None
-        consumed = await self.state.consumed(self.session)
-        found = self.index.candidates(self.request, scenario=name, consumed=consumed)
+        found = self.index.candidates(self.request, scenario=name, consumed=self.consumed)
         decision = await self._first(found)
         if decision is None:
             near = await self._near(name)
@@ -88,15 +93,43 @@ class Choosing:
         """The first of these, of the scenario alone that a header names."""
         narrowed = scenario_in_header(self.index, self.request)
         name = narrowed.name if isinstance(narrowed, Scenario) else None
-        consumed = await self.state.consumed(self.session)
-        return await self._first(candidates(self.request, scenario=name, consumed=consumed))
+        return await self._first(candidates(self.request, scenario=name, consumed=self.consumed))
 
     async def _first(self, candidates: Iterator[Candidate]) -> Decision | None:
         while (candidate := await self.work(next, candidates, None)) is not None:
             decision = await self._try(candidate, "match")
+            if decision is None and self._is_plain(candidate):
+                # Others are taking steps at the same moment: seek a free one among many at once.
+                decision, candidates = await self._one_of(candidates)
             if decision is not None:
                 return decision
         return None
+
+    async def _one_of(
+        self, candidates: Iterator[Candidate]
+    ) -> tuple[Decision | None, Iterator[Candidate]]:
+        """The answer of the first plain candidate that is free, up to one that is not plain or to
+        so many; and the candidates that come after these."""
+        plain: list[Candidate] = []
+        while len(plain) < AT_ONCE:
+            candidate = await self.work(next, candidates, None)
+            if candidate is None:
+                break
+            if not self._is_plain(candidate):
+                candidates = chain([candidate], candidates)
+                break
+            plain.append(candidate)
+        place = await self.state.consume_first(self.session, list(map(_ref, plain)))
+        if place is None:
+            return None, candidates
+        return await self._step(plain[place], "match"), candidates
+
+    @staticmethod
+    def _is_plain(candidate: Candidate) -> bool:
+        """Whether nothing but its being free decides on a candidate's step."""
+        scenario, step = candidate.scenario, candidate.step
+        expects = scenario.system_prompt_must_include or step.expect != NOTHING
+        return step.consume and not expects and step.failures is None
 
     async def _try(self, candidate: Candidate, way: Way) -> Decision | None:
         """The answer of one candidate; None where its step has been served already.
@@ -109,7 +142,7 @@ class Choosing:
         expects = scenario.system_prompt_must_include or step.expect != NOTHING
         violations = violations_of(scenario, step, self.request) if expects else ()
         failures, attempt = step.failures, 0
-        ref = StepRef(scenario.name, step.key, step.label)
+        ref = _ref(candidate)
         if violations or failures is not None:
             before = await self.state.read(session)
             if consumable and any(_same(ref, served) for served in before.consumed):
@@ -131,13 +164,17 @@ class Choosing:
                 )
         if consumable and not await self.state.consume(session, ref):
             return None
+        return await self._step(candidate, way, attempt=attempt)
+
+    async def _step(self, candidate: Candidate, way: Way, *, attempt: int = 0) -> Decision:
+        """The answer of a candidate's step, which is had."""
         return Decision(
             "step",
             way,
-            scenario,
-            step,
+            candidate.scenario,
+            candidate.step,
             attempt=attempt,
-            violations=await self._side_effects(step),
+            violations=await self._side_effects(candidate.step),
             groups=candidate.groups,
         )
 
@@ -182,11 +219,15 @@ class Choosing:
 
     async def _violate(self, violations: tuple[str, ...]) -> None:
         for violation in violations:
-            await self.state.violate(self.session, violation)
+            await self.state.violate(self.session, redact_text(violation, self.secrets))
 
     async def _near(self, name: str | None) -> tuple[NearMiss, ...]:
-        served = (await self.state.read(self.session)).consumed
+        served = self.consumed
         return await self.work(near_misses, self.index, self.request, served=served, scenario=name)
+
+
+def _ref(candidate: Candidate) -> StepRef:
+    return StepRef(candidate.scenario.name, candidate.step.key, candidate.step.label)
 
 
 def _same(one: StepRef, other: StepRef) -> bool:

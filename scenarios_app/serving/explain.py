@@ -1,7 +1,7 @@
 """What would answer a call and why: the same way through the pipeline, with nothing moved; and
 every step beside that, with what keeps it from answering."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -12,7 +12,7 @@ from scenarios_app.engine.matching.index import Entry, Index, entries_of
 from scenarios_app.engine.matching.near_misses import beaten, near_misses
 from scenarios_app.engine.matching.select import Decision, asked_for, named_in_header
 from scenarios_app.engine.scenario import Scenario, Step
-from scenarios_app.engine.state import AttemptRef, SessionReader, SessionState, StepRef
+from scenarios_app.engine.state import Arrival, AttemptRef, SessionReader, SessionState, StepRef
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Catalog, Pipeline
@@ -72,7 +72,7 @@ async def explain(
         known = await state.read(exchange.session)
         consumed = {(ref.scenario, ref.key) for ref in known.consumed}
         explained = islice(explained_steps(index, request, consumed, exchange=exchange), most)
-        misses = near_misses(index, request, limit=most, served=known.consumed)
+        misses = near_misses(index, request, limit=most, served=consumed)
         places = {(m.scenario.name, m.step.key): place for place, m in enumerate(misses)}
         steps = tuple(replace(one, near=places.get((one.scenario, one.key))) for one in explained)
     return Explanation(
@@ -100,14 +100,18 @@ class _Unmoved:
     def __init__(self, state: SessionReader) -> None:
         self._state = state
 
-    async def next_ordinal(self, session: str) -> int:
-        return (await self.read(session)).ordinal + 1
+    async def arrive(self, session: str) -> Arrival:
+        known = await self.read(session)
+        consumed = {(ref.scenario, ref.key) for ref in known.consumed}
+        return Arrival(known.ordinal + 1, consumed, *await self.scenarios_of(session))
 
     async def consume(self, session: str, step: StepRef) -> bool:
-        return (step.scenario, step.key) not in await self.consumed(session)
+        return await self.consume_first(session, [step]) is not None
 
-    async def consumed(self, session: str) -> Container[tuple[str, str]]:
-        return {(ref.scenario, ref.key) for ref in (await self.read(session)).consumed}
+    async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
+        taken = {(ref.scenario, ref.key) for ref in (await self.read(session)).consumed}
+        free = (n for n, step in enumerate(steps) if (step.scenario, step.key) not in taken)
+        return next(free, None)
 
     async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
         counts = dict((await self.read(session)).attempts)

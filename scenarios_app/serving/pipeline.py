@@ -4,15 +4,16 @@ import asyncio
 import dataclasses
 import logging
 import time
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol, TypeAlias
 
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer, Json
 from scenarios_app.engine.matching.index import Index
 from scenarios_app.engine.matching.select import Decision
-from scenarios_app.engine.state import AnswerState
+from scenarios_app.engine.secrets import secrets_of
+from scenarios_app.engine.state import AnswerState, StateUnavailable
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.archive import resolve, store
 from scenarios_app.serving.choose import Choosing, choose_in_band, with_cancel
@@ -49,6 +50,10 @@ from scenarios_app.wire.registry import Target, find, misplaced, wires
 log = logging.getLogger(__name__)
 
 
+# Has the catalog show the change of that name, which another process may have made.
+CatchUp: TypeAlias = Callable[[int], Awaitable[None]]
+
+
 class Catalog(Protocol):
     """Where the scenarios come from, compiled."""
 
@@ -67,6 +72,7 @@ class Pipeline:
         options: Options,
         record: Callable[[JournalEntry], None] | None = None,
         drain_at: Callable[[], float] = never,
+        catch_up: CatchUp | None = None,
     ) -> None:
         self.options = options
         self.streams = Streams(options.max_streams)
@@ -74,6 +80,9 @@ class Pipeline:
         self._state = state
         self._record = record
         self.drain_at = drain_at
+        # Whether every answer waits for a state that is not in this process.
+        self.waits = catch_up is not None
+        self._catch_up = catch_up
         self._prepared = PreparedAnswers()
         self.recordings: Recordings = {}
 
@@ -113,6 +122,8 @@ class Pipeline:
             if recording is not None and error.answer.status not in OURS_ALONE:
                 unanswered(exchange, recording)
             return error_reply(exchange, error.answer)
+        except StateUnavailable as error:
+            return error_reply(exchange, ErrorAnswer(503, str(error), retry_after_ms=1000))
         except Exception:
             log.exception("%s %s could not be answered", call.method, call.path)
             message = "The mock server failed to answer this request; its log says why."
@@ -152,10 +163,15 @@ class Pipeline:
         if request.stream and not self._take_stream(exchange):
             message = f"All {options.max_streams} streams of this server are in use."
             return error_reply(exchange, ErrorAnswer(503, message, retry_after_ms=1000))
-        version, documents = await self._state.scenarios_of(exchange.session)
-        index = self._catalog.index_for(documents, version)
-        exchange.ordinal = await self._state.next_ordinal(exchange.session)
-        choosing = Choosing(index, request, exchange.session, self._state, work)
+        arrival = await self._state.arrive(exchange.session)
+        exchange.ordinal = arrival.ordinal
+        if arrival.changes and self._catch_up is not None:
+            await self._catch_up(arrival.changes)
+        index = self._catalog.index_for(arrival.documents, arrival.revision)
+        secrets = self._secrets(call)
+        choosing = Choosing(
+            index, request, exchange.session, arrival.consumed, self._state, work, secrets
+        )
         decision: Decision | None
         if request.computed or endpoint.fixed:
             decision = await choosing.recorded() if index.recorded else None
@@ -187,7 +203,10 @@ class Pipeline:
         self, exchange: Exchange, work: Work, error: WireError, recording: Recording | None
     ) -> Reply:
         """The answer to a call that cannot be read: what was recorded for it, or the error."""
-        version, documents = await self._state.scenarios_of(exchange.session)
+        try:
+            version, documents = await self._state.scenarios_of(exchange.session)
+        except StateUnavailable:
+            raise error from None
         index = self._catalog.index_for(documents, version)
         if not index.recorded:
             raise error
@@ -195,11 +214,13 @@ class Pipeline:
             request = await work(admit_unread, exchange.call, exchange.target, self.options)
         except WireError:
             raise error from None
-        decision = await Choosing(index, request, exchange.session, self._state, work).recorded()
+        arrival = await self._state.arrive(exchange.session)
+        session, consumed = exchange.session, arrival.consumed
+        decision = await Choosing(index, request, session, consumed, self._state, work).recorded()
         if decision is None:
             raise error
         exchange.request = request
-        exchange.ordinal = await self._state.next_ordinal(exchange.session)
+        exchange.ordinal = arrival.ordinal
         return await self._responded(exchange, decision, work, recording)
 
     async def _responded(
@@ -219,8 +240,17 @@ class Pipeline:
         if reply.stored:
             stored = reply.stored
             stored = stored if isinstance(stored, tuple) else await in_thread(stored)
-            await store(stored, exchange.session, archive=self._state)
+            secrets = self._secrets(exchange.call)
+            await store(stored, exchange.session, archive=self._state, secrets=secrets)
         return reply
+
+    def _secrets(self, call: Call) -> tuple[str, ...]:
+        """What of a call's body leaves this process with none of what is remembered: a key that
+        its client has said in it as well."""
+        if not self.waits:
+            return ()
+        found = secrets_of(call.headers, call.query)
+        return tuple(secret for secret in found if secret.encode() in call.body)
 
     async def _computed(
         self, exchange: Exchange, index: Index, recording: Recording | None
@@ -240,7 +270,8 @@ class Pipeline:
         body = await work(endpoint.compute, request, facts)
         if endpoint.archival is not None:
             left = endpoint.archival.after(request, facts)
-            await store(left, exchange.session, archive=self._state)
+            secrets = self._secrets(exchange.call)
+            await store(left, exchange.session, archive=self._state, secrets=secrets)
         return computed_reply(exchange, body, endpoint.media_type, stream=request.stream)
 
     async def _answered(self, call: Call) -> Answered:

@@ -197,18 +197,9 @@ def _produced(
     *,
     delay: float,
 ) -> Reply:
-    scenario, step = decision.scenario, decision.step
-    assert scenario is not None and step is not None
-    response = produce(
-        scenario,
-        step,
-        request,
-        seed=exchange.seed,
-        created=exchange.created,
-        tool_call_prefix=exchange.wire.tool_call_prefix,
-        groups=decision.groups,
-        max_text_bytes=exchange.options.max_text_bytes,
-    )
+    step = decision.step
+    assert step is not None
+    response = produced(exchange, decision, request)
     match response:
         case ErrorAnswer():
             return error_reply(exchange, response, delay=delay)
@@ -227,6 +218,24 @@ def _produced(
                 pacing=_pacing(exchange, step, stream=request.stream),
                 fault=fault,
             )
+
+
+def produced(
+    exchange: Exchange, decision: Decision, request: CanonicalRequest
+) -> CanonicalResponse | RawAnswer | ErrorAnswer:
+    """What the step of a decision says to a request, before any wire; the same each time."""
+    scenario, step = decision.scenario, decision.step
+    assert scenario is not None and step is not None
+    return produce(
+        scenario,
+        step,
+        request,
+        seed=exchange.seed,
+        created=exchange.created,
+        tool_call_prefix=exchange.wire.tool_call_prefix,
+        groups=decision.groups,
+        max_text_bytes=exchange.options.max_text_bytes,
+    )
 
 
 def _is_recorded(decision: Decision) -> bool:

@@ -1,6 +1,7 @@
 """What one process serves with: made once, started in the ASGI lifespan or else at first use, and
 tried with one built-in step, for /healthz and for warming up."""
 
+import asyncio
 import json
 import logging
 import math
@@ -9,6 +10,7 @@ from collections import deque
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
+from typing import TYPE_CHECKING
 
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.snapshot import can_be_shared
@@ -23,12 +25,18 @@ from scenarios_app.engine.scenario import Produce, Scenario, ScriptedAnswer, Scr
 from scenarios_app.journal import journal
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.recording.upstreams import read_upstreams
+from scenarios_app.serving.everywhere import Everywhere
 from scenarios_app.serving.metrics import Tally
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Pipeline
+from scenarios_app.shared.here import connections
 from scenarios_app.verdict.counts import StepCounts
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits
+
+if TYPE_CHECKING:
+    from scenarios_app.shared.connections import Connections
+    from scenarios_app.shared.state import RedisState
 
 log = logging.getLogger(__name__)
 
@@ -39,9 +47,11 @@ class Services:
     """The pipeline, and what stands around it for as long as the process serves."""
 
     def __init__(self) -> None:
-        self.state = MemoryState(setting("MOCKLLM_MAX_SESSIONS"))
+        shared = connections()
+        self.state = _state(shared)
         self.tally = Tally()
         self.steps = StepCounts()
+        self.everywhere = Everywhere(self.steps, self.state.own_changed)
         # What recordings that have ended say of what was asked, as the control API shows it.
         self.drifts: deque[dict[str, Json]] = deque(maxlen=MOST_DRIFTS)
         self.pipeline = Pipeline(
@@ -50,6 +60,7 @@ class Services:
             options=options(),
             record=self._record,
             drain_at=lambda: self._drain_at,
+            catch_up=None if shared is None else catalog.catch_up,
         )
         self.started = False
         self._drain_at = math.inf
@@ -62,6 +73,7 @@ class Services:
     async def start(self) -> None:
         """Compile the scenarios and everything that a first request would have to wait for."""
         catalog.start()
+        await asyncio.to_thread(self.everywhere.start)
         journal.unread = not can_be_shared()
         if not journal.unread:
             journal.start()
@@ -75,6 +87,17 @@ class Services:
         self.started = False
         catalog.stop()
         journal.stop()
+        self.everywhere.stop()
+
+    def stay(self) -> None:
+        """The running event loop is the one that serves from now on."""
+        if shared := connections():
+            shared.stay()
+
+    async def leave(self) -> None:
+        """It is about to end."""
+        if shared := connections():
+            await shared.leave()
 
     def drain(self, seconds: float) -> None:
         """From now on running answers have this long to finish."""
@@ -89,6 +112,16 @@ class Services:
             refused=bool(entry.violations) and entry.status == 400,
         )
         journal.record(entry)
+
+
+def _state(shared: "Connections | None") -> "MemoryState | RedisState":
+    most: int = setting("MOCKLLM_MAX_SESSIONS")
+    if shared is None:
+        return MemoryState(most)
+    # As late as Redis's client itself.
+    from scenarios_app.shared.state import RedisState
+
+    return RedisState(shared, most)
 
 
 @cache

@@ -97,12 +97,13 @@ def drafted(document: ScenarioDocument) -> Draft:
     return draft
 
 
-def free_name(name: str) -> str:
-    """The name, with a number behind it where a scenario or a draft has it already."""
+def free_name(name: str, *, drafts: bool = True) -> str:
+    """The name, with a number behind it where a scenario has it already, or a draft too."""
+    kinds: tuple[Any, ...] = (Scenario, Draft) if drafts else (Scenario,)
     for number in count(1):
         suffix = f" ({number})" if number > 1 else ""
         free = f"{name[: NAME_LENGTH - len(suffix)]}{suffix}"
-        if not any(model.objects.filter(name=free).exists() for model in (Scenario, Draft)):
+        if not any(model.objects.filter(name=free).exists() for model in kinds):
             break
     return free
 
@@ -177,18 +178,25 @@ def discard(draft: Draft) -> None:
         model.history.filter(**{column: pk}).delete()
 
 
-def restore(draft: Draft, moment: datetime) -> None:
-    """Make a draft what it was at a moment, under the name that it has now. Raises DocumentError
-    where this server would not take it any more, and changes nothing then."""
-    state = state_at(draft, moment)
-    (document,) = load_documents(state.document(draft.name), limits=limits())
-    scenario, steps = rows_of(document)
-    keys = dict(DraftStep.history.filter(scenario_id=draft.pk).values_list("id", "key"))
+def restore(scenario: AnyScenario, moment: datetime) -> None:
+    """Make a scenario or a draft what it was at a moment, under the name that it has now. Steps
+    that are still there stay themselves: for sessions, and for what counts their answers. Raises
+    DocumentError where this server would not take it any more, and changes nothing then."""
+    state = state_at(scenario, moment)
+    (document,) = load_documents(state.document(scenario.name), limits=limits())
+    row, steps = rows_of(document)
+    known = scenario.steps if isinstance(scenario, Scenario) else _past_steps(scenario)
+    keys: dict[StepId, str] = dict(known.values_list("id", "key"))
     with transaction.atomic():
-        _set(draft, scenario, _SCENARIO)
-        draft.updated_at = timezone.now()
-        draft.save()
-        _fill(draft, [(keys[pk], step) for pk, step in zip(state.steps, steps, strict=True)])
+        _set(scenario, row, _SCENARIO)
+        scenario.updated_at = timezone.now()
+        scenario.save()
+        found = zip(state.steps, steps, strict=True)
+        _fill(scenario, [(keys.get(pk) or new_key(), step) for pk, step in found])
+
+
+def _past_steps(draft: Draft) -> Any:
+    return DraftStep.history.filter(scenario_id=draft.pk)
 
 
 def _write(draft: Draft) -> Scenario:

@@ -7,12 +7,9 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from django.db import transaction
-
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document import DocumentError, load_documents
+from scenarios_app.engine.document import DocumentError
 from scenarios_app.models import AnyScenario, Draft, DraftStep, Scenario, Step
-from scenarios_app.store.rows import limits, save_document
 from scenarios_app.store.translate import scenario_object, step_object
 
 # Rows that one person changed within this time were changed by one save.
@@ -53,14 +50,16 @@ class Version:
 
 @dataclass(slots=True)
 class Meanwhile:
-    """What others have changed since a moment: columns of the scenario, and steps by number."""
+    """What others have changed since a moment: `scenario` is what its row was before, None where
+    that stayed as it is; `steps` are the rows of steps that changed, by number, None for new ones
+    and for those that are gone."""
 
     who: str = NOBODY
-    columns: set[str] = field(default_factory=set)
-    steps: set[int] = field(default_factory=set)
+    scenario: Any = None
+    steps: dict[int, Any] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.columns or self.steps)
+        return bool(self.scenario or self.steps)
 
 
 def moment_of(text: str) -> datetime:
@@ -99,29 +98,23 @@ def state_at(scenario: AnyScenario, moment: datetime) -> State:
     return state
 
 
-def restore(scenario: Scenario, moment: datetime) -> Scenario:
-    """Make a scenario what it was at a moment, under the name that it has now. Raises
-    DocumentError where this server would not take it any more, and changes nothing then."""
-    state = state_at(scenario, moment)
-    (document,) = load_documents(state.document(scenario.name), limits=limits())
-    with transaction.atomic():
-        return save_document(document)
-
-
 def changed_since(scenario: AnyScenario, moment: datetime) -> Meanwhile:
     """What has changed since a moment, moves of steps apart."""
     found = Meanwhile()
     newer = _records(scenario, history_date__gt=moment)
     if not newer:
         return found
-    found.who = _who(newer)
+    found.who = " and ".join(sorted({_who([record]) for record in newer}))
     for kind, pk in {(type(record), record.id) for record in newer}:
         rows = kind.objects.filter(id=pk).order_by("history_date")
-        columns = _columns(rows.filter(history_date__lte=moment).last(), rows.last())
-        if kind not in _STEPS:
-            found.columns |= columns
-        elif columns:
-            found.steps.add(pk)
+        before, after = rows.filter(history_date__lte=moment).last(), rows.last()
+        if not _columns(before, after):
+            continue
+        was = None if before is None or after.history_type == "-" else before.instance
+        if kind in _STEPS:
+            found.steps[pk] = was
+        else:
+            found.scenario = was
     return found
 
 
@@ -138,10 +131,56 @@ def authors_of(rows: Sequence[Draft]) -> dict[int, str]:
     return {row.pk: found.get(row.pk, NOBODY) for row in rows}
 
 
+def author_of(record: Any) -> str:
+    """Who made one change."""
+    return _who([record])
+
+
 def remover_of(name: str) -> str:
     """Who deleted the scenario that had a name last."""
     gone = Scenario.history.filter(name=name, history_type="-").select_related("history_user")
     return _who(gone.order_by("-history_date")[:1])
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A value that two states of a scenario have different; None where one has none. `step` is its
+    number in the state that has it, 0 for the scenario's own."""
+
+    step: int
+    place: str
+    before: str | None
+    after: str | None
+
+
+def beside(before: State, after: State) -> Iterator[Difference]:
+    """What differs between two states of a scenario, side by side."""
+    yield from _beside(0, before.scenario or {}, after.scenario or {})
+    were = {key: number for number, key in enumerate(before.steps, start=1)}
+    for number, (key, step) in enumerate(after.steps.items(), start=1):
+        yield from _beside(number, before.steps.get(key, {}), step)
+    for key, number in were.items():
+        if key not in after.steps:
+            yield from _beside(number, before.steps[key], {})
+
+
+def _beside(
+    step: int, before: Mapping[str, Json], after: Mapping[str, Json]
+) -> Iterator[Difference]:
+    old, new = dict(_places(dict(before))), dict(_places(dict(after)))
+    for place in dict.fromkeys([*old, *new]):
+        if old.get(place, _NONE) != new.get(place, _NONE):
+            yield Difference(step, place, _told(old, place), _told(new, place))
+
+
+_NONE = object()
+
+
+def _told(values: Mapping[str, Json], place: str) -> str | None:
+    if place not in values:
+        return None
+    value = values[place]
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def changes_between(before: State, after: State) -> Iterator[str]:

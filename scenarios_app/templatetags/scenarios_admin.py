@@ -1,11 +1,14 @@
 """How the admin's pages show times and scenarios. Templates are loaded before the admin is."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 
 from django import template
 from django.utils.html import format_html
 from django.utils.timesince import timesince
+
+from scenarios_app.store.words import in_words
 
 register = template.Library()
 
@@ -22,6 +25,24 @@ def ago(time: datetime | None) -> str:
         f"{time:%Y-%m-%d %H:%M:%S %Z}",
         "just now" if passed.startswith("0") else f"{passed} ago",
     )
+
+
+_CHANGE = re.compile(r"(step \d+: |)(\S+) (removed|set to|from)\b(.*)", re.DOTALL)
+
+
+@register.filter
+def worded(place: str) -> str:
+    """A place in a document in the words of the page, the place itself in a tooltip."""
+    return format_html('<span title="{}">{}</span>', place, in_words(place))
+
+
+@register.filter
+def change_worded(change: str) -> str:
+    """A line of the history in the words of the page."""
+    if not (found := _CHANGE.fullmatch(change)):
+        return format_html("{}", change)
+    step, place, verb, rest = found.groups()
+    return format_html("{}{} {}{}", step, worded(place), verb, rest)
 
 
 @register.simple_tag

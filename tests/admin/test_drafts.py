@@ -101,7 +101,10 @@ def test_two_people_in_one_draft_are_told_of_each_other(editor: Client, root: Cl
     mine = fields_at(root, draft_page(draft), "draft_form")
     save_draft(editor, draft, **{"steps-0-answer_text": "theirs"})
     response = root.post(draft_page(draft), mine | {"steps-0-answer_text": "mine"})
-    assert told(response) == ["Step 1: QA editor has changed this step since you opened the page."]
+    assert told(response) == [
+        "Step 1, Answer text: QA editor changed this since you opened the page, "
+        "to “theirs”. You have “mine”."
+    ]
 
 
 def test_a_draft_has_a_past_and_the_way_back(editor: Client) -> None:

@@ -55,7 +55,7 @@ def test_the_page_shows_the_past_and_brings_it_back(root: Client) -> None:
     save(root, scenario, **{"steps-0-answer_text": "changed"})
     page = root.get(history_of(scenario))
     _, *older = page.context["versions"]
-    assert b"produce.text from" in page.content
+    assert b'<span title="produce.text">Answer text</span> from' in page.content
     root.post(history_of(scenario), {"at": older[0].at.isoformat()})
     assert texts(scenario) == ["answer 1"]
     assert versions_of(scenario)[0].who == "root"
@@ -108,7 +108,10 @@ def test_a_step_that_somebody_changed_meanwhile_is_not_written_over(
     mine = fields_at(root, page_of(scenario))
     assert save(editor, scenario, **{"steps-0-answer_text": "theirs"}).status_code == 302
     response = root.post(page_of(scenario), mine | {"steps-0-answer_text": "mine"})
-    assert told(response) == ["Step 1: QA editor has changed this step since you opened the page."]
+    assert told(response) == [
+        "Step 1, Answer text: QA editor changed this since you opened the page, "
+        "to “theirs”. You have “mine”."
+    ]
     assert b'name="overwrite"' in response.content
     assert texts(scenario)[0] == "theirs"
 
@@ -127,7 +130,9 @@ def test_a_field_of_the_scenario_is_looked_after_too(root: Client, editor: Clien
     mine = fields_at(root, page_of(scenario))
     save(editor, scenario, priority="3")
     response = root.post(page_of(scenario), mine | {"priority": "5"})
-    assert told(response) == ["Priority: QA editor has changed this since you opened the page."]
+    assert told(response) == [
+        "Priority: QA editor changed this since you opened the page, to “3”. You have “5”."
+    ]
     scenario.refresh_from_db()
     assert scenario.priority == 3
 

@@ -5,7 +5,8 @@ import json
 import pytest
 from django.test import Client
 
-from scenarios_app.admin.journal.requests import answered_by_scenario, answered_by_step
+from scenarios_app.admin.journal.requests import answered_by_scenario
+from scenarios_app.journal.coverage import answers
 from tests.admin.pages import LIST, a_scenario, page_of
 from tests.admin.traffic import NOON, served, unmatched
 
@@ -22,7 +23,7 @@ def test_answers_are_counted_by_scenario_and_by_step() -> None:
     hits = answered_by_scenario(["one", "other", "never"])
     assert {name: each.count for name, each in hits.items()} == {"one": 3, "other": 1}
     assert NOON < hits["one"].last < hits["other"].last < last.at  # type: ignore[operator]
-    assert answered_by_step("one") == {first.key: 2, second.key: 1}
+    assert answers(["one"])["one"] == {first.key: 2, second.key: 1}
 
 
 def test_list_and_page_show_them(root: Client) -> None:
@@ -34,7 +35,7 @@ def test_list_and_page_show_them(root: Client) -> None:
     response = root.get(page_of(scenario))
     assert [row.hits for row in response.context["rows"]] == [7, 0]
     html = response.content.decode()
-    assert "7 answers in the journal" in html and ">7×</span>" in html
+    assert "7 answers in the journal" in html and " 7×</span>" in html
 
 
 def test_a_real_answer_counts_at_once(root: Client) -> None:

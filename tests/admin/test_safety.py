@@ -10,7 +10,7 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.test import Client
 
-from scenarios_app.engine.state import AttemptRef, StepRef
+from scenarios_app.engine.state import AttemptRef, StepRef, put_scenario
 from scenarios_app.models import Scenario
 from scenarios_app.serving.services import services
 from tests.admin.pages import (
@@ -90,7 +90,7 @@ def hostile(request: pytest.FixtureRequest, db: None) -> str:
     async_to_sync(state.fail)(text, AttemptRef(step, text), times=1)
     async_to_sync(state.count)(text, text)
     async_to_sync(state.violate)(text, text)
-    async_to_sync(state.put_scenario)(text, text, {})
+    async_to_sync(put_scenario)(state, text, text, {})
     miss = {"field": text, "expected": text, "actual": text}
     columns = {
         "session": text,

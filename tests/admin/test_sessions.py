@@ -7,7 +7,7 @@ from asgiref.sync import async_to_sync
 from django.test import Client
 
 from scenarios_app.admin.journal.sessions import reset_session
-from scenarios_app.engine.state import AttemptRef, SessionState, StepRef
+from scenarios_app.engine.state import AttemptRef, SessionState, StepRef, put_scenario
 from scenarios_app.models import Scenario, ServedRequest
 from scenarios_app.serving.services import services
 from tests.admin.pages import RESET, SESSION, SESSIONS, a_scenario, fields, save
@@ -24,13 +24,13 @@ def busy(db: None) -> str:
     scenario = a_scenario("weather", {}, {})
     one, two = scenario.steps.all()
     state = services().state
-    async_to_sync(state.next_ordinal)(ODD)
+    async_to_sync(state.arrive)(ODD)
     async_to_sync(state.consume)(ODD, StepRef("weather", one.key, "ask"))
     attempt = AttemptRef(StepRef("weather", two.key, "busy one"), "openai")
     async_to_sync(state.fail)(ODD, attempt, times=3)
     async_to_sync(state.count)(ODD, "weather_calls")
     async_to_sync(state.violate)(ODD, "Tools not available: get_weather")
-    async_to_sync(state.put_scenario)(ODD, "my own", {"name": "my own", "steps": []})
+    async_to_sync(put_scenario)(state, ODD, "my own", {"name": "my own", "steps": []})
     served(session=ODD), unmatched(session=ODD), served(session="quiet")
     return ODD
 
@@ -47,7 +47,7 @@ def test_every_session_is_listed_the_last_one_first(root: Client, busy: str) -> 
 
 
 def test_a_session_of_state_alone_is_listed_too(root: Client) -> None:
-    async_to_sync(services().state.next_ordinal)("fresh")
+    async_to_sync(services().state.arrive)("fresh")
     assert [line.name for line in root.get(SESSIONS).context["lines"]] == ["fresh"]
 
 
@@ -83,7 +83,7 @@ def test_its_own_scenarios_go_only_if_asked(root: Client, busy: str) -> None:
 
 
 def test_reset_of_all(root: Client, busy: str) -> None:
-    async_to_sync(services().state.next_ordinal)("other")
+    async_to_sync(services().state.arrive)("other")
     root.post(RESET, {})
     assert state_of(busy).ordinal == state_of("other").ordinal == 0
     assert not ServedRequest.objects.exists()

@@ -6,9 +6,9 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from scenarios_app.admin.try_it.requests import call_of
 from scenarios_app.control.explain import explained_now
 from scenarios_app.models import Scenario, ServedRequest
+from scenarios_app.play.calls import call_of
 from scenarios_app.wire.registry import ways
 from scenarios_app.wire.samples import Asked
 from tests.admin.drafting import draft_page, edit_as_draft

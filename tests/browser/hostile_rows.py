@@ -11,7 +11,7 @@ from chat_app.conversations import append_message, create
 from chat_app.models import ABComparison, Conversation, Message, ModelProfile, Sender
 from mockllm_site.pages.home import SHOWN
 from scenarios_app.engine.document import load_documents
-from scenarios_app.engine.state import AttemptRef, StepRef
+from scenarios_app.engine.state import AttemptRef, StepRef, put_scenario
 from scenarios_app.serving.services import services
 from scenarios_app.store.documents import load
 from scenarios_app.store.drafts import draft_of
@@ -126,7 +126,7 @@ async def _write_session(session: str) -> None:
     await state.fail(session, AttemptRef(step, ALL), times=1)
     await state.count(session, ALL)
     await state.violate(session, ALL)
-    await state.put_scenario(session, ALL, {})
+    await put_scenario(state, session, ALL, {})
 
 
 def write_chat() -> list[Shown]:

@@ -20,7 +20,7 @@ def test_a_draft_is_edited_unserved_and_then_published(admin: Admin) -> None:
     expect(banner).to_contain_text("Draft of weather")
     open_row(page, 0).get_by_label("Answer text").fill("new")
     admin.save()
-    expect(banner).to_contain_text('step 1: produce.text from "old" to "new"')
+    expect(banner).to_contain_text('step 1: Answer text from "old" to "new"')
     assert answer(admin, "hello") == "old"
     admin.go(page_of(scenario))
     page.get_by_role("link", name="Open the draft").click()

@@ -294,6 +294,9 @@ def test_a_comparison_outlasts_its_stream(playground: Playground, settings: Any)
     pacing = {"words_per_second": 20, "words_per_chunk": 1}
     step = {"consume": False, "produce": {"text": words, "pacing": pacing}}
     playground.live.load({"name": "slow", "steps": [step]})
+    ModelProfile.objects.create(
+        name="second", provider_id="openai", model_id="gpt-5", base_url="mock:"
+    )
     page = playground.page
     playground.go()
     page.click("#compare")
@@ -318,3 +321,98 @@ def test_the_page_fits_its_screen(open_page: OpenPage, live: Live, width: int, d
             "[...document.querySelectorAll('button, select')].every("
             "e => e.getBoundingClientRect().right <= innerWidth + 1)"
         )
+
+
+MARKDOWN = (
+    "# Plan\n\nSome **bold** text.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
+    "```python\nprint(1)\n```\n\n<b>raw</b> [x](javascript:hit) ![y](http://evil.example/y.png)"
+)
+
+
+def test_markdown_is_laid_out_and_markup_stays_text(playground: Playground) -> None:
+    playground.live.load(scenario({"text": MARKDOWN}))
+    playground.go()
+    playground.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    playground.say("Show me")
+    text = playground.answer().locator(".text")
+    expect(text.locator("h1")).to_have_text("Plan")
+    expect(text.locator("strong")).to_have_text("bold")
+    expect(text.locator("td").first).to_have_text("1")
+    expect(text).to_contain_text("<b>raw</b>")
+    expect(text.locator("b, img, a[href^=javascript]")).to_have_count(0)
+    text.get_by_role("button", name="Copy code").click()
+    expect(text.get_by_role("button", name="Copied")).to_be_visible()
+    assert playground.page.evaluate("navigator.clipboard.readText()") == "print(1)\n"
+
+
+def test_each_answer_says_which_step_it_was_now_and_later(playground: Playground) -> None:
+    playground.live.load(scenario({"text": "One"}))
+    playground.go()
+    playground.say("Hello")
+    steps = playground.page.locator(".steps")
+    expect(steps).to_have_text(re.compile("^answered by .+ · 1$"))
+    said = steps.inner_text()
+    playground.page.reload()
+    expect(steps).to_have_text(said)
+
+
+def test_an_answer_is_asked_for_anew_and_a_message_in_other_words(playground: Playground) -> None:
+    playground.live.load(scenario({"text": "One"}, {"text": "Two"}, {"text": "Three"}))
+    playground.go()
+    playground.say("Hello")
+    expect(playground.answer().locator(".text")).to_have_text("One")
+    playground.page.get_by_role("button", name="Regenerate").click()
+    expect(playground.answer().locator(".text")).to_have_text("Two")
+    playground.page.get_by_role("button", name="Edit").click()
+    playground.say("Goodbye")
+    expect(playground.answer().locator(".text")).to_have_text("Three")
+    expect(playground.page.locator("article")).to_have_count(2)
+    assert list(Message.objects.order_by("number").values_list("content", flat=True)) == [
+        "Goodbye",
+        "Three",
+    ]
+
+
+def test_what_no_step_answers_becomes_a_step(refused: Playground) -> None:
+    refused.live.load({"name": "other", "steps": [{"turn": 9, "produce": {"text": "x"}}]})
+    refused.go()
+    refused.say("Nobody answers this")
+    expect(refused.banner).to_be_visible()
+    expect(refused.banner).to_have_count(1)
+    expect(refused.page.get_by_text("no_scenario_matched")).to_have_count(1)
+    expect(refused.page.get_by_role("button", name="Make a step of it")).to_be_visible()
+
+
+def test_a_comparison_wants_two_profiles_and_says_where_the_vote_counts(
+    playground: Playground,
+) -> None:
+    ModelProfile.objects.create(
+        name="second", provider_id="openai", model_id="gpt-5", base_url="mock:"
+    )
+    playground.live.load(scenario({"text": "One"}))
+    playground.go()
+    playground.page.click("#compare")
+    profile, other = (playground.page.locator(f"#{name}") for name in ("profile", "profile-b"))
+    assert profile.input_value() != other.input_value()
+    chosen = profile.input_value()
+    expect(other.locator("option:checked")).not_to_have_text(chosen)
+    expect(other.locator("option", has_text=re.compile(f"^{chosen}$"))).to_be_disabled()
+    playground.say("Hello")
+    expect(playground.page.locator(".vote")).to_contain_text("counts in the leaderboard")
+
+
+def test_the_profiles_prompt_and_tools_are_in_view(playground: Playground) -> None:
+    ModelProfile.objects.update_or_create(
+        name="demo",
+        defaults={
+            "provider_id": "openai",
+            "model_id": "gpt-4o",
+            "base_url": "mock:",
+            "system_prompt": "Be brief.",
+            "mcp_servers": ["demo"],
+        },
+    )
+    playground.go()
+    expect(playground.page.locator("#about-short")).to_have_text("system prompt, tools")
+    playground.page.click("#about summary")
+    expect(playground.page.locator("#about-long")).to_contain_text("Be brief.")

@@ -68,13 +68,13 @@ def test_a_request_is_tried_and_nothing_consumed(admin: Admin) -> None:
     expect(misses.locator("h3")).to_have_text("weather, step rain does not match")
     said = f'got "{QUESTION}"'
     assert conditions(wins) == [
-        ["✓", "consume", f"wants {UNUSED}", f"got {UNUSED}"],
-        ["✓", "match.messages[0]", 'wants last user message contains "sun"', said],
+        ["✓", "Answers", f"wants {UNUSED}", f"got {UNUSED}"],
+        ["✓", "Message", 'wants last user message contains "sun"', said],
     ]
     assert conditions(misses) == [
-        ["✓", "consume", f"wants {UNUSED}", f"got {UNUSED}"],
-        ["✓", "match.model", 'wants equals "gpt-4o"', 'got "gpt-4o"'],
-        ["✗", "match.messages[0]", 'wants last user message contains "rain"', said],
+        ["✓", "Answers", f"wants {UNUSED}", f"got {UNUSED}"],
+        ["✓", "Model", 'wants equals "gpt-4o"', 'got "gpt-4o"'],
+        ["✗", "Message", 'wants last user message contains "rain"', said],
     ]
     assert state(live) == before and not ServedRequest.objects.exists()
     shown = page.locator(".sc-bytes[open] pre").first.inner_text()

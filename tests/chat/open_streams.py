@@ -37,6 +37,11 @@ class OpenStream:
             self._read += piece
         return self.events
 
+    def until_said(self, text: bytes, *, times: int) -> None:
+        """Read on until this was said so often, in comments too."""
+        while self._read.count(text) < times:
+            self._read += next(self._pieces)
+
     def read(self) -> list[Event]:
         """Read to the end."""
         for piece in self._pieces:

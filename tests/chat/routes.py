@@ -53,6 +53,7 @@ ASKED = {
     "POST new_conversation": {},
     "POST rename_conversation": {**IN_IT, "title": "New"},
     "POST delete_conversation": IN_IT,
+    "POST rewind_conversation": {**IN_IT, "message_id": "{message}"},
     "POST feedback": {"message_id": "{message}", "feedback": "like"},
     "POST ab/stream": {**IN_IT, "message": "Both", "profile_a": None, "profile_b": None},
     "POST ab/vote": {"comparison_id": "{comparison}", "preference": "tie"},

@@ -92,8 +92,9 @@ class Told:
         return self.error.code, self.error.message
 
 
-async def told(client: LlmClient, asked: ModelRequest) -> Told:
-    found = Told()
+async def told(client: LlmClient, asked: ModelRequest, *, found: Told | None = None) -> Told:
+    """What it tells, in `found` as it comes."""
+    found = found or Told()
     try:
         async for event in client.stream(asked):
             found.events.append(event)
@@ -145,7 +146,7 @@ class Way:
 
     def rows_when(self, count: int) -> list[ServedRequest]:
         """The journal once it has so many: over a socket, a server needs its time to notice."""
-        until = time.monotonic() + 10
+        until = time.monotonic() + 30
         while len(rows := self.rows()) < count and time.monotonic() < until:
             time.sleep(0.01)
         return rows

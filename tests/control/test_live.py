@@ -89,7 +89,7 @@ def test_a_page_of_another_name_gets_nothing(live: Live, http_client: httpx2.Cli
     response = http_client.get("/control/requests", headers={"host": "evil.example"})
     assert error_of(response) == (400, "VALIDATION_ERROR", None)
     # Two of them: whatever is made of that, it is no name of ours.
-    connection = http.client.HTTPConnection("127.0.0.1", live.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", live.port, timeout=60)
     connection.putrequest("GET", "/control/requests", skip_host=True)
     connection.putheader("host", "localhost")
     connection.putheader("host", "evil.example")
@@ -165,7 +165,7 @@ def test_a_client_that_leaves_in_mid_body_changes_nothing(
     live: Live, http_client: httpx2.Client
 ) -> None:
     body = json.dumps(scenario("half")).encode()
-    connection = http.client.HTTPConnection("127.0.0.1", live.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", live.port, timeout=60)
     connection.putrequest("POST", "/control/scenarios")
     connection.putheader("content-type", "application/json")
     connection.putheader("content-length", str(len(body) + 10))

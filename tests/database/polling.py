@@ -19,7 +19,7 @@ from tests.database.writer import tell
 
 # While it is there, SQLite breaks off whatever reads the table that it names.
 BROKEN = Path("broken")
-SEEN_SECONDS = 5.0
+SEEN_SECONDS = 30.0
 
 _looks: SimpleQueue[None] = SimpleQueue()
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from scenarios_app.engine.document import json_schema
 from scenarios_app.engine.producing.faults import fault_kinds
+from scenarios_app.engine.recorded.rules import RULES
 
 _REF = "#/$defs/"
 ANY_JSON = f"{_REF}JsonValue"
@@ -33,6 +34,9 @@ HEADINGS: Mapping[str, str] = {
     "GenerateDocument": "generate",
     "UsageDocument": "usage",
     "PacingDocument": "pacing",
+    "RecordedRequestDocument": "a recorded request",
+    "RecordedAnswerDocument": "a recorded answer",
+    "RecordedChunkDocument": "a recorded piece",
     "AnswerDocument": "an answer",
     "ScenarioDocument": "a scenario",
     "SideEffectsDocument": "side effects",
@@ -57,6 +61,11 @@ def faults_table() -> str:
         for kind in fault_kinds().values()
     ]
     return table(("kind", "keys"), rows)
+
+
+def recording_rules_table() -> str:
+    """What two requests may differ in and still be the same conversation."""
+    return table(("rule", "what may differ"), [(f"`{one.name}`", one.meaning) for one in RULES])
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

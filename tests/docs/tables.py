@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from tests.docs.blocks import ROOT, pages
 from tests.docs.builder_tables import functions_table, methods_table
 from tests.docs.control_tables import errors_table, fields_table, query_table, routes_table
-from tests.docs.document_tables import faults_table, keys_table
+from tests.docs.document_tables import faults_table, keys_table, recording_rules_table
 from tests.docs.reference_tables import (
     commands_list,
     providers_table,
@@ -28,6 +28,7 @@ TABLES: Mapping[str, Callable[..., str]] = {
     "methods": methods_table,
     "providers": providers_table,
     "query": query_table,
+    "recording_rules": recording_rules_table,
     "routes": routes_table,
     "rules": rules_table,
     "settings": settings_table,

@@ -11,7 +11,9 @@ from scenarios_app.engine.state import (
     StateStore,
     StepRef,
     alias,
+    drop_scenario,
     key_session,
+    put_scenario,
 )
 
 STORES: tuple[Callable[[], StateStore], ...] = (MemoryState,)
@@ -30,8 +32,8 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[StateStore]:
 
 
 async def test_ordinals_count_per_session_from_1(store: StateStore) -> None:
-    assert [await store.next_ordinal("a") for _ in range(3)] == [1, 2, 3]
-    assert await store.next_ordinal("b") == 1
+    assert [(await store.arrive("a")).ordinal for _ in range(3)] == [1, 2, 3]
+    assert (await store.arrive("b")).ordinal == 1
     assert (await store.read("a")).ordinal == 3
 
 
@@ -89,7 +91,7 @@ async def test_violations_are_kept_in_order_and_all_of_them(store: StateStore) -
 async def test_an_unknown_session_is_empty_and_stays_unknown(store: StateStore) -> None:
     assert await store.read("nobody") == SessionState("nobody")
     assert await store.scenarios_of("nobody") == (0, {})
-    assert not await store.drop_scenario("nobody", "weather")
+    assert not await drop_scenario(store, "nobody", "weather")
     await store.reset("nobody")
     assert await store.sessions() == ()
 
@@ -103,19 +105,19 @@ async def test_what_was_read_does_not_change_later(store: StateStore) -> None:
 
 
 async def test_sessions_with_state_or_scenarios_are_listed_by_name(store: StateStore) -> None:
-    await store.next_ordinal("b")
-    await store.put_scenario("c", "weather", {})
+    await store.arrive("b")
+    await put_scenario(store, "c", "weather", {})
     await store.violate("a", "text")
     assert await store.sessions() == ("a", "b", "c")
 
 
 async def fill(store: StateStore, session: str) -> None:
-    await store.next_ordinal(session)
+    await store.arrive(session)
     await store.consume(session, ONE)
     await store.fail(session, AttemptRef(ONE, "openai"), times=1)
     await store.count(session, "calls")
     await store.violate(session, "text")
-    await store.put_scenario(session, "own", {"name": "own"})
+    await put_scenario(store, session, "own", {"name": "own"})
 
 
 async def test_resetting_a_session_leaves_others_and_its_scenarios(store: StateStore) -> None:
@@ -169,12 +171,12 @@ async def test_a_session_of_which_nothing_is_left_is_not_listed(store: StateStor
 
 
 async def test_own_scenarios_are_put_replaced_and_dropped(store: StateStore) -> None:
-    assert await store.put_scenario("a", "weather", {"v": 1})
-    assert not await store.put_scenario("a", "weather", {"v": 2})
-    assert await store.put_scenario("b", "weather", {"v": 3})
+    assert await put_scenario(store, "a", "weather", {"v": 1})
+    assert not await put_scenario(store, "a", "weather", {"v": 2})
+    assert await put_scenario(store, "b", "weather", {"v": 3})
     assert (await store.scenarios_of("a"))[1] == {"weather": {"v": 2}}
-    assert await store.drop_scenario("a", "weather")
-    assert not await store.drop_scenario("a", "weather")
+    assert await drop_scenario(store, "a", "weather")
+    assert not await drop_scenario(store, "a", "weather")
     assert (await store.scenarios_of("a"))[1] == {}
     assert (await store.scenarios_of("b"))[1] == {"weather": {"v": 3}}
 
@@ -182,27 +184,27 @@ async def test_own_scenarios_are_put_replaced_and_dropped(store: StateStore) -> 
 async def test_the_number_of_own_scenarios_changes_with_them(store: StateStore) -> None:
     seen = set()
     for version in range(3):
-        await store.put_scenario("a", "weather", {"v": version})
+        await put_scenario(store, "a", "weather", {"v": version})
         seen.add((await store.scenarios_of("a"))[0])
-        await store.put_scenario("a", "sums", {})
+        await put_scenario(store, "a", "sums", {})
         seen.add((await store.scenarios_of("a"))[0])
-        await store.drop_scenario("a", "sums")
+        await drop_scenario(store, "a", "sums")
         seen.add((await store.scenarios_of("a"))[0])
         await store.reset("a", scenarios=True)
     assert len(seen) == 9
     assert 0 not in seen
-    await store.put_scenario("a", "weather", {})
+    await put_scenario(store, "a", "weather", {})
     number, _ = await store.scenarios_of("a")
-    await store.next_ordinal("a")
+    await store.arrive("a")
     assert (await store.scenarios_of("a"))[0] == number
 
 
 async def test_a_stored_document_is_a_copy(store: StateStore) -> None:
     document = {"steps": [1]}
-    await store.put_scenario("a", "weather", document)  # type: ignore[arg-type]
+    await put_scenario(store, "a", "weather", document)  # type: ignore[arg-type]
     _, before = await store.scenarios_of("a")
     document["steps"].append(2)
-    await store.put_scenario("a", "sums", {})
+    await put_scenario(store, "a", "sums", {})
     assert before == {"weather": {"steps": [1]}}
 
 
@@ -227,7 +229,7 @@ async def test_scenarios_kept_for_a_key_are_found_by_its_name_and_by_its_text(
 ) -> None:
     """Whoever keeps them may not know yet which of the two the session will be."""
     for given in ("alpha", key_session("alpha")):
-        await store.put_scenario(given, "own", {"v": given})
+        await put_scenario(store, given, "own", {"v": given})
         for session in ("alpha", key_session("alpha")):
             assert (await store.scenarios_of(session))[1] == {"own": {"v": given}}
         assert (await store.scenarios_of("beta"))[1] == {}
@@ -236,11 +238,11 @@ async def test_scenarios_kept_for_a_key_are_found_by_its_name_and_by_its_text(
 
 
 async def test_a_session_is_listed_once_under_the_name_it_goes_by(store: StateStore) -> None:
-    await store.put_scenario(key_session("alpha"), "own", {})
+    await put_scenario(store, key_session("alpha"), "own", {})
     assert await store.sessions() == (key_session("alpha"),)
-    await store.next_ordinal("alpha")
+    await store.arrive("alpha")
     assert await store.sessions() == ("alpha",)
-    await store.put_scenario("alpha", "own", {})
+    await put_scenario(store, "alpha", "own", {})
     await store.reset("alpha")
     assert await store.sessions() == (key_session("alpha"),)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from scenarios_app.engine.memory import MemoryState
-from scenarios_app.engine.state import AttemptRef, StateStore, StepRef
+from scenarios_app.engine.state import AttemptRef, StateStore, StepRef, drop_scenario, put_scenario
 from tests.examples import often
 
 SESSIONS = st.sampled_from(["a", "b"])
@@ -39,10 +39,18 @@ class StoreMachine(RuleBasedStateMachine):
         return [value for s, w, value in self.done if (s, w) == (session, what)]
 
     @rule(session=SESSIONS)
-    def next_ordinal(self, session: str) -> None:
+    def arrive(self, session: str) -> None:
         self.done.append((session, "ordinal", None))
-        ordinal = self.runner.run(self.store.next_ordinal(session))
-        assert ordinal == len(self.happened(session, "ordinal"))
+        arrival = self.runner.run(self.store.arrive(session))
+        assert arrival.ordinal == len(self.happened(session, "ordinal"))
+        taken = self.happened(session, "consume")
+        assert all(
+            ((step.scenario, step.key) in arrival.consumed) is (step in taken)
+            for step in EVERY_STEP
+        )
+        documents = {n: d for (s, n), d in self.documents.items() if s == session}
+        assert arrival.documents == documents
+        assert (arrival.revision, documents) == self.runner.run(self.store.scenarios_of(session))
 
     @rule(session=SESSIONS, step=STEPS)
     def consume(self, session: str, step: StepRef) -> None:
@@ -90,12 +98,12 @@ class StoreMachine(RuleBasedStateMachine):
     def put_scenario(self, session: str, name: str, document: int) -> None:
         new = (session, name) not in self.documents
         self.documents[session, name] = document
-        assert self.runner.run(self.store.put_scenario(session, name, document)) is new
+        assert self.runner.run(put_scenario(self.store, session, name, document)) is new
 
     @rule(session=SESSIONS, name=SCENARIOS)
     def drop_scenario(self, session: str, name: str) -> None:
         there = self.documents.pop((session, name), None) is not None
-        assert self.runner.run(self.store.drop_scenario(session, name)) is there
+        assert self.runner.run(drop_scenario(self.store, session, name)) is there
 
     @invariant()
     def every_session_reads_as_the_model_says(self) -> None:
@@ -106,11 +114,6 @@ class StoreMachine(RuleBasedStateMachine):
             assert state.session == session
             assert state.ordinal == len(self.happened(session, "ordinal"))
             assert list(state.consumed) == self.happened(session, "consume")
-            taken = self.runner.run(self.store.consumed(session))
-            assert all(
-                ((step.scenario, step.key) in taken) is (step in state.consumed)
-                for step in EVERY_STEP
-            )
             assert list(state.attempts) == [(a, failed.count(a)) for a in dict.fromkeys(failed)]
             assert dict(state.counters) == {c: counted.count(c) for c in counted}
             assert list(state.violations) == self.happened(session, "violate")
@@ -136,7 +139,7 @@ def test_loops_in_several_threads_share_one_store() -> None:
 
     async def take() -> tuple[list[str], list[int]]:
         taken = [step.key for step in steps if await store.consume("a", step)]
-        return taken, [await store.next_ordinal("a")]
+        return taken, [(await store.arrive("a")).ordinal]
 
     async def many() -> list[tuple[list[str], list[int]]]:
         return await asyncio.gather(*(take() for _ in range(50)))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scenarios_app.engine import memory
 from scenarios_app.engine.memory import MemoryState
-from scenarios_app.engine.state import AttemptRef, SessionState, StepRef, key_session
+from scenarios_app.engine.state import AttemptRef, SessionState, StepRef, key_session, put_scenario
 from tests.examples import often
 
 STEP = StepRef("weather", "k1", "1")
@@ -19,7 +19,7 @@ DOCUMENT = {"name": "own"}
 
 async def used(store: MemoryState, *sessions: str) -> None:
     for session in sessions:
-        await store.next_ordinal(session)
+        await store.arrive(session)
 
 
 async def test_the_one_used_longest_ago_leaves() -> None:
@@ -37,7 +37,7 @@ async def test_nothing_of_it_is_left() -> None:
     await store.count("a", "calls")
     await store.violate("a", "It should not.")
     await store.remember_response("a", "r1", b"one")
-    await store.put_scenario("a", "own", DOCUMENT)
+    await put_scenario(store, "a", "own", DOCUMENT)
     await used(store, "b")
     assert await store.read("a") == SessionState("a")
     assert await store.recall_response("a", "r1") is None
@@ -49,7 +49,6 @@ async def test_looking_at_a_session_does_not_use_it() -> None:
     store = MemoryState(2)
     await used(store, "a", "b")
     await store.read("a")
-    await store.consumed("a")
     await store.recall_response("a", "r1")
     await store.sessions()
     await used(store, "c")
@@ -59,7 +58,7 @@ async def test_looking_at_a_session_does_not_use_it() -> None:
 async def test_a_session_with_nothing_but_scenarios_leaves_too() -> None:
     store = MemoryState(2)
     for session in ("a", "b", "c"):
-        await store.put_scenario(session, "own", DOCUMENT)
+        await put_scenario(store, session, "own", DOCUMENT)
     assert (await store.sessions(), store.kept) == (("b", "c"), 2)
     await store.reset(None)
     await store.reset("c")
@@ -74,7 +73,7 @@ async def test_scenarios_stay_while_a_session_of_their_key_is_used(first: str) -
     """They are pushed under one of its names, and it asks under the other."""
     other = {"secret": key_session("secret"), key_session("secret"): "secret"}[first]
     store = MemoryState(2)
-    await store.put_scenario(first, "own", DOCUMENT)
+    await put_scenario(store, first, "own", DOCUMENT)
     for session in ("b", "c", "d"):
         await used(store, other)
         assert (await store.scenarios_of(other))[1] == {"own": DOCUMENT}
@@ -112,7 +111,7 @@ def test_a_ring_is_what_a_list_of_the_latest_is(most: int, sessions: list[str]) 
             if len(ring) > most:
                 ring.popitem(last=False)
                 left += 1
-            assert await store.next_ordinal(session) == count
+            assert (await store.arrive(session)).ordinal == count
         assert await store.sessions() == tuple(sorted(ring))
 
     asyncio.run(use())

@@ -127,3 +127,8 @@ def test_a_request_s_secrets_are_found_in_any_other_text() -> None:
 
 def test_a_word_too_short_to_tell_is_not_looked_for() -> None:
     assert secrets_of({"authorization": "Bearer x"}, {}) == ()
+
+
+def test_a_list_within_a_text_ends_with_the_text() -> None:
+    body = r'{"text": "{\"cookie\": {\"a\": 1", "b": 2}'
+    assert redact_body(body) == r'{"text": "{\"cookie\": \"***\"", "b": 2}'

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-ANSWER_SECONDS = 20.0
+ANSWER_SECONDS = 60.0
 
 
 @dataclass(frozen=True)

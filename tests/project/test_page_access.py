@@ -22,6 +22,8 @@ NOBODYS: Row = (LOGIN, 403, 403, 403)
 POSTED: Row = (LOGIN, 403, 403, 405)
 NOT_THERE: Row = (LOGIN, 404, 404, 404)
 MOVED: Row = (LOGIN, 302, 302, 302)
+# To what it is about.
+MOVED_FOR_READERS: Row = (LOGIN, 403, 302, 302)
 
 IN_PROD = {
     "chat/": WRITTEN,
@@ -77,10 +79,19 @@ MATRIX: dict[str, Row] = {
     **of_model("scenarios_app/scenario", add=WRITTEN, delete=WRITTEN),
     f"{SCENARIO}/import/": WRITTEN,
     f"{SCENARIO}/try/": SEEN,
+    f"{SCENARIO}/play/": SEEN,
+    f"{SCENARIO}/new/": WRITTEN,
+    f"{SCENARIO}/bin/": SEEN,
+    # Of the rows that are there none is in the bin.
+    f"{SCENARIO}/bin/<int:pk>/": (LOGIN, 403, 404, 404),
+    f"{SCENARIO}/bin/<int:pk>/restore/": (LOGIN, 405, 405, 405),
     f"{SCENARIO}/add/check/": POSTED,
     f"{SCENARIO}/add/try/": POSTED,
     f"{SCENARIO}/<path:object_id>/try/": POSTED,
+    f"{SCENARIO}/add/play/": POSTED,
+    f"{SCENARIO}/<path:object_id>/play/": POSTED,
     f"{SCENARIO}/<path:object_id>/check/": POSTED,
+    f"{SCENARIO}/<path:object_id>/here/": WRITTEN,
     f"{SCENARIO}/<path:object_id>/draft/": NOBODYS,
     f"{SCENARIO}/<path:object_id>/duplicate/": NOBODYS,
     f"{SCENARIO}/<path:object_id>/export/": SEEN,
@@ -89,16 +100,21 @@ MATRIX: dict[str, Row] = {
     f"{DRAFT}/add/check/": POSTED,
     f"{DRAFT}/add/try/": POSTED,
     f"{DRAFT}/<path:object_id>/try/": POSTED,
+    f"{DRAFT}/add/play/": POSTED,
+    f"{DRAFT}/<path:object_id>/play/": POSTED,
     f"{DRAFT}/from-document/": POSTED,
     f"{DRAFT}/<path:object_id>/check/": POSTED,
+    f"{DRAFT}/<path:object_id>/here/": WRITTEN,
     f"{DRAFT}/<path:object_id>/publish/": WRITTEN,
     f"{DRAFT}/<path:object_id>/steps/<int:step_id>/": SEEN,
     **of_model("scenarios_app/servedrequest"),
     f"{REQUEST}/session/": SEEN,
     f"{REQUEST}/session/record/": (LOGIN, 405, 405, 405),
     f"{REQUEST}/session/reset/": (LOGIN, 405, 405, 405),
+    f"{REQUEST}/session/rename/": (LOGIN, 405, 405, 405),
     f"{REQUEST}/sessions/": SEEN,
     f"{REQUEST}/<int:pk>/make-step/": NOBODYS,
+    f"{REQUEST}/make-step/": MOVED_FOR_READERS,
     **of_model("chat_app/modelprofile", add=WRITTEN, delete=WRITTEN),
     **of_model("chat_app/conversation", delete=WRITTEN),
     **of_model("chat_app/message"),

@@ -45,11 +45,15 @@ async def answer(send: Send, status: int, body: bytes) -> None:
 
 @contextlib.asynccontextmanager
 async def serving(
-    monkeypatch: pytest.MonkeyPatch, *, connections: int = 100, most: int | None = None
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    connections: int = 100,
+    most: int | None = None,
+    patience: float = 60.0,
 ) -> AsyncIterator[int]:
-    """The port of a server that lets itself be kept waiting for a fifth of a second."""
-    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.2)
-    monkeypatch.setattr(protocol, "BODY_SECONDS", 0.2)
+    """The port of a server that lets itself be kept waiting for so many seconds."""
+    monkeypatch.setattr(protocol, "HEAD_SECONDS", patience)
+    monkeypatch.setattr(protocol, "BODY_SECONDS", patience)
     limits = Limits(HEAD_BYTES, connections, busy)
     monkeypatch.setattr(GuardedProtocol, "limits", limits, raising=False)
     config = uvicorn.Config(
@@ -57,7 +61,7 @@ async def serving(
     )
     stop = object.__new__(Stop)
     stop.asked = False
-    server = Server(config, ready="ready", stop=stop, most_connections=most)
+    server = Server(config, ready=lambda: None, stop=stop, most_connections=most)
     bound = socket.create_server(("127.0.0.1", 0))
     serving = asyncio.create_task(server._serve([bound]))
     while not server.started:
@@ -94,7 +98,7 @@ async def test_a_head_that_does_not_end_is_refused_and_not_collected(
         with contextlib.suppress(ConnectionError):
             while sent < 64 * HEAD_BYTES and not reader.at_eof():
                 writer.write(b"a" * 4096)
-                await asyncio.wait_for(writer.drain(), 10)
+                await asyncio.wait_for(writer.drain(), 60)
                 sent += 4096
         said = await reader.read()
         assert said.startswith(b"HTTP/1.1 431 ")
@@ -106,15 +110,15 @@ async def test_a_head_that_does_not_end_is_refused_and_not_collected(
 async def test_a_head_that_stops_is_waited_for_so_long(
     monkeypatch: pytest.MonkeyPatch, begun: bytes
 ) -> None:
-    async with serving(monkeypatch) as port:
-        said = await asyncio.wait_for(told(port, begun), 30)
+    async with serving(monkeypatch, patience=0.2) as port:
+        said = await asyncio.wait_for(told(port, begun), 60)
     assert said.startswith(b"HTTP/1.1 408 ") if begun else said == b""
 
 
 async def test_a_head_that_comes_drop_by_drop_is_waited_for_no_longer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with serving(monkeypatch) as port:
+    async with serving(monkeypatch, patience=0.2) as port:
         reader, writer = await connected(port)
         writer.write(OPENING)
         said = asyncio.create_task(reader.read())
@@ -130,8 +134,8 @@ async def test_a_head_that_comes_drop_by_drop_is_waited_for_no_longer(
 async def test_a_body_that_stops_is_waited_for_so_long(
     monkeypatch: pytest.MonkeyPatch, length: bytes
 ) -> None:
-    async with serving(monkeypatch) as port:
-        said = await asyncio.wait_for(told(port, OPENING + length + b"\r\n\r\n"), 30)
+    async with serving(monkeypatch, patience=0.2) as port:
+        said = await asyncio.wait_for(told(port, OPENING + length + b"\r\n\r\n"), 60)
     assert said.startswith(b"HTTP/1.1 408 ")
 
 
@@ -181,7 +185,7 @@ async def test_beyond_the_cap_one_is_told_so(
             writer.close()
             await writer.wait_closed()
         # That they are gone is known a moment later.
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not (await told(port, request)).startswith(b"HTTP/1.1 200 "):
                 pass
 
@@ -226,7 +230,7 @@ async def test_an_acceptor_without_descriptors_waits_for_some() -> None:
         acceptor = Acceptor(listening, Made, open=(), most=5)
         acceptor.start()
         _, writer = await connected(inner.getsockname()[1])
-        await asyncio.wait_for(made.wait(), 10)
+        await asyncio.wait_for(made.wait(), 60)
         acceptor.stop()
         writer.close()
     assert listening.tries >= 2

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from django.test import Client
 
-from scenarios_app.models import Draft, Scenario
+from scenarios_app.models import Draft, Scenario, ServedRequest
 from scenarios_app.store.history import versions_of
 from tests.admin.pages import fields_at, new_step
 from tests.project.access import HALVES, PASSWORD
@@ -63,6 +63,25 @@ def restored(model: type[Scenario] | type[Draft]) -> Body:
         return {"at": versions_of(row)[0].at.isoformat()}
 
     return body
+
+
+def in_the_bin(client: Client, url: str, ids: Ids) -> dict[str, Any]:
+    """Nothing, once the scenario is deleted."""
+    Scenario.objects.get(pk=ids["scenarios_app/scenario"]).delete()
+    return {}
+
+
+def kept(client: Client, url: str, ids: Ids) -> dict[str, Any]:
+    """A conversation for the scenario."""
+    name = Scenario.objects.get(pk=ids["scenarios_app/scenario"]).name
+    return {"scenario": name, "conversation": '{"turns": [{"user": "a"}]}', "keep": "1"}
+
+
+def unanswered(client: Client, url: str, ids: Ids) -> dict[str, Any]:
+    """The session of a request that no step has answered now."""
+    rows = ServedRequest.objects.filter(pk=ids["scenarios_app/servedrequest"])
+    rows.update(outcome="unmatched", session="chat-1-a")
+    return {"session": "chat-1"}
 
 
 def listed(client: Client, url: str, ids: Ids) -> dict[str, Any]:
@@ -149,6 +168,11 @@ WRITES: tuple[Write, ...] = (
     Write(f"admin/{SCENARIO}/<path:object_id>/draft/", "copy to a draft", of(), CHANGE),
     Write(f"admin/{SCENARIO}/<path:object_id>/duplicate/", "duplicate", of()),
     Write(f"admin/{SCENARIO}/import/", "import", of(text=_DOCUMENT, existing="add", load="1")),
+    Write(f"admin/{SCENARIO}/<path:object_id>/here/", "be here", of(), CHANGE),
+    Write(f"admin/{DRAFT}/<path:object_id>/here/", "be here", of(), CHANGE),
+    Write(f"admin/{SCENARIO}/new/", "example", of(example="tool-loop"), ("add",)),
+    Write(f"admin/{SCENARIO}/play/", "keep", kept, CHANGE, besides=("reader", "view")),
+    Write(f"admin/{SCENARIO}/bin/<int:pk>/restore/", "from the bin", in_the_bin, ("add",)),
     Write(f"admin/{SCENARIO}/", "save the list", listed, CHANGE),
     act(SCENARIO, "disable", CHANGE),
     act(SCENARIO, "enable", CHANGE, row="disabled"),
@@ -162,9 +186,16 @@ WRITES: tuple[Write, ...] = (
     Write(f"admin/{DRAFT}/from-document/", "make of a document", of(document=_DOCUMENT), ("add",)),
     Write(f"admin/{DRAFT}/<path:object_id>/publish/", "publish", form("publish", {}), CHANGE),
     # ── The journal ──
+    Write(f"admin/{REQUEST}/session/rename/", "rename", of(session="a", name="b"), CHANGE),
     Write(f"admin/{REQUEST}/session/reset/", "reset", of(name="default"), CHANGE),
     Write(f"admin/{REQUEST}/session/record/", "record", of(name="default")),
     Write(f"admin/{REQUEST}/<int:pk>/make-step/", "make a step", of()),
+    Write(
+        f"admin/{REQUEST}/make-step/",
+        "of the latest",
+        unanswered,
+        besides=("reader", *HALVES_THAT_SEE),
+    ),
     # ── The chat ──
     add(PROFILE, _PROFILE),
     change(PROFILE, name="new"),
@@ -201,7 +232,7 @@ HISTORY, ADD, DELETE = "<path:object_id>/history/", "add/", "<path:object_id>/de
 OTHERS = ("", ADD, "<path:object_id>/change/", DELETE, HISTORY)
 CHECKS = (
     *("add/check/", "<path:object_id>/check/", "<path:object_id>/steps/<int:step_id>/"),
-    *("add/try/", "<path:object_id>/try/"),
+    *("add/try/", "<path:object_id>/try/", "add/play/", "<path:object_id>/play/"),
 )
 LOGOUT = "admin/logout/"
 # The pages that write nothing, or nothing but who is logged in, whatever is posted to them.
@@ -220,7 +251,7 @@ READS: set[str] = {
     *("admin/jsi18n/", "admin/autocomplete/", "admin/r/<path:content_type_id>/<path:object_id>/"),
     "admin/^(?P<app_label>auth|scenarios_app|chat_app|traces_app)/$",
     "admin/(?P<url>.*)$",
-    *_pages(SCENARIO, *CHECKS, "<path:object_id>/export/", "try/"),
+    *_pages(SCENARIO, *CHECKS, "<path:object_id>/export/", "try/", "bin/", "bin/<int:pk>/"),
     *_pages(DRAFT, *CHECKS),
     *_pages(REQUEST, *OTHERS, "session/", "sessions/"),
     *_pages(PROFILE, HISTORY),

@@ -44,7 +44,7 @@ def test_a_changed_prompt_is_that_change_and_nothing_else() -> None:
     assert (one.kind, one.step, one.request) == ("changed", "1", "POST /v1/chat/completions")
     assert told(found) == [
         "changed: POST /v1/chat/completions (step 1)",
-        '  messages[0].content[0].text changed from "You are terse." to "You are kind."',
+        '  messages[0].content changed from "You are terse." to "You are kind."',
     ]
     assert found.unreached == ()
 

@@ -23,7 +23,7 @@ def given(live: Live, base_url: str) -> dict[str, Any]:
         "base_url": base_url,
         "api_key": live.key,
         "max_retries": 0,
-        "timeout": 20,
+        "timeout": 60,
         "_strict_response_validation": True,
     }
 
@@ -74,7 +74,7 @@ def either_claude(request: pytest.FixtureRequest, claude: AnthropicTalk) -> Anth
 @pytest.fixture(params=SYNC_OR_ASYNC)
 def gemini(request: pytest.FixtureRequest, live: Live) -> GeminiTalk:
     """Google's client."""
-    options: dict[str, Any] = {"base_url": live.base_url, "timeout": 20_000}
+    options: dict[str, Any] = {"base_url": live.base_url, "timeout": 60_000}
     if request.param == "sync":
         return gemini_talk.SyncTalk(live.key, options)
     return gemini_talk.AsyncTalk(live.key, options)
@@ -84,7 +84,7 @@ def gemini(request: pytest.FixtureRequest, live: Live) -> GeminiTalk:
 def llama(request: pytest.FixtureRequest, live: Live) -> OllamaTalk:
     """Ollama's client. The key that it sends, though nobody asks for one, names the session."""
     headers = {"Authorization": f"Bearer {live.key}"}
-    options = {"host": live.base_url, "headers": headers, "timeout": 20}
+    options = {"host": live.base_url, "headers": headers, "timeout": 60}
     if request.param == "sync":
         return ollama_talk.SyncTalk(options)
     return ollama_talk.AsyncTalk(options)

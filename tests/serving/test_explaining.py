@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from scenarios_app.engine.state import put_scenario
 from scenarios_app.serving.explain import Explanation, explain
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Playing, chat, says, scenario
@@ -219,5 +220,5 @@ async def test_only_so_many_steps_are_explained() -> None:
 
 async def test_a_sessions_own_scenarios_are_explained() -> None:
     playing = Playing()
-    await playing.state.put_scenario("s", "own", scenario("own", says("mine")))
+    await put_scenario(playing.state, "s", "own", scenario("own", says("mine")))
     assert told(await explained(playing, chat(headers=SESSION))) == {"own/1": True}

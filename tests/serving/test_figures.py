@@ -136,6 +136,6 @@ def test_the_journals_losses_are_told(figures: Figures, monkeypatch: pytest.Monk
 async def test_sessions_are_counted_and_those_that_were_forgotten(figures: Figures) -> None:
     assert (figures.value("sessions"), figures.value("sessions_max")) == (0, 2)
     for session in ("a", "b", "a", "c", "d"):
-        await figures.state.next_ordinal(session)
+        await figures.state.arrive(session)
     assert (figures.value("sessions"), figures.value("sessions_max")) == (2, 2)
     assert figures.value("sessions_forgotten_total") == 2

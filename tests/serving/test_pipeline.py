@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.engine.state import key_session
+from scenarios_app.engine.state import key_session, put_scenario
 from scenarios_app.serving import playback
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits
@@ -226,7 +226,7 @@ async def test_the_clock_of_answers_is_frozen_by_option_alone() -> None:
 
 async def test_a_session_has_its_own_scenarios_over_the_common_ones() -> None:
     playing = Playing(GREETING)
-    await playing.state.put_scenario("mine", "greeting", scenario("greeting", says("Mine!")))
+    await put_scenario(playing.state, "mine", "greeting", scenario("greeting", says("Mine!")))
     _, _, own = await playing.ask(chat(headers={"x-mockllm-session": "mine"}))
     _, _, common = await playing.ask(chat())
     assert b"Mine!" in own and b"Hi!" in common

@@ -40,7 +40,7 @@ async def test_a_step_is_chosen_whose_session_leaves_meanwhile() -> None:
 
     async def later(session: str, *args: object) -> bool:
         if session == "a":
-            await state.next_ordinal("b")
+            await state.arrive("b")
         return await consume(session, *args)  # type: ignore[arg-type]
 
     state.consume = later  # type: ignore[method-assign]

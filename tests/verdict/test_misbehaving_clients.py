@@ -58,7 +58,7 @@ def rules(live: Live) -> list[str]:
 
 
 def openai_client(live: Live, kind: type[openai.OpenAI] = openai.OpenAI) -> openai.OpenAI:
-    return kind(base_url=live.openai_base_url, api_key=live.key, timeout=20)
+    return kind(base_url=live.openai_base_url, api_key=live.key, timeout=60)
 
 
 def ask(client: openai.OpenAI, messages: list[Any], **fields: Any) -> Any:

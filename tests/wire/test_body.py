@@ -94,6 +94,20 @@ def test_what_surely_holds_too_many_values_is_not_even_decoded(
         assert refusal(much, Limits(nodes=5)).message == "The JSON body holds more than 5 values."
 
 
+@pytest.mark.parametrize("slice_bytes", [1, 7, 9, 262_144])
+@pytest.mark.parametrize("text", [",[{,[{,[{", r"\",[{,[{,[{", "a\\\\"])
+def test_what_stands_in_strings_is_no_value(
+    monkeypatch: pytest.MonkeyPatch, text: str, slice_bytes: int
+) -> None:
+    """Wherever the body is cut to be looked at, in an escape too."""
+    monkeypatch.setattr(bodies, "SLICE_BYTES", slice_bytes)
+    body = b'{"a":"%s","b":[1,2,3]}' % text.encode()
+    assert read_body(body, Limits(nodes=6)).given
+    assert refusal(body, Limits(nodes=5)).message == "The JSON body holds more than 5 values."
+    monkeypatch.setattr(bodies, "_decode", None)
+    assert refusal(body, Limits(nodes=1)).message == "The JSON body holds more than 1 values."
+
+
 def test_too_many_messages_are_refused_and_as_many_as_allowed_are_not() -> None:
     limits = Limits(messages=2)
     assert read_body(b'{"messages":[1,2]}', limits).given

@@ -5,7 +5,8 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Usage
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Message, Usage
+from scenarios_app.engine.parts import TextPart, ToolCallPart, ToolResultPart
 from scenarios_app.wire.base import Call, Facts
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.openai.dialects.rows import PROVIDERS
@@ -47,6 +48,49 @@ def test_a_wire_reads_its_own_sample(way: str, asked: Asked, stream: bool) -> No
     assert (request.turn, request.stream) == (asked.turn, stream)
     headers = wire.headers(request_id="r", created=1_735_689_600, error=None)
     assert [name for name, _ in headers] == [name.lower() for name, _ in headers]
+
+
+CONVERSATION = (
+    Message("user", (TextPart("Sun or rain?"),)),
+    Message(
+        "assistant",
+        (
+            TextPart("Let me look."),
+            ToolCallPart("c1", "sun", '{"city": "Paris"}'),
+            ToolCallPart("c2", "rain", "{}"),
+        ),
+    ),
+    Message("tool", (ToolResultPart("c1", "sun", "yes"), ToolResultPart("c2", "rain", "no"))),
+    Message("assistant", (TextPart("Sun."),)),
+    Message("user", (TextPart("Thanks"),)),
+)
+
+
+@pytest.mark.parametrize("way", ways())
+def test_a_wire_reads_a_whole_conversation_of_its_own(way: str) -> None:
+    asked = Asked("not this", conversation=CONVERSATION, system="Be brief.")
+    sent = ways()[way].sample(asked)
+    path, _, query = sent.path.partition("?")
+    body = json.dumps(sent.body).encode()
+    call = Call("POST", path, dict(parse_qsl(query)), sent.headers, body, query)
+    target = find(call)
+    assert target is not None and target.endpoint is not None
+    request = target.endpoint.read(call, target.endpoint, target.params, read_body(body, Limits()))
+    assert (request.first_user_text, request.last_user_text) == ("Sun or rain?", "Thanks")
+    calls = [(one.name, json.loads(one.arguments)) for one in request.tool_calls]
+    assert calls == [("sun", {"city": "Paris"}), ("rain", {})]
+    assert [one.content for one in request.tool_results] == ["yes", "no"]
+    assert [one.name for one in request.tool_results] == ["sun", "rain"]
+    said = [message.text for message in request.messages if message.role == "assistant"]
+    assert "Let me look." in said and said[-1] == "Sun."
+
+
+@pytest.mark.parametrize("arguments", ["[1]", '{"half": '])
+@pytest.mark.parametrize("way", ["anthropic", "gemini", "ollama"])
+def test_arguments_that_are_no_object_are_sent_as_an_empty_one(way: str, arguments: str) -> None:
+    call = Message("assistant", (ToolCallPart("c1", "sun", arguments),))
+    sent = ways()[way].sample(Asked("", conversation=(CONVERSATION[0], call)))
+    assert arguments not in json.dumps(sent.body) and "{}" in json.dumps(sent.body)
 
 
 @pytest.mark.parametrize("way", ways())
@@ -102,4 +146,5 @@ def test_what_is_only_looked_up_leaves_nothing_in_the_archive() -> None:
     request = CanonicalRequest("openai", count.pattern, count.pattern, "gpt-4o")
     response = CanonicalResponse("f00d", 0, "gpt-4o", (), Usage(1, 1))
     assert count.archival.record(request, response, b"") == ()
+    assert count.archival.keep(request, b"") == ()
     assert count.archival.after(request, Facts({}, 0, "f00d")) == ()

@@ -164,6 +164,7 @@ class ModelCallBody(Shape):
     request = serializers.DictField(help_text="what was sent, counted")
     tools = serializers.ListField(child=Text(), help_text="the names that were offered")
     parts = serializers.ListField(child=serializers.DictField())
+    answered_by = Text(allow_null=True, help_text="the mock's scenario and step, where it answered")
     finish_reason = Text(allow_null=True)
     input_tokens = Whole()
     output_tokens = Whole()

@@ -1,8 +1,11 @@
 // One answer on the page, while it comes and when it is there: thinking, text, tool cards, its end.
 
 import { copy, make, pretty } from "./dom.js";
+import { rendered } from "./markdown.js";
 
 const CURSOR = "▌";
+// Pieces that come faster are laid out together.
+const LAYOUT_MS = 60;
 
 export class AnswerView {
   // `actions(view)` gives the buttons below an answer that has ended.
@@ -13,6 +16,8 @@ export class AnswerView {
     this.status = "running";
     this.tools = new Map();
     this.text = "";
+    this.steps = [];
+    this.said = "";
     this.current = null;
     this.thinking = null;
     this.body = make("div", { class: "body" });
@@ -71,15 +76,24 @@ export class AnswerView {
       this.current = make("div", { class: "text" });
       this.place(this.current);
       // The blank line after what came before a tool is the space between the two on the page.
-      this.current.append(content.trimStart());
+      this.said = content.trimStart();
     } else {
-      this.current.append(content);
+      this.said += content;
     }
     this.text += content;
-    this.current.append(this.cursor);
+    this.waiting ??= setTimeout(() => this.layOut(), LAYOUT_MS);
+  }
+
+  // Shows what was said so far, up to where a tool was called.
+  layOut() {
+    clearTimeout(this.waiting);
+    this.waiting = null;
+    if (!this.current) return;
+    this.current.replaceChildren(rendered(this.said), ...(this.status === "running" ? [this.cursor] : []));
   }
 
   addTool(id, name, args) {
+    this.layOut();
     this.current = null;
     const state = make("span", { class: "tag" }, "running");
     const output = make("pre", { class: "output", hidden: true });
@@ -120,14 +134,23 @@ export class AnswerView {
 
   end(status, reason = "") {
     this.status = status;
+    this.layOut();
     this.cursor.remove();
     this.element.dataset.status = status;
     const thought = this.body.querySelector(".thinking");
     if (thought && this.text) thought.open = false;
     this.foot.replaceChildren();
     if (status === "cancelled") this.foot.append(make("span", { class: "tag warn" }, "stopped"));
-    if (status === "failed") this.foot.append(make("span", { class: "tag bad" }, reason || "failed"));
+    if (status === "failed") this.foot.append(make("span", { class: "tag bad", title: reason }, "failed"));
+    this.tellSteps(this.steps);
     this.foot.append(...this.buttons());
+  }
+
+  // Which steps of the mock it was.
+  tellSteps(steps) {
+    this.steps = steps;
+    this.foot.querySelector(".steps")?.remove();
+    if (steps.length) this.foot.prepend(make("span", { class: "steps", title: "The scenario and the step that answered" }, `answered by ${[...new Set(steps)].join(", ")}`));
   }
 
   buttons() {
@@ -160,6 +183,7 @@ export class AnswerView {
       else if (calls.has(part.id)) view.addCall(calls.get(part.id));
     }
     view.text = message.content;
+    view.steps = message.answered_by ?? [];
     view.end(message.status);
     return view;
   }

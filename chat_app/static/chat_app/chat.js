@@ -10,17 +10,24 @@ const page = {
   list: $("conversations"), log: $("messages"), empty: $("empty"), title: $("title"),
   form: $("composer"), text: $("message"), send: $("send"), stop: $("stop"),
   profile: $("profile"), other: $("profile-b"), compare: $("compare"),
-  banner: $("error-banner"), said: $("error-text"), retry: $("error-retry"),
+  banner: $("error-banner"), said: $("error-text"), retry: $("error-retry"), step: $("error-step"),
+  about: $("about"), editing: $("editing"),
 };
-const state = { conversation: null, running: null, comparing: false, again: null };
+const state = { conversation: null, running: null, comparing: false, again: null, editing: null };
+const PROFILES = JSON.parse($("profiles").textContent);
 
 // ── Errors ──
+
+// How the mock begins when no step answers.
+const UNMATCHED = "no_scenario_matched";
 
 function complain(error, again = null) {
   if (error.name === "AbortError") return;
   page.said.textContent = error.message;
   page.banner.dataset.code = error.code ?? "";
   page.banner.hidden = false;
+  page.step.hidden = !(error.message.includes(UNMATCHED) && state.conversation);
+  page.step.elements.session.value = `chat-${state.conversation}`;
   state.again = again;
   page.retry.hidden = !(again && error.retryable);
 }
@@ -77,7 +84,7 @@ function show(found) {
   const pairs = new Map();
   for (const message of found.messages) {
     if (message.sender === "user") {
-      addUser(message.content);
+      addUser(message.content, message.message_id);
     } else if (message.branch) {
       if (!pairs.has(message.branch) || pairs.size === 2) pairs.clear();
       pairs.set(message.branch, message);
@@ -92,8 +99,9 @@ function show(found) {
 
 // A run that goes on: this page follows it from its beginning, another tab may too.
 async function follow(found) {
-  const run = remembered(found.conversation_id);
   const last = found.messages.at(-1);
+  // Another tab may have seen it end, after this one had looked.
+  const run = remembered(found.conversation_id) ?? (last?.sender === "user" ? last.trace_id : null);
   if (!run || (last && last.sender === "assistant" && last.trace_id === run)) {
     forgetRun(found.conversation_id);
     return;
@@ -109,6 +117,7 @@ async function follow(found) {
 function newConversation() {
   leave();
   settle();
+  stopEditing();
   state.conversation = null;
   history.pushState({}, "", location.pathname);
   page.title.textContent = "New conversation";
@@ -147,16 +156,69 @@ addEventListener("popstate", () => guarded(start));
 
 // ── Messages ──
 
-function addUser(content) {
+function addUser(content, id = "") {
   page.empty.hidden = true;
-  const element = make("article", { class: "message user", "aria-label": "You" }, make("div", { class: "text" }, content));
+  const edit = make("button", { class: "plain edit", type: "button", title: "Ask this in other words", "aria-label": "Edit" });
+  const element = make("article", { class: "message user", "aria-label": "You", "data-message": id }, make("div", { class: "text" }, content), edit);
+  edit.addEventListener("click", () => startEditing(element, content));
   page.log.append(element);
   return element;
 }
 
 function answerOptions(label = "") {
-  return { label, actions: (view) => (view.messageId ? feedback(view) : []) };
+  const actions = (view) => [
+    ...(label || view.element.closest(".pair") || view.element.dataset.branch ? [] : [regenerate(view)]),
+    ...(view.messageId ? feedback(view) : []),
+  ];
+  return { label, actions };
 }
+
+// ── Asking anew ──
+
+const lastAsked = (element) => {
+  let before = element.previousElementSibling;
+  while (before && !before.classList.contains("user")) before = before.previousElementSibling;
+  return before;
+};
+
+function regenerate(view) {
+  const button = make("button", { class: "plain", type: "button", title: "Ask the same once more; what came after it goes" }, "Regenerate");
+  button.addEventListener("click", () => {
+    const user = lastAsked(view.element);
+    if (!state.running && user) guarded(() => askAnew(user, user.querySelector(".text").textContent));
+  });
+  return button;
+}
+
+function startEditing(element, content) {
+  if (state.running) return;
+  state.editing = element;
+  page.editing.hidden = false;
+  page.text.value = content;
+  grow();
+  page.text.focus();
+}
+
+function stopEditing() {
+  state.editing = null;
+  page.editing.hidden = true;
+}
+
+// Takes a message back with all that came after it, and sends it, maybe in other words.
+async function askAnew(user, text) {
+  const id = user.dataset.message;
+  if (id) await post("/api/rewind_conversation", { conversation_id: state.conversation, message_id: id });
+  while (user.nextElementSibling) user.nextElementSibling.remove();
+  user.remove();
+  stopEditing();
+  await submit(text);
+}
+
+$("editing-stop").addEventListener("click", () => {
+  stopEditing();
+  page.text.value = "";
+  grow();
+});
 
 function feedback(view) {
   return [["like", "Like", "A good answer"], ["dislike", "Dislike", "A bad answer"]].map(([value, sign, title]) => {
@@ -177,7 +239,11 @@ function feedback(view) {
 
 async function submit(text, id = crypto.randomUUID()) {
   settle();
-  const comparison = page.compare.getAttribute("aria-pressed") === "true";
+  const comparison = page.compare?.getAttribute("aria-pressed") === "true";
+  if (comparison && page.profile.value === page.other.value) {
+    complain(new ApiError("VALIDATION_ERROR", "A comparison wants two different profiles."));
+    return;
+  }
   const user = addUser(text);
   const waiting = page.text.value;
   page.text.value = "";
@@ -188,7 +254,7 @@ async function submit(text, id = crypto.randomUUID()) {
     submit(text, id);
   };
   try {
-    await (comparison ? compare(text) : answer(text, id, again));
+    await (comparison ? compare(text, user) : answer(text, id, { again, user }));
   } catch (error) {
     // Refused before it was stored: the chat is as it was, and the text is still there to send.
     user.remove();
@@ -200,7 +266,7 @@ async function submit(text, id = crypto.randomUUID()) {
   await refreshList().catch(() => {});
 }
 
-async function answer(text, id, again) {
+async function answer(text, id, { again, user }) {
   const view = new AnswerView(answerOptions());
   page.log.append(view.element);
   const events = send(
@@ -209,7 +275,7 @@ async function answer(text, id, again) {
     begin(null),
   );
   try {
-    await read(events, view, () => submit(text));
+    await read(events, view, () => submit(text), user);
   } catch (error) {
     view.element.remove();
     throw error;
@@ -229,12 +295,13 @@ async function rejoin(view, again) {
   }
 }
 
-async function compare(text) {
+async function compare(text, user) {
   const signal = begin(null);
   busy(true);
   try {
     const started = (event) => {
       state.comparing = true;
+      user.dataset.message = event.message_id;
       took(event.conversation_id, null);
     };
     await comparing.run(
@@ -249,17 +316,23 @@ async function compare(text) {
 }
 
 // Reads events into a view until the stream ends; false if the connection broke before.
-async function read(events, view, again = null) {
+async function read(events, view, again = null, user = null) {
   const mine = state.running;
   busy(true);
   try {
     for await (const event of events) {
       view.last = event.id;
-      if (event.type === "started") took(event.conversation_id, event.trace_id);
+      if (event.type === "started") {
+        if (user) user.dataset.message = event.message_id;
+        took(event.conversation_id, event.trace_id);
+      }
       const ended = view.take(event);
       down();
       if (event.type === "error") complain(new ApiError(event.code, event.message, event.status), again);
-      if (ended) forgetRun(event.conversation_id ?? state.conversation);
+      if (ended) {
+        forgetRun(event.conversation_id ?? state.conversation);
+        tellSteps(view);
+      }
     }
     return true;
   } catch (error) {
@@ -271,6 +344,14 @@ async function read(events, view, again = null) {
       busy(false);
     }
   }
+}
+
+// Who answered stands in the trace, which is written by now.
+function tellSteps(view) {
+  if (!view.traceId) return;
+  get(`/api/trace/${view.traceId}`)
+    .then(({ model_calls: calls }) => view.tellSteps(calls.filter((call) => call.purpose === "answer" && call.answered_by).map((call) => call.answered_by)))
+    .catch(() => {});
 }
 
 function begin(traceId) {
@@ -345,13 +426,42 @@ addEventListener("keydown", (event) => {
 });
 page.form.addEventListener("submit", (event) => {
   event.preventDefault();
-  if (!state.running) submit(page.text.value);
+  if (state.running) return;
+  if (state.editing) guarded(() => askAnew(state.editing, page.text.value));
+  else submit(page.text.value);
 });
 page.compare?.addEventListener("click", () => {
   const on = page.compare.getAttribute("aria-pressed") !== "true";
   page.compare.setAttribute("aria-pressed", String(on));
   $("second").hidden = !on;
+  tellProfile();
 });
+
+// ── The profile ──
+
+function tellProfile() {
+  const both = page.compare?.getAttribute("aria-pressed") === "true";
+  const names = both ? [page.profile.value, page.other.value] : [page.profile.value];
+  if (both) for (const option of page.other.options) option.disabled = option.value === page.profile.value;
+  if (both && page.other.value === page.profile.value) {
+    page.other.value = [...page.other.options].find((option) => !option.disabled)?.value ?? page.other.value;
+    names[1] = page.other.value;
+  }
+  const shown = names.map((name) => PROFILES.find((one) => one.name === name)).filter(Boolean);
+  const prompted = shown.some((one) => one.system_prompt);
+  const tools = shown.some((one) => one.tools.length);
+  $("about-short").textContent = [prompted ? "system prompt" : "no system prompt", tools ? "tools" : "no tools"].join(", ");
+  $("about-long").replaceChildren(...shown.map((one) =>
+    make("div", {},
+      make("b", {}, `${one.name}: ${one.provider_id}, ${one.model_id}`),
+      make("pre", { class: "prompt", tabindex: "0" }, one.system_prompt || "No system prompt."),
+      make("p", { class: "faint" }, one.tools.length ? `Tools of ${one.tools.join(", ")}` : "No tools."),
+    ),
+  ));
+}
+
+page.profile.addEventListener("change", tellProfile);
+page.other?.addEventListener("change", tellProfile);
 
 async function guarded(action) {
   try {
@@ -371,4 +481,5 @@ async function start() {
 }
 
 grow();
+tellProfile();
 guarded(start);

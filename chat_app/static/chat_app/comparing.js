@@ -95,7 +95,8 @@ export class Comparing {
       bar.append(make("span", { class: "faint" }, "One of them did not succeed: there is nothing to vote on."));
     } else {
       const choices = [["a", "A is better"], ["tie", "Tie"], ["b", "B is better"]];
-      bar.append(...choices.map(([preference, text]) => {
+      bar.append(make("small", { class: "faint" }, "Your vote says who was who, and counts in the ", make("a", { href: "/chat/leaderboard/" }, "leaderboard"), "."));
+      bar.prepend(...choices.map(([preference, text]) => {
         const button = make("button", { type: "button", "data-vote": preference }, text);
         button.addEventListener("click", () => this.guarded(() => this.vote(box, bar, comparison, preference)));
         return button;

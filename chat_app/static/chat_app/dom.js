@@ -11,12 +11,13 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+// As all pages write times: the hour of today, the date of other days.
 export function when(moment) {
   const date = new Date(moment);
-  const today = date.toDateString() === new Date().toDateString();
-  return today
-    ? date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })
-    : date.toLocaleDateString([], { day: "numeric", month: "short" });
+  const two = (number) => String(number).padStart(2, "0");
+  const day = (one) => `${one.getFullYear()}-${two(one.getMonth() + 1)}-${two(one.getDate())}`;
+  const today = day(date) === day(new Date());
+  return today ? `${two(date.getHours())}:${two(date.getMinutes())}` : day(date);
 }
 
 export function pretty(value) {

@@ -1,16 +1,23 @@
 """`serve`: migrate, load what is configured, warm up and answer, until a signal ends it."""
 
+import os
 from argparse import ArgumentTypeError
+from collections.abc import Callable
+from functools import partial
+from socket import socket
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connections
 
 from chat_app.profiles import ensure_default_profile
-from mockllm_site.serve import database, server
+from mockllm_site.serve import database, lease, server
 from mockllm_site.serve import first_start as starting
+from mockllm_site.serve.workers import Workers
 
 HIGHEST_PORT = 65_535
+MOST_WORKERS = 64
 
 
 class Command(BaseCommand):
@@ -28,7 +35,11 @@ class Command(BaseCommand):
             help="port to listen on; 0 picks a free one (default: %(default)s)",
         )
         parser.add_argument(
-            "--workers", type=int, default=1, help="processes that answer (default: %(default)s)"
+            "--workers",
+            type=_count,
+            default=1,
+            metavar="N",
+            help="processes that answer on the port; more than one need REDIS_URL (default: 1)",
         )
         parser.add_argument(
             "--fixture",
@@ -54,10 +65,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         stop = server.Stop()
-        if options["workers"] != 1:
+        count = options["workers"]
+        if count > 1 and not settings.REDIS_URL:
             raise CommandError(
-                f"--workers {options['workers']}: more than one process needs a shared state, "
-                "which this version does not have; serve with one"
+                f"--workers {count}: more than one process needs a shared state: set REDIS_URL"
             )
         try:
             bound = server.bind(options["host"], options["port"])
@@ -67,16 +78,56 @@ class Command(BaseCommand):
                     demo=not options["no_demo"],
                     catch_all=not options["no_catch_all"],
                 )
-                server.run(
-                    options["host"],
-                    bound,
-                    stop=stop,
-                    drain_seconds=settings.MOCKLLM_DRAIN_SECONDS,
-                    then=starting.warm_up,
-                    parent=None if options["parent"] is None else server.Parent(options["parent"]),
-                )
-        except (starting.CannotLoad, server.StartFailed) as error:
+                server.open_to(bound)
+                ready = partial(server.say_ready, options["host"], bound)
+                parent = None if options["parent"] is None else server.Parent(options["parent"])
+                if count == 1:
+                    _serve(bound, stop=stop, ready=ready, parent=parent)
+                else:
+                    _serve_by(count, bound, ready=ready, parent=parent)
+        except (starting.CannotLoad, server.StartFailed, lease.Refused) as error:
             raise CommandError(str(error)) from error
+
+
+def _serve(
+    bound: socket,
+    *,
+    stop: server.Stop,
+    ready: Callable[[], None],
+    parent: server.Parent | None,
+    by_turns: bool = False,
+) -> None:
+    server.run(
+        bound,
+        stop=stop,
+        ready=ready,
+        drain_seconds=settings.MOCKLLM_DRAIN_SECONDS,
+        then=starting.warm_up,
+        by_turns=by_turns,
+        parent=parent,
+    )
+
+
+def _serve_by(
+    count: int, bound: socket, *, ready: Callable[[], None], parent: server.Parent | None
+) -> None:
+    """Serve in so many forked processes."""
+
+    def work(ready: Callable[[], None]) -> None:
+        own_parent = server.Parent(os.getppid())
+        _serve(bound, stop=server.Stop(), ready=ready, parent=own_parent, by_turns=True)
+
+    # Nothing of this process goes on in its children: no thread, no connection.
+    lease.let_go()
+    connections.close_all()
+    Workers(
+        count,
+        work,
+        bound=bound,
+        ready=ready,
+        drain_seconds=settings.MOCKLLM_DRAIN_SECONDS,
+        parent=parent,
+    ).run()
 
 
 def _prepare(fixtures: list[str], *, demo: bool = True, catch_all: bool = True) -> None:
@@ -84,6 +135,8 @@ def _prepare(fixtures: list[str], *, demo: bool = True, catch_all: bool = True) 
     starting.check_tools()
     starting.check_upstreams()
     database.prepare()
+    starting.check_shared()
+    lease.hold()
     if catch_all:
         starting.load_test_mode()
     starting.load_demo(demo=demo, catch_all=catch_all)
@@ -91,6 +144,12 @@ def _prepare(fixtures: list[str], *, demo: bool = True, catch_all: bool = True) 
     starting.load_scenarios(documents)
     starting.create_admin()
     ensure_default_profile()
+
+
+def _count(text: str) -> int:
+    if not (text.isdecimal() and 1 <= int(text) <= MOST_WORKERS):
+        raise ArgumentTypeError(f"expected a number from 1 to {MOST_WORKERS}, got {text!r}")
+    return int(text)
 
 
 def _port(text: str) -> int:

@@ -1,6 +1,8 @@
-// The theme's switch: what was chosen is kept, and stands before the first paint.
+// The theme's switch, one with the admin's: what was chosen is kept as the admin keeps it, and stands
+// before the first paint.
 const root = document.documentElement;
-const saved = localStorage.getItem("mockllm-theme");
+const KEY = "adminTheme";
+const saved = (localStorage.getItem(KEY) ?? "").replaceAll('"', "");
 if (saved === "dark" || saved === "light") root.dataset.theme = saved;
 
 document.addEventListener("DOMContentLoaded", () => {
@@ -11,6 +13,6 @@ document.addEventListener("DOMContentLoaded", () => {
     (!root.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
   button.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
-    localStorage.setItem("mockllm-theme", root.dataset.theme);
+    localStorage.setItem(KEY, JSON.stringify(root.dataset.theme));
   });
 });

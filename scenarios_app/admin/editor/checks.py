@@ -1,5 +1,5 @@
 """What comes of a form that is posted and not saved: what a save of it would refuse, what is
-suspicious in it, and what *Try it* makes of it."""
+suspicious in it, and what *Try it* and *Play it* make of it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -11,13 +11,15 @@ from scenarios_app.admin.editor.forms import ScenarioForm
 from scenarios_app.admin.editor.mends import mends_of
 from scenarios_app.admin.editor.rows import Told, step_rows, told
 from scenarios_app.admin.editor.step_inline import StepFormSet
+from scenarios_app.admin.play_it.page import play_edits
 from scenarios_app.admin.try_it.page import try_edits
 from scenarios_app.admin.try_it.requests import fields_of_edits
+from scenarios_app.catalog import catalog
 from scenarios_app.catalog.lint import suspicions_in_place
 from scenarios_app.engine.document import DocumentError, compile_scenario
 from scenarios_app.engine.matching.lint import Suspicion
 from scenarios_app.journal import journal
-from scenarios_app.models import AnyScenario
+from scenarios_app.models import AnyScenario, StepColumns
 from scenarios_app.store.rows import document_of
 
 
@@ -38,9 +40,11 @@ def check_page(request: HttpRequest, owner: Any, scenario: AnyScenario | None) -
     return TemplateResponse(request, "scenarios_app/admin/notes.html", context)
 
 
-def edits_page(request: HttpRequest, owner: Any, scenario: AnyScenario | None) -> HttpResponse:
-    """*Try it* with the posted form as it stands, or what a save of it would refuse. Nothing is
-    saved."""
+def edits_page(
+    request: HttpRequest, owner: Any, scenario: AnyScenario | None, *, play: bool = False
+) -> HttpResponse:
+    """*Try it* or *Play it* with the posted form as it stands, or what a save of it would refuse.
+    Nothing is saved."""
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
     journal.flush()
@@ -49,12 +53,13 @@ def edits_page(request: HttpRequest, owner: Any, scenario: AnyScenario | None) -
     formset = _steps_of(request, owner, form)
     if not all([form.is_valid(), formset is None or formset.is_valid()]):
         wrong = told(form, formset, step_rows(formset, {}) if formset else [])
-        context = {**owner.admin_site.each_context(request), "title": "Try it", "wrong": wrong}
+        title = "Play it" if play else "Try it"
+        context = {**owner.admin_site.each_context(request), "title": title, "wrong": wrong}
         return TemplateResponse(request, "scenarios_app/admin/try.html", context)
     row = form.instance
     steps = [one.instance for one in formset.kept] if formset else list(row.steps.all())
     hidden = fields_of_edits(document_of(row, steps), [step.key for step in steps], of=of)
-    return try_edits(request, owner, hidden)
+    return (play_edits if play else try_edits)(request, owner, hidden)
 
 
 def _steps_of(request: HttpRequest, owner: Any, form: ScenarioForm) -> StepFormSet | None:
@@ -77,11 +82,19 @@ def _doubts(scenario: AnyScenario, formset: StepFormSet | None, name: str) -> It
         yield from (Told(problem.place, problem.message, "") for problem in error.problems)
         return
     yield from doubts_at(
-        suspicions_in_place(compiled, of=name), [form.prefix or "" for form in kept]
+        suspicions_in_place(compiled, of=name),
+        [form.prefix or "" for form in kept],
+        [form.instance for form in kept],
     )
 
 
-def doubts_at(found: Iterable[Suspicion], rows: Sequence[str]) -> Iterator[Told]:
-    """Findings as lines of the page, whose rows have these ids."""
+def doubts_at(
+    found: Iterable[Suspicion], rows: Sequence[str], steps: Sequence[StepColumns]
+) -> Iterator[Told]:
+    """Findings as lines of the page, whose rows have these ids and hold these steps."""
+    index = catalog.snapshot().index.by_name
     for one in found:
-        yield Told(f"Step {one.step}", one.message, rows[one.row], tuple(mends_of(one, rows)))
+        other = index.get(one.by[0]) if one.by and one.by[0] != one.scenario else None
+        mends = mends_of(one, rows, steps, above=other.priority if other else None)
+        where = f"Step {one.step}" if one.step else ""
+        yield Told(where, one.message, rows[one.row] if one.step else "steps", tuple(mends))

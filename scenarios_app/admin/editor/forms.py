@@ -10,6 +10,7 @@ from django.core.exceptions import NON_FIELD_ERRORS
 from scenarios_app.admin.editor.frequency import ALWAYS, PLAIN, often_of, settle
 from scenarios_app.admin.editor.inputs import AnyOfField
 from scenarios_app.admin.editor.layout import SCENARIO, STEP, fields_of
+from scenarios_app.admin.editor.merge import MergingForm
 from scenarios_app.admin.editor.problems import scenario_problem
 from scenarios_app.engine.document import DocumentError, load_documents
 from scenarios_app.engine.producing.faults import fault_kinds
@@ -35,19 +36,17 @@ SEEN, OVERWRITE = "seen_at", "overwrite"
 _PLACES = {name: number for number, name in enumerate(fields_of(STEP))}
 
 
-class ScenarioForm(forms.ModelForm):
+class ScenarioForm(MergingForm):
     class Meta:
         model = Scenario
         fields = fields_of(SCENARIO)
 
-    def clean(self) -> dict[str, Any] | None:
+    def full_clean(self) -> None:
         """What somebody else has changed meanwhile is not written over unasked."""
-        cleaned = super().clean()
-        others = meanwhile(self.instance, self.data)
-        for name in self.changed_data:
-            if name in others.columns:
-                self.add_error(name, f"{others.who} has changed this since you opened the page.")
-        return cleaned
+        if self.is_bound:
+            others = meanwhile(self.instance, self.data)
+            self.before, self.who = others.scenario, others.who
+        super().full_clean()
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]
@@ -73,10 +72,11 @@ def meanwhile(scenario: AnyScenario, data: Mapping[str, Any]) -> Meanwhile:
     return changed_since(scenario, seen)
 
 
-class ClosedStepForm(forms.ModelForm):
+class ClosedStepForm(MergingForm):
     """A step whose row was not opened: it has a place, and stays as it is otherwise."""
 
     order = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput)
+    apart = frozenset({"order", "id", "DELETE"})
 
     class Meta:
         model = Step
@@ -92,6 +92,9 @@ class ClosedStepForm(forms.ModelForm):
     def clean_order(self) -> int | None:
         order: int | None = self.cleaned_data.get("order")
         return self.instance.order if order is None and self.instance.pk else order
+
+    def as_of(self, row: Any) -> forms.ModelForm:
+        return type(self)(instance=row, select=self.select)
 
     @property
     def wrong(self) -> set[str]:

@@ -58,7 +58,7 @@ def settle(form: "forms.ModelForm[Any]", *, select: str) -> None:
     and is empty then."""
     posted: Mapping[str, Any] = form.data
     given = form.cleaned_data
-    if form.add_prefix("consume") in posted or not form.instance.pk:
+    if "consume" in form.fields and (form.add_prefix("consume") in posted or not form.instance.pk):
         often = given.get("consume") or ALWAYS
         if select == Select.FIRST_USER_MESSAGE and often in (ONCE, FAILING_ONCE):
             form.add_error("consume", _BY_TURN)
@@ -66,21 +66,23 @@ def settle(form: "forms.ModelForm[Any]", *, select: str) -> None:
         consume = often in (ONCE, FAILING_ONCE) or select == Select.FIRST_USER_MESSAGE
         _set(form, "consume", consume)
         _leave_out(form, _FAILURES)
-        filled = any(given.get(name) != empty_value(Step, name) for name in _FAILURES)
-        if often in (FAILING, FAILING_ONCE) and given.get("failures_times") is None:
+        # What somebody else has changed meanwhile has no field, and stays on the row.
+        now = {name: given.get(name, getattr(form.instance, name)) for name in _FAILURES}
+        filled = any(now[name] != empty_value(Step, name) for name in _FAILURES)
+        if often in (FAILING, FAILING_ONCE) and now["failures_times"] is None:
             if "failures_times" not in form.errors:
                 _set(form, "failures_times", 1)
         elif not filled and "failures_extra" not in form.changed_data:
             _empty(form, "failures_extra")
-    else:
+    elif "consume" in form.fields:
         given["consume"] = form.instance.consume
-    if form.add_prefix("fault_kind") in posted:
+    if "fault_kind" in form.fields and form.add_prefix("fault_kind") in posted:
         _leave_out(form, _FAULTS)
 
 
 def _leave_out(form: "forms.ModelForm[Any]", columns: tuple[str, ...]) -> None:
     for name in columns:
-        if form.add_prefix(name) not in form.data:
+        if name in form.fields and form.add_prefix(name) not in form.data:
             _empty(form, name)
 
 
@@ -89,7 +91,8 @@ def _empty(form: "forms.ModelForm[Any]", column: str) -> None:
 
 
 def _set(form: "forms.ModelForm[Any]", column: str, value: Any) -> None:
-    form.cleaned_data[column] = value
+    if column in form.fields:
+        form.cleaned_data[column] = value
     if getattr(form.instance, column) != value:
         # On the row too: Django leaves columns as they are whose fields were not sent, and only
         # what has changed is stored.

@@ -1,6 +1,7 @@
 """The page on which a scenario is written, published or a draft: fields, steps, its past, and
 what is wrong with it while it is written."""
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from scenarios_app.admin.editor.checks import check_page, doubts_at, edits_page
 from scenarios_app.admin.editor.forms import SEEN, ScenarioForm, meanwhile
 from scenarios_app.admin.editor.inputs import form_field
 from scenarios_app.admin.editor.layout import SCENARIO, SCENARIO_CELLS
+from scenarios_app.admin.editor.presence import EVERY, here_page
 from scenarios_app.admin.editor.rows import (
     StepRow,
     empty_row,
@@ -35,8 +37,10 @@ from scenarios_app.admin.editor.rows import (
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
 from scenarios_app.models import AnyScenario, Draft
-from scenarios_app.store.history import moment_of, versions_of
+from scenarios_app.store.conversations import follow
+from scenarios_app.store.history import beside, moment_of, state_at, versions_of
 
+_LOOKS = (("try", "Try it", "science"), ("play", "Play it", "play_circle"))
 _PREFIX = re.compile(r"steps-\d{1,6}")
 
 
@@ -85,6 +89,9 @@ class ScenarioPage(ModelAdmin):
             self.page("add/check/", self.check_new, "check_new"),
             self.page("add/try/", self.try_new, "try_new"),
             self.page("<path:object_id>/try/", self.try_one, "try_one"),
+            self.page("<path:object_id>/here/", self.who_is_here, "here"),
+            self.page("add/play/", self.play_new, "play_new"),
+            self.page("<path:object_id>/play/", self.play_one, "play_one"),
             self.page("<path:object_id>/check/", self.check_one, "check"),
             self.page("<path:object_id>/steps/<int:step_id>/", self.step_fields, "step"),
             *super().get_urls(),
@@ -97,7 +104,11 @@ class ScenarioPage(ModelAdmin):
         self, db_field: "models.Field[Any, Any]", request: HttpRequest | None, **kwargs: Any
     ) -> Field | None:
         if cell := SCENARIO_CELLS.get(db_field.name):
-            return form_field(db_field, cell)
+            field = form_field(db_field, cell)
+            if db_field.name == "enabled":
+                # In the list it stands without a label.
+                field.widget.attrs["aria-label"] = cell.label
+            return field
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def get_form(
@@ -123,6 +134,9 @@ class ScenarioPage(ModelAdmin):
         # Only its steps may have changed; then the history needs no entry of the scenario's own.
         if not change or form.has_changed():
             super().save_model(request, obj, form, change)
+        before = form.initial.get("name", "")
+        if change and before != obj.name:
+            follow(before, obj.name)
 
     def render_change_form(
         self,
@@ -146,18 +160,20 @@ class ScenarioPage(ModelAdmin):
             "rows": rows,
             # Not `blank`: by that name the theme opens the links above in a new tab.
             "new_row": empty_row(inline.formset) if inline else None,
-            "doubts": list(doubts_at(context.get("suspicions", ()), _ids(rows))),
+            "doubts": list(doubts_at(context.get("suspicions", ()), *_kept(rows))),
+            "covered": _covered(rows, hits) if "answered_by_step" in context else None,
             "others": bool(obj and form.is_bound and meanwhile(obj, form.data)),
             "told": told(form, inline.formset if inline else None, rows) if form.is_bound else (),
             # What was seen stays seen until the page is opened anew.
             "seen_at": request.POST.get(SEEN) or timezone.now().isoformat(),
             "may_edit": may_edit,
+            "every": int(EVERY.total_seconds()),
             "may_edit_steps": may_edit and bool(inline and inline.has_change_permission),
             "show_save_and_add_another": False,
         }
         if may_edit:
-            tried = self._try_button(obj)
-            context["actions_submit_line"] = [*context.get("actions_submit_line", ()), tried]
+            more = context.get("actions_submit_line", ())
+            context["actions_submit_line"] = [*more, *self._buttons(obj)]
         return super().render_change_form(request, context, add, change, form_url, obj)
 
     def history_view(
@@ -175,6 +191,7 @@ class ScenarioPage(ModelAdmin):
             "page": self.page_of(scenario),
             "is_draft": isinstance(scenario, Draft),
             "versions": versions_of(scenario),
+            **_compared(scenario, request.GET.get("at", "")),
             "may_edit": may_edit,
         }
         return TemplateResponse(request, "scenarios_app/admin/history.html", context)
@@ -231,11 +248,28 @@ class ScenarioPage(ModelAdmin):
             raise PermissionDenied
         return edits_page(request, self, None)
 
-    def _try_button(self, obj: AnyScenario | None) -> Button:
-        name, row = ("try_one", (obj.pk,)) if obj else ("try_new", ())
-        to = reverse(f"admin:{self._route(name)}", args=row)
-        # In a tab of its own, so that what is not saved stays in this one.
-        return Button("_try", "Try it", to=to, icon="science", tab="try")
+    def who_is_here(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        scenario = self.row_of(request, object_id, self.has_change_permission)
+        return here_page(request, scenario)
+
+    def play_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        scenario = self.row_of(request, object_id, self.has_change_permission)
+        return edits_page(request, self, scenario, play=True)
+
+    def play_new(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        return edits_page(request, self, None, play=True)
+
+    def _buttons(self, obj: AnyScenario | None) -> list[Button]:
+        """For what is written, saved or not. Each opens in a tab of its own, so that what is not
+        saved stays in this one."""
+        which, row = ("one", (obj.pk,)) if obj else ("new", ())
+        return [
+            Button(f"_{verb}", label, to=reverse(f"admin:{name}", args=row), icon=icon, tab=verb)
+            for verb, label, icon in _LOOKS
+            for name in (self._route(f"{verb}_{which}"),)
+        ]
 
     def row_of(self, request: HttpRequest, object_id: str, allowed: Callable[..., bool]) -> Any:
         """The row that an address names, for whom it is allowed."""
@@ -253,5 +287,29 @@ class ScenarioPage(ModelAdmin):
         return f"scenarios_app_{self.opts.model_name}_{name}"
 
 
-def _ids(rows: Iterable[StepRow]) -> list[str]:
-    return [row.form.prefix or "" for row in rows if not row.deleted]
+def _compared(scenario: AnyScenario, at: str) -> dict[str, Any]:
+    """A version of a moment beside what is there now."""
+    try:
+        moment = moment_of(at)
+        then, now = state_at(scenario, moment), state_at(scenario, timezone.now())
+    except (ValueError, DocumentError):
+        return {}
+    return {
+        "compared": moment,
+        "differences": list(beside(then, now)),
+        "version": json.dumps(then.document(scenario.name), indent=2, ensure_ascii=False),
+    }
+
+
+def _covered(rows: Iterable[StepRow], hits: Mapping[str, int]) -> dict[str, int] | None:
+    """How many of the stored steps have answered, and how often the most asked one did."""
+    counts = [hits.get(row.step.key, 0) for row in rows if row.step.pk]
+    if not counts:
+        return None
+    return {"of": len(counts), "served": sum(map(bool, counts)), "most": max(*counts, 1)}
+
+
+def _kept(rows: Iterable[StepRow]) -> tuple[list[str], list[Any]]:
+    """The ids of the rows that stay, and what is in them."""
+    kept = [row for row in rows if not row.deleted]
+    return [row.form.prefix or "" for row in kept], [row.step for row in kept]

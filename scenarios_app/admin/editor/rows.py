@@ -38,6 +38,12 @@ class CellView:
     model: type[Model]
 
     @property
+    def compared(self) -> str:
+        """The choice of how its text is compared, named for those who hear the page."""
+        label = f"{self.cell.label}: how it is compared"
+        return self.how.as_widget(attrs={"aria-label": label}) if self.how else ""
+
+    @property
     def kind(self) -> str:
         if isinstance(self.field.field.widget, forms.RadioSelect):
             return "cards"

@@ -19,6 +19,7 @@ from scenarios_app.engine.document import DocumentError, compile_scenario, load_
 from scenarios_app.models import AnyStep, DraftStep, Scenario, Step
 from scenarios_app.store.bulk import save_steps
 from scenarios_app.store.columns import EXTRAS, VALUES, empty_value
+from scenarios_app.store.history import Meanwhile
 from scenarios_app.store.rows import RowProblem, limits, problems_of
 from scenarios_app.store.translate import scenario_object, step_object
 
@@ -107,7 +108,11 @@ class StepFormSet(InlineFormSet):
         if i < self.initial_form_count() and not self._is_open(i):
             self.form = ClosedStepForm
         try:
-            return super()._construct_form(i, **kwargs)  # type: ignore[misc]
+            form = super()._construct_form(i, **kwargs)  # type: ignore[misc]
+            if self.is_bound:
+                form.before = self._others.steps.get(form.instance.pk)
+                form.who = self._others.who
+            return form
         finally:
             self.form = whole
 
@@ -115,6 +120,10 @@ class StepFormSet(InlineFormSet):
         if self.is_bound:
             return i in self._sent
         return self.initial_form_count() <= SENT_AT_ONCE
+
+    @cached_property
+    def _others(self) -> Meanwhile:
+        return meanwhile(self.instance, self.data)
 
     @cached_property
     def _sent(self) -> set[int]:
@@ -128,16 +137,12 @@ class StepFormSet(InlineFormSet):
         return sent
 
     def _keep_what_others_did(self) -> None:
-        others = meanwhile(self.instance, self.data)
+        """Changes of other fields were merged, by the forms."""
+        others = self._others
         for form in self.forms if others.steps else ():
-            if form.instance.pk not in others.steps:
-                continue
-            if self._should_delete_form(form):  # type: ignore[attr-defined]
-                raise ValidationError(f"{others.who} has changed a step that you delete.")
-            if set(form.changed_data) - {"order"}:
-                form.add_error(
-                    None, f"{others.who} has changed this step since you opened the page."
-                )
+            deleted = self._should_delete_form(form)  # type: ignore[attr-defined]
+            if form.instance.pk in others.steps and deleted:
+                raise ValidationError(f"{others.who} changed a step that you delete.")
 
     def _complain(self, forms: list[ClosedStepForm]) -> bool:
         """Put what is wrong with these steps at its fields, apart from what is wrong there already;

@@ -10,6 +10,7 @@ from django.db import transaction
 from scenarios_app.control.explain import explained_now
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.document import load_documents
+from scenarios_app.engine.matching.lint import PLACEHOLDER
 from scenarios_app.models import Scenario, ServedRequest
 from scenarios_app.serving.doors.calls import make_call
 from scenarios_app.store.drafts import free_name
@@ -20,7 +21,6 @@ _OWN = {"host", "content-length", "connection", "accept-encoding", "transfer-enc
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
 # What a path may hold as it is; a percent sign there begins what is encoded already.
 _IN_PATHS = "/:@!$&'()*+,;=~%-._"
-_ANSWER = "Say here what to answer."
 
 
 class CannotRead(Exception):
@@ -35,7 +35,7 @@ def scenario_from(served: ServedRequest) -> Scenario:
         "name": free_name(f"from request {str(served.uid)[:8]}"),
         "description": f"Made from the request {served.uid}.",
         "enabled": False,
-        "steps": [{"consume": False, "match": _match(request), "produce": {"text": _ANSWER}}],
+        "steps": [{"consume": False, "match": _match(request), "produce": {"text": PLACEHOLDER}}],
     }
     with transaction.atomic():
         (scenario,) = save_documents(load_documents(document))

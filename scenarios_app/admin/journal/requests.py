@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
+from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Max, QuerySet
 from django.forms import Script
@@ -25,11 +26,18 @@ from unfold.paginator import InfinitePaginator
 from scenarios_app.admin.filters import AnsweredByFilter, FoundFilter, ProviderFilter, SessionFilter
 from scenarios_app.admin.journal.from_request import CannotRead, curl_of, scenario_from
 from scenarios_app.admin.journal.record import record, session_url
-from scenarios_app.admin.journal.sessions import reset, session_page, sessions_page, tell_losses
+from scenarios_app.admin.journal.sessions import (
+    names_of,
+    rename,
+    reset,
+    session_page,
+    sessions_page,
+    tell_losses,
+)
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
 from scenarios_app.journal.live import nearest
-from scenarios_app.models import Outcome, Scenario, ServedRequest
+from scenarios_app.models import UNANSWERED, Outcome, Scenario, ServedRequest, SessionName
 from scenarios_app.templatetags.scenarios_admin import ago
 
 # What the list shows; the rest of a row may be large.
@@ -72,7 +80,7 @@ class JournalAdmin(ModelAdmin):
         "answered_by",
         "result",
         "took",
-        "session",
+        "session_name",
     )
     list_filter = (SessionFilter, ProviderFilter, AnsweredByFilter, FoundFilter, "outcome")
     search_fields = ("asked", "answered", "path", "model", "scenario", "step", "session")
@@ -90,6 +98,8 @@ class JournalAdmin(ModelAdmin):
             page("sessions/", lambda request: sessions_page(request, self), "sessions"),
             page("session/", lambda request: session_page(request, self), "session"),
             page("session/reset/", reset, "session_reset"),
+            page("session/rename/", rename, "session_rename"),
+            page("make-step/", self.make_step_of_latest, "make_step_of_latest"),
             page("session/record/", record, "session_record"),
             page("<int:pk>/make-step/", self.make_step, "make_step"),
             *super().get_urls(),
@@ -113,7 +123,18 @@ class JournalAdmin(ModelAdmin):
         try:
             return queryset.filter(uid=UUID(search_term.strip())), False
         except ValueError:
-            return super().get_search_results(request, queryset, search_term)
+            found, distinct = super().get_search_results(request, queryset, search_term)
+        if term := search_term.strip():
+            named = SessionName.objects.filter(name__icontains=term).values("session")
+            found |= queryset.filter(session__in=named)
+        return found, distinct
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        changelist = super().get_changelist_instance(request)
+        called = names_of({row.session for row in changelist.result_list})
+        for row in changelist.result_list:
+            row.called = called.get(row.session, "")
+        return changelist
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -177,6 +198,22 @@ class JournalAdmin(ModelAdmin):
         messages.success(request, "Say what to answer, then enable it.")
         return redirect("admin:scenarios_app_scenario_change", scenario.pk)
 
+    def make_step_of_latest(self, request: HttpRequest) -> HttpResponse:
+        """The same of the latest request of a session that no step answered; a GET shows it."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        journal.flush()
+        given = request.POST if request.method == "POST" else request.GET
+        session = given.get("session", "")
+        rows = ServedRequest.objects.filter(UNANSWERED, session__in=_sessions_of(session))
+        latest = rows.values_list("pk", flat=True).first()
+        if latest is None:
+            messages.info(request, "The journal has no request of it that no step answered.")
+            return redirect("admin:scenarios_app_servedrequest_changelist")
+        if request.method == "POST" and _may_make(request):
+            return self.make_step(request, latest)
+        return redirect("admin:scenarios_app_servedrequest_change", latest)
+
     @admin.display(description="When", ordering="pk")
     def when(self, served: ServedRequest) -> str:
         return format_html(
@@ -227,9 +264,19 @@ class JournalAdmin(ModelAdmin):
             more,
         )
 
+    @admin.display(description="Session", ordering="session")
+    def session_name(self, served: Any) -> str:
+        called = getattr(served, "called", "")
+        return format_html('<span title="{}">{}</span>', served.session, called or served.session)
+
     @admin.display(description="Took", ordering="duration_ms")
     def took(self, served: ServedRequest) -> str:
         return f"{served.duration_ms:,.0f} ms"
+
+
+def _sessions_of(name: str) -> list[str]:
+    """A session of a chat has its comparisons beside it."""
+    return [name, *([f"{name}-a", f"{name}-b"] if name.startswith("chat-") else [])]
 
 
 def told(served: ServedRequest) -> tuple[str, str]:
@@ -276,10 +323,3 @@ def answered_by_scenario(names: Collection[str]) -> dict[str, Answered]:
     last = ServedRequest.objects.filter(pk__in=[pk for _, _, pk in counted])
     times = dict(last.order_by().values_list("pk", "at"))
     return {name: Answered(count, times.get(pk)) for name, count, pk in counted}
-
-
-def answered_by_step(scenario: str) -> dict[str, int]:
-    """Answers of a scenario's steps, by the steps' keys."""
-    journal.flush()
-    rows = ServedRequest.objects.filter(scenario=scenario).order_by()
-    return dict(rows.values_list("step_key").annotate(Count("pk")))

@@ -1,8 +1,10 @@
 """The pages of sessions: what each has consumed, tried, counted and violated, and its reset."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import wraps
+from typing import Any, TypeVar
 
 from asgiref.sync import async_to_sync
 from django.contrib import messages
@@ -17,12 +19,19 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from scenarios_app.admin.journal.record import button, may_record, session_url
-from scenarios_app.engine.state import SessionState
+from scenarios_app.engine.state import SessionState, StateUnavailable
 from scenarios_app.journal import journal
-from scenarios_app.models import UNANSWERED, Scenario, ServedRequest
+from scenarios_app.models import (
+    UNANSWERED,
+    PastAnswers,
+    Scenario,
+    ServedRequest,
+    SessionName,
+)
 from scenarios_app.serving.services import services
 
 _MOST = 500
+View = TypeVar("View", bound=Callable[..., HttpResponse])
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,34 +48,56 @@ class Line:
     name: str
     seen: Seen
     state: SessionState
+    called: str = ""
 
     @property
     def url(self) -> str:
         return session_url(self.name)
 
 
+def needing_state(view: View) -> View:
+    """The view, with a 503 where what sessions remember cannot be reached."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except StateUnavailable as error:
+            plain, headers = "text/plain; charset=utf-8", {"Retry-After": "1"}
+            return HttpResponse(f"{error}\n", status=503, content_type=plain, headers=headers)
+
+    return guarded  # type: ignore[return-value]
+
+
+@needing_state
 def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> HttpResponse:
     """Every session with state or with requests in the journal, the last one used first."""
     journal.flush()
     seen = _seen()
     names = {*async_to_sync(services().state.sessions)(), *seen}
     newest = sorted(names, key=lambda name: (_time(seen.get(name)), name), reverse=True)
-    lines = [Line(name, seen.get(name, Seen()), _state(name)) for name in newest[:_MOST]]
+    called = names_of(newest[:_MOST])
+    lines = [
+        Line(name, seen.get(name, Seen()), _state(name), called.get(name, ""))
+        for name in newest[:_MOST]
+    ]
     left_out = max(len(names) - _MOST, 0)
     context = {"lines": lines, "left_out": left_out, "title": "Sessions", "record": button(None)}
     tell_losses(request, None)
     return _page(request, owner, "sessions.html", context)
 
 
+@needing_state
 def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> HttpResponse:
     journal.flush()
     name = request.GET.get("name", "")
     state = _state(name)
+    called = names_of([name]).get(name, "")
     _, own = async_to_sync(services().state.scenarios_of)(name)
     names = {ref.scenario for ref in state.consumed} | {a.step.scenario for a, _ in state.attempts}
     context = {
-        "title": f"Session {name}",
-        "line": Line(name, _seen(name).get(name, Seen()), state),
+        "title": f"Session {called or name}",
+        "line": Line(name, _seen(name).get(name, Seen()), state, called),
         "own": sorted(own),
         "record": button(name),
         "pages": _pages(names),
@@ -78,6 +109,26 @@ def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> Ht
 
 
 @require_POST
+def rename(request: HttpRequest) -> HttpResponse:
+    """Give a session a name that says what it is; an empty one takes it back."""
+    if not request.user.has_perm("scenarios_app.change_scenario"):
+        raise PermissionDenied
+    session = request.POST.get("session", "")
+    name = " ".join(request.POST.get("name", "").split())[:100]
+    if not session or len(session) > 255 or "\0" in session + name:
+        messages.error(request, "This is the name of no session.")
+        return redirect("admin:scenarios_app_sessions")
+    if name:
+        SessionName.objects.update_or_create(session=session, defaults={"name": name})
+        messages.success(request, f"The session is called “{name}”.")
+    else:
+        SessionName.objects.filter(session=session).delete()
+        messages.success(request, "The session has no other name any more.")
+    return redirect(session_url(session))
+
+
+@require_POST
+@needing_state
 def reset(request: HttpRequest) -> HttpResponse:
     """Forget one session, or all when no name is given; its own scenarios only if asked."""
     if not request.user.has_perm("scenarios_app.change_scenario"):
@@ -90,14 +141,17 @@ def reset(request: HttpRequest) -> HttpResponse:
 
 
 def reset_session(name: str | None, *, scenarios: bool) -> None:
-    journal.flush()
+    everywhere = services().everywhere
+    everywhere.flush()
     async_to_sync(services().state.reset)(name, scenarios=scenarios)
-    services().steps.forget(name)
+    everywhere.forget(name)
     rows = (
         ServedRequest.objects.all() if name is None else ServedRequest.objects.filter(session=name)
     )
     rows.delete()
-    journal.losses.forget(name)
+    if name is None:
+        PastAnswers.objects.all().delete()
+    everywhere.forget_losses(name)
 
 
 def tell_losses(request: HttpRequest, session: str | None) -> None:
@@ -124,6 +178,12 @@ def _page(
             "may_record": may_record(request),
         },
     )
+
+
+def names_of(sessions: Collection[str]) -> dict[str, str]:
+    """What people call sessions, by their own names."""
+    rows = SessionName.objects.filter(session__in=sessions)
+    return dict(rows.values_list("session", "name"))
 
 
 def _state(name: str) -> SessionState:

@@ -1,6 +1,7 @@
 """What one does with scenarios from the list: switch on and off, duplicate, export."""
 
 import json
+import logging
 from collections.abc import Iterable
 
 from asgiref.sync import async_to_sync
@@ -10,10 +11,13 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.http import content_disposition_header
 
 from scenarios_app.engine.document import DocumentError, ScenarioDocument
+from scenarios_app.engine.state import StateUnavailable
 from scenarios_app.models import Scenario
 from scenarios_app.serving.services import services
 from scenarios_app.store.documents import documents_json
 from scenarios_app.store.rows import document_of, save_documents
+
+log = logging.getLogger(__name__)
 
 _SHOWN = 5
 
@@ -56,8 +60,11 @@ def forget(names: Iterable[str]) -> None:
     """Once it is committed that these are gone or replaced, sessions know nothing of them."""
 
     def clear() -> None:
-        for name in names:
-            async_to_sync(services().state.clear_scenario)(name)
+        try:
+            for name in names:
+                async_to_sync(services().state.clear_scenario)(name)
+        except StateUnavailable as error:
+            log.error("sessions still know steps of scenarios that were replaced: %s", error)
 
     transaction.on_commit(clear)
 

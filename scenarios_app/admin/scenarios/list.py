@@ -4,9 +4,13 @@ from collections import defaultdict
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin.actions import delete_selected
+from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
 from django.utils.html import format_html
 from unfold.admin import ModelAdmin
 
@@ -14,11 +18,14 @@ from mockllm_site.kit.read_only_admin import TagFilter, chips
 from scenarios_app.admin.filters import DraftFilter, ProblemFilter
 from scenarios_app.admin.journal.requests import NONE, Answered, answered_by_scenario
 from scenarios_app.admin.scenarios import actions
+from scenarios_app.admin.scenarios.bin_page import about_to_go, tell_gone
 from scenarios_app.admin.scenarios.bulk import bulk_page
 from scenarios_app.catalog import catalog
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
+from scenarios_app.journal.coverage import answers
 from scenarios_app.models import Draft, Scenario
+from scenarios_app.store.bin import empty as empty_bin
 from scenarios_app.store.rows import RowProblem
 from scenarios_app.templatetags.scenarios_admin import ago
 
@@ -54,7 +61,7 @@ class ScenarioList(ModelAdmin):
     )
     ordering = ("-priority", "name")
     list_per_page = 50
-    actions = ("enable", "disable", "set_on_steps", "duplicate", "export")
+    actions = ("enable", "disable", "set_on_steps", "duplicate", "export", "delete_selected")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Scenario]:
         return super().get_queryset(request).annotate(steps_in_it=Count("steps"))
@@ -68,7 +75,9 @@ class ScenarioList(ModelAdmin):
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist = super().get_changelist_instance(request)
-        hits = answered_by_scenario([row.name for row in changelist.result_list])
+        names = [row.name for row in changelist.result_list]
+        hits, steps = answered_by_scenario(names), answers(names)
+        compiled = catalog.snapshot().index.by_name
         problems: defaultdict[str, list[RowProblem]] = defaultdict(list)
         for problem in catalog.problems:
             problems[problem.scenario].append(problem)
@@ -76,6 +85,8 @@ class ScenarioList(ModelAdmin):
         for row in changelist.result_list:
             row.drafted = row.pk in drafted
             row.hits = hits.get(row.name, NONE)
+            known = {step.key for step in compiled[row.name].steps} if row.name in compiled else ()
+            row.served_steps = sum(1 for key in known if steps[row.name].get(key))
             row.problems = problems[row.name]
         return changelist
 
@@ -94,8 +105,17 @@ class ScenarioList(ModelAdmin):
         return int(scenario.steps_in_it)
 
     @admin.display(description="Answers")
-    def answers(self, scenario: Any) -> int:
-        return self._hits(scenario).count
+    def answers(self, scenario: Any) -> str:
+        served, of = getattr(scenario, "served_steps", 0), scenario.steps_in_it
+        return format_html(
+            '{} <progress class="sc-progress" max="{}" value="{}" title="{} of {} steps answered" '
+            'aria-label="Steps that have answered"></progress>',
+            self._hits(scenario).count,
+            max(of, 1),
+            served,
+            served,
+            of,
+        )
 
     @admin.display(description="Last used")
     def last_used(self, scenario: Any) -> str:
@@ -151,13 +171,37 @@ class ScenarioList(ModelAdmin):
             actions.tell(request, error, "Nothing was exported")
             return None
 
+    @admin.action(description="Delete", permissions=["delete"])
+    def delete_selected(
+        self, request: HttpRequest, scenarios: QuerySet[Scenario]
+    ) -> TemplateResponse | None:
+        names = list(scenarios.values_list("name", flat=True))
+        page = delete_selected(self, request, scenarios)
+        if page is not None:
+            page.context_data = {**(page.context_data or {}), **about_to_go(names)}
+        return page
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        journal.flush()
+        scenario = self.get_object(request, unquote(object_id))
+        more = about_to_go([scenario.name]) if scenario else {}
+        return super().delete_view(request, object_id, {**(extra_context or {}), **more})
+
+    def response_delete(self, request: HttpRequest, obj_display: str, obj_id: int) -> HttpResponse:
+        tell_gone(request, obj_display)
+        return redirect("admin:scenarios_app_scenario_changelist")
+
     def delete_model(self, request: HttpRequest, obj: Scenario) -> None:
         actions.forget([obj.name])
         super().delete_model(request, obj)
+        empty_bin()
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Scenario]) -> None:
         actions.forget(list(queryset.values_list("name", flat=True)))
         super().delete_queryset(request, queryset)
+        empty_bin()
 
     def _switch(
         self, request: HttpRequest, scenarios: QuerySet[Scenario], *, enabled: bool

@@ -12,17 +12,22 @@ from django.urls import URLPattern, reverse
 
 from scenarios_app.admin.editor.page import Button, ScenarioPage
 from scenarios_app.admin.editor.step_inline import StepInline
-from scenarios_app.admin.journal.requests import NONE, answered_by_scenario, answered_by_step
+from scenarios_app.admin.journal.requests import NONE, answered_by_scenario
+from scenarios_app.admin.play_it.gallery import gallery_page
+from scenarios_app.admin.play_it.page import play_page
 from scenarios_app.admin.scenarios import actions
+from scenarios_app.admin.scenarios.bin_page import bin_page, binned_page
+from scenarios_app.admin.scenarios.bin_page import restore as restore_from_bin
 from scenarios_app.admin.scenarios.import_page import import_page
 from scenarios_app.admin.scenarios.list import ScenarioList
 from scenarios_app.admin.try_it.page import try_page
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.lint import stored_suspicions
 from scenarios_app.engine.document import DocumentError
+from scenarios_app.journal.coverage import answers
 from scenarios_app.models import Draft, Scenario
-from scenarios_app.store.drafts import draft_of
-from scenarios_app.store.history import authors_of, restore
+from scenarios_app.store.drafts import draft_of, restore
+from scenarios_app.store.history import authors_of
 
 
 @admin.register(Scenario)
@@ -33,6 +38,11 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         return [
             self.page("import/", self.import_documents, "import"),
             self.page("try/", self.try_request, "try"),
+            self.page("play/", self.play_conversation, "play"),
+            self.page("new/", self.choose_example, "new"),
+            self.page("bin/", self.see_bin, "bin"),
+            self.page("bin/<int:pk>/", self.see_binned, "binned"),
+            self.page("bin/<int:pk>/restore/", self.restore_binned, "restore"),
             self.page("<path:object_id>/export/", self.export_one, "export"),
             self.page("<path:object_id>/duplicate/", self.duplicate_one, "duplicate"),
             self.page("<path:object_id>/draft/", self.edit_as_draft, "draft"),
@@ -50,7 +60,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         name = self.served_name(obj)
         draft = Draft.objects.filter(published=obj.pk).first()
         return {
-            "answered_by_step": answered_by_step(name),
+            "answered_by_step": answers([name])[name],
             "hits": answered_by_scenario([name]).get(name, NONE),
             "problems": [problem for problem in catalog.problems if problem.scenario == name],
             "suspicions": [one for one in stored_suspicions() if one.scenario == name],
@@ -61,7 +71,6 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
 
     def bring_back(self, obj: Scenario, moment: datetime) -> None:
         restore(obj, moment)
-        actions.forget([obj.name])
 
     def edit_as_draft(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """To its draft, which is made if there is none."""
@@ -107,3 +116,20 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         if not self.has_view_permission(request):
             raise PermissionDenied
         return try_page(request, self)
+
+    def play_conversation(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return play_page(request, self)
+
+    def choose_example(self, request: HttpRequest) -> HttpResponse:
+        return gallery_page(request, self)
+
+    def see_bin(self, request: HttpRequest) -> HttpResponse:
+        return bin_page(request, self)
+
+    def see_binned(self, request: HttpRequest, pk: int) -> HttpResponse:
+        return binned_page(request, self, pk)
+
+    def restore_binned(self, request: HttpRequest, pk: int) -> HttpResponse:
+        return restore_from_bin(request, self, pk)

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from scenarios_app.admin.site import may_see_journal
 from scenarios_app.admin.try_it.form import TryForm
-from scenarios_app.admin.try_it.requests import Tried, call_of, number_in, raw, tried
+from scenarios_app.admin.try_it.requests import Tried, number_in, tried
 from scenarios_app.catalog import catalog
 from scenarios_app.control.explain import explained_now
 from scenarios_app.engine.conditions.messages import MessageCondition
@@ -19,6 +19,7 @@ from scenarios_app.engine.conditions.tools import OfferedToolCondition
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.journal import journal
 from scenarios_app.models import Scenario, ServedRequest
+from scenarios_app.play.calls import call_of, raw
 from scenarios_app.serving.explain import ExplainedStep, Explanation
 from scenarios_app.serving.reply import Frame, Reply
 from scenarios_app.wire.base import Call
@@ -74,7 +75,7 @@ def try_edits(request: HttpRequest, admin: Any, hidden: Mapping[str, str]) -> Ht
     for."""
     instead = tried(hidden)
     first = {"provider": next(iter(ways())), "model": "gpt-4o", "turn": 1, "stream": True}
-    asked = first | _first_step(instead.scenarios[-1] if instead else None)
+    asked = first | first_step(instead.scenarios[-1] if instead else None)
     only = instead.name if instead else ""
     return _page(request, admin, TryForm(asked), only=only, served=None, instead=instead)
 
@@ -242,11 +243,11 @@ def _initial(name: str, served: ServedRequest | None, instead: Tried | None) -> 
         initial |= {"path": path, "body": served.request_body, "session": served.session}
     else:
         stored = catalog.snapshot().index.by_name.get(name)
-        initial |= _first_step(instead.scenarios[-1] if instead else stored)
+        initial |= first_step(instead.scenarios[-1] if instead else stored)
     return initial
 
 
-def _first_step(scenario: Compiled | None) -> dict[str, Any]:
+def first_step(scenario: Compiled | None) -> dict[str, Any]:
     """What a scenario's first step asks for, so that the page begins with something that fits."""
     if scenario is None or not scenario.steps:
         return {}

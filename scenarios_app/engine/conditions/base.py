@@ -15,7 +15,14 @@ _SHOWN = 3
 COMPARED = 20
 
 SuspicionKind: TypeAlias = Literal[
-    "shadowed", "unreachable", "looping", "broad", "narrow", "unoffered"
+    "shadowed",
+    "unreachable",
+    "looping",
+    "broad",
+    "narrow",
+    "unoffered",
+    "empty",
+    "placeholder",
 ]
 
 

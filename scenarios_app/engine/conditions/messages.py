@@ -113,6 +113,9 @@ class MessageCondition(AboutText):
 
     @property
     def moves_on(self) -> bool:
+        if self.subject.name == "tool" and self.alternatives[0] == _ANYTHING:
+            # The next result is as good.
+            return False
         if self.subject.which == "new":
             return True
         return self.subject.which == "last" and self.subject.name in ("", "assistant", "tool")
@@ -124,6 +127,9 @@ class MessageCondition(AboutText):
     def suspicions(self, known: Known) -> Iterator[tuple[SuspicionKind, str]]:
         if said := _says_little(self.alternatives[0]):
             yield "broad", said
+
+
+_ANYTHING = TextCondition()
 
 
 def _new(messages: Sequence[Message]) -> Sequence[Message]:

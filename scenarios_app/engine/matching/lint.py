@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from scenarios_app.engine.conditions.base import Known, SuspicionKind
@@ -10,18 +10,23 @@ from scenarios_app.engine.conditions.subjects import sanitise_tool_name
 from scenarios_app.engine.conditions.tools import OfferedToolCondition
 from scenarios_app.engine.matching.index import Entry, entries_of
 from scenarios_app.engine.matching.near_misses import RULES, least_particular, shadowing
-from scenarios_app.engine.parts import ToolCallPart
+from scenarios_app.engine.parts import TextPart, ToolCallPart
 from scenarios_app.engine.producing.produce import REPORT_TOOL
 from scenarios_app.engine.scenario import Scenario, ScriptedAnswer, Step
 
 # Beyond so many steps only neighbours in their scenario are compared with one another.
 COMPARED = 1_000
+# What a step made of a request says until somebody has written its answer.
+PLACEHOLDER = "Say here what to answer."
+# Answers that nobody means.
+PLACEHOLDERS = {PLACEHOLDER.casefold(), "todo", "tbd", "fixme", "xxx", "placeholder", "…", "..."}
 
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """One finding. `step` is the number of the step from 1, `place` where in it to look, and `by`
-    the scenario and number of the step that is in its way, or that it goes before to no good."""
+    """One finding. `step` is the number of the step from 1, 0 where it is about the scenario,
+    `place` where in it to look, and `by` the scenario and number of the step that is in its way, or
+    that it goes before to no good. `instead` is what could stand there, with what it replaces."""
 
     kind: SuspicionKind
     scenario: str
@@ -29,6 +34,7 @@ class Suspicion:
     place: str
     message: str
     by: tuple[str, int] | None = None
+    instead: tuple[str, str] | None = None
 
     @property
     def row(self) -> int:
@@ -36,7 +42,8 @@ class Suspicion:
         return self.step - 1
 
     def __str__(self) -> str:
-        return f"{self.scenario}: step {self.step}: {self.message}"
+        step = f"step {self.step}: " if self.step else ""
+        return f"{self.scenario}: {step}{self.message}"
 
 
 def lint(
@@ -55,6 +62,7 @@ def lint(
         *(warning for entry in matching for warning in _impossible(entry)),
         *(warning for entry in matching for warning in _suspicious(entry, known)),
         *(warning for scenario in scenarios for warning in _gaps(scenario)),
+        *(warning for scenario in scenarios for warning in _unwritten(scenario)),
         *_looping(matching),
         *(warning for entry in matching for warning in _broad(entry, known)),
         *(warning for entry in matching for warning in _narrow(entry)),
@@ -106,6 +114,25 @@ def _gaps(scenario: Scenario) -> Iterator[Suspicion]:
             yield Suspicion("unreachable", scenario.name, number, "turn", message)
 
 
+def _unwritten(scenario: Scenario) -> Iterator[Suspicion]:
+    """What somebody still has to write."""
+    if not scenario.steps:
+        yield Suspicion("empty", scenario.name, 0, "steps", "it has no step, so it answers nothing")
+    for number, step in enumerate(scenario.steps, start=1):
+        for text in _texts(step):
+            if text.strip().casefold() in PLACEHOLDERS:
+                message = f"it answers with a placeholder: “{text.strip()}”"
+                yield Suspicion("placeholder", scenario.name, number, "produce.text", message)
+                break
+
+
+def _texts(step: Step) -> Iterator[str]:
+    for answer in (step.produce.streaming, step.produce.non_streaming):
+        if isinstance(answer, ScriptedAnswer):
+            for choice in answer.choices:
+                yield from (part.text for part in choice.parts if isinstance(part, TextPart))
+
+
 def _looping(entries: Sequence[Entry]) -> Iterator[Suspicion]:
     """Steps that call a tool, and match again when its result is sent."""
     awaiting: dict[str, Entry] = {}
@@ -140,8 +167,9 @@ def _narrow(entry: Entry) -> Iterator[Suspicion]:
     for condition in entry.match.conditions:
         for need in condition.needs:
             for text in need.conditions:
-                for said in narrow_classes(text.regex or ""):
-                    yield _warn(entry, "narrow", condition.field, said)
+                for said, instead in narrow_classes(text.regex or ""):
+                    warning = _warn(entry, "narrow", condition.field, said)
+                    yield replace(warning, instead=instead)
 
 
 def _unoffered(entry: Entry, offered: Collection[str]) -> Iterator[Suspicion]:
@@ -242,8 +270,9 @@ class _Class:
     wide: bool = False
 
 
-def narrow_classes(pattern: str) -> Iterator[str]:
-    """What is said of each class that takes less than the pattern seems to mean."""
+def narrow_classes(pattern: str) -> Iterator[tuple[str, tuple[str, str] | None]]:
+    """What is said of each class that takes less than the pattern seems to mean; and, where it can
+    stand in its place, the class with the wider one."""
     tokens = [(match.group(), _literal(match)) for match in _TOKEN.finditer(pattern)]
     beyond = [char for _, text in tokens for char in text if not char.isascii()]
     for kind, is_one, instead in _KINDS:
@@ -251,10 +280,13 @@ def narrow_classes(pattern: str) -> Iterator[str]:
             continue
         for name in dict.fromkeys(_alone(tokens)):
             if name in instead:
-                yield (
+                said = (
                     f"{name} takes ASCII alone, and the pattern has {kind} beyond it; "
                     f"for those of every script: {instead[name]}"
                 )
+                # Others are to be rewritten by hand: boundaries, and what stands in brackets.
+                stands = name.startswith("\\") and name not in (r"\b", r"\B") and "[" not in pattern
+                yield said, ((name, instead[name]) if stands else None)
 
 
 def _literal(match: re.Match[str]) -> str:

@@ -1,7 +1,7 @@
 """Why steps do not answer: near misses, the steps that came closest to a request that none matched;
 and what goes before a step that matches."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, TypeAlias
@@ -11,7 +11,6 @@ from scenarios_app.engine.conditions.match import Mismatch, Verdict
 from scenarios_app.engine.conditions.subjects import Reading
 from scenarios_app.engine.matching.index import COMPARED, Entry, Index, Particularity
 from scenarios_app.engine.scenario import Scenario, Step
-from scenarios_app.engine.state import StepRef
 
 UNMATCHED = "no_scenario_matched"
 LIMIT = 3
@@ -33,19 +32,18 @@ def near_misses(
     request: CanonicalRequest,
     *,
     limit: int = LIMIT,
-    served: Iterable[StepRef] = (),
+    served: Container[tuple[str, str]] = frozenset(),
     scenario: str | None = None,
 ) -> tuple[NearMiss, ...]:
     """The nearest steps that do not answer the request, nearest first, ties in the order of
-    choosing. `served` is what the session has consumed: a step that matched but for that is the
-    nearest of all. `scenario` seeks among one scenario's steps alone."""
+    choosing. `served` holds scenario and key of what the session has consumed: a step that matched
+    but for that is the nearest of all. `scenario` seeks among one scenario's steps alone."""
     reading = Reading(request)
-    gone = {(ref.scenario, ref.key) for ref in served}
     ranked = sorted(
         (entry.match.distance(reading), place, entry)
         for place, entry in enumerate(index.near(reading, scenario=scenario))
     )
-    misses = (_miss(entry, distance, reading, gone) for distance, _, entry in ranked)
+    misses = (_miss(entry, distance, reading, served) for distance, _, entry in ranked)
     return tuple(islice((miss for miss in misses if miss.mismatches), limit))
 
 
@@ -65,10 +63,10 @@ def near_misses_by_id(
 
 
 def _miss(
-    entry: Entry, distance: float, reading: Reading, gone: Collection[tuple[str, str]]
+    entry: Entry, distance: float, reading: Reading, served: Container[tuple[str, str]]
 ) -> NearMiss:
     mismatches = entry.match.mismatches(reading)
-    if entry.step.consume and (entry.scenario.name, entry.step.key) in gone:
+    if entry.step.consume and (entry.scenario.name, entry.step.key) in served:
         mismatches = (*mismatches, _SERVED)
     return NearMiss(entry.scenario, entry.step, mismatches, distance)
 

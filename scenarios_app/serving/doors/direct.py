@@ -1,6 +1,6 @@
 """The door inside uvicorn's protocol: what is due at once is answered as soon as it is read, in one
-write, and streams are written by timers. All else goes through uvicorn's cycle, as on any server.
-"""
+write, and streams are written by timers. All else goes through uvicorn's cycle, as on any server,
+and so does everything where the state is shared: each answer waits for it, which takes a task."""
 
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator
@@ -57,7 +57,8 @@ class DirectProtocol(HttpToolsProtocol):
         assert pipeline is not None
         path, _, query = self.url.partition(b"?")
         call = make_call("POST", path.decode("ascii"), query=query, headers=self.headers, body=body)
-        answer = begun(pipeline.answer(call))
+        answering = pipeline.answer(call)
+        answer = answering if pipeline.waits else begun(answering)
         if not (isinstance(answer, Answer) and self._given(answer)):
             self._hand_over(answer)
 

@@ -137,9 +137,17 @@ class Passage(Answer):
         tape = self._tape
         if not problem and self.reply.started:
             self._keep()
+            self.reply = self._without_secrets()
             problem = tape.problem and f"An answer of {self._passed.out.place}: {tape.problem}."
         self._passed.recording.end(place, None if problem else self._kept, problem)
         self._end(gone=gone)
+
+    def _without_secrets(self) -> Reply:
+        """The reply as the journal may have it: an upstream may repeat a key in a header too."""
+        assert self._kept is not None
+        known = dict(self._kept.response.headers)
+        headers = tuple((name, known.get(name, value)) for name, value in self.reply.headers)
+        return replace(self.reply, headers=headers)
 
     def _beginning(self) -> Iterator[bytes]:
         """What the journal keeps has no secret in it that the upstream may have repeated."""

@@ -6,7 +6,7 @@ from threading import Condition, RLock
 from typing import Final, Literal, TypeAlias
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.state import StateStore, alias
+from scenarios_app.engine.state import StateStore, alias, put_scenario
 from scenarios_app.recording.interaction import Interaction, RecordedRequest
 
 Mode: TypeAlias = Literal["none", "new", "all"]
@@ -72,7 +72,7 @@ class Recording:
             self._sessions.add(session)
         if self.state is not None and not known:
             for document in self.cassettes:
-                await self.state.put_scenario(session, str(document["name"]), document)
+                await put_scenario(self.state, session, str(document["name"]), document)
 
     def begin(self) -> int | None:
         """The place of an interaction that begins now; None where there is no more room."""

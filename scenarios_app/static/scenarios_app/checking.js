@@ -12,15 +12,19 @@
   const line = document.createElement("a");
   let place = null;
 
+  const status = document.createElement("span");
   line.id = "checked";
   line.href = "#notes";
-  line.setAttribute("role", "status");
+  line.hidden = true;
+  status.setAttribute("role", "status");
+  status.append(line);
   const buttons = [...document.querySelectorAll("#submit-row button")].at(-1)?.parentElement;
-  (buttons ?? form).append(line);
+  (buttons ?? form).append(status);
 
   function say(text, tone = "") {
     // The same words again would be read aloud again.
     if (line.textContent !== text) line.textContent = text;
+    line.hidden = !text;
     line.title = text;
     line.dataset.tone = tone;
   }

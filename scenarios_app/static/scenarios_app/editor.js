@@ -56,8 +56,10 @@
     touch(row);
   }
 
-  /* What a finding offers: to put a row before another, or a value into a field. */
-  function mend({ target, value, before }) {
+  /* What a finding offers: to put a row before another, a value into a field, to add a step, or to
+     show what is to be put right. */
+  function mend({ target, value, before, was, does }) {
+    if (does === "add") return add();
     if (before) {
       const row = document.getElementById(target);
       document.getElementById(before).before(row);
@@ -65,14 +67,20 @@
       return touch(row);
     }
     const field = form.elements[target];
+    if (field && does === "show") {
+      for (let up = field.closest("details"); up; up = up.parentElement.closest("details")) up.open = true;
+      field.scrollIntoView({ block: "center" });
+      field.focus({ preventScroll: true });
+      return field.select?.();
+    }
     if (field) {
-      field.value = value;
+      field.value = was ? field.value.replaceAll(was, value) : value;
       field.dispatchEvent(new Event("input", { bubbles: true }));
       return field.dispatchEvent(new Event("change", { bubbles: true }));
     }
     // Its fields come when the row is opened.
     const row = document.getElementById(target.slice(0, target.lastIndexOf("-")));
-    row.addEventListener("htmx:load", () => mend({ target, value, before }), { once: true });
+    row.addEventListener("htmx:load", () => mend({ target, value, before, was, does }), { once: true });
     details(row).open = true;
   }
 

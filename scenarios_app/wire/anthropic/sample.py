@@ -1,24 +1,22 @@
 """What Anthropic's own client sends for a described request, how it is pointed here, and the models
 that it finds."""
 
-from scenarios_app.wire.samples import CALL, FILLER, KEY, Asked, Json, Sdk, Sent
+from scenarios_app.engine.canonical import Message
+from scenarios_app.wire.samples import (
+    FILLER,
+    KEY,
+    Asked,
+    Json,
+    Sdk,
+    Sent,
+    arguments_of,
+    calls_of,
+    results_of,
+)
 
 
 def sample(asked: Asked) -> Sent:
-    messages: list[Json] = []
-    for _ in range(asked.before):
-        messages += [
-            {"role": "user", "content": FILLER},
-            {"role": "assistant", "content": FILLER},
-        ]
-    messages.append({"role": "user", "content": asked.user})
-    if asked.called:
-        use = {"type": "tool_use", "id": CALL, "name": asked.called, "input": {}}
-        result = {"type": "tool_result", "tool_use_id": CALL, "content": asked.result}
-        messages += [
-            {"role": "assistant", "content": [use]},
-            {"role": "user", "content": [result]},
-        ]
+    messages = [_message(message) for message in asked.messages]
     body: Json = {
         "model": asked.model,
         "max_tokens": 1024,
@@ -31,6 +29,23 @@ def sample(asked: Asked) -> Sent:
         schema = {"type": "object"}
         body["tools"] = [{"name": name, "input_schema": schema} for name in asked.tools]
     return Sent("/v1/messages", {"x-api-key": KEY, "anthropic-version": "2023-06-01"}, body)
+
+
+def _message(message: Message) -> Json:
+    calls, results = calls_of(message), results_of(message)
+    if not calls and not results:
+        return {"role": message.role, "content": message.text or FILLER}
+    text = message.text if message.role != "tool" else ""
+    blocks: list[Json] = [{"type": "text", "text": text}] if text else []
+    blocks += [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments_of(call)}
+        for call in calls
+    ]
+    blocks += [
+        {"type": "tool_result", "tool_use_id": result.tool_call_id, "content": result.content}
+        for result in results
+    ]
+    return {"role": "user" if message.role == "tool" else message.role, "content": blocks}
 
 
 def clients(origin: str) -> tuple[Sdk, ...]:

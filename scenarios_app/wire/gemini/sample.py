@@ -3,21 +3,21 @@ that it finds."""
 
 from urllib.parse import quote
 
-from scenarios_app.wire.samples import FILLER, KEY, Asked, Json, Sdk, Sent
+from scenarios_app.engine.canonical import Message
+from scenarios_app.wire.samples import (
+    KEY,
+    Asked,
+    Json,
+    Sdk,
+    Sent,
+    arguments_of,
+    calls_of,
+    results_of,
+)
 
 
 def sample(asked: Asked) -> Sent:
-    contents: list[Json] = []
-    for _ in range(asked.before):
-        contents += [_content("user", FILLER), _content("model", FILLER)]
-    contents.append(_content("user", asked.user))
-    if asked.called:
-        call = {"functionCall": {"name": asked.called, "args": {}}}
-        answer = {"name": asked.called, "response": {"result": asked.result}}
-        contents += [
-            {"role": "model", "parts": [call]},
-            {"role": "user", "parts": [{"functionResponse": answer}]},
-        ]
+    contents = [_content(message) for message in asked.messages]
     body: Json = {"contents": contents}
     if asked.system:
         body["systemInstruction"] = {"parts": [{"text": asked.system}]}
@@ -33,8 +33,16 @@ def clients(origin: str) -> tuple[Sdk, ...]:
     return (Sdk("Gemini", origin, code),)
 
 
-def _content(role: str, text: str) -> Json:
-    return {"role": role, "parts": [{"text": text}]}
+def _content(message: Message) -> Json:
+    calls, results = calls_of(message), results_of(message)
+    text = message.text if message.role != "tool" else ""
+    parts: list[Json] = [{"text": text}] if text or not (calls or results) else []
+    parts += [{"functionCall": {"name": c.name, "args": arguments_of(c)}} for c in calls]
+    parts += [
+        {"functionResponse": {"name": result.name, "response": {"result": result.content}}}
+        for result in results
+    ]
+    return {"role": "model" if message.role == "assistant" else "user", "parts": parts}
 
 
 MODELS: tuple[str, ...] = (

@@ -1,27 +1,32 @@
 """What Ollama's own client sends for a described request, how it is pointed here, and the models
 that it finds."""
 
-from scenarios_app.wire.samples import FILLER, Asked, Json, Sdk, Sent
+from scenarios_app.engine.canonical import Message
+from scenarios_app.wire.samples import Asked, Json, Sdk, Sent, arguments_of, calls_of, results_of
 
 
 def sample(asked: Asked) -> Sent:
     messages: list[Json] = [{"role": "system", "content": asked.system}] if asked.system else []
-    for _ in range(asked.before):
-        messages += [
-            {"role": "user", "content": FILLER},
-            {"role": "assistant", "content": FILLER},
-        ]
-    messages.append({"role": "user", "content": asked.user})
-    if asked.called:
-        call = {"function": {"name": asked.called, "arguments": {}}}
-        messages += [
-            {"role": "assistant", "content": "", "tool_calls": [call]},
-            {"role": "tool", "tool_name": asked.called, "content": asked.result},
-        ]
+    for message in asked.messages:
+        messages += _messages(message)
     body: Json = {"model": asked.model, "messages": messages, "stream": asked.stream}
     if asked.tools:
         body["tools"] = [{"type": "function", "function": {"name": name}} for name in asked.tools]
     return Sent("/api/chat", {}, body)
+
+
+def _messages(message: Message) -> list[Json]:
+    if message.role == "tool":
+        return [
+            {"role": "tool", "tool_name": result.name, "content": result.content}
+            for result in results_of(message)
+        ]
+    written: Json = {"role": message.role, "content": message.text}
+    if calls := calls_of(message):
+        written["tool_calls"] = [
+            {"function": {"name": call.name, "arguments": arguments_of(call)}} for call in calls
+        ]
+    return [written]
 
 
 def clients(origin: str) -> tuple[Sdk, ...]:

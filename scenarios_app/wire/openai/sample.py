@@ -1,43 +1,50 @@
 """What OpenAI's own client sends for a described request, how it is pointed here, and the models
 that it finds."""
 
-from scenarios_app.wire.samples import CALL, FILLER, KEY, Asked, Json, Sdk, Sent
+from scenarios_app.engine.canonical import Message
+from scenarios_app.wire.samples import (
+    KEY,
+    Asked,
+    Json,
+    Sdk,
+    Sent,
+    calls_of,
+    results_of,
+)
 
 
 def sample(asked: Asked) -> Sent:
     messages: list[Json] = [{"role": "system", "content": asked.system}] if asked.system else []
-    for _ in range(asked.before):
-        messages += [
-            {"role": "user", "content": FILLER},
-            {"role": "assistant", "content": FILLER},
-        ]
-    messages.append({"role": "user", "content": asked.user})
-    if asked.called:
-        function = {"name": asked.called, "arguments": "{}"}
-        call = {"id": CALL, "type": "function", "function": function}
-        messages += [
-            {"role": "assistant", "content": None, "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": CALL, "content": asked.result},
-        ]
+    for message in asked.messages:
+        messages += _messages(message)
     body: Json = {"model": asked.model, "messages": messages, "stream": asked.stream}
     if asked.tools:
         body["tools"] = [{"type": "function", "function": {"name": name}} for name in asked.tools]
     return Sent("/v1/chat/completions", {"authorization": f"Bearer {KEY}"}, body)
 
 
+def _messages(message: Message) -> list[Json]:
+    if message.role == "tool":
+        return [
+            {"role": "tool", "tool_call_id": result.tool_call_id, "content": result.content}
+            for result in results_of(message)
+        ]
+    written: Json = {"role": message.role, "content": message.text}
+    if calls := calls_of(message):
+        written["content"] = message.text or None
+        written["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in calls
+        ]
+    return [written]
+
+
 def sample_response(asked: Asked) -> Sent:
-    items: list[Json] = []
-    for _ in range(asked.before):
-        items += [
-            {"role": "user", "content": FILLER},
-            {"role": "assistant", "content": FILLER},
-        ]
-    items.append({"role": "user", "content": asked.user})
-    if asked.called:
-        items += [
-            {"type": "function_call", "call_id": CALL, "name": asked.called, "arguments": "{}"},
-            {"type": "function_call_output", "call_id": CALL, "output": asked.result},
-        ]
+    items = [item for message in asked.messages for item in _items(message)]
     body: Json = {"model": asked.model, "input": items, "stream": asked.stream}
     if asked.system:
         body["instructions"] = asked.system
@@ -47,6 +54,30 @@ def sample_response(asked: Asked) -> Sent:
             for name in asked.tools
         ]
     return Sent("/v1/responses", {"authorization": f"Bearer {KEY}"}, body)
+
+
+def _items(message: Message) -> list[Json]:
+    calls = calls_of(message)
+    items: list[Json] = []
+    if message.role != "tool" and (message.text or not calls):
+        items.append({"role": message.role, "content": message.text})
+    items += [
+        {
+            "type": "function_call",
+            "call_id": call.id,
+            "name": call.name,
+            "arguments": call.arguments,
+        }
+        for call in calls
+    ]
+    return items + [
+        {
+            "type": "function_call_output",
+            "call_id": result.tool_call_id,
+            "output": result.content,
+        }
+        for result in results_of(message)
+    ]
 
 
 def clients(origin: str) -> tuple[Sdk, ...]:

@@ -147,3 +147,54 @@ def test_deleting_ends_what_still_runs_in_it(live: Live, api: Api) -> None:
         last = stream.read()[-1].data
     assert (last["type"], last["code"]) == ("error", "NOT_FOUND")
     assert not Trace.objects.exists()
+
+
+def test_a_conversation_is_taken_back_to_a_message(live: Live, api: Api) -> None:
+    live.load(scenario({"text": "One"}, {"text": "Two"}))
+    new = api.post("new_conversation").json()["conversation_id"]
+    for text in ("first", "second"):
+        api.send(text, conversation_id=new)
+    second = api.loaded(new)[2]["message_id"]
+    done = api.post("rewind_conversation", conversation_id=new, message_id=second)
+    assert done.json() == {"status": "rewound"}
+    assert [one["content"] for one in api.loaded(new)] == ["first", "One"]
+    # What was answered stays on record.
+    assert Trace.objects.count() == 2
+    assert Trace.objects.filter(user_message=None).count() == 1
+
+
+def test_only_a_message_of_the_user_in_that_conversation_is_taken_back_to(
+    live: Live, api: Api
+) -> None:
+    live.load(scenario({"text": "One"}))
+    api.send("first")
+    conversation = str(Conversation.objects.get().pk)
+    user, answer = (one["message_id"] for one in api.loaded(conversation))
+    other = api.post("new_conversation").json()["conversation_id"]
+    for given, status, field in (
+        ((conversation, answer), 400, "message_id"),
+        ((other, user), 404, "message_id"),
+        ((NOBODYS, user), 404, "conversation_id"),
+    ):
+        asked = dict(zip(("conversation_id", "message_id"), given, strict=True))
+        refused = error_of(api.post("rewind_conversation", **asked))
+        assert (refused[0], refused[2]) == (status, field)
+    assert Message.objects.count() == 2
+
+
+def test_nothing_is_taken_back_while_an_answer_runs(live: Live, api: Api) -> None:
+    live.load(scenario(ENDLESS))
+    with opened(api, message="Hello"):
+        message = Message.objects.get()
+        asked = {"conversation_id": str(message.conversation_id), "message_id": str(message.pk)}
+        assert error_of(api.post("rewind_conversation", **asked))[:2] == (409, "CONFLICT")
+        assert Message.objects.count() == 1
+        api.post("cancel_stream", conversation_id=str(message.conversation_id))
+
+
+def test_an_answer_says_which_steps_of_the_mock_it_was(live: Live, api: Api) -> None:
+    live.load(scenario({"text": "Let me add.", **TOOL_CALL}, {"text": "It is 3."}))
+    api.send("1 + 2?")
+    user, answer = api.loaded(str(Conversation.objects.get().pk))
+    assert user["answered_by"] == []
+    assert [one.rsplit(" · ", 1)[1] for one in answer["answered_by"]] == ["1", "2"]

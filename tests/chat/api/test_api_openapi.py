@@ -22,6 +22,7 @@ CONTRACT = {
     ("POST", "/api/load_conversation"),
     ("POST", "/api/new_conversation"),
     ("POST", "/api/rename_conversation"),
+    ("POST", "/api/rewind_conversation"),
     ("POST", "/api/delete_conversation"),
     ("POST", "/api/feedback"),
     ("GET", "/api/trace/{trace_id}"),

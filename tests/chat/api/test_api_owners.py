@@ -27,6 +27,8 @@ MATRIX: dict[str, tuple[int, int, int]] = {
     "POST new_conversation": (200, 200, 400),
     "POST rename_conversation": (200, 404, 400),
     "POST delete_conversation": (200, 404, 400),
+    # It is an answer, and not a message of the user's.
+    "POST rewind_conversation": (400, 404, 400),
     "POST feedback": (200, 404, 400),
     "POST ab/stream": (200, 404, 400),
     "POST ab/vote": (200, 404, 400),

@@ -130,10 +130,11 @@ def test_a_silent_run_gives_signs_of_life(
     live: Live, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streaming, "HEARTBEAT_SECONDS", 0.05)
-    live.load(scenario(calls("slow", seconds=0.5), {"text": "At last."}))
-    stream = api.send()
-    assert stream.response.content.count(b": still here\n\n") > 2
-    assert stream.text == "At last."
+    live.load(scenario(calls("slow", seconds=600), {"text": "Not today."}))
+    with opened(api) as stream:
+        stream.until_said(b": still here\n\n", times=3)
+        api.post("cancel_stream", trace_id=stream.trace_id)
+        assert stream.read()[-1].type == "done"
     assert stream.raw == api.follow(stream.trace_id).raw
 
 

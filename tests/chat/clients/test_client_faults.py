@@ -1,5 +1,6 @@
 """Broken answers of each provider, over a socket and in process: one clear error, nothing lost."""
 
+import asyncio
 import logging
 from typing import Any
 
@@ -7,7 +8,8 @@ import pytest
 
 from chat_app.clients import failures
 from chat_app.errors import NETWORK_ERROR, RATE_LIMITED, SERVICE_UNAVAILABLE, UNAUTHORIZED
-from tests.chat.ways import FAMILIES, Way
+from tests.chat.ways import FAMILIES, Told, Way, request, told
+from tests.hurry import hurried
 from tests.serving.pipelines import scenario
 
 TEXT = "one two three four five"
@@ -75,14 +77,21 @@ def test_an_error_inside_the_stream(way: Way, family: str) -> None:
 
 
 def test_silence_for_longer_than_the_limit(way: Way, family: str) -> None:
-    way.settings.CHAT_READ_SECONDS = 0.3
-    load(way, "stall", hold_ms=60_000)
-    told = way.ask(family)
-    assert (told.text.split(), told.failed) == (["one", "two"], FAILED)
+    load(way, "stall", hold_ms=600_000)
+    found = Told()
+
+    async def asked() -> None:
+        client = way.client(family)
+        async with hurried(lambda: found.text.split() == ["one", "two"]):
+            await told(client, request(), found=found)
+        await client.aclose()
+
+    asyncio.run(asked())
+    assert (found.text.split(), found.failed) == (["one", "two"], FAILED)
 
 
 def test_no_answer_for_longer_than_the_limit(way: Way, family: str) -> None:
-    way.settings.CHAT_READ_SECONDS = 0.3
+    way.settings.CHAT_READ_SECONDS = 0.1
     load_alone(way, "timeout", hold_ms=60_000)
     assert way.ask(family).failed == FAILED
 

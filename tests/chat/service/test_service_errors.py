@@ -1,13 +1,15 @@
 """Requirement 002's error table: each failure has its code and message, what was said is kept, and
 the user's message stays."""
 
+import asyncio
 import json
 import socket
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from chat_app import loop
 from chat_app.errors import STATUSES, ChatError
 from chat_app.service import StreamHandle
 from chat_app.values.events import Error
@@ -24,6 +26,9 @@ from tests.chat.chatting import (
     trace_of,
 )
 from tests.chat.ways import KEY_VARIABLE, Way
+from tests.hurry import hurried
+from traces_app.follow import follow
+from traces_app.log import LoggedEvent
 from traces_app.models import Status
 
 TEXT = "one two three four five"
@@ -38,7 +43,7 @@ class Row:
     fault: dict[str, Any]
     error: tuple[str, str]
     said: str = ""
-    settings: dict[str, Any] = field(default_factory=dict)
+    read_seconds: float = 60.0
 
 
 def inside(kind: str, **values: Any) -> dict[str, Any]:
@@ -54,10 +59,8 @@ def alone(kind: str, **values: Any) -> dict[str, Any]:
 ROWS = {
     "no answer": Row(alone("network_error"), FAILED),
     "a cut": Row(inside("disconnect"), FAILED, "one two"),
-    "silence": Row(inside("stall", hold_ms=60_000), FAILED, "one two", {"CHAT_READ_SECONDS": 0.3}),
-    "silence at once": Row(
-        alone("timeout", hold_ms=60_000), FAILED, settings={"CHAT_READ_SECONDS": 0.3}
-    ),
+    "silence": Row(inside("stall", hold_ms=600_000), FAILED, "one two"),
+    "silence at once": Row(alone("timeout", hold_ms=600_000), FAILED, read_seconds=0.1),
     "401": Row(alone("http", status=401, message="No!"), ("UNAUTHORIZED", "Invalid API key")),
     "429": Row(alone("rate_limit"), ("RATE_LIMITED", "Rate limited, try again")),
     "500": Row(
@@ -98,11 +101,25 @@ async def failed(chat: Chat, handle: StreamHandle, error: tuple[str, str], said:
 @pytest.mark.parametrize("name", ROWS)
 async def test_row(chat: Chat, way: Way, settings: Any, name: str) -> None:
     row = ROWS[name]
-    for setting, value in row.settings.items():
-        setattr(settings, setting, value)
+    settings.CHAT_READ_SECONDS = row.read_seconds
     await chat.script(scenario(row.fault))
     handle = await chat.send("Hello", profile=await chat.profile(**place(way)))
+    if name == "silence":
+        await given_up(handle, row.said)
     await failed(chat, handle, row.error, row.said)
+
+
+async def given_up(handle: StreamHandle, after: str) -> None:
+    """The run ends since the time of its loop flies once this was said."""
+    said: list[LoggedEvent] = []
+    on = await loop.on_loop(running())
+    async with hurried(lambda: text_of(said) == after, loop=on):
+        async for event in follow(handle.id):
+            said.append(event)
+
+
+async def running() -> asyncio.AbstractEventLoop:
+    return asyncio.get_running_loop()
 
 
 async def test_ch_nt3_the_provider_answers_401(chat: Chat) -> None:

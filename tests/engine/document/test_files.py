@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.engine.document import DocumentError, DocumentLimits, dump
+from scenarios_app.engine.document import DocumentError, DocumentLimits, Problem, dump
 from scenarios_app.engine.document.files import passed_over, read_files
+from scenarios_app.engine.document.load import Read, read_documents
 
 
 def write(path: Path, document: object) -> Path:
@@ -188,3 +189,47 @@ def test_a_fixture_is_told_where_it_belongs(tmp_path: Path) -> None:
     rows = [{"model": "scenarios_app.scenario", "fields": {"name": "a"}}]
     line = "a fixture, no scenario document: load it with loaddata or serve --fixture"
     assert lines(str(write(tmp_path / "a.json", rows))) == [f"{tmp_path / 'a.json'}: {line}"]
+
+
+class Shouts:
+    """Makes a scenario of each line of a file of capitals."""
+
+    suffixes = frozenset({".loud"})
+
+    def reading(self, file: Path, data: bytes) -> Any:
+        if file.suffix not in self.suffixes:
+            return None
+        if data == b"?":
+            raise DocumentError.of([Problem("", "nothing to shout", str(file))])
+        name = file.stem
+
+        def named(taken: Any) -> Read | None:
+            free = f"{name}-2" if name in taken else name
+            document = {"name": free, "steps": [{"produce": {"text": data.decode()}}]}
+            return read_documents(document, source=str(file))[0] if data else None
+
+        return named
+
+
+def test_other_files_become_documents_once_the_names_are_known(tmp_path: Path) -> None:
+    write(tmp_path / "b.json", says("one", "1"))
+    for name, text in (("one", "LOUD"), ("two", ""), ("quiet", "X")):
+        (tmp_path / f"{name}.{'txt' if name == 'quiet' else 'loud'}").write_text(text)
+    found = read_files([tmp_path], others=Shouts())
+    assert {document.name for document in found} == {"one", "one-2"}
+    assert {document.name for document in read_files([tmp_path])} == {"one"}
+    (tmp_path / "three.loud").write_text("?")
+    with pytest.raises(DocumentError, match=r"three.loud: nothing to shout"):
+        read_files([tmp_path], others=Shouts())
+
+
+def test_a_file_that_others_know_but_cannot_make_anything_of_is_passed_over(tmp_path: Path) -> None:
+    class Unsure(Shouts):
+        def reading(self, file: Path, data: bytes) -> Any:
+            return None
+
+    (tmp_path / "x.loud").write_text("X")
+    assert read_files([tmp_path], others=Unsure()) == []
+    with pytest.raises(DocumentError):
+        read_files([tmp_path / "x.loud"], others=Unsure())
+    assert not passed_over([tmp_path], others={".loud"})

@@ -11,7 +11,7 @@ BOUNDARY = r"(?:^|[^\pL\pN_]) before a word and (?:[^\pL\pN_]|$) after it"
 
 def named(pattern: str) -> list[str]:
     compile_regex(pattern)
-    return [said.split(" takes ")[0] for said in narrow_classes(pattern)]
+    return [said.split(" takes ")[0] for said, _ in narrow_classes(pattern)]
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_each_is_told_with_what_takes_more(
     pattern: str, name: str, kind: str, instead: str
 ) -> None:
     compile_regex(pattern)
-    assert list(narrow_classes(pattern)) == [
+    assert [told for told, _ in narrow_classes(pattern)] == [
         f"{name} takes ASCII alone, and the pattern has {kind} beyond it; "
         f"for those of every script: {instead}"
     ]

@@ -6,8 +6,9 @@ import pytest
 
 from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.document import compile_scenario, load_documents
-from scenarios_app.engine.matching.lint import COMPARED, Suspicion, lint
+from scenarios_app.engine.matching.lint import COMPARED, PLACEHOLDER, Suspicion, lint
 from scenarios_app.engine.matching.near_misses import RULES
+from scenarios_app.engine.scenario import Scenario
 from tests.engine.asking import scenario, step, when
 
 ANSWER = {"text": "Hi."}
@@ -285,3 +286,33 @@ def test_tools_are_compared_as_requests_offer_them() -> None:
     call = {"tool_calls": [{"name": "get.weather", "arguments": {}}]}
     steps = [{"turn": 1, "produce": call}]
     assert kinds(*steps, select="first_user_message", offered={"get_weather"}) == []
+
+
+def test_a_scenario_without_steps_answers_nothing() -> None:
+    [suspicion] = lint([Scenario("bare")])
+    assert (suspicion.kind, suspicion.step) == ("empty", 0)
+    assert str(suspicion) == "bare: it has no step, so it answers nothing"
+
+
+@pytest.mark.parametrize("text", [PLACEHOLDER, "TODO", " … ", "Placeholder"])
+def test_an_answer_that_nobody_has_written_is_told(text: str) -> None:
+    [suspicion] = found(one(user(contains="weather"), produce={"text": text}))
+    assert (suspicion.kind, suspicion.place) == ("placeholder", "produce.text")
+
+
+@pytest.mark.parametrize("text", ["", "a todo list", "Done."])
+def test_other_answers_are_no_placeholders(text: str) -> None:
+    assert kinds(one(user(contains="weather"), produce={"text": text})) == []
+
+
+@pytest.mark.parametrize("which", ["last", "new"])
+def test_a_step_that_calls_a_tool_on_any_result_loops(which: str) -> None:
+    match = {"messages": [{"role": "tool", "which": which}]}
+    assert kinds(one(match, produce=CALL)) == [(1, "looping")]
+
+
+def test_a_class_that_can_be_replaced_comes_with_what_takes_more() -> None:
+    [suspicion] = found(one(user(regex=r"é\w+x")))
+    assert suspicion.instead == (r"\w", r"[\pL\pN_]")
+    [suspicion] = found(one(user(regex=r"é[\w-]+x")))
+    assert suspicion.instead is None

@@ -10,7 +10,6 @@ from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.matching.index import COMPARED, build_index, overlay
 from scenarios_app.engine.matching.near_misses import NearMiss, near_misses, unmatched_message
 from scenarios_app.engine.scenario import Scenario
-from scenarios_app.engine.state import StepRef
 from tests.engine.asking import ask, requests, saying, scenario, scenarios, step, when
 
 SERVED = Mismatch("consume", "not yet served in this session", "served")
@@ -88,7 +87,7 @@ def test_a_step_that_was_served_is_the_nearest_of_all() -> None:
             scenario("b", step(saying(contains="hello"), key="served")),
         ]
     )
-    served = (StepRef("b", "served", "an older label"),)
+    served = {("b", "served")}
     misses = near_misses(index, ask("hello"), served=served)
     assert misses[0].mismatches == (SERVED,)
     assert misses[0].distance == 0
@@ -97,13 +96,13 @@ def test_a_step_that_was_served_is_the_nearest_of_all() -> None:
 
 def test_a_served_step_that_fails_otherwise_says_so_first() -> None:
     index = build_index([scenario("a", step(saying(equals="x"), key="1"))])
-    (miss,) = near_misses(index, ask("y"), served=(StepRef("a", "1", "1"),))
+    (miss,) = near_misses(index, ask("y"), served={("a", "1")})
     assert [m.field for m in miss.mismatches] == ["match.messages[0]", "consume"]
 
 
 def test_a_step_that_is_never_consumed_is_never_served() -> None:
     index = build_index([scenario("a", step(key="1", consume=False))])
-    assert near_misses(index, ask("y"), served=(StepRef("a", "1", "1"),)) == ()
+    assert near_misses(index, ask("y"), served={("a", "1")}) == ()
 
 
 def test_a_scenario_chosen_by_id_can_be_near_too() -> None:
@@ -148,7 +147,7 @@ def test_among_very_many_those_that_share_words_are_compared() -> None:
 def test_among_very_many_a_served_step_is_found_without_a_shared_word() -> None:
     served = step(saying(regex=r"^\d\d?$"), key="served")
     index = build_index([*large(), scenario("z", served)])
-    misses = near_misses(index, ask("42"), served=(StepRef("z", "served", "1"),))
+    misses = near_misses(index, ask("42"), served={("z", "served")})
     assert misses[0].mismatches == (SERVED,)
     assert keys(misses)[0] == "served"
 

@@ -98,3 +98,8 @@ def test_there_is_a_difference_just_where_two_are_not_the_same(one: object, othe
 @pytest.mark.parametrize(("one", "other"), [(1, "1"), (True, 1), ([], {})])
 def test_kinds_of_values_are_told_apart(one: object, other: object) -> None:
     assert told({"x": [one]}, {"x": [other]}) == [("changed", "x[0]")]
+
+
+def test_what_stands_beside_a_change_is_not_told() -> None:
+    other = {"role": "system", "content": "hi"}
+    assert told({"messages": [HI]}, {"messages": [other]}) == [("changed", "messages[0].role")]

@@ -75,10 +75,12 @@ def test_a_stall_goes_on(live: Live, claude: AnthropicTalk) -> None:
 
 def test_a_stall_that_outlasts_the_clients_patience(live: Live, claude: AnthropicTalk) -> None:
     load(live, "stall", hold_ms=60_000)
-    claude.given["timeout"] = 0.3
+    # Not so little that the pieces before it could take as long.
+    claude.given["timeout"] = 1.5
     seen = claude.broken(**HELLO)
     assert seen.text.split() == ["one", "two"]
     assert isinstance(seen.error, httpx2.ReadTimeout)
+    claude.given["timeout"] = 0.3
     with pytest.raises(anthropic.APITimeoutError):
         claude.whole(**HELLO)
 

@@ -63,10 +63,12 @@ def test_a_stall_goes_on(live: Live, llama: OllamaTalk) -> None:
 
 def test_a_stall_that_outlasts_the_clients_patience(live: Live, llama: OllamaTalk) -> None:
     load(live, "stall", hold_ms=60_000)
-    llama.given["timeout"] = 0.3
+    # Not so little that the pieces before it could take as long.
+    llama.given["timeout"] = 1.5
     seen = llama.broken(**HELLO)
     assert seen.text.split() == ["one", "two"]
     assert isinstance(seen.error, httpx.ReadTimeout)
+    llama.given["timeout"] = 0.3
     with pytest.raises(httpx.ReadTimeout):
         llama.whole(**HELLO)
 

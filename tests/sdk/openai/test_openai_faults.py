@@ -75,10 +75,12 @@ def test_a_stall_goes_on(live: Live, chat: OpenAITalk) -> None:
 
 def test_a_stall_that_outlasts_the_clients_patience(live: Live, chat: OpenAITalk) -> None:
     load(live, "stall", hold_ms=60_000)
-    chat.given["timeout"] = 0.3
+    # Not so little that the pieces before it could take as long.
+    chat.given["timeout"] = 1.5
     seen = chat.broken(**HELLO)
     assert seen.text.split() == ["one", "two"]
     assert isinstance(seen.error, openai.APITimeoutError)
+    chat.given["timeout"] = 0.3
     with pytest.raises(openai.APITimeoutError):
         chat.whole(**HELLO)
 

@@ -38,7 +38,7 @@ class Running:
         """All that a connection answers until it is closed."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         writer.write(data)
-        said = await asyncio.wait_for(reader.read(), 20)
+        said = await asyncio.wait_for(reader.read(), 60)
         writer.close()
         return said
 
@@ -97,12 +97,12 @@ def bare(said: bytes) -> bytes:
 
 async def answer_of(reader: asyncio.StreamReader) -> bytes:
     """One answer of a connection that stays open."""
-    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 20)
+    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)
     if b"transfer-encoding: chunked" in head:
-        return head + await asyncio.wait_for(reader.readuntil(b"0\r\n\r\n"), 20)
+        return head + await asyncio.wait_for(reader.readuntil(b"0\r\n\r\n"), 60)
     length = re.search(rb"content-length: (\d+)", head)
     assert length is not None
-    return head + await asyncio.wait_for(reader.readexactly(int(length[1])), 20)
+    return head + await asyncio.wait_for(reader.readexactly(int(length[1])), 60)
 
 
 async def whole(running: Running, asked: bytes) -> tuple[bytes, bytes]:

@@ -133,7 +133,7 @@ async def test_what_is_about_the_connection_goes_through_the_cycle(name: str) ->
     async with direct() as (running, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
         writer.write(asked)
-        said = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 20)
+        said = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)
         writer.close()
         assert said.startswith(opening)
         assert len(running.taken) == (name != "no length")
@@ -176,7 +176,7 @@ async def test_a_client_that_has_said_all_gets_its_answer() -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
         writer.write(raw(chat()))
         writer.write_eof()
-        assert (await asyncio.wait_for(reader.read(), 20)).startswith(b"HTTP/1.1 200")
+        assert (await asyncio.wait_for(reader.read(), 60)).startswith(b"HTTP/1.1 200")
         writer.close()
 
 
@@ -188,7 +188,7 @@ async def test_a_request_half_read_at_the_end_is_the_last_that_is_answered() -> 
         (connection,) = await until_open(running)
         connection.shutdown()
         writer.write(asked[-10:])
-        said = await asyncio.wait_for(reader.read(), 20)
+        said = await asyncio.wait_for(reader.read(), 60)
         assert said.startswith(b"HTTP/1.1 200")
         assert b"\r\nconnection: close\r\n" in said
         writer.close()
@@ -217,7 +217,7 @@ async def test_an_answer_with_a_broken_header_reaches_no_client() -> None:
         object.__setattr__(step.side_effects, "headers", (("x-extra", "1\r\nx-forged: 2"),))
         reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
         writer.write(raw(chat()))
-        assert await asyncio.wait_for(reader.read(), 20) == b""
+        assert await asyncio.wait_for(reader.read(), 60) == b""
         writer.close()
 
 

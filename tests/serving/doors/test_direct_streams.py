@@ -22,7 +22,7 @@ async def test_a_paced_answer_to_such_a_request_ends_its_connection_too() -> Non
         (connection,) = await until_open(running)
         connection.shutdown()
         writer.write(asked[-10:])
-        said = await asyncio.wait_for(reader.read(), 20)
+        said = await asyncio.wait_for(reader.read(), 60)
         assert b"\r\nconnection: close\r\n" in said
         assert said.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n")
         writer.close()
@@ -72,7 +72,7 @@ async def test_a_server_that_shuts_down_ends_a_stream_properly() -> None:
         (connection,) = running.connections
         connection.shutdown()
         connection._stream.go_on()
-        said = await asyncio.wait_for(reader.read(), 20)
+        said = await asyncio.wait_for(reader.read(), 60)
         assert b"The server is shutting down." in said and said.endswith(b"\r\n0\r\n\r\n")
         assert [entry.outcome for entry in playing.journal] == ["fault"]
         writer.close()

@@ -11,7 +11,7 @@ import pytest
 from tests.serving.cases import Case, endless_cases
 from tests.serving.processes.servers import ask, serving
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 def told(port: int) -> dict[str, Any]:

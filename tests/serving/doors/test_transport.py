@@ -127,7 +127,7 @@ async def test_the_clients_read_timeout_is_kept(stream: bool) -> None:
     step["produce"]["latency_ms"] = 0 if stream else 60_000
     playing = Playing(scenario("s", step))
     before = asyncio.all_tasks()
-    async with openai_of(playing, timeout=0.02) as client:
+    async with openai_of(playing, timeout=0.5) as client:
         with pytest.raises((openai.APITimeoutError, httpx2.ReadTimeout)):
             answer = await client.chat.completions.create(
                 model="gpt-4o", messages=HELLO, stream=stream

@@ -11,6 +11,7 @@ from django.core.asgi import get_asgi_application
 from django.http import HttpResponse, StreamingHttpResponse
 from django.test import AsyncClient, Client, override_settings
 
+from scenarios_app.engine.state import Arrival
 from scenarios_app.serving.doors import django as view
 from tests.serving.pipelines import KEY, Playing, chat, says, scenario
 
@@ -133,7 +134,7 @@ async def test_a_client_that_leaves_is_noticed_at_once(
 ) -> None:
     """Also where nobody holds the answer any more, as while middleware has it in a thread: not
     only once it is collected as garbage."""
-    left, next_ordinal = asyncio.Event(), playing.state.next_ordinal
+    left, arrive = asyncio.Event(), playing.state.arrive
     body = iter([{"type": "http.request", "body": chat(stream=True).body}])
 
     async def receive() -> dict[str, Any]:
@@ -142,17 +143,17 @@ async def test_a_client_that_leaves_is_noticed_at_once(
         await left.wait()
         return {"type": "http.disconnect"}
 
-    async def counted(session: str) -> int:
+    async def counted(session: str) -> Arrival:
         if at == "in the view":
             left.set()
-        return await next_ordinal(session)
+        return await arrive(session)
 
     async def send(message: Any) -> None:
         if message["type"] == at:
             left.set()
             await asyncio.Event().wait()
 
-    monkeypatch.setattr(playing.state, "next_ordinal", counted)
+    monkeypatch.setattr(playing.state, "arrive", counted)
 
     headers = {"host": "testserver", "content-type": "application/json", **AUTH}
     scope = {

@@ -16,8 +16,8 @@ from typing import Any
 
 from tests import warmed
 
-READY_SECONDS = 60.0
-END_SECONDS = 30.0
+READY_SECONDS = 90.0
+END_SECONDS = 60.0
 
 
 @dataclass

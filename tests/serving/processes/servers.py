@@ -18,7 +18,7 @@ from tests.serving.cases import Case
 
 ROOT = Path(__file__).resolve().parents[3]
 End: TypeAlias = Literal["complete", "cut", "nothing"]
-STARTED_SECONDS = 40.0
+STARTED_SECONDS = 90.0
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def serving(server: str, app: str, **variables: str) -> Iterator[int]:
 
 def ask(port: int, case: Case) -> Seen:
     """Send a case as it stands and read all that comes."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     with contextlib.closing(connection):
         connection.request(case.method, case.path, case.body, dict(case.headers))
         try:

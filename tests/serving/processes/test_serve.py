@@ -263,7 +263,7 @@ async def test_a_signal_while_the_server_starts_is_not_lost(
     monkeypatch.setattr(uvicorn.Server, "startup", started)
     stop = Stop()
     stop.asked = True
-    server = Server(uvicorn.Config("none:app"), ready="ready", stop=stop)
+    server = Server(uvicorn.Config("none:app"), ready=lambda: print("ready"), stop=stop)
     await server.startup()
     assert server.should_exit and capsys.readouterr().out == ""
 

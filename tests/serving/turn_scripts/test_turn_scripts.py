@@ -2,6 +2,7 @@
 
 import pytest
 
+from scenarios_app.engine.state import put_scenario
 from tests.engine.turn_scripts import calls, says, script, turn
 from tests.serving.modes import WIRES, WireName
 from tests.serving.pipelines import Playing, scenario
@@ -107,7 +108,7 @@ async def test_a_turn_answers_again_and_again_and_consumes_nothing(wire: WireNam
 async def test_a_sessions_own_script_is_the_one_that_it_gets(wire: WireName) -> None:
     playing = Playing(TWO)
     own = script(turn(says("mine")), id=RUN)
-    await playing.state.put_scenario(SESSION, RUN, own)
+    await put_scenario(playing.state, SESSION, RUN, own)
     assert (await hear(playing, wire, RUN)).text == "mine"
     headers = {"x-mockllm-session": "another"}
     assert (await hear(playing, wire, RUN, headers=headers)).text == "one"

@@ -1,6 +1,8 @@
 """How requests for OpenAI's Responses go on from what was said before."""
 
 import base64
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +17,8 @@ from scenarios_app.engine.parts import (
     ToolResultPart,
 )
 from scenarios_app.wire.openai.responses.example import IDS
-from tests.wire.openai.responses_cases import Session, refusal_of
+from scenarios_app.wire.openai.responses.memory import keep_answer
+from tests.wire.openai.responses_cases import CREATE, Session, refusal_of
 from tests.wire.openai.test_openai_responses_answer import answer
 
 CALL = ToolCallPart("c1", "f", '{"a":1}')
@@ -242,3 +245,41 @@ def test_a_refusal_and_its_place_are_kept() -> None:
 def test_what_was_wrong_in_a_reference_is_named_by_its_own_place() -> None:
     error = refusal_of(input=[{"type": "item_reference", "id": 1}])
     assert error.param == "input[0].id"
+
+
+OUTPUT = {
+    "type": "message",
+    "role": "assistant",
+    "content": [{"type": "output_text", "text": "Hi"}],
+}
+RECORDED = {"id": "resp_recorded", "object": "response", "output": [OUTPUT]}
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_request_goes_on_from_a_recorded_answer(stream: bool) -> None:
+    session = Session()
+    request = session.read({"input": "Hello", "stream": stream})
+    whole = json.dumps(RECORDED).encode()
+    event = b'event: response.completed\ndata: {"response": ' + whole + b"}\n\ndata: {broken\n\n"
+    for kept in CREATE.archival.keep(request, event if stream else whole):  # type: ignore[union-attr]
+        assert kept.data is not None
+        session.kept[kept.name] = kept.data
+    body = {"input": "And?", "previous_response_id": "resp_recorded"}
+    assert heard(session.read(body)) == [("user", "Hello"), ("assistant", "Hi"), ("user", "And?")]
+
+
+def test_a_recorded_answer_of_a_conversation_is_its_latest() -> None:
+    request = Session().read({"input": "Hello"})
+    named = replace(request, own=replace(request.own, conversation="conv_1"))
+    names = [kept.name for kept in keep_answer(named, json.dumps(RECORDED).encode())]
+    assert names[1:] == ["resp_recorded", "conversation conv_1"]
+
+
+@pytest.mark.parametrize("body", [b"", b"{broken", b"[]", b'{"id": 7}', b"data: 7\n\n"])
+def test_a_recorded_answer_without_a_name_is_not_kept(body: bytes) -> None:
+    assert keep_answer(Session().read({"input": "Hello"}), body) == ()
+
+
+def test_a_recorded_answer_that_is_not_to_be_stored_is_not() -> None:
+    request = Session().read({"input": "Hello", "store": False})
+    assert keep_answer(request, json.dumps(RECORDED).encode()) == ()

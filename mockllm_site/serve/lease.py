@@ -1,0 +1,197 @@
+"""Who serves from a database: each process has a row in it, which it renews. One that shares its
+state with nobody serves alone.
+
+No clock of any machine counts. A process of this machine lives as long as the system says so; one
+of another machine is dead once its row has stood still for `DEAD_SECONDS` while somebody looked.
+"""
+
+import logging
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, Thread
+from typing import Final
+from uuid import uuid4
+
+from django.db import DatabaseError, connection, transaction
+from django.db.models import F
+
+from scenarios_app.catalog.snapshot import can_be_shared
+from scenarios_app.models import Installation, ServerProcess
+from scenarios_app.shared.here import connections
+
+log = logging.getLogger(__name__)
+
+RENEW_SECONDS: Final = 2.0
+DEAD_SECONDS: Final = 10.0
+LOOK_SECONDS: Final = 0.2
+
+ALONE: Final = "several processes on one database need a shared state: set REDIS_URL for all"
+ANOTHER: Final = "all processes on one database must have the same REDIS_URL"
+
+
+class Refused(Exception):
+    """This process may not serve; the message says why in one line."""
+
+
+def machine() -> str:
+    """The machine since it was started, and the space in which its processes have numbers; empty
+    where that cannot be told."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return ""
+
+
+def birth(pid: int) -> int:
+    """When a process of this machine was started, in ticks; 0 where there is none that lives."""
+    try:
+        # The name in parentheses may hold anything.
+        state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return 0 if state in "ZX" else int(rest[18])
+
+
+class Lease:
+    """One process's. `shares` names the state that it shares, empty where that is its own."""
+
+    def __init__(
+        self,
+        shares: str,
+        *,
+        now: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._row = ServerProcess(
+            owner=uuid4().hex,
+            machine=machine(),
+            pid=os.getpid(),
+            birth=birth(os.getpid()),
+            shares=shares,
+        )
+        self._now, self._wait = now, wait
+        # The beat of each other process, and since when that is so.
+        self._beats: dict[str, tuple[int, float]] = {}
+        self._ended = Event()
+        self._thread: Thread | None = None
+
+    def take(self) -> None:
+        """Enter this process; raises Refused where another one lives that it cannot serve beside.
+        It may take DEAD_SECONDS to be sure that one has died."""
+        while against := self._enter():
+            for row in against:
+                if self.lives(row):
+                    why = ANOTHER if row.shares and self._row.shares else ALONE
+                    raise Refused(f"process {row.pid} serves from this database; {why}")
+            self._wait(LOOK_SECONDS)
+
+    def renew(self) -> bool:
+        """Show that this process lives, and remove those that do not; false where it may not go on,
+        since another one has taken it for dead and serves."""
+        if not ServerProcess.objects.filter(pk=self._row.pk).update(beat=F("beat") + 1):
+            return not self._enter()
+        for row in ServerProcess.objects.exclude(pk=self._row.pk):
+            self.lives(row)
+        return True
+
+    def give_back(self) -> None:
+        ServerProcess.objects.filter(pk=self._row.pk).delete()
+
+    def lives(self, row: ServerProcess) -> bool:
+        """Whether another process is known to live. The row of one that is known to be dead is
+        removed."""
+        if row.machine and row.machine == self._row.machine and row.birth:
+            lives = birth(row.pid) == row.birth
+            dead = not lives
+        else:
+            beat, since = self._beats.setdefault(row.owner, (row.beat, self._now()))
+            lives = beat != row.beat
+            dead = not lives and self._now() - since >= DEAD_SECONDS
+            if lives:
+                self._beats[row.owner] = row.beat, self._now()
+        if dead:
+            self._beats.pop(row.owner, None)
+            ServerProcess.objects.filter(pk=row.pk, beat=row.beat).delete()
+        return lives
+
+    def keep(self) -> None:
+        """Renew from now on, in a thread."""
+        self._thread = Thread(target=self._run, name="mockllm-lease", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Renew no more, and leave the database to others."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _enter(self) -> list[ServerProcess]:
+        """Enter this process, unless there are others that it cannot serve beside: these."""
+        with transaction.atomic():
+            Installation.name()
+            # Who enters waits for who enters.
+            Installation.objects.select_for_update().get(pk=1)
+            others = ServerProcess.objects.exclude(pk=self._row.pk)
+            if self._row.shares:
+                others = others.exclude(shares=self._row.shares)
+            against = list(others)
+            if not against:
+                self._row.save()
+            return against
+
+    def _run(self) -> None:
+        works = True
+        while not self._ended.wait(RENEW_SECONDS):
+            try:
+                if not self.renew():
+                    log.error("another process has taken this one for dead and serves: it ends")
+                    os.kill(os.getpid(), signal.SIGTERM)
+                    break
+                works = True
+            except DatabaseError:
+                if works:
+                    log.exception("this process cannot show that it lives; it goes on trying")
+                works = False
+                connection.close()
+        try:
+            self.give_back()
+        except DatabaseError as error:
+            log.warning("this process's row stays in the database (%s)", error)
+        connection.close()
+
+
+_held: dict[int, Lease] = {}
+
+
+def hold() -> None:
+    """Have this process serve from the database; raises Refused. Done once for a process."""
+    if os.getpid() in _held or not can_be_shared():
+        return
+    shared = connections()
+    lease = Lease("" if shared is None else shared.name())
+    lease.take()
+    _held.clear()
+    _held[os.getpid()] = lease
+    lease.keep()
+
+
+def hold_or_exit() -> None:
+    """The same at the import of an application, whose process ends where it may not serve. What
+    else is wrong with the database the first request says."""
+    try:
+        hold()
+    except Refused as error:
+        raise SystemExit(f"mockllm: {error}") from None
+    except DatabaseError:
+        log.exception("the database cannot be looked into yet")
+
+
+def let_go() -> None:
+    """Leave the database to others."""
+    lease = _held.pop(os.getpid(), None)
+    if lease is not None:
+        lease.end()

@@ -1,0 +1,201 @@
+"""Several processes on one socket: started, watched and ended by the one that forks them."""
+
+import logging
+import os
+import selectors
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from types import FrameType
+from typing import Final, TypeAlias
+
+from mockllm_site.serve.server import BEYOND_SECONDS, Parent, StartFailed
+
+log = logging.getLogger(__name__)
+
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+LOOK_SECONDS: Final = 0.5
+# Before another one takes the place of one that never got ready.
+PAUSE_SECONDS: Final = 1.0
+# What a worker gets beyond its time for draining before it is killed: tools end, rows are written.
+END_SECONDS: Final = 30.0
+READY: Final = b"r"
+
+# Serves in a forked child, up to its end, and calls what it is given once it is ready.
+Serve: TypeAlias = Callable[[Callable[[], None]], None]
+
+
+@dataclass
+class _Worker:
+    """`pipe` says when it is ready, and by its end that the process has ended, however it did."""
+
+    pid: int
+    pipe: int
+    ready: bool = False
+
+
+class Workers:
+    """`count` processes that `serve`, of which `ready` is called once all are ready; one that dies
+    is replaced. The first signal lets them finish, as `bound` is closed; a second one hurries them.
+    Forks, so this process has no thread but this one."""
+
+    def __init__(
+        self,
+        count: int,
+        serve: Serve,
+        *,
+        bound: socket.socket,
+        ready: Callable[[], None],
+        drain_seconds: float,
+        parent: Parent | None = None,
+    ) -> None:
+        self._count = count
+        self._serve = serve
+        self._bound = bound
+        self._ready = ready
+        self._drain_seconds = drain_seconds
+        self._parent = parent
+        self._workers: dict[int, _Worker] = {}
+        self._selector = selectors.DefaultSelector()
+        self._signals = 0
+        self._heeded = 0
+        self._up = self._ending = self._failed = False
+        # When those that are missing are started, and when those that do not end are killed.
+        self._start_at = self._kill_at = float("inf")
+
+    def run(self) -> None:
+        """Serve until a signal ends it; raises StartFailed where it could not begin, or where not
+        all workers have ended as they should."""
+        before = {number: signal.signal(number, self._note) for number in SIGNALS}
+        awake, waker = socket.socketpair()
+        waker.setblocking(False)
+        signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
+        self._selector.register(awake, selectors.EVENT_READ)
+        try:
+            for _ in range(self._count):
+                self._start()
+            while self._workers or not self._ending:
+                self._turn(awake)
+        finally:
+            signal.set_wakeup_fd(-1)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            self._selector.close()
+            awake.close()
+            waker.close()
+        if not self._up and self._failed:
+            raise StartFailed("a worker did not start; the lines above say why")
+        if self._failed:
+            raise StartFailed("not every worker has ended as it should; the lines above say which")
+
+    def _turn(self, awake: socket.socket) -> None:
+        """Wait for something to happen, and do what there is to do."""
+        for key, _ in self._selector.select(LOOK_SECONDS):
+            if key.fileobj is awake:
+                awake.recv(4_096)
+            else:
+                self._hear(self._workers[key.fd])
+        if self._signals > self._heeded or (self._parent is not None and self._parent.gone):
+            self._heeded = max(self._signals, self._heeded)
+            self._end()
+        now = time.monotonic()
+        if now >= self._start_at and not self._ending:
+            self._start_at = float("inf")
+            while len(self._workers) < self._count:
+                self._start()
+        if now >= self._kill_at:
+            self._kill_at = float("inf")
+            self._send(signal.SIGKILL)
+
+    def _start(self) -> None:
+        read, write = os.pipe()
+        # A signal in between would find neither the parent's way to end nor the child's.
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        pid = os.fork()
+        if pid == 0:
+            self._work(read, write)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        os.close(write)
+        self._workers[read] = _Worker(pid, read)
+        self._selector.register(read, selectors.EVENT_READ)
+
+    def _work(self, read: int, write: int) -> None:
+        """The life of a child."""
+        code = 1
+        try:
+            # What is typed at the terminal is for the parent, which tells its children once.
+            os.setpgid(0, 0)
+            signal.set_wakeup_fd(-1)
+            for number in SIGNALS:
+                signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+            for pipe in (read, *self._workers):
+                os.close(pipe)
+            self._serve(lambda: _say(write))
+            code = 0
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 1
+        except StartFailed as error:
+            print(f"mockllm: {error}", file=sys.stderr)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+    def _hear(self, worker: _Worker) -> None:
+        if os.read(worker.pipe, 1) == READY:
+            worker.ready = True
+            if self._up:
+                log.warning("worker %d is ready", worker.pid)
+            elif all(one.ready for one in self._workers.values()) and not self._ending:
+                self._up = True
+                self._ready()
+            return
+        self._selector.unregister(worker.pipe)
+        os.close(worker.pipe)
+        del self._workers[worker.pipe]
+        code = os.waitstatus_to_exitcode(os.waitpid(worker.pid, 0)[1])
+        if self._ending:
+            if code:
+                self._failed = True
+                log.error("worker %d ended %s", worker.pid, _how(code))
+        elif self._up:
+            log.error("worker %d ended %s; another one takes its place", worker.pid, _how(code))
+            pause = 0.0 if worker.ready else PAUSE_SECONDS
+            self._start_at = min(self._start_at, time.monotonic() + pause)
+        else:
+            self._failed = True
+            self._end()
+
+    def _end(self) -> None:
+        """Let the workers finish. The port is closed with their own sockets: what connected to this
+        one now would be answered by nobody."""
+        if not self._ending:
+            self._ending = True
+            self._bound.close()
+            self._kill_at = time.monotonic() + self._drain_seconds + BEYOND_SECONDS + END_SECONDS
+        self._send(signal.SIGTERM)
+
+    def _send(self, number: int) -> None:
+        for worker in self._workers.values():
+            with suppress(ProcessLookupError):
+                os.kill(worker.pid, number)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._signals += 1
+
+
+def _say(pipe: int) -> None:
+    with suppress(BrokenPipeError):
+        os.write(pipe, READY)
+
+
+def _how(code: int) -> str:
+    return f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"

@@ -1,0 +1,88 @@
+"""Two people in one scenario: fields that only one of them changed come together, and where both
+changed one, both values are told."""
+
+from collections.abc import Iterator
+from copy import copy
+from typing import Any
+
+from django import forms
+from django.db.models import Model
+
+from scenarios_app.store.history import NOBODY
+
+_SHOWN = 120
+
+
+class MergingForm(forms.ModelForm):
+    """`before` is the row as it was when the page was opened, where `who` has changed it since. A
+    field that was sent as it was then keeps what it has now."""
+
+    before: Model | None = None
+    who: str = NOBODY
+    # Fields about which two people cannot disagree.
+    apart: frozenset[str] = frozenset()
+
+    def full_clean(self) -> None:
+        taken, both = self._merged() if self.is_bound and self.before else ([], {})
+        # A column without a field keeps its value; what was sent for it does not count.
+        whole = self.fields
+        self.fields = {name: field for name, field in whole.items() if name not in taken}
+        try:
+            super().full_clean()
+            for name, message in both.items():
+                if name not in self.errors:
+                    self.add_error(name, message)
+            # Looked at, and kept, while these count as unchanged.
+            assert self.changed_data is not None
+        finally:
+            self.fields = whole
+
+    def _merged(self) -> tuple[list[str], dict[str, str]]:
+        """The fields that keep what they have now, and what to say of those that both changed."""
+        taken: list[str] = []
+        both: dict[str, str] = {}
+        for name, was, now in self._changed():
+            field = self.fields[name]
+            sent = field.widget.value_from_datadict(self.data, self.files, self.add_prefix(name))
+            if not field.has_changed(was, sent):
+                taken.append(name)
+            elif field.has_changed(now, sent):
+                both[name] = (
+                    f"{self.who} changed this since you opened the page, "
+                    f"to {shown(field, now)}. You have {shown(field, sent)}."
+                )
+        return taken, both
+
+    def _changed(self) -> Iterator[tuple[str, Any, Any]]:
+        """The fields that have another value now than then."""
+        assert self.before is not None
+        was = self.as_of(copy(self.before))
+        for name, field in self.fields.items():
+            if name in self.apart:
+                continue
+            then = was.get_initial_for_field(field, name)
+            now = self.get_initial_for_field(field, name)
+            if then != now:
+                yield name, then, now
+
+    def as_of(self, row: Any) -> forms.ModelForm:
+        """The form for the row as it was, not bound."""
+        return type(self)(instance=row)
+
+
+def shown(field: forms.Field, value: Any) -> str:
+    """A value as the page would have it, cut where it is long."""
+    if isinstance(field, forms.ChoiceField):
+        value = dict(_flat(field.choices)).get(str(value), value)
+    if value in (None, "", [], {}):
+        return "nothing"
+    text = str(field.prepare_value(value))
+    return f"“{text}”" if len(text) <= _SHOWN else f"“{text[: _SHOWN - 1]}…”"
+
+
+def _flat(choices: Any) -> Iterator[tuple[str, str]]:
+    for key, label in choices:
+        if isinstance(label, list | tuple):
+            yield from _flat(label)
+        else:
+            yield str(key), str(label)

@@ -1,0 +1,1 @@
+"""The page that plays a conversation, and the examples that bring one."""

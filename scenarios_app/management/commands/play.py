@@ -1,0 +1,86 @@
+"""`play FILE…`: plays conversations against scenarios, for people and for CI."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from scenarios_app.catalog import catalog
+from scenarios_app.engine.document import (
+    DocumentError,
+    ScenarioDocument,
+    compile_scenario,
+    merge_documents,
+)
+from scenarios_app.engine.document.files import read_files
+from scenarios_app.engine.matching.index import build_index
+from scenarios_app.management.asked import NOT_JUDGED, write
+from scenarios_app.play.conversation import PlayDocument, read_play
+from scenarios_app.play.player import Alone, Run, play
+from scenarios_app.play.report import cases_of, json_of, text_of
+from scenarios_app.serving.services import options as serving_options
+from scenarios_app.store.rows import limits
+from scenarios_app.verdict.reports import SUITE, junit
+
+
+class Command(BaseCommand):
+    help = (
+        "Plays conversations against scenarios, and says where an answer is not the expected one. "
+        "A file holds conversations, and the scenarios that they are played against or else those "
+        "of the database are; no server is needed. "
+        "The exit code is 0 if all is as expected, 1 if not, 2 if nobody could tell."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("files", nargs="+", metavar="FILE", help="a file of conversations")
+        parser.add_argument(
+            "--scenario",
+            metavar="PATH",
+            action="append",
+            default=[],
+            help="a file or directory of scenarios to play against; may be given again",
+        )
+        parser.add_argument("--json", action="store_true", help="JSON in place of text")
+        parser.add_argument("--junit", metavar="FILE", help="write JUnit XML there as well")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            given = read_files(options["scenario"], limits=limits()) if options["scenario"] else []
+            runs = [run for file in options["files"] for run in _played(file, given)]
+        except DocumentError as error:
+            raise CommandError(str(error), returncode=NOT_JUDGED) from None
+        if options["junit"]:
+            write(options["junit"], junit(SUITE, cases_of(runs)))
+        text = json.dumps(json_of(runs), indent=2, ensure_ascii=False) if options["json"] else ""
+        self.stdout.write(text or text_of(runs))
+        if not all(run.passed for run in runs):
+            sys.exit(1)
+
+
+def _played(file: str, given: list[ScenarioDocument]) -> list[Run]:
+    read = _read(file)
+    against = _catalog([*given, *read.scenarios])
+    of = read.scenarios[0].name if len(read.scenarios) == 1 else ""
+    return [
+        asyncio.run(play(one, catalog=against, options=serving_options(), of=of))
+        for one in read.conversations
+    ]
+
+
+def _read(file: str) -> PlayDocument:
+    try:
+        data = Path(file).read_bytes()
+    except OSError as error:
+        message = f"{file}: cannot be read: {error.strerror}"
+        raise CommandError(message, returncode=NOT_JUDGED) from None
+    return read_play(data, source=file)
+
+
+def _catalog(documents: list[ScenarioDocument]) -> Alone:
+    if not documents:
+        return Alone(catalog.index())
+    merged = merge_documents(documents, limits=limits())
+    return Alone(build_index([compile_scenario(one) for one in merged if one.enabled]))

@@ -1,0 +1,1 @@
+"""Conversations played against scenarios, expected beside got."""

@@ -1,0 +1,155 @@
+"""Conversations to be played, as documents: what is asked turn by turn, and what should come."""
+
+from collections.abc import Iterator
+from typing import Annotated, TypeAlias
+
+from pydantic import Field, JsonValue
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.conditions.text_shapes import OneText
+from scenarios_app.engine.document.json_text import decode, plain
+from scenarios_app.engine.document.load import AnyScenario, validated
+from scenarios_app.engine.document.scenario import VersionedDocument
+from scenarios_app.engine.shapes.base import Document, Finding, expected, quoted
+from scenarios_app.engine.shapes.fields import Flag, Name, SomeText, Status, Text
+from scenarios_app.wire.registry import owns, ways
+
+_WAYS = ("user", "tool_results", "retry", "request")
+
+Arguments: TypeAlias = Annotated[dict[str, JsonValue], expected("an object")]
+
+
+class ExpectedCallDocument(Document):
+    """A tool call that should come."""
+
+    name: SomeText
+    """The tool's name."""
+    arguments: Arguments = Field(default_factory=dict)
+    """Arguments that it has at least."""
+
+
+class ExpectedDocument(Document):
+    """What a turn should be answered with; what is not named may be anything."""
+
+    scenario: Name | None = None
+    """The scenario that answers."""
+    step: Name | None = None
+    """The step that answers: its name, or its number from 1."""
+    status: Status | None = None
+    """The HTTP status. Without one, a step has to answer; the catch-all does not count."""
+    text: OneText | None = None
+    """What it says; where it says nothing, its tool calls as the journal shows them."""
+    reasoning: OneText | None = None
+    """What it thinks."""
+    tool_calls: list[ExpectedCallDocument] | None = None
+    """All of its tool calls in order; an empty list: none."""
+    cut: Flag | None = None
+    """Whether the connection closes before the answer is whole."""
+
+
+class GivenResultDocument(Document):
+    """What a tool gave back."""
+
+    name: SomeText
+    """The tool. It answers the first call of this name that has no result yet."""
+    content: Text = ""
+    """What it gave back."""
+
+
+class GivenRequestDocument(Document):
+    """A request as it stands."""
+
+    path: SomeText
+    """With its query, if it has one."""
+    headers: dict[str, Text] = Field(default_factory=dict)
+    """By name; without any, every provider's own."""
+    body: JsonValue = None
+    """JSON; a string is sent as it stands."""
+
+    def findings(self) -> Iterator[Finding]:
+        path = self.path.partition("?")[0]
+        if not owns(path):
+            yield ("path",), f"no provider answers {path}"
+
+
+_ANYTHING = ExpectedDocument()
+
+
+class AskedDocument(Document):
+    """One turn: what is asked in one of these ways, and what should come."""
+
+    user: Text | None = None
+    """A message of the user, after all that was said before."""
+    tool_results: list[GivenResultDocument] | None = Field(default=None, min_length=1)
+    """What the tools gave back that the last answer called."""
+    retry: Flag = False
+    """The request before once more, as clients do after an error."""
+    request: GivenRequestDocument | None = None
+    """A whole request, in place of one made from the conversation."""
+    expect: ExpectedDocument = Field(default_factory=lambda: _ANYTHING)
+    """What should come."""
+
+    def findings(self) -> Iterator[Finding]:
+        given = (self.user, self.tool_results, self.retry or None, self.request)
+        if sum(one is not None for one in given) != 1:
+            yield (), f"expected one of {', '.join(_WAYS)}"
+
+
+class ConversationDocument(Document):
+    """A conversation with one client, played in a session of its own."""
+
+    name: Name = "conversation"
+    """Names it in reports."""
+    provider: Text = "openai"
+    """Whose API is asked."""
+    model: SomeText = "gpt-4o"
+    """The model that is asked for."""
+    stream: Flag = False
+    """Whether answers are streamed."""
+    system: Text = ""
+    """The system prompt."""
+    tools: list[SomeText] = Field(default_factory=list)
+    """Names of the tools that are offered."""
+    turns: list[AskedDocument] = Field(min_length=1)
+    """What is asked, in order."""
+
+    def findings(self) -> Iterator[Finding]:
+        if self.provider not in ways():
+            known = ", ".join(ways())
+            yield ("provider",), f"{quoted(self.provider)} is not known, expected one of {known}"
+        if self.turns[0].retry:
+            yield ("turns", 0, "retry"), "nothing was asked before"
+
+
+class PlayDocument(VersionedDocument):
+    """What `mockllm play` takes: conversations, and the scenarios that they are played against."""
+
+    title: Text = ""
+    """What it is called where people choose it."""
+    description: Text = ""
+    """What it shows."""
+    scenarios: list[AnyScenario] = Field(default_factory=list)
+    """Without any, the stored ones answer."""
+    conversations: list[ConversationDocument] = Field(min_length=1)
+    """Each is played in a session of its own."""
+
+
+def read_play(data: bytes, *, source: str = "") -> PlayDocument:
+    """A file's conversations, also a single one with its `turns`; raises DocumentError."""
+    value = decode(data, source=source)
+    if isinstance(value, dict) and "turns" in value:
+        scenarios = {"scenarios": value.pop("scenarios")} if "scenarios" in value else {}
+        one = validated(ConversationDocument, value, source=source)
+        read: Json = {**scenarios, "conversations": [written(one)]}
+        return validated(PlayDocument, read, source=source)
+    return validated(PlayDocument, value, source=source)
+
+
+def conversation_of(value: Json) -> ConversationDocument:
+    """One conversation of plain JSON; raises DocumentError."""
+    return validated(ConversationDocument, plain(value))
+
+
+def written(document: Document) -> dict[str, Json]:
+    """The shortest JSON that reads as this document."""
+    return document.model_dump(by_alias=True, exclude_defaults=True)

@@ -1,0 +1,96 @@
+"""What the processes that serve from one database ask one another; a process alone asks itself."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from scenarios_app.catalog import catalog
+from scenarios_app.engine.state import StateUnavailable
+from scenarios_app.journal import journal
+from scenarios_app.shared.here import connections
+from scenarios_app.verdict.counts import StepCounts
+
+if TYPE_CHECKING:
+    from scenarios_app.shared.bus import Bus
+
+FLUSH_SECONDS = 8.0
+
+
+class Everywhere:
+    """One per process, which answers for itself whether it was asked by another one or not. What
+    raises StateUnavailable has not heard all of them."""
+
+    def __init__(self, steps: StepCounts, own_changed: Callable[[str | None], None]) -> None:
+        # What others ask, about a session or all, and what they tell.
+        self._answers: dict[str, Callable[[Any], Any]] = {
+            "flush": lambda _: journal.flush(FLUSH_SECONDS),
+            "lost": journal.losses.of,
+            "served": lambda session: sorted(steps.served_in(session)),
+            "forget": _done(steps.forget),
+            "whole": _done(journal.losses.forget),
+        }
+        told: dict[str, Callable[[str], Any]] = {
+            "own": own_changed,
+            "catalog": lambda _: catalog.reload(),
+            "missed": lambda _: own_changed(None),
+        }
+        self._bus = _bus({word: _about(answer) for word, answer in self._answers.items()} | told)
+
+    def start(self) -> None:
+        if self._bus is not None:
+            self._bus.start()
+
+    def stop(self) -> None:
+        if self._bus is not None:
+            self._bus.stop()
+
+    def flush(self) -> bool:
+        """Wait until all that has ended, anywhere, can be read; false if that takes too long."""
+        return all(self._asked("flush"))
+
+    def lost(self, session: str | None) -> int:
+        """How many rows the journal has lost of a session, or of all."""
+        return sum(map(int, self._asked("lost", session)))
+
+    def served_in(self, session: str) -> frozenset[tuple[str, str]]:
+        """The steps that answered a session since its last reset."""
+        answers = self._asked("served", session)
+        return frozenset((scenario, key) for steps in answers for scenario, key in steps)
+
+    def forget(self, session: str | None) -> None:
+        """Forget the steps that answered a session, or all of them."""
+        self._asked("forget", session)
+
+    def forget_losses(self, session: str | None) -> None:
+        """The journal of a session, or of all, begins anew."""
+        self._asked("whole", session)
+
+    def _asked(self, word: str, about: str | None = None) -> Iterable[Any]:
+        if self._bus is None:
+            return [self._answers[word](about)]
+        answers = self._bus.ask(word, json.dumps(about))
+        if None in answers or not answers:
+            raise StateUnavailable("Not every process of this server has answered; try again.")
+        return answers
+
+
+def _bus(handlers: Mapping[str, Callable[[str], Any]]) -> "Bus | None":
+    shared = connections()
+    if shared is None:
+        return None
+    # As late as Redis's client itself.
+    from scenarios_app.shared.bus import Bus
+
+    return Bus(shared, handlers)
+
+
+def _about(answer: Callable[[Any], Any]) -> Callable[[str], Any]:
+    return lambda text: answer(json.loads(text))
+
+
+def _done(forget: Callable[[str | None], None]) -> Callable[[str | None], bool]:
+    def done(session: str | None) -> bool:
+        forget(session)
+        return True
+
+    return done

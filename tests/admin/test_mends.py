@@ -1,0 +1,49 @@
+"""What a click can do about each kind of finding."""
+
+import pytest
+
+from scenarios_app.admin.editor.mends import Mend, mends_of
+from scenarios_app.engine.conditions.base import SuspicionKind
+from scenarios_app.engine.matching.lint import Suspicion
+from scenarios_app.models import Step
+
+ROWS = ["steps-0", "steps-1"]
+
+
+def mends(
+    kind: SuspicionKind,
+    *,
+    place: str = "match",
+    step: int = 2,
+    by: tuple[str, int] | None = None,
+    above: int | None = None,
+    instead: tuple[str, str] | None = None,
+) -> list[Mend]:
+    one = Suspicion(kind, "s", step, place, "so", by, instead)
+    steps = [Step(), Step(match_user="é", match_tools=["a"], match_provider="x")]
+    return list(mends_of(one, ROWS, steps, above=above))
+
+
+@pytest.mark.parametrize(
+    ("found", "label", "target"),
+    [
+        (mends("empty", step=0), "Add a step", "steps"),
+        (mends("placeholder", place="produce.text"), "Write the answer", "steps-1-answer_text"),
+        (mends("looping"), "Only as the 1st answer", "steps-1-turn"),
+        (mends("looping", by=("s", 1)), "Only as the 1st answer", "steps-1-turn"),
+        (mends("broad"), "Only once per session", "steps-1-consume"),
+        (mends("shadowed", by=("s", 1)), "Try it before step 1", "steps-1"),
+        (mends("shadowed", by=("o", 1), above=4), "Before all of o: priority 5", "priority"),
+        (mends("unoffered", place="match.tools"), "Show it", "steps-1-match_tools"),
+        (mends("unreachable", place="match.provider"), "Show it", "steps-1-match_provider"),
+        (mends("narrow", place="match.messages[0]"), "Show it", "steps-1-match_user"),
+    ],
+)
+def test_every_finding_has_a_mend(found: list[Mend], label: str, target: str) -> None:
+    assert (found[0].label, found[0].target) == (label, target)
+
+
+def test_a_class_is_replaced_where_it_stands() -> None:
+    (one,) = mends("narrow", place="match.messages[0]", instead=(r"\w", r"[\pL\pN_]"))
+    assert one.target == "steps-1-match_user"
+    assert (one.was, one.value) == (r"\w", r"[\pL\pN_]")

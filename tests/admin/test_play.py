@@ -1,0 +1,181 @@
+"""The pages that play a conversation, and the examples that a new scenario starts from."""
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from scenarios_app.journal import journal
+from scenarios_app.models import Draft, Scenario, ServedRequest, TrialConversation
+from tests.admin.drafting import draft_page, edit_as_draft, publish
+from tests.admin.pages import ADD, LIST, SESSION, a_scenario, fields_at, new_step, page_of, save
+from tests.admin.traffic import served
+
+pytestmark = pytest.mark.django_db
+
+PLAY = f"{LIST}play/"
+NEW = f"{LIST}new/"
+DRAFTS = "/admin/scenarios_app/draft/"
+STEP = {"name": "sun", "match_user": "sun", "answer_text": "It is sunny.", "consume": False}
+
+ANSWERED = {"scenario": "weather", "step": "sun", "answered": "It is sunny."}
+
+
+def asking(text: str) -> str:
+    return json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": text}]})
+
+
+def played(client: Client, *turns: Any, **posted: str) -> Any:
+    conversation = json.dumps({"turns": turns})
+    return client.post(PLAY, {"conversation": conversation, "play": "1"} | posted)
+
+
+def states(page: Any) -> list[bool]:
+    return [turn.passed for turn in page.context["run"].turns]
+
+
+def test_each_turn_is_green_or_red_beside_what_came(root: Client) -> None:
+    a_scenario("weather", STEP)
+    page = played(
+        root,
+        {"user": "sun?", "expect": {"text": "It is sunny."}},
+        {"user": "sun again?", "expect": {"text": "It rains."}},
+        scenario="weather",
+    )
+    assert states(page) == [True, False]
+    text = page.content.decode()
+    assert "equals &quot;It rains.&quot;" in text
+    assert "Not all is as expected." in text
+    (line,) = page.context["lines"]
+    assert (line.label, line.turns) == ("sun", (1, 2))
+
+
+def test_nothing_is_consumed_and_nothing_journalled(root: Client) -> None:
+    a_scenario("once", {"match_user": "hello"})
+    for _ in range(2):
+        assert states(played(root, {"user": "hello"})) == [True]
+    journal.flush()
+    assert not ServedRequest.objects.exists()
+
+
+def test_what_cannot_be_played_is_told_and_not_lost(root: Client) -> None:
+    page = played(root, {"user": "a", "expect": {"status": 7}})
+    text = page.content.decode()
+    assert "turns[0].expect.status" in text
+    assert page.context["conversation"]["turns"][0]["expect"] == {"status": 7}
+    assert root.post(PLAY, {"conversation": "{"}).status_code == 200
+
+
+def test_a_draft_and_edits_that_nobody_has_saved_are_played(root: Client) -> None:
+    scenario = a_scenario("weather", STEP)
+    draft = edit_as_draft(root, scenario)
+    draft.steps.update(answer_text="It rains.")
+    turn = {"user": "sun?", "expect": {"text": "It rains."}}
+    assert states(played(root, turn)) == [False]
+    assert states(played(root, turn, draft=str(draft.pk))) == [True]
+    url = page_of(scenario)
+    edits = fields_at(root, url) | new_step(1, match_user="moon", answer_text="It shines.")
+    edits["steps-TOTAL_FORMS"] = "2"
+    page = root.post(url.replace("/change/", "/play/"), edits)
+    hidden = dict(page.context["instead"].hidden)
+    asked = {"user": "moon?", "expect": {"text": "It shines."}}
+    assert states(played(root, asked, **hidden)) == [True]
+    assert Scenario.objects.get().steps.count() == 1
+
+
+def test_edits_with_errors_say_what_to_put_right(root: Client) -> None:
+    url = page_of(a_scenario("weather", STEP))
+    page = root.post(url.replace("/change/", "/play/"), fields_at(root, url) | {"name": ""})
+    assert "can be tried once this is right" in page.content.decode()
+
+
+def test_the_page_begins_with_what_the_first_step_asks_for(root: Client) -> None:
+    a_scenario("weather", STEP)
+    page = root.get(PLAY, {"scenario": "weather"})
+    assert page.context["conversation"]["turns"] == [{"user": "sun"}]
+
+
+def test_a_kept_conversation_stays_with_the_scenario(root: Client) -> None:
+    scenario = a_scenario("weather", STEP)
+    turn = {"user": "Is there sun in Rome?"}
+    played(root, turn, scenario="weather", keep="1")
+    assert root.get(PLAY, {"scenario": "weather"}).context["conversation"]["turns"] == [turn]
+    save(root, scenario, name="forecast")
+    assert root.get(PLAY, {"scenario": "forecast"}).context["conversation"]["turns"] == [turn]
+    assert TrialConversation.objects.count() == 1
+
+
+def test_readers_play_and_keep_nothing(reader: Client) -> None:
+    a_scenario("weather", STEP)
+    assert states(played(reader, {"user": "sun?"}, scenario="weather", keep="1")) == [True]
+    assert not TrialConversation.objects.exists()
+
+
+def test_a_session_of_the_journal_is_played_again(root: Client) -> None:
+    a_scenario("weather", STEP)
+    session = "key-1"
+    served(request_body=asking("Is there sun?"), session=session, **ANSWERED)
+    served(request_body=asking("Is there rain?"), session=session, scenario="")
+    served(request_body="{", session=session, request_cut=True)
+    served(path="/v1/models", method="GET", session=session)
+    assert f"play/?session={session}" in root.get(SESSION, {"name": session}).content.decode()
+    conversation = root.get(PLAY, {"session": session}).context["conversation"]
+    assert root.get(PLAY, {"session": session}).context["left_out"] == 1
+    first, second = conversation["turns"]
+    assert first["expect"]["text"] == {"startswith": "It is sunny."}
+    assert second["expect"] == {}
+    page = root.post(PLAY, {"conversation": json.dumps(conversation)})
+    assert states(page) == [True, False]
+
+
+def test_who_may_not_see_the_journal_gets_no_session(db: None) -> None:
+    served(request_body=asking("Is there sun?"), session="key-1", **ANSWERED)
+    user = User.objects.create_user("half", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename="view_scenario"))
+    half = Client()
+    half.force_login(user)
+    page = half.get(PLAY, {"session": "key-1"})
+    assert "session" not in page.context
+    assert page.context["conversation"]["turns"] == [{"user": ""}]
+
+
+def test_the_download_is_a_file_for_the_command(root: Client) -> None:
+    a_scenario("weather", STEP)
+    page = played(root, {"user": "sun?"}, scenario="weather", download="1")
+    assert page["Content-Disposition"] == 'attachment; filename="weather.play.json"'
+    document = json.loads(page.content)
+    assert document["scenarios"][0]["name"] == "weather"
+    assert document["conversations"][0]["turns"] == [{"user": "sun?"}]
+
+
+def test_an_example_becomes_a_draft_with_its_conversation(editor: Client) -> None:
+    assert f'href="{ADD}"' in editor.get(NEW).content.decode()
+    for number in (1, 2):
+        done = editor.post(NEW, {"example": "tool-loop"})
+        draft = Draft.objects.order_by("pk").last()
+        assert draft is not None
+        assert done["Location"] == draft_page(draft)
+        assert draft.steps.count() == 2
+        assert Draft.objects.count() == number
+    assert not Scenario.objects.exists()
+    conversation = editor.get(PLAY, {"draft": draft.pk}).context["conversation"]
+    page = editor.post(PLAY, {"conversation": json.dumps(conversation), "draft": draft.pk})
+    assert states(page) == [True, True, True]
+    publish(editor, draft)
+    assert len(editor.get(PLAY, {"scenario": draft.name}).context["conversation"]["turns"]) == 3
+
+
+def test_there_is_no_other_example_and_none_for_readers(editor: Client, reader: Client) -> None:
+    assert editor.post(NEW, {"example": "nonsense"}).status_code == 404
+    assert reader.get(NEW).status_code == 403
+    assert not Draft.objects.exists()
+
+
+def test_the_ways_to_a_new_scenario_lead_to_the_examples(root: Client) -> None:
+    for page in (LIST, "/admin/", "/"):
+        assert f'href="{NEW}"' in root.get(page).content.decode()
+    assert 'id="begin"' in root.get(LIST).content.decode()
+    a_scenario("weather", STEP)
+    assert 'id="begin"' not in root.get(LIST).content.decode()

@@ -1,0 +1,66 @@
+"""axe-core, as npm has it: what of the rules of accessibility a page breaks."""
+
+import os
+import shutil
+import subprocess
+import tarfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+VERSION = "4.14.1"
+# Asked for with CI's services; elsewhere it is left out where npm cannot be had.
+REQUIRED = "REQUIRE_SERVICES"
+FOLDER = Path(__file__).resolve().parents[2] / ".axe"
+RUN = """() => axe.run(document, {resultTypes: ["violations"]}).then(({violations: all}) => all.map(
+  (one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`))"""
+
+
+@cache
+def axe() -> str:
+    """Its source; the test that wants it is skipped where it cannot be had."""
+    file = FOLDER / f"axe-{VERSION}.js"
+    if not file.exists():
+        try:
+            _fetch(file)
+        except (OSError, subprocess.SubprocessError) as error:
+            if os.environ.get(REQUIRED):
+                raise
+            pytest.skip(f"axe-core cannot be had from npm: {error}")
+    return file.read_text()
+
+
+def _fetch(file: Path) -> None:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise FileNotFoundError("npm is not installed")
+    FOLDER.mkdir(exist_ok=True)
+    packed = subprocess.run(
+        [npm, "pack", "--silent", f"axe-core@{VERSION}"],
+        cwd=FOLDER,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    archive = FOLDER / packed.stdout.strip().splitlines()[-1]
+    with tarfile.open(archive) as files:
+        member = files.extractfile("package/axe.min.js")
+        assert member is not None
+        # At once, so that another worker never reads half of it.
+        half = file.with_suffix(f".{os.getpid()}")
+        half.write_bytes(member.read())
+    half.replace(file)
+    archive.unlink()
+
+
+def violations(page: Page) -> list[str]:
+    """Each rule that is broken, with where. The page's policy lets no other script run, so that it
+    comes by the browser's own protocol."""
+    session: Any = page.context.new_cdp_session(page)
+    session.send("Runtime.evaluate", {"expression": axe()})
+    found: list[str] = page.evaluate(RUN)
+    return found

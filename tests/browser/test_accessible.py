@@ -1,0 +1,151 @@
+"""Nobody is kept out: axe finds nothing on any page, light or dark; keys lead to the first field
+and save; what goes wrong is a page with a way home; one theme for all."""
+
+from collections.abc import Callable
+
+import httpx2
+import pytest
+from playwright.sync_api import Page, expect
+
+from scenarios_app.models import Scenario
+from scenarios_app.store.drafts import draft_of
+from tests.admin.pages import a_scenario
+from tests.browser.axe import violations
+from tests.browser.conftest import Admin, OpenPage
+from tests.browser.editing import page_of
+from tests.browser.measuring import hold_still
+from tests.chat.asking import Api
+from tests.chat.chatting import scenario
+from tests.chat.scripts import TOOL_CALL
+from tests.live import Live
+
+pytestmark = pytest.mark.browser
+
+STEPS = (
+    {"name": "rain", "match_user": "rain", "consume": False, "answer_text": "TODO"},
+    {"name": "sun", "match_user": "sun", "answer_tool_calls": [{"name": "f"}]},
+)
+MOST_TABS = 6
+# A test each, so that none takes long.
+PARTS = 4
+
+
+@pytest.fixture
+def paths(live: Live) -> list[str]:
+    """Pages with something of each kind on them."""
+    live.load(scenario({"text": "Let me add.", **TOOL_CALL}, {"text": "It is **3**."}))
+    row = a_scenario("weather", *STEPS, description="Rain or sun.", tags=["demo"])
+    draft, _ = draft_of(row)
+    gone = a_scenario("gone", {})
+    gone.delete()
+    api = Api(live.base_url, "reader")
+    trace = api.send("1 + 2?").trace_id
+    for text in ("rain?", "nothing like it"):
+        httpx2.post(
+            f"{live.openai_base_url}/chat/completions",
+            json={"model": "gpt-4o", "messages": [{"role": "user", "content": text}]},
+            headers={"authorization": f"Bearer {live.key}"},
+        )
+    scenarios, drafts = "admin/scenarios_app/scenario", "admin/scenarios_app/draft"
+    requests = "admin/scenarios_app/servedrequest"
+    return [
+        *("", "chat/", "chat/leaderboard/", f"traces/{trace}/", "nothing/here/"),
+        *("admin/", f"{scenarios}/", f"{scenarios}/new/", f"{scenarios}/add/"),
+        f"{scenarios}/{row.pk}/change/",
+        f"{scenarios}/{row.pk}/history/",
+        f"{scenarios}/{row.pk}/delete/",
+        *(f"{scenarios}/bin/", f"{scenarios}/import/", f"{scenarios}/try/?scenario=weather"),
+        f"{scenarios}/play/?scenario=weather",
+        *(f"{drafts}/", f"{drafts}/{draft.pk}/change/", f"{drafts}/{draft.pk}/publish/"),
+        *(f"{requests}/", f"{requests}/sessions/", f"{requests}/session/?name={live.session}"),
+        *("admin/chat_app/modelprofile/", "admin/chat_app/conversation/"),
+    ]
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing(
+    log_in: Callable[..., Admin], paths: list[str], live: Live, dark: bool, part: int
+) -> None:
+    admin = log_in(dark=dark, refused=True)
+    page = admin.page
+    found = {}
+    for path in paths[part::PARTS]:
+        page.goto(f"{live.base_url}/{path}")
+        page.wait_for_load_state("networkidle")
+        hold_still(page)
+        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+        button = page.locator(".sc-at-hand .sc-primary")
+        if button.count():
+            button.click()
+            page.wait_for_load_state("networkidle")
+        if broken := violations(page):
+            found[path] = broken
+    assert found == {}
+
+
+def tabs_to_a_field(page: Page) -> int:
+    """How many presses it takes, the way past the navigation among them."""
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    page.keyboard.press("Enter")
+    for presses in range(2, 40):
+        page.keyboard.press("Tab")
+        if page.evaluate(
+            "document.activeElement.matches('main :is(input, select, textarea):not([type=hidden])')"
+        ):
+            return presses
+    return 40
+
+
+@pytest.mark.parametrize("path", ["add/", "try/", "play/", "import/", ""])
+def test_the_first_field_is_near(admin: Admin, path: str) -> None:
+    a_scenario("weather", {})
+    admin.go(f"scenarios_app/scenario/{path}")
+    admin.page.wait_for_load_state("networkidle")
+    assert tabs_to_a_field(admin.page) <= MOST_TABS
+
+
+def test_ctrl_s_saves(admin: Admin) -> None:
+    row = a_scenario("weather", {})
+    admin.go(page_of(row))
+    admin.page.get_by_label("Description").fill("Written by keys.")
+    admin.page.keyboard.press("Control+s")
+    expect(admin.page.get_by_text("was changed successfully")).to_be_visible()
+    assert Scenario.objects.get().description == "Written by keys."
+
+
+@pytest.mark.parametrize("path", ["nothing/", "admin/nothing/", "admin/auth/user/"])
+def test_what_is_refused_is_a_page_with_a_way_home(
+    log_in: Callable[..., Admin], live: Live, path: str
+) -> None:
+    page = log_in(refused=True).page
+    page.goto(f"{live.base_url}/{path}")
+    expect(page.get_by_role("link", name="Home", exact=True)).to_be_visible()
+    expect(page.get_by_role("navigation", name="Pages")).to_be_visible()
+
+
+def test_one_switch_turns_site_and_admin(admin: Admin, live: Live) -> None:
+    page = admin.page
+    page.goto(f"{live.base_url}/chat/")
+    page.click("#theme")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    admin.go()
+    expect(page.locator("html.dark")).to_have_count(1)
+    page.keyboard.press("Control+e")
+    expect(page.locator("html.dark")).to_have_count(0)
+    page.goto(f"{live.base_url}/")
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_api_docs_have_a_way_back_in_any_light(
+    open_page: OpenPage, live: Live, dark: bool
+) -> None:
+    page = open_page(dark=dark)
+    page.goto(f"{live.base_url}/control/docs/")
+    expect(page.locator(".opblock").first).to_be_visible()
+    turned = page.evaluate("getComputedStyle(document.getElementById('api')).filter")
+    assert (turned != "none") == dark
+    page.get_by_role("link", name="mockllm", exact=True).click()
+    expect(page.get_by_role("heading", name="A deterministic LLM")).to_be_visible()

@@ -1,0 +1,80 @@
+"""From an example to a conversation that is played, changed and kept, by clicks."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from scenarios_app.models import Draft, Scenario, TrialConversation
+from tests.admin.pages import a_scenario
+from tests.browser.conftest import Admin
+from tests.browser.editing import open_row, page_of
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.mark.parametrize("width", [1280, 420])
+def test_an_example_is_played_changed_and_kept(log_in: Callable[..., Admin], width: int) -> None:
+    admin = log_in(width=width)
+    page = admin.page
+    page.get_by_role("link", name="New scenario").click()
+    page.get_by_role("button", name="Tool loop").click()
+    expect(page.get_by_label("Draft", exact=True)).to_be_visible()
+    with page.expect_popup() as opened:
+        page.get_by_role("button", name="Play it").click()
+    tab = opened.value
+    play = tab.get_by_role("button", name="Play", exact=True)
+    expect(play).to_be_in_viewport(ratio=1)
+    play.click()
+    expect(tab.locator("#told")).to_have_text("All is as expected.")
+    turns = tab.locator(".sc-tried-step")
+    expect(turns).to_have_count(3)
+    tab.get_by_label("Turn 2: expected answer").fill("It was lost.")
+    tab.keyboard.press("Control+Enter")
+    expect(turns.nth(1)).to_have_attribute("data-state", "failed")
+    expect(turns.nth(1)).to_contain_text("arrives on Friday")
+    turns.nth(1).get_by_role("button", name="Expect what came").click()
+    tab.get_by_role("button", name="+ The user says").click()
+    tab.get_by_label("Turn 4: what the user says").fill("And order 4713?")
+    tab.get_by_role("button", name="Keep and play").click()
+    expect(turns).to_have_count(4)
+    expect(tab.locator("#told")).to_have_text("All is as expected.")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    kept = TrialConversation.objects.get(scenario=Draft.objects.get().name).content
+    assert len(kept["turns"]) == 4
+    # What the page has no field for is still there.
+    assert kept["turns"][0]["expect"]["tool_calls"][0]["arguments"] == {"number": "4711"}
+
+
+def test_unsaved_edits_are_played(admin: Admin) -> None:
+    page = admin.page
+    scenario = a_scenario("weather", {"match_user": "sun", "consume": False})
+    admin.go(page_of(scenario))
+    open_row(page, 0).get_by_label("Answer text").fill("It burns.")
+    with page.expect_popup() as opened:
+        page.get_by_role("button", name="Play it").click()
+    tab = opened.value
+    tab.get_by_role("button", name="Play", exact=True).click()
+    expect(tab.locator(".sc-tried-step")).to_contain_text("It burns.")
+    assert Scenario.objects.get().steps.get().answer_text == "answer 1"
+
+
+def test_a_file_is_dropped_on_the_import_page(admin: Admin, tmp_path: Path) -> None:
+    page = admin.page
+    document = {"name": "dropped", "steps": [{"produce": {"text": "hi"}}]}
+    admin.go("scenarios_app/scenario/import/")
+    page.evaluate(
+        """text => {
+          const data = new DataTransfer();
+          data.items.add(new File([text], "one.json", { type: "application/json" }));
+          const form = document.getElementById("import_form");
+          const given = { dataTransfer: data, bubbles: true, cancelable: true };
+          form.dispatchEvent(new DragEvent("drop", given));
+        }""",
+        json.dumps(document),
+    )
+    page.get_by_role("button", name="Load 1 scenario").click()
+    expect(page.get_by_text("Scenarios imported: 1 added.")).to_be_visible()
+    assert Scenario.objects.filter(name="dropped").exists()

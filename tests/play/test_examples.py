@@ -1,0 +1,39 @@
+"""The examples do what they show, also beside the demo and one another."""
+
+import asyncio
+
+import pytest
+
+from scenarios_app.engine.document import compile_scenario
+from scenarios_app.engine.document.files import read_files
+from scenarios_app.engine.matching.index import build_index
+from scenarios_app.engine.matching.lint import lint
+from scenarios_app.play.examples import examples
+from scenarios_app.play.player import Alone, play
+from scenarios_app.play.report import text_of
+from scenarios_app.serving.options import Options
+
+KEYS = ["answer", "tool-loop", "fails-first", "cut-stream", "thinking", "structured", "two-tools"]
+
+
+def test_there_are_these() -> None:
+    assert list(examples()) == KEYS
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_an_example_passes_its_own_conversation_and_uses_every_step(key: str) -> None:
+    example = examples()[key]
+    others = read_files("examples/scenarios")
+    documents = [*others, *(one.scenario for one in examples().values())]
+    catalog = Alone(build_index([compile_scenario(document) for document in documents]))
+    run = asyncio.run(
+        play(example.conversation, catalog=catalog, options=Options(), of=example.scenario.name)
+    )
+    assert run.passed, text_of([run])
+    steps = {(example.scenario.name, step.name) for step in example.scenario.steps}
+    assert run.steps == steps
+
+
+def test_nothing_is_suspicious_in_them() -> None:
+    found = lint([compile_scenario(one.scenario) for one in examples().values()])
+    assert list(map(str, found)) == []

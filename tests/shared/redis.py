@@ -1,0 +1,61 @@
+"""A Redis for tests: the machine's, or one that a test starts, kills and starts again."""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import redis
+
+from tests.services import require
+
+URL = os.environ.get("TEST_REDIS_URL", "redis://127.0.0.1:6379/0")
+UP_SECONDS = 30.0
+
+
+def machine() -> str:
+    """The address of the machine's Redis, which the test needs."""
+    try:
+        with redis.Redis.from_url(URL) as client:
+            client.ping()
+    except redis.RedisError:
+        require(False, f"there is no Redis at {URL}")
+    return URL
+
+
+class Own:
+    """A Redis of the test's own, in a folder of its own. `writes_down`: it keeps what it was told
+    when it is killed."""
+
+    def __init__(self, folder: Path, *, writes_down: bool = True) -> None:
+        require(shutil.which("redis-server") is not None, "there is no redis-server")
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port: int = free.getsockname()[1]
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self._arguments = [
+            *("redis-server", "--port", str(self.port), "--bind", "127.0.0.1"),
+            *("--dir", str(folder), "--save", "", "--daemonize", "no"),
+            *("--appendonly", "yes" if writes_down else "no"),
+        ]
+        self.process = self.start()
+
+    def start(self) -> "subprocess.Popen[bytes]":
+        """Start it, also once more, and wait until it answers."""
+        self.process = subprocess.Popen(self._arguments, stdout=subprocess.DEVNULL)
+        until = time.monotonic() + UP_SECONDS
+        with redis.Redis.from_url(self.url) as client:
+            while True:
+                try:
+                    client.ping()
+                except redis.RedisError:
+                    assert time.monotonic() < until, "redis-server does not answer"
+                    time.sleep(0.02)
+                else:
+                    return self.process
+
+    def stop(self) -> None:
+        """End it as if by a power cut."""
+        self.process.kill()
+        self.process.wait()

@@ -1,0 +1,175 @@
+"""A process that shares its state with nobody serves alone, and a dead one keeps nobody out."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from django.db import DatabaseError
+
+from mockllm_site.serve import lease as leases
+from mockllm_site.serve.lease import DEAD_SECONDS, Lease, Refused, birth, machine
+from scenarios_app.models import Installation, ServerProcess
+
+pytestmark = pytest.mark.django_db
+
+
+class Clock:
+    """Goes on by what is waited, and tells what happens meanwhile."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.meanwhile = lambda: None
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+        self.meanwhile()
+
+
+def lease(clock: Clock | None = None, *, shares: str = "") -> Lease:
+    clock = clock or Clock()
+    return Lease(shares, now=lambda: clock.now, wait=clock.wait)
+
+
+def elsewhere(**columns: object) -> ServerProcess:
+    """A process of another machine."""
+    given = {"owner": "other", "machine": "there", "pid": 7, "birth": 1, **columns}
+    return ServerProcess.objects.create(**given)
+
+
+def test_one_serves_alone() -> None:
+    lease().take()
+    with pytest.raises(Refused, match=rf"^process {os.getpid()} serves .* set REDIS_URL for all$"):
+        lease().take()
+    assert ServerProcess.objects.count() == 1
+
+
+def test_those_with_one_state_serve_together() -> None:
+    lease(shares="one").take()
+    lease(shares="one").take()
+    assert ServerProcess.objects.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "why"),
+    [("one", "two", "the same"), ("one", "", "shared"), ("", "one", "shared")],
+)
+def test_those_with_different_states_do_not(first: str, second: str, why: str) -> None:
+    lease(shares=first).take()
+    with pytest.raises(Refused, match=why):
+        lease(shares=second).take()
+
+
+def test_one_that_has_ended_leaves_its_place() -> None:
+    first = lease()
+    first.take()
+    first.give_back()
+    lease().take()
+
+
+def test_one_of_this_machine_that_is_dead_keeps_nobody_waiting() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    row = elsewhere(machine=machine(), pid=process.pid, birth=birth(process.pid))
+    with pytest.raises(Refused):
+        lease().take()
+    process.kill()
+    # It is dead before its parent has heard of that.
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    clock = Clock()
+    lease(clock).take()
+    process.communicate()
+    assert clock.now <= leases.LOOK_SECONDS and not ServerProcess.objects.filter(pk=row.pk)
+
+
+def test_another_process_under_the_same_number_is_another() -> None:
+    elsewhere(machine=machine(), pid=os.getpid(), birth=birth(os.getpid()) - 1)
+    lease().take()
+
+
+def test_one_of_another_machine_is_dead_once_it_has_stood_still() -> None:
+    elsewhere()
+    clock = Clock()
+    lease(clock).take()
+    assert DEAD_SECONDS <= clock.now <= DEAD_SECONDS + 3 * leases.LOOK_SECONDS
+
+
+def test_one_of_another_machine_lives_as_soon_as_it_moves() -> None:
+    row, clock = elsewhere(), Clock()
+    clock.meanwhile = lambda: ServerProcess.objects.filter(pk=row.pk).update(beat=int(clock.now))
+    with pytest.raises(Refused, match="process 7"):
+        lease(clock).take()
+    assert clock.now < 2.0 and ServerProcess.objects.filter(pk=row.pk).exists()
+
+
+def test_no_wall_clock_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a jump ahead makes a process dead, nor one back keeps it alive."""
+    row, clock = elsewhere(), Clock()
+    looking = lease(clock)
+    for jump in (1e9, -1e9):
+        monkeypatch.setattr("time.time", lambda jump=jump: jump)
+        assert not looking.lives(row)
+        assert ServerProcess.objects.filter(pk=row.pk).exists()
+    clock.now = DEAD_SECONDS
+    assert not looking.lives(row) and not ServerProcess.objects.filter(pk=row.pk).exists()
+
+
+def test_one_that_renews_lives_on() -> None:
+    mine = lease()
+    mine.take()
+    assert mine.renew() and mine.renew()
+    assert ServerProcess.objects.get().beat == 2
+
+
+def test_one_that_was_taken_for_dead_gives_way_to_the_one_that_serves() -> None:
+    mine = lease()
+    mine.take()
+    ServerProcess.objects.all().delete()
+    elsewhere()
+    assert not mine.renew()
+    assert ServerProcess.objects.get().pid == 7
+
+
+def test_one_whose_row_is_gone_enters_again_where_nobody_serves() -> None:
+    mine = lease()
+    mine.take()
+    ServerProcess.objects.all().delete()
+    Installation.objects.all().delete()
+    assert mine.renew() and ServerProcess.objects.get().pid == os.getpid()
+
+
+def test_rows_of_the_dead_are_removed_by_those_who_live() -> None:
+    elsewhere(shares="one")
+    clock = Clock()
+    mine = lease(clock, shares="one")
+    mine.take()
+    mine.renew()
+    clock.now = DEAD_SECONDS
+    mine.renew()
+    assert ServerProcess.objects.get().pid == os.getpid()
+
+
+def test_a_database_that_fails_ends_nobody(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    answers = iter([DatabaseError("away"), DatabaseError("away"), True, False])
+    ended: list[int] = []
+
+    def renew() -> bool:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    mine = lease()
+    mine.take()
+    monkeypatch.setattr(mine, "renew", renew)
+    monkeypatch.setattr(mine._ended, "wait", lambda _: False)
+    monkeypatch.setattr(os, "kill", lambda pid, number: ended.append(pid))
+    mine._run()
+    assert ended == [os.getpid()] and not list(answers)
+    assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
+
+
+def test_a_database_of_this_process_alone_needs_none() -> None:
+    leases.hold()
+    assert not ServerProcess.objects.exists()

@@ -1,0 +1,71 @@
+"""Two servers on one database: refused where each has a state of its own, however they start."""
+
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.serving.processes.serve_process import failing, serving
+from tests.serving.processes.servers import ROOT
+
+DEV = {"MOCKLLM_ENV": "dev", "MOCKLLM_ADMIN_PASSWORD": "a password of a test"}
+SECONDS = 60
+LINE = "serves from this database; several processes on one database need a shared state"
+APP = "mockllm_site.asgi:application"
+OTHERS = {
+    "uvicorn": ["uvicorn", "--port", "PORT", APP],
+    "uvicorn, two workers": ["uvicorn", "--port", "PORT", "--workers", "2", APP],
+    "daphne": ["daphne", "-p", "PORT", APP],
+}
+
+
+def ended(name: str, folder: Path) -> "tuple[int, str]":
+    """Exit code and words of another server that is not to start."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    arguments = [port if part == "PORT" else part for part in OTHERS[name]]
+    variables = {**DEV, "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=folder,
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+def test_a_second_serve_is_refused_in_one_line(tmp_path: Path) -> None:
+    with serving(tmp_path, warm=True, **DEV):
+        code, out, err = failing(tmp_path, "--port", "0", warm=True, **DEV)
+    assert (code, out, err.count("\n")) == (1, "", 1) and LINE in err
+
+
+def test_workers_without_redis_are_refused_in_one_line(tmp_path: Path) -> None:
+    code, out, err = failing(tmp_path, "--workers", "2", "--port", "0", warm=True, **DEV)
+    assert (code, out) == (1, "")
+    assert (
+        err == "mockllm: --workers 2: more than one process needs a shared state: set REDIS_URL\n"
+    )
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_another_server_is_refused_at_its_start(tmp_path: Path, name: str) -> None:
+    with serving(tmp_path, warm=True, **DEV):
+        code, err = ended(name, tmp_path)
+    assert LINE in err
+    # uvicorn ends with codes of its own: 3, and 0 where a worker could not start.
+    assert code == {"uvicorn": 3, "uvicorn, two workers": 0, "daphne": 1}[name]
+
+
+def test_a_killed_server_keeps_nobody_out(tmp_path: Path) -> None:
+    with serving(tmp_path, warm=True, **DEV) as first:
+        first.end(signal.SIGKILL)
+        with serving(tmp_path, warm=True, **DEV) as second:
+            code, _, _ = second.end()
+    assert code == 0

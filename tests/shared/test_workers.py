@@ -1,0 +1,131 @@
+"""The process that forks workers: it says once that all are ready, and ends as they end."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests import warmed
+from tests.serving.processes.servers import ROOT
+from tests.soak.leavings import SLOW, ended_with_streams
+from tests.soak.servers import shared
+
+SECONDS = 60
+SCRIPT = """
+from mockllm_site.kit import env
+env.configure()
+import django
+django.setup()
+import os, signal, socket, sys, time
+from mockllm_site.serve.server import StartFailed
+from mockllm_site.serve.workers import Workers
+
+def serve(ready):
+    asked = []
+    signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
+    {serve}
+    ready()
+    print("serving", os.getpid(), file=sys.stderr, flush=True)
+    while not asked:
+        time.sleep(0.01)
+    {end}
+
+def say():
+    print("ready", flush=True)
+
+with socket.create_server(("127.0.0.1", 0)) as bound:
+    try:
+        Workers(2, serve, bound=bound, ready=say, drain_seconds=1.0).run()
+    except StartFailed as error:
+        sys.exit(f"failed: {{error}}")
+"""
+
+
+def begun(serve: str = "pass", end: str = "pass") -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [warmed.python(), "-c", SCRIPT.format(serve=serve, end=end)],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "MOCKLLM_ENV": "test", "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def workers_of(process: "subprocess.Popen[str]", count: int) -> list[int]:
+    """The workers that have said that they serve, once they are so many."""
+    assert process.stderr is not None
+    found: list[int] = []
+    while len(found) < count:
+        line = process.stderr.readline()
+        assert line, "the workers have ended"
+        if line.startswith("serving"):
+            found.append(int(line.split()[1]))
+    return found
+
+
+def test_all_are_ready_once_and_end_at_a_signal() -> None:
+    process = begun()
+    workers_of(process, 2)
+    process.terminate()
+    out, _ = process.communicate(timeout=SECONDS)
+    assert (process.returncode, out) == (0, "ready\n")
+
+
+def test_one_that_dies_is_replaced() -> None:
+    process = begun()
+    first, _ = workers_of(process, 2)
+    os.kill(first, signal.SIGKILL)
+    (third,) = workers_of(process, 1)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=SECONDS)
+    assert third != first and (process.returncode, out) == (0, "ready\n")
+
+
+@pytest.mark.parametrize(
+    ("serve", "said"),
+    [
+        ('raise StartFailed("no room")', "mockllm: no room\n"),
+        ("sys.exit(3)", ""),
+        ("os.kill(os.getpid(), signal.SIGKILL)", ""),
+        ("1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_one_that_does_not_start_ends_all_with_an_error(serve: str, said: str) -> None:
+    process = begun(serve)
+    out, err = process.communicate(timeout=SECONDS)
+    assert (process.returncode, out) == (1, "") and said in err
+    assert "failed: a worker did not start; the lines above say why" in err
+
+
+def test_one_that_does_not_end_as_it_should_is_told_of() -> None:
+    process = begun(end="sys.exit(5)")
+    workers_of(process, 2)
+    process.terminate()
+    out, err = process.communicate(timeout=SECONDS)
+    assert (process.returncode, out) == (1, "ready\n")
+    assert err.count("ended with exit code 5") == 2
+    assert "not every worker has ended as it should" in err
+
+
+def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    with shared(tmp_path, SLOW, workers=2, warm=False) as server:
+        workers = server.children()
+        server.process.kill()
+        until = time.monotonic() + SECONDS
+        while any(Path(f"/proc/{pid}").exists() for pid in workers):
+            assert time.monotonic() < until, "a worker lives on"
+            time.sleep(0.05)
+    assert len(workers) == 2
+
+
+def test_streams_that_are_under_way_end_properly(tmp_path: Path) -> None:
+    with shared(tmp_path, SLOW, workers=2) as server:
+        end = server.process.terminate
+        statuses = asyncio.run(ended_with_streams(server.port, end, count=10))
+        code, _, _ = server.wait()
+    assert (statuses, code) == ([200] * 10, 0)

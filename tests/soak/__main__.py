@@ -1,0 +1,158 @@
+"""Try what is promised of servers that share their state, and say what came of it.
+
+    python -m tests.soak [NAME[=SIZE,…] …]
+
+Without names all are tried, as large as docs/reliability.md has them; the sizes of each are the
+arguments of its function, in order. The exit code is 1 where a promise was broken.
+"""
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from tests.bench.load import ask as answers_in
+from tests.load.probing import chat, request
+from tests.shared import postgres, redis
+from tests.soak.client import CHAT
+from tests.soak.leavings import SLOW, drops, ended_with_streams
+from tests.soak.once import fight
+from tests.soak.outages import Engine, Outages
+from tests.soak.servers import once, shared
+
+PLAIN: dict[str, object] = {
+    "name": "plain",
+    "steps": [{"consume": False, "produce": {"text": "A small answer."}}],
+}
+RECOVERED_SECONDS = 5.0
+MEGABYTES_PER_DROP = 2.0 / 10_000
+
+
+def each_once(clients: int = 500, steps: int = 1_000, workers: int = 4, rounds: int = 20) -> bool:
+    """Many clients and few answers."""
+    kept = True
+    with folder() as place, shared(place, once(steps), workers=workers) as server:
+        for number in range(rounds):
+            found = asyncio.run(fight(server.port, clients=clients, session=f"round-{number}"))
+            exact = found.answers.total() == found.consumed == steps
+            kept = kept and exact and not found.twice and set(found.statuses) == {200, 404}
+            print(f"  round {number + 1}: {found.told}", flush=True)
+    return kept
+
+
+def workers_killed(times: int = 50, clients: int = 50, workers: int = 4) -> bool:
+    """Workers that are killed under load."""
+    outages = Outages(times)
+    with (
+        folder() as place,
+        shared(place, once(200 * (times + 5)), workers=workers, warm=False) as server,
+    ):
+        beside = partial(outages.of_workers, server=server)
+        found = asyncio.run(fight(server.port, clients=clients, session="w", beside=beside))
+    print(f"  {found.told}")
+    lost = not found.answers.total() <= found.consumed <= found.answers.total() + found.gone
+    return not (found.twice or found.wrong or found.statuses[503] or lost)
+
+
+def redis_killed(times: int = 20, clients: int = 50, workers: int = 4) -> bool:
+    """A Redis that is killed under load and started again."""
+    with folder() as place:
+        engine = redis.Own(place)
+        try:
+            return _without(engine, times, clients, workers, redis=engine.url)
+        finally:
+            engine.stop()
+
+
+def postgres_restarted(times: int = 20, clients: int = 50, workers: int = 4) -> bool:
+    """A PostgreSQL that is stopped at once under load and started again."""
+    engine = postgres.Own()
+    try:
+        return _without(engine, times, clients, workers, postgres=engine.url)
+    finally:
+        engine.end()
+
+
+def _without(engine: Engine, times: int, clients: int, workers: int, **urls: str) -> bool:
+    outages = Outages(times)
+    with (
+        folder() as place,
+        shared(place, once(400 * (times + 5)), workers=workers, **urls) as server,
+    ):
+        beside = partial(outages.of, engine=engine)
+        found = asyncio.run(fight(server.port, clients=clients, session="e", beside=beside))
+    print(f"  {found.told}; recovered after {max(outages.recovered):.2f} s at most")
+    right = not found.twice and not found.wrong and not found.gone
+    return right and max(outages.recovered) <= RECOVERED_SECONDS
+
+
+def clients_dropped(count: int = 20_000, workers: int = 2) -> bool:
+    """Clients that leave in the middle of an answer, of every wire and the chat."""
+    with folder() as place, shared(place, SLOW, workers=workers, warm=False) as server:
+        pids = server.children()
+        before, after = asyncio.run(drops(server.port, pids, count=count))
+    print(f"  before {before}, after {count:,} drops {after}")
+    grown = after.megabytes - before.megabytes
+    nothing = after.descriptors <= before.descriptors and after.threads <= before.threads
+    return nothing and (count < 10_000 or grown <= count * MEGABYTES_PER_DROP)
+
+
+def ended_under_way(streams: int = 100, workers: int = 4) -> bool:
+    """A server that is told to end while it streams."""
+    with folder() as place, shared(place, SLOW, workers=workers) as server:
+        end = server.process.terminate
+        statuses = asyncio.run(ended_with_streams(server.port, end, count=streams))
+        code, _, _ = server.wait()
+    print(f"  {statuses.count(200)} of {streams} streams whole, exit code {code}")
+    return statuses == [200] * streams and code == 0
+
+
+def more_workers(seconds: int = 10, rounds: int = 3) -> bool:
+    """Answers in a second of one worker and of two."""
+    best = {count: max(_per_second(count, seconds) for _ in range(rounds)) for count in (1, 2)}
+    print(f"  {best[1]:.0f} answers a second of one, {best[2]:.0f} of two: {best[2] / best[1]:.2f}")
+    return best[2] >= 1.8 * best[1]
+
+
+def _per_second(workers: int, seconds: int) -> float:
+    with folder() as place, shared(place, PLAIN, workers=workers) as server:
+        data = request(CHAT, chat("Hello"))
+        answers_in(server.port, data, seconds=1)
+        return answers_in(server.port, data, seconds=seconds) / seconds
+
+
+EVERY: dict[str, Callable[..., bool]] = {
+    "once": each_once,
+    "workers": workers_killed,
+    "redis": redis_killed,
+    "postgres": postgres_restarted,
+    "drops": clients_dropped,
+    "end": ended_under_way,
+    "speed": more_workers,
+}
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as place:
+        yield Path(place)
+
+
+def main() -> None:
+    chosen = dict(word.partition("=")[::2] for word in sys.argv[1:]) or dict.fromkeys(EVERY, "")
+    if unknown := chosen.keys() - EVERY:
+        sys.exit(f"{', '.join(sorted(unknown))}: expected some of {', '.join(EVERY)}")
+    broken = []
+    for name, sizes in chosen.items():
+        print(f"{name}: {EVERY[name].__doc__}", flush=True)
+        if not EVERY[name](*map(int, filter(None, sizes.split(",")))):
+            broken.append(name)
+        print(f"  {'BROKEN' if name in broken else 'kept'}", flush=True)
+    sys.exit(1 if broken else 0)
+
+
+if __name__ == "__main__":
+    main()

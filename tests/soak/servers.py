@@ -1,0 +1,76 @@
+"""Servers that share a PostgreSQL and a Redis, as a team has them."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+from tests.serving.processes.serve_process import Serving, serving, written
+from tests.shared.redis import machine
+from tests.state.outside import postgres_database
+
+
+def once(steps: int) -> dict[str, object]:
+    """A scenario whose steps answer one time each, `answer 0` first."""
+    texts = (f"answer {number}" for number in range(steps))
+    return {"name": "once", "steps": [{"consume": True, "produce": {"text": t}} for t in texts]}
+
+
+@contextmanager
+def shared(
+    folder: Path,
+    *scenarios: dict[str, object],
+    workers: int = 2,
+    redis: str | None = None,
+    postgres: str | None = None,
+    warm: bool = True,
+    **variables: str,
+) -> Iterator[Serving]:
+    """A server of so many processes, with these scenarios and no others; that of a test which looks
+    at them is not `warm`."""
+    with database(postgres) as address:
+        given = {
+            "MOCKLLM_ENV": "dev",
+            "DATABASE_URL": address,
+            "REDIS_URL": machine() if redis is None else redis,
+            "MOCKLLM_SCENARIOS": written(folder, *scenarios),
+            "MOCKLLM_ADMIN_PASSWORD": "a password of a test",
+            **variables,
+        }
+        with (
+            serving(folder, "--no-demo", "--workers", str(workers), warm=warm, **given) as server,
+            listening(server),
+        ):
+            yield server
+
+
+@contextmanager
+def database(given: str | None) -> Iterator[str]:
+    if given is not None:
+        yield given
+        return
+    with postgres_database() as address:
+        yield address
+
+
+@contextmanager
+def listening(server: Serving) -> Iterator[None]:
+    """Reads what a server says: one that nobody listens to stops in the middle of it."""
+    error = server.process.stderr
+    assert error is not None
+    ours = os.dup(error.fileno())
+
+    def read() -> None:
+        with os.fdopen(ours, "rb") as stream:
+            while piece := stream.read1(65_536):
+                server.said += piece.decode("utf-8", "replace")
+
+    thread = Thread(target=read, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        if server.process.poll() is None:
+            server.process.kill()
+        thread.join(30)
