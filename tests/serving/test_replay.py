@@ -214,9 +214,9 @@ async def test_a_key_is_wanted_for_what_was_recorded_too() -> None:
     url = "https://api.openai.com/v1/files"
     here = Playing(cassette((asked(b"x", url=url), answered({"id": "file-1"}))))
     nobody = Call("POST", "/v1/files", {}, {}, b"x")
-    assert (await here.ask(nobody))[0] == 404
+    assert (await here.ask(nobody))[0] == 401
     named = {**HEADERS, "x-mockllm-session": "s" * 500}
-    assert (await here.ask(Call("POST", "/v1/files", {}, named, b"x")))[0] == 404
+    assert (await here.ask(Call("POST", "/v1/files", {}, named, b"x")))[0] == 400
     assert (await here.ask(call(b"x", "/v1/files")))[0] == 200
 
 
