@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias
 
 from msgspec.structs import replace
 
+from scenarios_app.catalog.model_list import known_models
 from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer, Json
 from scenarios_app.engine.matching.index import Index
 from scenarios_app.engine.matching.select import Decision
@@ -19,7 +20,6 @@ from scenarios_app.serving.archive import resolve, store
 from scenarios_app.serving.choose import Choosing, choose_in_band, with_cancel
 from scenarios_app.serving.cors import preflight_headers, shared_headers
 from scenarios_app.serving.exchange import Exchange, session_of
-from scenarios_app.serving.model_list import known_models
 from scenarios_app.serving.options import Options, Streams
 from scenarios_app.serving.playback import Answer, never
 from scenarios_app.serving.prepared import PreparedAnswers
