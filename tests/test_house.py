@@ -40,7 +40,7 @@ SHARED_WIRE = {"base", "body", "embedding", "errors", "logprobs", "paths", "samp
 
 MOST_FILES, MOST_IN_A_FOLDER, MOST_TESTS_IN_A_FOLDER = 545, 20, 30
 # Nouns for what a module holds, though they end as participles do.
-NOUNS = {"embedding", "ranking"}
+NOUNS = {"embedding", "ranking", "recording"}
 # Words that read like a contract.
 UNPLAIN = re.compile(r"(?i)\b(?:whoever|whatever|whomever|whereby|hereby|thereof|lest)\b")
 

@@ -1,6 +1,6 @@
 """The builder's words for what a request must be."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
@@ -176,6 +176,18 @@ class Expectations(Draft):
     ) -> Self:
         """An entry of the request's metadata, by its value or by a condition on it."""
         return self._match_entry("metadata", key, _condition(value, condition))
+
+    def with_recorded(
+        self, body: object, /, *, method: str = "POST", exact: Sequence[str] = ()
+    ) -> Self:
+        """A recorded request by its body: what is asked must be the same conversation. `exact` are
+        rules that are switched off."""
+        recorded: dict[str, object] = {"body": body}
+        if method != "POST":
+            recorded["method"] = method
+        if exact:
+            recorded["exact"] = list(exact)
+        return self._match({"recorded": recorded})
 
     def expecting(self, **keys: Unpack[ExpectKeys]) -> Self:
         """What a request that matches should also be; what does not hold is a violation."""

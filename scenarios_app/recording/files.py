@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from scenarios_app.engine.document.checks import LIMITS, DocumentLimits
-from scenarios_app.engine.document.files import passed_over, read_files
+from scenarios_app.engine.document.files import TAKEN, passed_over, read_files
 from scenarios_app.engine.document.json_text import plain
 from scenarios_app.engine.document.load import Read, read_documents
 from scenarios_app.engine.document.scenario import ScenarioDocument
@@ -16,7 +16,7 @@ from scenarios_app.engine.shapes.base import DocumentError, Problem
 from scenarios_app.recording.document import Made
 from scenarios_app.recording.importers.formats import SUFFIXES, recording, stem_of, unique
 
-_NO_FORM: Final = "passed over, it is no recording of a kind that is read here"
+_NO_FORM: Final = f"passed over, {TAKEN}"
 _NOTHING: Final = "nothing of it can be carried over"
 
 

@@ -1,5 +1,5 @@
-"""What two answers of one endpoint have in common whatever they say: which fields there are, and of
-which type each is."""
+"""What two answers of one endpoint have in common beside what they say: which fields there are, and
+of which type each is."""
 
 import json
 from collections.abc import Iterator, Mapping, Set

@@ -32,7 +32,7 @@ def admit(call: Call, target: Target, options: Options) -> CanonicalRequest:
 
 def admit_unread(call: Call, target: Target, options: Options) -> CanonicalRequest:
     """What is known of a call that its wire does not read, to be looked for among recorded ones;
-    raises WireError where it would be refused whatever it holds."""
+    raises WireError where it would be refused for its head alone."""
     check_head(call, options)
     if options.require_auth:
         target.wire.authorise(call)

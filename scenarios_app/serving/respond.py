@@ -34,7 +34,7 @@ from scenarios_app.engine.scenario import (
 from scenarios_app.engine.secrets import is_secret, mask, secrets_of, without_pieces
 from scenarios_app.serving.exchange import SAID, Exchange
 from scenarios_app.serving.prepared import PreparedAnswers
-from scenarios_app.serving.replay import replayed
+from scenarios_app.serving.recorder.replay import replayed
 from scenarios_app.serving.reply import (
     BODILESS,
     FRAMING,

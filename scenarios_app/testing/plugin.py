@@ -6,7 +6,7 @@ test wants the server.
 
 import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -172,7 +172,7 @@ def mockllm_server(
                 if elsewhere:
                     server.control.send("GET", "state", session="any")
                 if os.environ.get(DRIFT):
-                    # Of whatever else runs: tests bring cassettes of their own.
+                    # Of programs that are no tests: these bring cassettes of their own.
                     server.control.response("DELETE", "recording")
                 yield server
                 _cover(pytestconfig, base_url)
@@ -186,11 +186,11 @@ def mockllm_server(
 def mockllm(request: pytest.FixtureRequest, mockllm_server: "SharedServer") -> Iterator["Mockllm"]:
     """This test's session, to which every SDK's environment variables point."""
     from scenarios_app.testing.control import ServerFailed
-    from scenarios_app.testing.variables import UNSET, sdk_variables
+    from scenarios_app.testing.variables import UNSET, clients_made_at_import, sdk_variables
 
     item = request.node
     marked = _marked(item)
-    with _told(), pytest.MonkeyPatch.context() as patch:
+    with _told(), pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
         session = mockllm_server.session(item.nodeid)
         # With the real keys in it.
         before = dict(os.environ)
@@ -199,6 +199,7 @@ def mockllm(request: pytest.FixtureRequest, mockllm_server: "SharedServer") -> I
             patch.setenv(name, value)
         for name in UNSET:
             patch.delenv(name, raising=False)
+        stack.enter_context(clients_made_at_import())
         named = _load(session, marked["scenario"], item)
         tape = _taped(session, marked["cassette"], item, before) if marked["cassette"] else None
         yield session

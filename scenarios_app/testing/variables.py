@@ -1,8 +1,10 @@
 """The environment variables that point SDKs and tools at a server."""
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 # A key of the real thing would name the provider's own session, or be sent along.
 UNSET = (
@@ -44,6 +46,22 @@ def sdk_variables(base_url: str, api_key: str, *, environment: Mapping[str, str]
 
 def _unproxied(hosts: str) -> str:
     return ",".join(filter(None, (hosts, "127.0.0.1", "localhost")))
+
+
+@contextmanager
+def clients_made_at_import() -> Iterator[None]:
+    """Clients that SDKs make as they are imported have the variables of now, while this lasts."""
+    # The functions of ollama's module (`ollama.chat`) are methods of such a client.
+    client: Any = getattr(sys.modules.get("ollama"), "_client", None)
+    if not hasattr(client, "_client"):
+        yield
+        return
+    before, client._client = client._client, type(client)()._client
+    try:
+        yield
+    finally:
+        client._client.close()
+        client._client = before
 
 
 # Where people keep their real keys, by provider, and base URLs of servers between them and it.

@@ -42,7 +42,7 @@ def test_it(mockllm):
 import ollama
 def test_it(mockllm):
     mockllm.on("hello").reply("Hi!")
-    assert ollama.generate(model="llama3.2", prompt="hello").response == "Hi!"
+    assert ollama.Client().generate(model="llama3.2", prompt="hello").response == "Hi!"
 """,
 }
 

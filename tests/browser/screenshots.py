@@ -107,6 +107,8 @@ def _paths(url: str, conversation: str, trace: str, *, draft: str) -> dict[str, 
         "editor": f"{SCENARIOS}?q=weather",
         "draft": draft,
         "try": f"{SCENARIOS}try/?scenario=weather",
+        "gallery": f"{SCENARIOS}new/",
+        "play": f"{SCENARIOS}play/?scenario=weather",
         "journal": "/journal/",
         "playground": f"/chat/?c={conversation}",
         "trace": f"/traces/{trace}/",
@@ -131,6 +133,10 @@ def _take(page: Page, url: str, path: Path, *, name: str) -> None:
         case "try":
             page.get_by_label("User message").fill(QUESTION)
             page.get_by_role("button", name="Try", exact=True).click()
+            expect(page.locator(".sc-tried-step").first).to_be_visible()
+        case "play":
+            page.get_by_label("Turn 1: what the user says").fill(QUESTION)
+            page.get_by_role("button", name="Play", exact=True).click()
             expect(page.locator(".sc-tried-step").first).to_be_visible()
         case "journal":
             expect(page.locator("#state")).to_have_text("live")

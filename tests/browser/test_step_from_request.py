@@ -26,7 +26,6 @@ def test_what_was_unmatched_is_matched_by_the_step_made_of_it(admin: Admin) -> N
     expect(step.locator(".sc-when")).to_have_text(
         'openai · model gpt-4o · user is “Who are "you"?”'
     )
-    step.locator("summary").first.click()
     step.get_by_label("Answer text").fill("Nobody.")
     page.get_by_label("Enabled").check()
     admin.save()

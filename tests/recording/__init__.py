@@ -1,1 +1,1 @@
-"""Recordings."""
+"""Recordings: made, kept, compared, read from other tools, and replayed."""

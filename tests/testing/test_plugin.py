@@ -157,6 +157,31 @@ def test_every_sdk_and_every_kind_of_test(run: Run) -> None:
     result.assert_outcomes(passed=COUNT)
 
 
+AT_IMPORT = """
+import ollama
+import pytest
+
+BEFORE = ollama._client._client
+
+
+@pytest.mark.parametrize("name", ["Ada", "Grace"])
+def test_functions_of_a_module(mockllm, name):
+    mockllm.on("hello").reply(f"Hello, {name}.")
+    asked = [{"role": "user", "content": "hello"}]
+    assert ollama.chat(model="llama3.2", messages=asked).message.content == f"Hello, {name}."
+    assert ollama.generate(model="llama3.2", prompt="hello").response == f"Hello, {name}."
+    assert len(mockllm.requests) == 2
+
+
+def test_afterwards():
+    assert ollama._client._client is BEFORE
+"""
+
+
+def test_a_client_that_is_made_at_import_is_led_to_its_test(run: Run) -> None:
+    run(test_ollama=AT_IMPORT).assert_outcomes(passed=3)
+
+
 def test_the_first_test_of_the_readme_is_green(run: Run) -> None:
     block, *_ = blocks_of("README.md")
     assert len([line for line in block.text.splitlines() if line]) == 5

@@ -172,13 +172,13 @@ def test_a_providers_answer_is_held_against_the_recorded_one(folder: Path, upstr
     assert (done.returncode, done.stdout) == (0, "1 cassette, none drifted\n"), done.stderr
     document = json.loads((folder / "cassette.json").read_text())
     chunk = document["steps"][0]["produce"]["recorded"]["chunks"][0]
-    chunk["text"] = chunk["text"].replace('"object":', '"objekt":', 1)
+    chunk["text"] = chunk["text"].replace('"object":', '"kind_of":', 1)
     (folder / "cassette.json").write_text(json.dumps(document))
     done = mockllm(folder, "drift", "cassette.json", "--live", **to, **keys)
     assert done.returncode == 1
     lines = [line.strip() for line in done.stdout.splitlines()]
     assert 'body.object is new: "string"' in lines
-    assert 'body.objekt is gone: "string"' in lines and len(lines) == 5
+    assert 'body.kind_of is gone: "string"' in lines and len(lines) == 5
 
 
 def test_a_command_that_fails_leaves_the_cassette_as_it_was(folder: Path, upstream: str) -> None:

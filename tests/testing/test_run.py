@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import warmed
 from tests.project import processes
 
 pytestmark = pytest.mark.process
@@ -26,6 +27,13 @@ request = urllib.request.Request(
 )
 print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"])
 """
+# The command, whose server is forked too: its interpreter is its first argument.
+WARM = """
+import sys
+from mockllm_site.__main__ import main
+sys.executable, sys.argv = sys.argv[1], ["mockllm", *sys.argv[2:]]
+main()
+"""
 PASSED_ON = """
 import signal, sys
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
@@ -41,19 +49,25 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(
+    folder: Path, *arguments: str, command: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
+    """The command and its server start warm unless another command is given."""
     # Settings of the command's are nothing to the server.
     variables = {"DJANGO_SETTINGS_MODULE": "of.somebody.else", "MOCKLLM_ENV": "nonsense"}
-    return processes.run(processes.COMMAND, "run", *arguments, cwd=folder, variables=variables)
+    command = command or (warmed.python(), "-P", "-c", WARM, warmed.python())
+    return processes.run(*command, "run", *arguments, cwd=folder, variables=variables)
 
 
-def ask(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
+def ask(
+    folder: Path, text: str, *options: str, command: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
     given = ("--scenario", "steps.json", *options, "--", sys.executable, "ask.py", text)
-    return run(folder, *given)
+    return run(folder, *given, command=command)
 
 
 def test_the_command_speaks_and_the_verdict_stands_beside_it(folder: Path) -> None:
-    done = ask(folder, "hello")
+    done = ask(folder, "hello", command=(str(processes.COMMAND),))
     said = (done.returncode, done.stdout, done.stderr)
     assert said == (0, "HELLO\n", "mockllm: passed: the run, 1 request\n")
 

@@ -4,7 +4,10 @@ from typing import Final
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.phrases import listed, member
-from scenarios_app.engine.document import DocumentError, load_documents
+from scenarios_app.engine.document import DocumentError
+from scenarios_app.engine.document.answer import ProduceDocument
+from scenarios_app.engine.document.json_text import plain
+from scenarios_app.engine.document.load import validated
 from scenarios_app.models import AnyStep
 from scenarios_app.store.translate import step_object
 
@@ -18,11 +21,10 @@ def told_of_recorded(row: AnyStep) -> str:
     if not row.answer_recorded:
         return ""
     try:
-        step = step_object(row)
-        (document,) = load_documents({"name": "step", "steps": [{"produce": step["produce"]}]})
-    except (DocumentError, KeyError):
+        produce = validated(ProduceDocument, plain(step_object(row).get("produce")))
+    except DocumentError:
         return ""
-    return AS_RECORDED if document.steps[0].produce.as_recorded else EDITED
+    return AS_RECORDED if produce.as_recorded else EDITED
 
 
 def shown_answer(recorded: Json) -> str:

@@ -22,6 +22,7 @@ from scenarios_app.admin.editor.recorded import told_of_recorded
 from scenarios_app.admin.editor.sentence import Title, title_of
 from scenarios_app.admin.editor.step_inline import SENT_AT_ONCE, StepFormSet
 from scenarios_app.engine.document import DocumentError
+from scenarios_app.engine.matching.lint import PLACEHOLDERS
 from scenarios_app.models import Select, Step
 from scenarios_app.models.columns import column_of
 from scenarios_app.store.translate import step_object
@@ -114,7 +115,8 @@ class StepRow:
 
     @property
     def open(self) -> bool:
-        return bool(self.errors or not self.step.pk)
+        unwritten = self.step.answer_text.strip().casefold() in PLACEHOLDERS
+        return bool(self.errors or not self.step.pk or unwritten)
 
 
 @dataclass(frozen=True, slots=True)

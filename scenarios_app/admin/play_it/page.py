@@ -53,10 +53,12 @@ def play_page(request: HttpRequest, admin: Any) -> HttpResponse:
 
 
 def play_edits(request: HttpRequest, admin: Any, hidden: Mapping[str, str]) -> HttpResponse:
-    """The page for edits that nobody has saved."""
+    """The page for edits that nobody has saved, whose conversation is played at once."""
     instead = tried(hidden)
     only = instead.name if instead else ""
-    return _page(request, admin, {}, only=only, instead=instead)
+    begun = conversation_for(only) or _begun(_compiled(only, instead), only)
+    given = {"conversation": json.dumps(begun)}
+    return _page(request, admin, given, only=only, instead=instead)
 
 
 def _page(

@@ -16,7 +16,7 @@ from scenarios_app.engine.shapes.base import DocumentError, Problem
 SUFFIX = ".json"
 # What people keep scripts and recordings in; a file like that beside documents is meant to be read.
 OTHER_FORMS = {".har", ".json5", ".jsonc", ".jsonl", ".ndjson", ".toml", ".yaml", ".yml"}
-TAKEN = f"scenario documents are JSON, in *{SUFFIX} files, and it is no recording that is known"
+TAKEN = f"scenario documents are JSON, in *{SUFFIX} files"
 A_FIXTURE = "a fixture, no scenario document: load it with loaddata or serve --fixture"
 
 

@@ -115,7 +115,7 @@ def decoded(body: bytes | str) -> Json:
 
 
 def digest_of(value: Json) -> str:
-    """A short name for JSON, whatever the order of its keys."""
+    """A short name for JSON, in which the order of keys plays no part."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return sha256(text.encode()).hexdigest()[:16]
 

@@ -274,9 +274,8 @@ def _own(body: Node, dialect: Dialect) -> ChatFields:
 
 
 def _top_logprobs(body: Node) -> int | None:
-    top = read_top(body)
     if body.get("logprobs").value is True:
-        return top
+        return read_top(body)
     if body.maybe("top_logprobs") is None:
         return None
     raise WireError(

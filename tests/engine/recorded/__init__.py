@@ -1,0 +1,1 @@
+"""When two requests are the same conversation, and how an answer replays."""

@@ -10,7 +10,7 @@ from scenarios_app.wire.base import Headers, Stored
 
 PACE_HEADER = "x-mockllm-pace"
 _AS_RECORDED = "recorded"
-# What tells clients that an answer is a stream, whatever its wire's own is.
+# What tells clients that an answer is a stream, on its wire or any.
 _STREAMS = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
 _ERROR = 300
 

@@ -1,0 +1,125 @@
+"""Recordings in the admin: imported from a file, told what is not carried over, shown as they came,
+and edited; and imported by the command."""
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from scenarios_app.admin.editor.recorded import AS_RECORDED, EDITED, shown_answer, told_of_recorded
+from scenarios_app.models import Scenario
+from scenarios_app.store.rows import document_of
+from tests.admin.pages import IMPORT, a_scenario, fields
+
+pytestmark = pytest.mark.django_db
+
+CASSETTES = Path(__file__).parents[1] / "data" / "cassettes"
+WEATHER = CASSETTES / "openai_weather.yaml"
+OTHERS = CASSETTES / "gemini_and_others.yaml"
+
+
+def run(*arguments: str) -> str:
+    out = StringIO()
+    call_command("import", *arguments, stdout=out, stderr=out)
+    return out.getvalue()
+
+
+def upload(client: Client, file: Path) -> str:
+    """Preview a file and press the button below it."""
+    sent = SimpleUploadedFile(file.name, file.read_bytes())
+    shown = client.post(IMPORT, {"file": sent, "existing": "replace"}).content.decode()
+    posted = fields(shown, "load_form") | {"load": "1"}
+    assert client.post(IMPORT, posted).status_code == 302
+    return shown
+
+
+def test_a_cassette_is_imported_from_a_file(admin_client: Client) -> None:
+    shown = upload(admin_client, OTHERS)
+    assert "left out: Bedrock (bedrock-runtime.us-east-1.amazonaws.com)" in shown
+    row = Scenario.objects.get(name="gemini_and_others")
+    document = document_of(row)
+    assert [step.produce.as_recorded for step in document.steps] == [True, True]
+    upload(admin_client, OTHERS)
+    assert Scenario.objects.count() == 1
+
+
+def test_what_nothing_can_be_made_of_is_no_import(admin_client: Client) -> None:
+    request = {"method": "GET", "uri": "https://example.com/x", "headers": {}}
+    value = {"interactions": [{"request": request, "response": {"status": {"code": 200}}}]}
+    sent = SimpleUploadedFile("a.json", json.dumps(value).encode())
+    shown = admin_client.post(IMPORT, {"file": sent, "existing": "replace"}).content.decode()
+    assert "Nothing was loaded" in shown and "nothing of it can be carried over" in shown
+
+
+def test_a_step_says_whether_it_replays_and_shows_what_came(admin_client: Client) -> None:
+    upload(admin_client, WEATHER)
+    row = Scenario.objects.get(name="openai_weather")
+    page = admin_client.get(f"/admin/scenarios_app/scenario/{row.pk}/change/").content.decode()
+    assert page.count(AS_RECORDED) == 2 and EDITED not in page
+    assert "200 · text/event-stream; charset=utf-8" in page
+    step = row.steps.last()
+    assert step is not None and told_of_recorded(step) == AS_RECORDED
+    step.answer_text = "It rains."
+    step.save()
+    assert told_of_recorded(step) == EDITED
+    step.answer_extra = {"nonsense": 1}
+    assert told_of_recorded(step) == ""
+
+
+def test_a_save_of_the_page_keeps_what_was_recorded(admin_client: Client) -> None:
+    upload(admin_client, WEATHER)
+    row = Scenario.objects.get(name="openai_weather")
+    before = [document_of(row).steps, row.name]
+    url = f"/admin/scenarios_app/scenario/{row.pk}/change/"
+    posted = fields(admin_client.get(url).content.decode(), "scenario_form")
+    answer = admin_client.post(url, posted | {"description": "ours"})
+    assert answer.status_code == 302
+    row.refresh_from_db()
+    assert row.description == "ours"
+    assert [document_of(row).steps, row.name] == before
+
+
+def test_an_answer_is_shown_as_text_as_far_as_it_is_some() -> None:
+    assert shown_answer({}) == ""
+    chunks = ["a", {"text": "b"}, {"base64": "/////w=="}, {}]
+    assert shown_answer({"cut": True, "chunks": chunks}) == "200 · cut off\n\nab(6 bytes)"
+    assert shown_answer({"chunks": ["x" * 20_001]}).endswith("… (1 more characters)")
+
+
+def test_the_command_imports_files_and_tells_what_is_left_out() -> None:
+    told = run(str(CASSETTES))
+    assert "openai_weather: 2 steps, new" in told
+    assert "gemini_and_others.yaml: left out: Bedrock" in told
+    assert "openai_weather: 2 steps, replaced" in run(str(WEATHER))
+    assert "openai_weather: 2 steps, not loaded" in run(str(WEATHER), "--dry-run")
+    report = json.loads(run(str(WEATHER), "--json"))
+    assert report["scenarios"] == [{"name": "openai_weather", "steps": 2, "replaced": True}]
+    assert report["loaded"] is True and report["notes"] == []
+
+
+def test_no_recording_takes_the_place_of_what_somebody_wrote() -> None:
+    a_scenario("openai_weather")
+    assert "openai_weather-2: 2 steps, new" in run(str(WEATHER))
+    assert "openai_weather-2: 2 steps, replaced" in run(str(WEATHER))
+
+
+def test_a_broken_file_imports_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_bytes(WEATHER.read_bytes())
+    (tmp_path / "b.yaml").write_text("interactions: [{request: {}}]")
+    with pytest.raises(CommandError, match=r"b.yaml: interactions\[0\].request"):
+        run(str(tmp_path))
+    assert not Scenario.objects.exists()
+    with pytest.raises(CommandError, match="nothing was imported"):
+        run(str(_elsewhere(tmp_path)))
+
+
+def _elsewhere(folder: Path) -> Path:
+    file = folder / "c.json"
+    request = {"method": "GET", "uri": "https://example.com/x", "headers": {}}
+    value = {"interactions": [{"request": request, "response": {"status": {"code": 200}}}]}
+    file.write_text(json.dumps(value))
+    return file
