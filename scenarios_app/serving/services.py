@@ -22,10 +22,10 @@ from scenarios_app.engine.matching.index import Index, build_index
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.engine.scenario import Produce, Scenario, ScriptedAnswer, ScriptedChoice, Step
+from scenarios_app.everywhere import Everywhere
 from scenarios_app.journal import journal
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.recording.upstreams import read_upstreams
-from scenarios_app.serving.everywhere import Everywhere
 from scenarios_app.serving.metrics import Tally
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Pipeline
