@@ -37,7 +37,8 @@ class CommandLine(ManagementUtility):
     def fetch_command(self, subcommand: str) -> BaseCommand:
         known = get_commands()
         if subcommand not in known:
-            near = get_close_matches(subcommand, known, n=1)
+            option = subcommand.startswith("-")
+            near = [] if option else get_close_matches(subcommand, known, n=1)
             meant = f", did you mean {near[0]}?" if near else ";"
             sys.exit(f"mockllm: no command {subcommand!r}{meant} `mockllm help` lists them")
         command = super().fetch_command(subcommand)

@@ -20,7 +20,7 @@ from scenarios_app.testing.variables import UNSET, real_keys, sdk_variables
 from scenarios_app.verdict.reports import Case, junit
 
 HELP = (
-    "Compares what cassettes hold with what is asked today, or with what providers answer today. "
+    "Compares cassettes with what is asked or answered today. "
     "The exit code is 0 if nothing drifted, 1 if something did, 2 if nobody could tell."
 )
 DRIFTED: Final = 1

@@ -24,7 +24,7 @@ from scenarios_app.testing.upstreams import upstream_settings
 from scenarios_app.testing.variables import UNSET, recorded_variables, sdk_variables
 
 HELP = (
-    "Runs a command whose requests are passed on to the real providers and kept in a cassette. "
+    "Runs a command and keeps what real providers answer it. "
     "The exit code is the command's; a command that fails leaves the cassette as it was."
 )
 CASSETTE = "cassette.json"

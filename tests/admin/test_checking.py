@@ -38,7 +38,7 @@ def notes(client: Client, scenario: Scenario, **changes: str) -> list[tuple[str,
                 {"match_user": "rain", "answer_tool_calls": [{"name": "f"}], "consume": False},
                 {"match_user": "rain", "match_tool_result": "8"},
             ],
-            [("steps-1", "", "steps-0"), ("steps-0-turn", "1", "")],
+            [("steps-0-turn", "1", ""), ("steps-1", "", "steps-0")],
         ),
         (
             [{"match_user": "rain", "consume": False}, {"match_user": "rain in Oslo"}],

@@ -45,9 +45,7 @@ def test_a_bar_says_how_many_steps_have_answered(root: Client) -> None:
     asked(scenario, 1, times=3)
     page = root.get(page_of(scenario)).content.decode()
     assert '<progress max="2" value="1" aria-label="Steps that have answered">' in page
-    assert (
-        '<progress max="3" value="3" aria-label="Its share of the answers"></progress> 3×' in page
-    )
+    assert '<progress max="3" value="3" aria-label="How often it was served"></progress> 3×' in page
     assert 'title="1 of 2 steps answered"' in root.get(LIST).content.decode()
     home = root.get("/").content.decode()
     assert 'value="1" title="1 of 2 steps have answered"' in home

@@ -179,7 +179,7 @@ def test_a_journal_that_is_behind_is_unavailable(
     control: Control, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flush = journal.flush
-    monkeypatch.setattr(journal, "flush", lambda: False)
+    monkeypatch.setattr(journal, "flush", lambda *_: False)
     assert error_of(control.get("requests")) == (503, "SERVICE_UNAVAILABLE", None)
     monkeypatch.setattr(journal, "flush", flush)
 

@@ -205,13 +205,13 @@ def paths() -> Iterator[Row]:
             "/v1/<script>alert(1)</script>",
             "/v1/%0d%0ax",
         ),
-        *("/v1/embeddings/x/y", "/v1/files", "/v1/messages%2fcount_tokens"),
+        *("/v1/embeddings/x/y", "/v1/stores", "/v1/messages%2fcount_tokens"),
         *(f"{RESPONSES}/", f"{RESPONSES}%2Finput_tokens", "/v1/Responses", "/openai", "/openai/"),
         *("/openai/v1", "/openai/deployments/a", "/openai/deployments/a/b/chat/completions"),
     )
     for path in missing:
         yield Row(f"POST {path[:60]}", message("POST", path, GOOD, headers=OPENAI), 404)
-    for path in (f"{MESSAGES}/", f"{MESSAGES}/batches", f"{COUNT}/"):
+    for path in (f"{MESSAGES}/", f"{MESSAGES}/bunches", f"{COUNT}/"):
         data = message("POST", path, GOOD, headers=ANTHROPIC)
         yield Row(f"POST {path}", data, 404, "anthropic")
     for name in ("..%2f..%2fetc%2fpasswd", "%00", "%ff", "%F0%9F%99%82", "a/b", "{{ model }}"):

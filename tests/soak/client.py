@@ -9,7 +9,7 @@ from typing import Any
 from tests.load.probing import chat
 
 CHAT = "/v1/chat/completions"
-ANSWER_SECONDS = 60.0
+ANSWER_SECONDS, PAUSE_SECONDS = 60.0, 0.05
 
 
 class Client:
@@ -41,7 +41,12 @@ class Client:
 
     async def control(self, method: str, path: str, given: Any = None) -> Any:
         """What the control API answers."""
-        status, body = await self.request(method, path, json.dumps(given).encode())
+        async with asyncio.timeout(ANSWER_SECONDS):
+            status, body = await self.request(method, path, json.dumps(given).encode())
+            while status == 503:
+                # A process that has just lost or found its Redis again.
+                await asyncio.sleep(PAUSE_SECONDS)
+                status, body = await self.request(method, path, json.dumps(given).encode())
         assert status in (200, 201, 204), (status, body)
         return json.loads(body or b"null")
 

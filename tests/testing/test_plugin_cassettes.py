@@ -188,10 +188,12 @@ def test_what_is_wrong_is_one_line_at_the_test(
     result = run(**files | {"test_one": files.pop("test_0")})
     result.assert_outcomes(errors=len(cases))
     result.stdout.fnmatch_lines_random([f"mockllm: *{said}*" for said in cases.values()])
+    for name in files:
+        (pytester.path / f"{name}.py").unlink()
     into = one(marked="cassette='file/below.json'")
     result = run("--mockllm-record=once", test_one=into)
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["mockllm: *file/below.json: cannot be written: *"])
+    result.stdout.fnmatch_lines(["mockllm: *file/below.json: cannot be read: *"])
     result = run("--mockllm-record=sometimes", test_one=one())
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*--mockllm-record: expected one of none, once, new, all*"])

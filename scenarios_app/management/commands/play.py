@@ -28,7 +28,7 @@ from scenarios_app.verdict.reports import SUITE, junit
 
 class Command(BaseCommand):
     help = (
-        "Plays conversations against scenarios, and says where an answer is not the expected one. "
+        "Plays conversations and compares what is answered. "
         "A file holds conversations, and the scenarios that they are played against or else those "
         "of the database are; no server is needed. "
         "The exit code is 0 if all is as expected, 1 if not, 2 if nobody could tell."

@@ -8,6 +8,7 @@ _EITHER: Final = 32 + zlib.MAX_WBITS
 # What is asked for of that which the client takes: anything else could not be kept.
 READABLE: Final = ("gzip", "deflate")
 IDENTITY: Final = "identity"
+_HEAD_BYTES = 2
 
 
 class Unreadable(Exception):
@@ -70,6 +71,7 @@ class _Inflated:
         self._left = most
         self._inflate = zlib.decompressobj(_EITHER)
         self._begun = False
+        self._head = b""
 
     def read(self, piece: bytes) -> bytes:
         out = b""
@@ -86,6 +88,12 @@ class _Inflated:
         return out
 
     def _inflated(self, piece: bytes) -> bytes:
+        if not self._begun:
+            # What it is packed by stands in two bytes, which may come apart.
+            self._head += piece
+            if len(self._head) < _HEAD_BYTES:
+                return b""
+            piece, self._head = self._head, b""
         try:
             found = self._inflate.decompress(piece, self._left + 1)
         except zlib.error as error:

@@ -31,7 +31,9 @@ STARTS = re.compile(
 )
 # What starts our own server for somebody's tests, tells other processes of it, and runs the command
 # that its user has typed.
-EXCEPT = {f"scenarios_app/testing/{name}.py" for name in ("process", "lease", "run")}
+EXCEPT = {f"scenarios_app/testing/{name}.py" for name in ("process", "lease", "run")} | {
+    "mockllm_site/serve/workers.py"
+}
 
 
 def used(module: Path) -> Iterator[str]:
