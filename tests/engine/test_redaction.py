@@ -132,3 +132,7 @@ def test_a_word_too_short_to_tell_is_not_looked_for() -> None:
 def test_a_list_within_a_text_ends_with_the_text() -> None:
     body = r'{"text": "{\"cookie\": {\"a\": 1", "b": 2}'
     assert redact_body(body) == r'{"text": "{\"cookie\": \"***\"", "b": 2}'
+
+
+def test_secret_names_inside_a_masked_value_are_masked_with_it() -> None:
+    assert redact_body('{"password": ["a", {"token": "b"}]}') == '{"password": "***"}'

@@ -3,6 +3,7 @@
 import pytest
 
 from scenarios_app.engine.canonical import SentRequest, as_sent
+from scenarios_app.engine.document.answer import ProduceDocument
 from scenarios_app.engine.recorded.answers import RecordedAnswer
 from tests.engine.asking import CHAT, ask
 
@@ -28,3 +29,7 @@ def test_what_nobody_can_read_gets_what_was_recorded() -> None:
 
 def test_its_body_is_its_pieces() -> None:
     assert RecordedAnswer(chunks=((0.0, b"a"), (5.0, b"b"))).body == b"ab"
+
+
+def test_an_answer_without_a_recording_is_none() -> None:
+    assert not ProduceDocument().as_recorded
