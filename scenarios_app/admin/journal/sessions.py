@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Concatenate, ParamSpec
 
 from asgiref.sync import async_to_sync
 from django.contrib import messages
@@ -31,7 +31,7 @@ from scenarios_app.models import (
 from scenarios_app.serving.services import services
 
 _MOST = 500
-View = TypeVar("View", bound=Callable[..., HttpResponse])
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +55,20 @@ class Line:
         return session_url(self.name)
 
 
-def needing_state(view: View) -> View:
+def needing_state(
+    view: Callable[Concatenate[HttpRequest, P], HttpResponse],
+) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
     """The view, with a 503 where what sessions remember cannot be reached."""
 
     @wraps(view)
-    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         try:
             return view(request, *args, **kwargs)
         except StateUnavailable as error:
             plain, headers = "text/plain; charset=utf-8", {"Retry-After": "1"}
             return HttpResponse(f"{error}\n", status=503, content_type=plain, headers=headers)
 
-    return guarded  # type: ignore[return-value]
+    return guarded
 
 
 @needing_state

@@ -1,8 +1,9 @@
 """YAML of strangers: plain values alone, bounded before they are built."""
 
 import math
+import re
 from datetime import date
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import yaml
 
@@ -20,7 +21,7 @@ _RESOLVED: Final = frozenset(
 class _Plain(_Loader):
     """Text, numbers, lists and objects; what looks like a date stays a text."""
 
-    yaml_implicit_resolvers = {  # noqa: RUF012
+    yaml_implicit_resolvers: ClassVar[dict[str | None, list[tuple[str, re.Pattern[str]]]]] = {
         first: [(tag, pattern) for tag, pattern in resolvers if tag in _RESOLVED]
         for first, resolvers in _Loader.yaml_implicit_resolvers.items()
     }
