@@ -250,9 +250,7 @@ class OpenAIClient:
 def _sdk(base_url: str) -> "AsyncOpenAI":
     from openai import AsyncOpenAI
 
-    return AsyncOpenAI(
-        api_key=NO_KEY, base_url=base_url, http_client=http_client(), max_retries=0
-    )
+    return AsyncOpenAI(api_key=NO_KEY, base_url=base_url, http_client=http_client(), max_retries=0)
 
 
 class HarnessClient(OpenAIClient):

@@ -200,6 +200,7 @@ class Run:
         said = self._answer.pipeline.complete()
         return StoredAnswer(
             conversation_id=self._opened.conversation_id,
+            client_id=self._opened.client_id,
             status=end.message_status,
             text=said.text,
             thinking=said.thinking or "",

@@ -1,0 +1,98 @@
+"""Rows that are written often, by one statement of the database's own: models and queries in
+between take many times as long as the database does."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, TypeAlias, cast
+
+from django.db import connection, transaction
+from django.db.models import DateTimeField, Field, ForeignKey, Model, UUIDField
+
+from mockllm_site.kit.fields import JsonField
+
+Adapt: TypeAlias = Callable[[Any], Any]
+
+_encode = json.JSONEncoder(allow_nan=False).encode
+
+
+def insert(
+    model: type[Model],
+    columns: tuple[str, ...],
+    rows: Iterable[Sequence[Any]],
+    *,
+    unique: tuple[str, ...] = (),
+) -> None:
+    """Write rows of a model's table, all or none; `columns` are names of attributes. A row takes
+    the place of one that is there with the same values in the `unique` columns."""
+    name = connection.ops.quote_name
+    names, adapters = _columns(model, columns)
+    places = ", ".join(["%s"] * len(names))
+    into = f"{name(model._meta.db_table)} ({', '.join(map(name, names))}) VALUES ({places})"
+    if unique:
+        keys, _ = _columns(model, unique)
+        changed = (f"{name(one)} = EXCLUDED.{name(one)}" for one in names if one not in keys)
+        into += f" ON CONFLICT ({', '.join(map(name, keys))}) DO UPDATE SET {', '.join(changed)}"
+    adapted = [_adapted(row, adapters) for row in rows]
+    with transaction.atomic(savepoint=False), connection.cursor() as cursor:
+        cursor.executemany(f"INSERT INTO {into}", adapted)
+
+
+def change(model: type[Model], where: Mapping[str, Any], values: Mapping[str, Any]) -> int:
+    """Give columns of the rows whose columns are as `where` says these values; how many it was."""
+    name = connection.ops.quote_name
+    names, adapters = _columns(model, (*values, *where))
+    given = _adapted((*values.values(), *where.values()), adapters)
+    equal = [f"{name(one)} = %s" for one in names]
+    to, found = ", ".join(equal[: len(values)]), " AND ".join(equal[len(values) :])
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE {name(model._meta.db_table)} SET {to} WHERE {found}", given)
+        return cursor.rowcount
+
+
+def add(row: Model) -> None:
+    """Write one new row that has its key, as `save` would for a model without signals."""
+    columns = _all_columns(type(row))
+    insert(type(row), columns, [[getattr(row, column) for column in columns]])
+    row._state.adding, row._state.db = False, connection.alias
+
+
+@cache
+def _all_columns(model: type[Model]) -> tuple[str, ...]:
+    return tuple(field.attname for field in model._meta.concrete_fields)
+
+
+@cache
+def _columns(
+    model: type[Model], columns: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[tuple[int, Adapt], ...]]:
+    """The database's names of columns, and by place what makes a value one of the database, where
+    it is none already."""
+    fields = tuple(cast("Field[Any, Any]", model._meta.get_field(column)) for column in columns)
+    adapters = [(place, adapt) for place, field in enumerate(fields) if (adapt := _adapter(field))]
+    return tuple(str(field.column) for field in fields), tuple(adapters)
+
+
+def _adapter(field: "Field[Any, Any]") -> Adapt | None:
+    match field:
+        case ForeignKey():
+            return _adapter(field.target_field)
+        case JsonField():
+            return _json
+        case UUIDField() | DateTimeField():
+            return lambda value: field.get_db_prep_value(value, connection)
+        case _:
+            return None
+
+
+def _adapted(row: Sequence[Any], adapters: Iterable[tuple[int, Adapt]]) -> list[Any]:
+    """A row as this database takes it."""
+    values = list(row)
+    for place, adapt in adapters:
+        values[place] = adapt(values[place])
+    return values
+
+
+def _json(value: Any) -> str:
+    # Most of them are empty.
+    return _encode(value) if value else "{}" if isinstance(value, dict) else "[]"
