@@ -107,7 +107,8 @@ async def _asked(work: Coroutine[Any, Any, T]) -> T:
 
 async def _send(sending: Sending) -> StreamHandle:
     runs = open_runs()
-    begun: Begun = await in_database(partial(begin, sending))
+    with runs.gate.shut():
+        begun: Begun = await in_database(partial(begin, sending))
     started: list[Any] = [runs.start(opened) for opened in begun.runs]
     return StreamHandle(
         begun.trace_ids[0],

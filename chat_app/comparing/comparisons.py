@@ -252,7 +252,8 @@ async def start_pair(
 
 async def _start(opening: "partial[Pair]") -> PairHandle:
     runs = open_runs()
-    pair = await in_database(opening)
+    with runs.gate.shut():
+        pair = await in_database(opening)
     for opened in pair.begun.runs:
         runs.start(opened)
     return PairHandle(pair.comparison_id, pair.begun.conversation_id, pair.begun.trace_ids)
