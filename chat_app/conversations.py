@@ -6,12 +6,12 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Max, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from chat_app.errors import CONFLICT, NOT_FOUND, VALIDATION_ERROR, ChatError
 from chat_app.models import ContextState, Conversation, Message, Sender
-from mockllm_site.kit.rows import add, change
+from mockllm_site.kit.rows import add, change, highest
 from traces_app.models import ModelCall, Status, Trace
 
 TITLE_LENGTH = 80
@@ -79,9 +79,8 @@ def append_message(
     title = title_of(content) if sender == Sender.USER else ""
     if title and change(Conversation, {**key, "title": ""}, {"title": title}):
         conversation.title = title
-    before = Message.objects.filter(conversation=conversation).aggregate(last=Max("number"))
-    number = (before["last"] or 0) + 1
-    return _added(conversation, number, sender=sender, content=content, **columns)
+    last = highest(Message, "number", {"conversation_id": conversation.pk}) or 0
+    return _added(conversation, last + 1, sender=sender, content=content, **columns)
 
 
 def set_feedback(message: Message, feedback: str | None, *, comment: str = "") -> Message:

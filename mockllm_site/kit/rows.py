@@ -41,13 +41,23 @@ def insert(
 def change(model: type[Model], where: Mapping[str, Any], values: Mapping[str, Any]) -> int:
     """Give columns of the rows whose columns are as `where` says these values; how many it was."""
     name = connection.ops.quote_name
-    names, adapters = _columns(model, (*values, *where))
-    given = _adapted((*values.values(), *where.values()), adapters)
-    equal = [f"{name(one)} = %s" for one in names]
-    to, found = ", ".join(equal[: len(values)]), " AND ".join(equal[len(values) :])
+    columns, given = _equal(model, values)
+    found, sought = _equal(model, where)
+    to = f"{name(model._meta.db_table)} SET {', '.join(columns)}"
     with connection.cursor() as cursor:
-        cursor.execute(f"UPDATE {name(model._meta.db_table)} SET {to} WHERE {found}", given)
+        cursor.execute(f"UPDATE {to} WHERE {' AND '.join(found)}", [*given, *sought])
         return cursor.rowcount
+
+
+def highest(model: type[Model], column: str, where: Mapping[str, Any]) -> int | None:
+    """The highest number in a column of such rows, None where there are none."""
+    name = connection.ops.quote_name
+    found, sought = _equal(model, where)
+    of = f"MAX({name(column)}) FROM {name(model._meta.db_table)}"
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {of} WHERE {' AND '.join(found)}", sought)
+        last: int | None = cursor.fetchone()[0]
+        return last
 
 
 def add(row: Model) -> None:
@@ -55,6 +65,13 @@ def add(row: Model) -> None:
     columns = _all_columns(type(row))
     insert(type(row), columns, [[getattr(row, column) for column in columns]])
     row._state.adding, row._state.db = False, connection.alias
+
+
+def _equal(model: type[Model], values: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
+    """Columns beside places for their values, and these."""
+    names, adapters = _columns(model, tuple(values))
+    columns = [f"{connection.ops.quote_name(one)} = %s" for one in names]
+    return columns, _adapted(tuple(values.values()), adapters)
 
 
 @cache
