@@ -6,9 +6,13 @@ from uuid import UUID
 import pytest
 
 from chat_app import loop
+from chat_app.clients.registry import get_client as client_of
+from chat_app.models import ModelProfile
+from chat_app.runs import answer as answers
 from chat_app.runs import gate as gate_module
 from chat_app.runs.gate import Gate
 from chat_app.runs.registry import runs
+from chat_app.values.model_call import LlmClient
 from tests.chat.chatting import Chat, log_of, scenario, text_of
 from traces_app.log import live_log
 
@@ -80,18 +84,27 @@ async def test_messages_that_never_end_to_come_are_not_waited_for(
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_a_run_has_begun_and_says_nothing_while_messages_come(chat: Chat) -> None:
+async def test_a_run_has_begun_and_asks_nobody_while_messages_come(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def get_client(profile: ModelProfile, *, session: str) -> LlmClient:
+        asked.append(session)
+        return client_of(profile, session=session)
+
+    monkeypatch.setattr(answers, "get_client", get_client)
     await chat.script(scenario({"text": "Hello."}))
 
-    async def come() -> list[str]:
+    async def come() -> UUID:
         with runs().gate.shut():
             handle = await chat.send()
-            ids.append(handle.id)
             await turns()
             log = live_log(handle.id)
-            assert log is not None
-            return [event.type for event, _ in log._feed._items if event is not None]
+            assert log is not None and not asked
+            assert (await anext(log.follow())).type == "started"
+        return handle.id
 
-    ids: list[UUID] = []
-    assert await loop.on_loop(come()) == ["started"]
-    assert text_of(await log_of(ids[0])) == "Hello."
+    trace_id = await loop.on_loop(come())
+    assert text_of(await log_of(trace_id)) == "Hello."
+    assert asked
