@@ -3,8 +3,10 @@ between take many times as long as the database does."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from typing import Any, TypeAlias, cast
+from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import DateTimeField, Field, ForeignKey, Model, UUIDField
@@ -96,8 +98,10 @@ def _adapter(field: "Field[Any, Any]") -> Adapt | None:
             return _adapter(field.target_field)
         case JsonField():
             return _json
-        case UUIDField() | DateTimeField():
-            return lambda value: field.get_db_prep_value(value, connection)
+        case UUIDField():
+            return _key
+        case DateTimeField():
+            return _time
         case _:
             return None
 
@@ -108,6 +112,16 @@ def _adapted(row: Sequence[Any], adapters: Iterable[tuple[int, Adapt]]) -> list[
     for place, adapt in adapters:
         values[place] = adapt(values[place])
     return values
+
+
+def _key(value: UUID | None) -> UUID | str | None:
+    if value is None or connection.features.has_native_uuid_field:
+        return value
+    return value.hex
+
+
+def _time(value: datetime | None) -> Any:
+    return connection.ops.adapt_datetimefield_value(value)
 
 
 def _json(value: Any) -> str:
