@@ -21,10 +21,10 @@ from tests.examples import often
 
 Document: TypeAlias = dict[str, Any]
 Drawn: TypeAlias = tuple[str, str, GenerationMode]
-# In `make test-long`; the suite tries a share of them. Scenario documents are large, and one takes
-# as long as ten bodies of any other operation.
+# In `make test-long`; the suite tries a share of them. Scenario documents are large, one takes as
+# long as ten bodies of any other operation, and their own rules have tests of their own.
 EXAMPLES, SHARE = 1_000, 40
-DOCUMENTS, SHARE_OF_DOCUMENTS = "/control/scenarios", 50
+DOCUMENTS, SHARE_OF_DOCUMENTS = ("/control/scenarios", "/control/recording"), 100
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance]
 # Not 404: what is wrong is said before anything is looked for.
 REFUSED = ["400", "413", "415"]

@@ -13,6 +13,8 @@ env.variables().maps[1:] = []
 from mockllm_site.settings_test import *  # noqa: E402, F403
 
 if ON_POSTGRES:
+    # As in dev and prod; SQLite's run has the tables of test mode.
+    MIGRATION_MODULES = {}
     DATABASES = {
         "default": {
             **Env.db_url_config(POSTGRES),

@@ -3,8 +3,19 @@
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
+import httpx2
+
 Document: TypeAlias = dict[str, Any]
 Violation: TypeAlias = tuple[str, str, str, Any]
+
+
+def answers(document: Document, *, base_url: str) -> dict[str, int]:
+    """The status that a server gives to each of the bodies, by method, path and rule."""
+    with httpx2.Client(base_url=base_url, trust_env=False) as client:
+        return {
+            f"{method} {path} {rule}": client.request(method, path, json=body).status_code
+            for method, path, rule, body in violations(document)
+        }
 
 
 def violations(document: Document) -> Iterator[Violation]:

@@ -25,8 +25,9 @@ def keep(*, connection: BaseDatabaseWrapper, **_: object) -> None:
 
 
 def prepare() -> None:
-    """Bring the tables up to date."""
-    call_command("migrate", verbosity=0, interactive=False)
+    """Bring the tables up to date. Those in memory are as the models are, once they are there."""
+    if not (in_memory() and connection.introspection.table_names()):
+        call_command("migrate", verbosity=0, interactive=False)
 
 
 def prepare_in_memory() -> bool:
@@ -57,10 +58,10 @@ def problem() -> str:
         executor = MigrationExecutor(connection)
     except DatabaseProblem as error:
         return f"{_name()}: {_reason(error)}"
+    if in_memory():
+        return "" if there else IN_MEMORY
     if not executor.migration_plan(executor.loader.graph.leaf_nodes()):
         return ""
-    if in_memory():
-        return IN_MEMORY
     if not there:
         return f"{_name()} has no tables yet: run `mockllm migrate` or `mockllm serve` first"
     return f"{_name()} is of another version: run `mockllm migrate` or `mockllm serve` first"

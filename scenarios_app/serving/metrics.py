@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from scenarios_app.journal import Journal
 from scenarios_app.journal.entry import JournalEntry
-from scenarios_app.serving.options import Streams
+from scenarios_app.serving.playback import Streams
 
 Match: TypeAlias = Literal["matched", "fallback", "unmatched", "refused"]
 

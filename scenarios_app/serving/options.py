@@ -1,32 +1,9 @@
-"""What the pipeline is told from outside: its limits, its clock and how strict it is;
-and how many streams it has left."""
+"""What the pipeline is told from outside: its limits, its clock and how strict it is."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from threading import Lock
 
 from scenarios_app.wire.body import Limits
-
-
-class Streams:
-    """Counts across every event loop of the process."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.open = 0
-        self._lock = Lock()
-
-    def take(self) -> bool:
-        """Open one more; false where there is no room."""
-        with self._lock:
-            if self.open >= self.most:
-                return False
-            self.open += 1
-            return True
-
-    def free(self) -> None:
-        with self._lock:
-            self.open -= 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from scenarios_app.serving.archive import resolve, store
 from scenarios_app.serving.choose import Choosing, choose_in_band, with_cancel
 from scenarios_app.serving.cors import preflight_headers, shared_headers
 from scenarios_app.serving.exchange import Exchange, session_of
-from scenarios_app.serving.options import Options, Streams
-from scenarios_app.serving.playback import Answer, never
+from scenarios_app.serving.options import Options
+from scenarios_app.serving.playback import Answer, Streams, never
 from scenarios_app.serving.prepared import PreparedAnswers
 from scenarios_app.serving.read import admit, admit_head, admit_unread, check_size
 from scenarios_app.serving.recorder.passage import Passage

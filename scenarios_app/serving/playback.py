@@ -1,10 +1,12 @@
-"""A reply on its way to the client, and what became of it: told once, when it has ended."""
+"""A reply on its way to the client, and what became of it: told once, when it has ended; and how
+many streams are on theirs."""
 
 import asyncio
 import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from contextlib import aclosing
+from threading import Lock
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -32,6 +34,27 @@ LOOK_UP = 0.25
 
 def never() -> float:
     return math.inf
+
+
+class Streams:
+    """Counts across every event loop of the process."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.open = 0
+        self._lock = Lock()
+
+    def take(self) -> bool:
+        """Open one more; false where there is no room."""
+        with self._lock:
+            if self.open >= self.most:
+                return False
+            self.open += 1
+            return True
+
+    def free(self) -> None:
+        with self._lock:
+            self.open -= 1
 
 
 class Player:

@@ -213,6 +213,27 @@ class Wire(Protocol):
         """The provider's own headers: request id, rate limits, and for errors when to retry."""
 
 
+def about(
+    call: Call,
+    endpoint: Endpoint,
+    own: object = None,
+    *,
+    provider: str,
+    model: str = "",
+    metadata: Mapping[str, str] | None = None,
+) -> CanonicalRequest:
+    """A request about what is listed or stored: no message in it goes to a model."""
+    return CanonicalRequest(
+        provider=provider,
+        path=call.path,
+        route=endpoint.canonical,
+        model=model,
+        headers=call.headers,
+        metadata=metadata or {},
+        own=own,
+    )
+
+
 def sse(data: bytes) -> bytes:
     """One server-sent event of a single `data:` line."""
     return b"data: " + data + b"\n\n"

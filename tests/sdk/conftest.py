@@ -31,10 +31,12 @@ def given(live: Live, base_url: str) -> dict[str, Any]:
 @pytest.fixture(params=SYNC_OR_ASYNC)
 def chat(request: pytest.FixtureRequest, live: Live) -> OpenAITalk:
     """OpenAI's client."""
+    return openai_of(live, request.param)
+
+
+def openai_of(live: Live, way: str) -> OpenAITalk:
     options = given(live, live.openai_base_url)
-    if request.param == "sync":
-        return openai_talk.SyncTalk(options)
-    return openai_talk.AsyncTalk(options)
+    return openai_talk.SyncTalk(options) if way == "sync" else openai_talk.AsyncTalk(options)
 
 
 @pytest.fixture(params=SYNC_OR_ASYNC)
@@ -82,9 +84,12 @@ def gemini(request: pytest.FixtureRequest, live: Live) -> GeminiTalk:
 
 @pytest.fixture(params=SYNC_OR_ASYNC)
 def llama(request: pytest.FixtureRequest, live: Live) -> OllamaTalk:
-    """Ollama's client. The key that it sends, though nobody asks for one, names the session."""
+    """Ollama's client."""
+    return ollama_of(live, request.param)
+
+
+def ollama_of(live: Live, way: str) -> OllamaTalk:
+    """The key that it sends, though nobody asks for one, names the session."""
     headers = {"Authorization": f"Bearer {live.key}"}
     options = {"host": live.base_url, "headers": headers, "timeout": 60}
-    if request.param == "sync":
-        return ollama_talk.SyncTalk(options)
-    return ollama_talk.AsyncTalk(options)
+    return ollama_talk.SyncTalk(options) if way == "sync" else ollama_talk.AsyncTalk(options)

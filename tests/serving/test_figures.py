@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.journal import ENTRY_BYTES, Journal
 from scenarios_app.serving.metrics import BOUNDS, Durations, ServingFigures, Tally
-from scenarios_app.serving.options import Streams
+from scenarios_app.serving.playback import Streams
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Playing, chat, claude, says, scenario
 from tests.state.entries import entry

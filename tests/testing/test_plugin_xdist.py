@@ -39,12 +39,15 @@ def spread(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest
     for name in ("MOCKLLM_URL", "MOCKLLM_CONTROL_TOKEN", "PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SEEN", str(pytester.path / "seen"))
+    # No other plugin of this environment is loaded in each of its processes.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_PLUGINS", "scenarios_app.testing.plugin,xdist.plugin")
     return pytester
 
 
 def test_workers_share_a_server_and_no_session(spread: pytest.Pytester) -> None:
     spread.makepyfile(test_many=MANY)
-    options = ("-p", "no:cacheprovider", "-p", "no:django", "-n", str(WORKERS), "--dist", "load")
+    options = ("-p", "no:cacheprovider", "-n", str(WORKERS), "--dist", "load")
     reports = ("--mockllm-report", "report.json", "--mockllm-coverage", "coverage.xml")
     result = spread.runpytest_subprocess(*options, *reports)
     result.assert_outcomes(passed=TESTS)
@@ -72,9 +75,9 @@ def test_it(mockllm, number):
 
 def test_every_worker_is_told_why_there_is_no_server(spread: pytest.Pytester) -> None:
     spread.makepyfile(test_broken=BROKEN)
-    result = spread.runpytest_subprocess("-p", "no:django", "-n", "2", "--dist", "each")
+    result = spread.runpytest_subprocess("-n", "2", "--dist", "each")
     result.assert_outcomes(errors=4)
-    shared = spread.runpytest_subprocess("-p", "no:django", "-n", "2")
+    shared = spread.runpytest_subprocess("-n", "2")
     shared.assert_outcomes(errors=2)
     assert str(shared.stdout).count("mockllm: --fixture none: No fixture named 'none' found") >= 2
 
@@ -98,7 +101,7 @@ def test_it(mockllm):
 
 def test_a_server_ends_with_a_run_that_is_killed(spread: pytest.Pytester) -> None:
     spread.makepyfile(test_killed=KILLED)
-    result = spread.runpytest_subprocess("-p", "no:django", "-p", "no:xdist")
+    result = spread.runpytest_subprocess()
     assert result.ret == -9
     served = int((spread.path / "seen").read_text())
     with suppress(ProcessLookupError):

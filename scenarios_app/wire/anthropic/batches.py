@@ -28,6 +28,7 @@ from scenarios_app.wire.base import (
     Found,
     Params,
     Stored,
+    about,
     encode_json,
 )
 from scenarios_app.wire.body import Node
@@ -69,23 +70,13 @@ def _origin(call: Call) -> str:
     return f"{call.scheme}://{host}" if host else ""
 
 
-def _request(call: Call, endpoint: Endpoint, own: BatchFields) -> CanonicalRequest:
-    return CanonicalRequest(
-        provider=PROVIDER,
-        path=call.path,
-        route=endpoint.pattern,
-        model="",
-        headers=call.headers,
-        own=own,
-    )
-
-
 def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    return _request(call, endpoint, BatchFields(_origin(call), params[_ID]))
+    return about(call, endpoint, BatchFields(_origin(call), params[_ID]), provider=PROVIDER)
 
 
 def _read_list(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    return _request(call, endpoint, BatchFields(_origin(call), page=read_page(call)))
+    own = BatchFields(_origin(call), page=read_page(call))
+    return about(call, endpoint, own, provider=PROVIDER)
 
 
 def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
@@ -105,7 +96,8 @@ def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Can
         )
     if not calls:
         raise WireError(400, "requests: at least one request makes a batch")
-    return _request(call, endpoint, BatchFields(_origin(call), calls=tuple(calls.items())))
+    own = BatchFields(_origin(call), calls=tuple(calls.items()))
+    return about(call, endpoint, own, provider=PROVIDER)
 
 
 def _custom_id(node: Node) -> str:

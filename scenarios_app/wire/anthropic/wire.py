@@ -17,6 +17,7 @@ from scenarios_app.wire.base import (
     Headers,
     Params,
     Wire,
+    about,
     encode_json,
     named_sse,
 )
@@ -49,14 +50,8 @@ def _read_counted(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
 def _read_model(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request about one model, or about a page of all of them."""
     model = params.get("model", "")
-    return CanonicalRequest(
-        provider=PROVIDER,
-        path=call.path,
-        route=endpoint.pattern,
-        model=model,
-        headers=call.headers,
-        own=None if model else read_page(call),
-    )
+    own = None if model else read_page(call)
+    return about(call, endpoint, own, provider=PROVIDER, model=model)
 
 
 def _render(request: CanonicalRequest, response: CanonicalResponse) -> bytes:

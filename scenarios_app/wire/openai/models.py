@@ -12,7 +12,7 @@ from scenarios_app.engine.canonical import (
     Usage,
 )
 from scenarios_app.engine.parts import TextPart
-from scenarios_app.wire.base import Call, Endpoint, Facts, Params, encode_json
+from scenarios_app.wire.base import Call, Endpoint, Facts, Params, about, encode_json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.chat_answer import completion
@@ -27,14 +27,13 @@ _COMPLETION = _STORE + "/{completion_id}"
 
 def read_named(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request about what its path names; it has metadata at the most."""
-    return CanonicalRequest(
+    return about(
+        call,
+        endpoint,
+        params.get("completion_id", ""),
         provider=PROVIDER,
-        path=call.path,
-        route=endpoint.canonical,
         model=params.get("model", ""),
-        headers=call.headers,
-        metadata=read_metadata(body) if call.method == "POST" else {},
-        own=params.get("completion_id", ""),
+        metadata=read_metadata(body) if call.method == "POST" else None,
     )
 
 

@@ -18,8 +18,9 @@ from scenarios_app.wire.base import (
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.openai import completions, embeddings, models, moderations
 from scenarios_app.wire.openai.batches import batches, files
-from scenarios_app.wire.openai.chat_answer import ChunkEncoder, completion
+from scenarios_app.wire.openai.chat_answer import completion
 from scenarios_app.wire.openai.chat_request import read_chat
+from scenarios_app.wire.openai.chat_stream import ChunkEncoder
 from scenarios_app.wire.openai.dialects.dialect import Dialect
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, HEADER, OLLAMA, OPENAI
 from scenarios_app.wire.openai.sample import clients, sample

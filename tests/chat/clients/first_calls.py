@@ -1,7 +1,7 @@
 """A fresh process in which others' calls are running when something is called for the first time.
 
-`python -m tests.chat.clients.first_calls NEWCOMER`: a provider, or `tools` for the SDK of MCP
-servers.
+`python -m tests.chat.clients.first_calls NAME…`: providers, or `tools` for the SDK of MCP servers.
+The first is running when the second comes, these two when the third does, and so on.
 """
 
 import asyncio
@@ -22,6 +22,7 @@ from chat_app.values.model_call import Finished, ModelRequest, UserTurn
 from mockllm_site.serve import lifespan
 
 PROVIDERS = ("anthropic", "google", "openai")
+TOOLS = "tools"
 RUNNING = 25
 # Between the beginnings of two of them, so that at every moment some call begins.
 APART = 0.026
@@ -65,33 +66,36 @@ class Running:
                 self.failed.append(f"{self.provider}: {error}")
 
 
-async def beside(newcomer: str) -> dict[str, object]:
-    """What became of the newcomer's first call and of those that were running."""
-    every = [Running(name) for name in PROVIDERS if name != newcomer]
-    for running in every:
-        await call(running.provider, "first")
-    await asyncio.gather(*(running.begin() for running in every))
-    try:
-        if newcomer == "tools":
-            await imported(CONNECTION)
-        else:
-            await call(newcomer, newcomer)
-        failed = []
-    except Exception as error:
-        failed = [f"{newcomer}: {error}"]
-    for running in every:
-        await running.end()
+async def one_by_one(names: list[str]) -> dict[str, object]:
+    """What became of each one's first call, and of those that were running beside it."""
+    running: list[Running] = []
+    beside: dict[str, list[str]] = {}
+    failed: list[str] = []
+    for newcomer in names:
+        beside[newcomer] = [one.provider for one in running]
+        try:
+            if newcomer == TOOLS:
+                await imported(CONNECTION)
+            else:
+                await call(newcomer, newcomer)
+        except Exception as error:
+            failed.append(f"{newcomer}: {error}")
+        if newcomer != TOOLS:
+            running.append(Running(newcomer))
+            await running[-1].begin()
+    await asyncio.gather(*(one.end() for one in running))
     return {
-        "answered": {running.provider: running.answered for running in every},
-        "failed": failed + [text for running in every for text in running.failed],
+        "beside": beside,
+        "answered": {one.provider: one.answered for one in running},
+        "failed": failed + [text for one in running for text in one.failed],
     }
 
 
-async def main(newcomer: str) -> None:
+async def main(names: list[str]) -> None:
     await lifespan.start()
-    print(json.dumps(await loop.on_loop(beside(newcomer))))
+    print(json.dumps(await loop.on_loop(one_by_one(names))))
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    asyncio.run(main(sys.argv[1:]))
     lifespan.stop(0)

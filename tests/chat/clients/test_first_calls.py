@@ -7,11 +7,20 @@ import sys
 
 import pytest
 
-from tests.chat.clients.first_calls import PROVIDERS
+from tests.chat.clients.first_calls import PROVIDERS, TOOLS
+
+# In one of the two each provider comes while each other one is running.
+ORDERS = (("openai", "anthropic", "google", TOOLS), ("google", "anthropic", "openai"))
 
 
-@pytest.mark.parametrize("newcomer", [*PROVIDERS, "tools"])
-def test_a_first_call_breaks_none_of_those_that_are_running(newcomer: str) -> None:
+def test_each_comes_beside_each_other_one() -> None:
+    met = {(one, later) for order in ORDERS for n, one in enumerate(order) for later in order[n:]}
+    others = {(one, other) for one in PROVIDERS for other in (*PROVIDERS, TOOLS)}
+    assert others <= met
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=" ".join)
+def test_a_first_call_breaks_none_of_those_that_are_running(order: tuple[str, ...]) -> None:
     environment = {
         **os.environ,
         "MOCKLLM_ENV": "test",
@@ -20,7 +29,7 @@ def test_a_first_call_breaks_none_of_those_that_are_running(newcomer: str) -> No
         "MOCKLLM_WORDS_PER_SECOND": "45",
     }
     done = subprocess.run(
-        [sys.executable, "-m", "tests.chat.clients.first_calls", newcomer],
+        [sys.executable, "-m", "tests.chat.clients.first_calls", *order],
         env=environment,
         capture_output=True,
         text=True,
@@ -29,6 +38,9 @@ def test_a_first_call_breaks_none_of_those_that_are_running(newcomer: str) -> No
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["failed"] == []
-    others = {name for name in PROVIDERS if name != newcomer}
-    assert told["answered"].keys() == others
+    running = [name for name in order if name != TOOLS]
+    assert told["beside"] == {
+        name: [one for one in running if one in order[:number]] for number, name in enumerate(order)
+    }
+    assert told["answered"].keys() == set(running)
     assert all(told["answered"].values())

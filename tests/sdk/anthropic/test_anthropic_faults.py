@@ -10,7 +10,7 @@ import pytest
 from tests.live import Live
 from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
 from tests.sdk.anthropic.test_anthropic_answers import HELLO
-from tests.sdk.openai.test_openai_faults import TEXT, load
+from tests.sdk.faults import TEXT, load
 
 
 def test_a_cut_stream_gives_what_was_sent_and_the_transports_own_error(

@@ -8,9 +8,9 @@ import pytest
 from google.genai.errors import ServerError, UnknownApiResponseError
 
 from tests.live import Live
+from tests.sdk.faults import TEXT, load
 from tests.sdk.gemini.gemini_talk import GeminiTalk
 from tests.sdk.gemini.test_gemini_answers import HELLO
-from tests.sdk.openai.test_openai_faults import TEXT, load
 
 
 @pytest.mark.parametrize("after", [0, 1, 4, 5])

@@ -17,6 +17,7 @@ from scenarios_app.wire.base import (
     Found,
     Params,
     Stored,
+    about,
     encode_json,
 )
 from scenarios_app.wire.body import Node
@@ -74,26 +75,13 @@ class BatchFields:
         raise WireError(404, message, param="batch_id", code="not_found")
 
 
-def _request(
-    call: Call, endpoint: Endpoint, own: BatchFields, metadata: dict[str, str] | None = None
-) -> CanonicalRequest:
-    return CanonicalRequest(
-        provider=PROVIDER,
-        path=call.path,
-        route=endpoint.canonical,
-        model="",
-        headers=call.headers,
-        metadata=metadata or {},
-        own=own,
-    )
-
-
 def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    return _request(call, endpoint, BatchFields(call, params[_ID]))
+    return about(call, endpoint, BatchFields(call, params[_ID]), provider=PROVIDER)
 
 
 def _read_list(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    return _request(call, endpoint, BatchFields(call, page=read_page(call)))
+    own = BatchFields(call, page=read_page(call))
+    return about(call, endpoint, own, provider=PROVIDER)
 
 
 def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
@@ -103,7 +91,7 @@ def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Can
     if window.text() != _WINDOW:
         raise unsupported(window, repr(_WINDOW))
     own = BatchFields(call, input_file=body.need("input_file_id").text(), endpoint=named.text())
-    return _request(call, endpoint, own, read_metadata(body))
+    return about(call, endpoint, own, provider=PROVIDER, metadata=read_metadata(body))
 
 
 def _references(request: CanonicalRequest, found: Found) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from scenarios_app.wire.base import (
     Found,
     Params,
     Stored,
+    about,
     encode_json,
 )
 from scenarios_app.wire.body import Node
@@ -57,24 +58,13 @@ class FileFields:
         raise WireError(404, f"No such File object: {self.name}", param="id", code="not_found")
 
 
-def _request(call: Call, endpoint: Endpoint, own: FileFields) -> CanonicalRequest:
-    return CanonicalRequest(
-        provider=PROVIDER,
-        path=call.path,
-        route=endpoint.canonical,
-        model="",
-        headers=call.headers,
-        own=own,
-    )
-
-
 def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    return _request(call, endpoint, FileFields(params[_ID]))
+    return about(call, endpoint, FileFields(params[_ID]), provider=PROVIDER)
 
 
 def _read_list(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     own = FileFields(purpose=call.query.get("purpose", ""), page=read_page(call))
-    return _request(call, endpoint, own)
+    return about(call, endpoint, own, provider=PROVIDER)
 
 
 def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
@@ -85,7 +75,8 @@ def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Can
         raise unsupported(purpose, ", ".join(map(repr, _PURPOSES)))
     if (uploaded := form.files.get("file")) is None:
         given.need("file")
-    return _request(call, endpoint, FileFields(uploaded=uploaded, purpose=purpose.text()))
+    own = FileFields(uploaded=uploaded, purpose=purpose.text())
+    return about(call, endpoint, own, provider=PROVIDER)
 
 
 def _references(request: CanonicalRequest, found: Found) -> tuple[str, ...]:

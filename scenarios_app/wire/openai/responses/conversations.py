@@ -10,6 +10,7 @@ from scenarios_app.wire.base import (
     Facts,
     Params,
     Stored,
+    about,
     encode_json,
 )
 from scenarios_app.wire.body import Node
@@ -52,15 +53,8 @@ class ConversationFields(ResponseFields):
 def _request(
     call: Call, endpoint: Endpoint, params: Params, body: Node, own: ConversationFields
 ) -> CanonicalRequest:
-    return CanonicalRequest(
-        provider=PROVIDER,
-        path=call.path,
-        route=endpoint.canonical,
-        model="",
-        headers=call.headers,
-        metadata=read_metadata(body),
-        own=replace(own, conversation=params.get(_CONVERSATION)),
-    )
+    own = replace(own, conversation=params.get(_CONVERSATION))
+    return about(call, endpoint, own, provider=PROVIDER, metadata=read_metadata(body))
 
 
 def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:

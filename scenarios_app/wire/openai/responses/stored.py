@@ -12,6 +12,7 @@ from scenarios_app.wire.base import (
     Found,
     Params,
     Stored,
+    about,
     encode_json,
 )
 from scenarios_app.wire.body import Node
@@ -48,14 +49,8 @@ class StoredFields:
 def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request about one that is stored; what is asked of it stands in the query."""
     after = read_whole(Node(dict(call.query)), "starting_after", unless=-1)
-    return CanonicalRequest(
-        provider=PROVIDER,
-        path=call.path,
-        route=endpoint.canonical,
-        model="",
-        headers=call.headers,
-        own=StoredFields(params[ID], after, read_page(call)),
-    )
+    own = StoredFields(params[ID], after, read_page(call))
+    return about(call, endpoint, own, provider=PROVIDER)
 
 
 def _read_stream(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:

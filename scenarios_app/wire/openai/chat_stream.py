@@ -1,0 +1,253 @@
+"""Renders an answer as a stream of OpenAI's `chat.completion.chunk`, in the dialect of who is
+asked."""
+
+from functools import cache
+
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, Json
+from scenarios_app.engine.parts import (
+    FinishReason,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    ReasoningPart,
+    RefusalPart,
+    ServerToolResultPart,
+    ServerToolUsePart,
+    StreamEvent,
+    TextPart,
+    ToolCallPart,
+)
+from scenarios_app.wire.base import encode_json, encode_line, encode_text
+from scenarios_app.wire.openai.chat_answer import (
+    annotations_of,
+    content_of,
+    dialect_of,
+    ending_of,
+    finish_reason,
+    function_call,
+    top_fields,
+    wants_legacy_call,
+)
+from scenarios_app.wire.openai.chat_request import ChatFields
+from scenarios_app.wire.openai.dialects.dialect import Answered, Dialect, Fields
+from scenarios_app.wire.openai.dialects.rows import DIALECTS
+from scenarios_app.wire.openai.dialects.thoughts import thought_end, thought_frame
+from scenarios_app.wire.openai.families import family_of
+from scenarios_app.wire.openai.logprobs import choice_logprobs
+from scenarios_app.wire.openai.obfuscation import OBFUSCATION, SIZE
+
+_OBJECT = "chat.completion.chunk"
+_GOES_ON: Fields = {"finish_reason": None}
+
+
+@cache
+def _chunk_choice(name: str, without_logprobs: bool) -> tuple[Fields, bytes]:
+    """The fields of every choice of a chunk, and the bytes after a delta that goes on."""
+    fields = DIALECTS[name].chunk_choice
+    if without_logprobs:
+        fields = {key: value for key, value in fields.items() if key != "logprobs"}
+    return fields, b"," + encode_json({**fields, **_GOES_ON})[1:-1] + b"}]"
+
+
+def _first_content(choice: Choice) -> str | None:
+    """An empty text, unless a call or a refusal is what the choice begins with or consists of."""
+    first = next((p for p in choice.parts if not isinstance(p, ReasoningPart)), None)
+    if isinstance(first, ToolCallPart | RefusalPart):
+        return None
+    return None if content_of(choice.parts) is None else ""
+
+
+def _call_start(number: int, call: ToolCallPart, dialect: Dialect) -> Json:
+    return {"index": number, **function_call(call, "", typed=dialect.call_type)}
+
+
+class ChunkEncoder:
+    """One stream. A part's start fixes the frame of its deltas: the bytes around the encoded text
+    (between its occurrences too, where it stands in several places), so that a delta only joins
+    them.
+
+    A custom tool's call streams as a function call: the official chunk type knows no other.
+    """
+
+    def __init__(self, request: CanonicalRequest, response: CanonicalResponse) -> None:
+        self._own: ChatFields = request.own
+        self._response = response
+        self._dialect = dialect = dialect_of(self._own, response)
+        asked = self._own.include_usage
+        self._with_usage = dialect.usage_told == "always" or (
+            asked and dialect.usage_told == "asked"
+        )
+        top = encode_json(top_fields(response, _OBJECT, dialect))[1:-1]
+        self._top = b"data: {" + top
+        self._head = self._top + b',"choices":[{'
+        null = b',"usage":null' if asked and dialect.usage_null else b""
+        by_family = dialect.by_family and not family_of(response.model).logprobs
+        self._every, said = _chunk_choice(dialect.name, by_family)
+        self._after = said + null
+        self._obfuscated = dialect.obfuscated and self._own.obfuscated
+        self._null = null
+        self._top_logprobs = self._own.top_logprobs
+        self._begun: set[int] = set()
+        self._calls: dict[int, int] = {}
+        self._frames: dict[tuple[int, int], tuple[bytes, ...]] = {}
+
+    def opening(self) -> bytes:
+        if self._compact(0):
+            # The message begins with its call.
+            return self._dialect.opening
+        return self._dialect.opening + self._begin(0)
+
+    def event(self, event: StreamEvent) -> bytes:
+        match event:
+            case PartDelta():
+                frame = self._frames[event.choice, event.index]
+                if not frame:
+                    return b""
+                if self._top_logprobs is not None and isinstance(event.part, TextPart):
+                    return self._with_logprobs(event, self._top_logprobs)
+                said = encode_text(event.text).join(frame)
+                if not self._obfuscated:
+                    return said + b"}\n\n"
+                return b"%b%b}\n\n" % (said, OBFUSCATION[len(event.text) % SIZE])
+            case PartStart():
+                return self._start(event)
+            case PartEnd():
+                return self._end(event)
+            case _:
+                return self._begin(event.choice) + self._finish(event.choice, event.reason)
+
+    def _with_logprobs(self, event: PartDelta, top: int) -> bytes:
+        delta = {**self._dialect.every_delta, "content": event.text}
+        told: Fields = {"logprobs": choice_logprobs(event.text, top), **_GOES_ON}
+        return self._chunk(event.choice, delta, told, size=len(event.text))
+
+    def closing(self) -> bytes:
+        if not self._with_usage:
+            return b"data: [DONE]\n\n"
+        usage = encode_json(self._dialect.usage(self._response.usage))
+        hidden = OBFUSCATION[0] if self._obfuscated else b""
+        return b'%b,"choices":[],"usage":%b%b}\n\ndata: [DONE]\n\n' % (self._top, usage, hidden)
+
+    def _compact(self, number: int) -> ToolCallPart | None:
+        """The call with which a choice begins in one chunk, if it is all there is of calls."""
+        if not self._dialect.compact_call or self._legacy(number):
+            return None
+        parts = self._response.choices[number].parts
+        calls = [part for part in parts if isinstance(part, ToolCallPart)]
+        return calls[0] if len(calls) == 1 and parts[0] is calls[0] else None
+
+    def _calls_several(self, number: int) -> bool:
+        """Whether a choice is nothing but calls."""
+        parts = self._response.choices[number].parts
+        return len(parts) > 1 and all(isinstance(part, ToolCallPart) for part in parts)
+
+    def _begin(self, choice: int) -> bytes:
+        """The chunk with the role, before anything else of its choice."""
+        if choice in self._begun:
+            return b""
+        self._begun.add(choice)
+        content = _first_content(self._response.choices[choice])
+        delta: dict[str, Json] = {"role": "assistant", "content": content}
+        if call := self._compact(choice):
+            self._calls[choice] = 1
+            delta["tool_calls"] = [_call_start(0, call, self._dialect)]
+        elif self._dialect.compact_call and self._calls_several(choice):
+            # The real one then says nothing of refusals.
+            return self._chunk(choice, delta)
+        first = self._dialect.first if len(self._begun) == 1 else None
+        return self._chunk(choice, {**delta, **self._dialect.delta}, made=first)
+
+    def _start(self, event: PartStart) -> bytes:
+        choice, part = event.choice, event.part
+        chunk = self._begin(choice)
+        frame: tuple[bytes, ...]
+        match part:
+            case TextPart():
+                frame = self._framed("content")
+            case ServerToolUsePart() | ServerToolResultPart():
+                frame = ()
+            case RefusalPart():
+                frame = self._framed("refusal")
+            case ReasoningPart():
+                frame = thought_frame(self._dialect, self._response.model)
+            case ToolCallPart() if self._legacy(choice):
+                chunk += self._chunk(
+                    choice, {"function_call": {"name": part.name, "arguments": ""}}
+                )
+                frame = (b'{"function_call":{"arguments":', b"}}")
+            case _ if self._dialect.whole_calls:
+                frame = ()
+            case _:
+                number = 0
+                if event.index or not self._compact(choice):
+                    number = self._calls.get(choice, 0)
+                    self._calls[choice] = number + 1
+                    chunk += self._chunk(
+                        choice, {"tool_calls": [_call_start(number, part, self._dialect)]}
+                    )
+                frame = (
+                    b'{"tool_calls":[{"index":%d,"function":{"arguments":' % number,
+                    b"}}]}",
+                )
+        self._frames[choice, event.index] = self._around(choice, frame)
+        return chunk
+
+    def _around(self, choice: int, frame: tuple[bytes, ...]) -> tuple[bytes, ...]:
+        """The frame of a delta with that of its chunk around it."""
+        if not frame:
+            return ()
+        before, *between, after = frame
+        start = b'%b"index":%d,"delta":%b' % (self._head, choice, before)
+        return (start, *between, after + self._after)
+
+    def _framed(self, key: str) -> tuple[bytes, ...]:
+        beside = {k: v for k, v in self._dialect.every_delta.items() if k != key}
+        before = encode_json(beside)[1:-1] + b"," if beside else b""
+        return (b'{%b"%b":' % (before, key.encode()), b"}")
+
+    def _end(self, event: PartEnd) -> bytes:
+        part, dialect = event.part, self._dialect
+        if isinstance(part, ReasoningPart):
+            rest = thought_end(dialect.reasoning, part, self._response.model)
+            return self._chunk(event.choice, rest) if rest else b""
+        if isinstance(part, ToolCallPart):
+            whole = dialect.whole_calls and not self._legacy(event.choice)
+            return self._whole_call(event.choice, part) if whole else b""
+        sources = annotations_of(self._response.choices[event.choice].parts, event.index)
+        return self._chunk(event.choice, {"annotations": sources}) if sources else b""
+
+    def _whole_call(self, choice: int, part: ToolCallPart) -> bytes:
+        number = self._calls.get(choice, 0)
+        self._calls[choice] = number + 1
+        said = function_call(part, part.arguments, typed=self._dialect.call_type)
+        call: Json = {"index": number, **said}
+        return self._chunk(choice, {**self._dialect.every_delta, "tool_calls": [call]})
+
+    def _finish(self, choice: int, why: FinishReason) -> bytes:
+        reason = finish_reason(why, legacy=self._legacy(choice))
+        ended = ending_of(self._dialect, self._response.model, reason)
+        last = self._dialect.last if choice == len(self._response.choices) - 1 else None
+        return self._chunk(choice, self._dialect.last_delta, ended, made=last)
+
+    def _chunk(
+        self,
+        choice: int,
+        delta: Fields,
+        ended: Fields | None = None,
+        *,
+        made: Answered | None = None,
+        size: int = 0,
+    ) -> bytes:
+        fields = {"index": choice, "delta": delta, **self._every, **(ended or _GOES_ON)}
+        more = b"," + encode_json(made(self._response))[1:-1] if made else b""
+        hidden = OBFUSCATION[size % SIZE] if self._obfuscated else b""
+        return b"%b%b}]%b%b%b}\n\n" % (
+            self._head,
+            encode_line(fields)[1:-1],
+            self._null,
+            more,
+            hidden,
+        )
+
+    def _legacy(self, choice: int) -> bool:
+        return wants_legacy_call(self._own, self._response.choices[choice])

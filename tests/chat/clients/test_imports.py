@@ -1,0 +1,64 @@
+"""What is imported when it is first wanted: one after the other, and what all look for before."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from types import ModuleType
+
+import pytest
+
+from chat_app import imports
+
+
+class Importer:
+    """Imports whatever it is asked for; that of `late` lasts until the test lets it end."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.begun = threading.Event()
+        self.may_end = threading.Event()
+
+    def __call__(self, name: str) -> ModuleType:
+        self.names.append(name)
+        if name == "late":
+            self.begun.set()
+            assert self.may_end.wait(60)
+        if name == "missing":
+            raise ImportError(name)
+        return ModuleType(name)
+
+
+@pytest.fixture
+def importer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Importer]:
+    importer = Importer()
+    monkeypatch.setattr(imports, "import_module", importer)
+    monkeypatch.setattr(imports, "_imported", {})
+    yield importer
+    importer.may_end.set()
+
+
+async def test_what_sdks_look_for_at_each_call_comes_before_them(importer: Importer) -> None:
+    assert (await imports.imported("first")).__name__ == "first"
+    assert importer.names == ["httpx", "first"]
+
+
+async def test_nothing_is_imported_twice(importer: Importer) -> None:
+    assert await imports.imported("first") is await imports.imported("first")
+    assert importer.names.count("first") == 1
+
+
+async def test_one_waits_until_another_is_whole(importer: Importer) -> None:
+    late = asyncio.create_task(imports.imported("late"))
+    assert await asyncio.to_thread(importer.begun.wait, 60)
+    other = asyncio.create_task(imports.imported("other"))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(asyncio.shield(other), 0.1)
+    assert "other" not in importer.names
+    importer.may_end.set()
+    await asyncio.gather(late, other)
+    assert importer.names.index("late") < importer.names.index("other")
+
+
+async def test_what_is_missing_is_said(importer: Importer) -> None:
+    with pytest.raises(ImportError, match="missing"):
+        await imports.imported("missing")
