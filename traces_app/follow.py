@@ -6,10 +6,8 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
-from django.utils import timezone
-
 from mockllm_site.kit.database_thread import in_database
-from traces_app.leases import end_dead_runs
+from traces_app.leases import end_dead_runs, is_dead
 from traces_app.log import LoggedEvent, live_log
 from traces_app.models import Status, Trace
 
@@ -76,8 +74,9 @@ def _events(trace_id: UUID, after: int, *, seen_running: bool) -> tuple[list[Log
 
 def _ended(trace_id: UUID) -> bool:
     """Whether a run has ended; one whose process died is ended first."""
-    status, lease = Trace.objects.values_list("status", "lease_until").get(pk=trace_id)
-    if status == Status.RUNNING and (lease is None or lease < timezone.now()):
-        end_dead_runs(Trace.objects.filter(pk=trace_id))
-        status = Trace.objects.values_list("status", flat=True).get(pk=trace_id)
+    rows = Trace.objects.filter(pk=trace_id)
+    status, owner, lease = rows.values_list("status", "owner", "lease_until").get()
+    if status == Status.RUNNING and is_dead(trace_id, owner, lease):
+        end_dead_runs(rows)
+        status = rows.values_list("status", flat=True).get()
     return status != Status.RUNNING
