@@ -16,12 +16,13 @@ from pathlib import Path
 
 from tests.bench.load import ask as answers_in
 from tests.load.probing import chat, request
+from tests.serving.processes.serve_process import Serving, serving, written
 from tests.shared import postgres, redis
 from tests.soak.client import CHAT
 from tests.soak.leavings import SHORT, SLOW, drops, ended_with_streams
 from tests.soak.once import fight
 from tests.soak.outages import Engine, Outages
-from tests.soak.servers import once, shared
+from tests.soak.servers import listening, once, shared
 
 PLAIN: dict[str, object] = {
     "name": "plain",
@@ -33,13 +34,25 @@ MEGABYTES_PER_10_000 = 2.0
 
 def each_once(clients: int = 500, steps: int = 1_000, workers: int = 4, rounds: int = 20) -> bool:
     """Many clients and few answers."""
-    kept = True
     with folder() as place, shared(place, once(steps), workers=workers) as server:
-        for number in range(rounds):
-            found = asyncio.run(fight(server.port, clients=clients, session=f"round-{number}"))
-            exact = found.answers.total() == found.consumed == steps
-            kept = kept and exact and not found.twice and set(found.statuses) == {200, 404}
-            print(f"  round {number + 1}: {found.told}", flush=True)
+        return _fights(server, clients, steps, rounds)
+
+
+def each_once_in_memory(clients: int = 500, steps: int = 1_000, rounds: int = 20) -> bool:
+    """The same of one process without Redis."""
+    with folder() as place:
+        given = {"MOCKLLM_ENV": "test", "MOCKLLM_SCENARIOS": written(place, once(steps))}
+        with serving(place, "--no-demo", warm=True, **given) as server, listening(server):
+            return _fights(server, clients, steps, rounds)
+
+
+def _fights(server: Serving, clients: int, steps: int, rounds: int) -> bool:
+    kept = True
+    for number in range(rounds):
+        found = asyncio.run(fight(server.port, clients=clients, session=f"round-{number}"))
+        exact = found.answers.total() == found.consumed == steps
+        kept = kept and exact and not found.twice and set(found.statuses) == {200, 404}
+        print(f"  round {number + 1}: {found.told}", flush=True)
     return kept
 
 
@@ -129,6 +142,7 @@ def _per_second(workers: int, seconds: int) -> float:
 
 EVERY: dict[str, Callable[..., bool]] = {
     "once": each_once,
+    "memory": each_once_in_memory,
     "workers": workers_killed,
     "redis": redis_killed,
     "postgres": postgres_restarted,

@@ -30,6 +30,8 @@ def paced(name: str, words: int) -> dict[str, object]:
 
 SLOW_WORDS, SHORT_WORDS = 200, 30
 SLOW, SHORT = paced("slow", SLOW_WORDS), paced("short", SHORT_WORDS)
+# How the line of an event begins, of all wires and the chat.
+EVENT = (b"data: ", b"{")
 # One more than any of the wires makes of the short answer, its first and last ones too.
 EVENTS = 40
 
@@ -67,8 +69,7 @@ async def drop(port: int, data: bytes, *, events: int, inside: bool) -> None:
     with suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
         async with asyncio.timeout(LONGEST_SECONDS):
             for _ in range(events):
-                # An event ends with an empty line, or, where each is a line of JSON, with its brace.
-                while (await reader.readuntil(b"\n"))[-2:] not in (b"\n", b"}\n"):
+                while not (await reader.readuntil(b"\n")).startswith(EVENT):
                     pass
             if inside:
                 await reader.readexactly(9)
