@@ -79,13 +79,14 @@ def _told(checks: Mapping[str, str | None]) -> JsonResponse:
 @never_cache
 async def readyz(request: HttpRequest) -> JsonResponse:
     """Whether the scenarios are loaded, the server is not about to stop, and what it shares with
-    others can be reached."""
+    others can be reached. A journal that waits for its database is told of and keeps no request
+    away: answers go on without it."""
     ready = services().ready
-    body: dict[str, object] = {"ready": ready}
+    checks = {"journal": journal.problem}
     if shared := connections():
-        problem = await asyncio.to_thread(shared.problem)
+        checks["state"] = problem = await asyncio.to_thread(shared.problem)
         ready = ready and problem is None
-        body = {"ready": ready, "checks": {"state": problem or "ok"}}
+    body = {"ready": ready, "checks": {name: found or "ok" for name, found in checks.items()}}
     headers = {} if ready else {"Retry-After": "1"}
     return JsonResponse(body, status=200 if ready else 503, headers=headers)
 
