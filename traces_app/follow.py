@@ -7,7 +7,7 @@ from typing import Final
 from uuid import UUID
 
 from mockllm_site.kit.database_thread import in_database
-from traces_app.leases import end_dead_runs, is_dead
+from traces_app.leases import status_of
 from traces_app.log import LoggedEvent, live_log
 from traces_app.models import Status, Trace
 
@@ -74,9 +74,7 @@ def _events(trace_id: UUID, after: int, *, seen_running: bool) -> tuple[list[Log
 
 def _ended(trace_id: UUID) -> bool:
     """Whether a run has ended; one whose process died is ended first."""
-    rows = Trace.objects.filter(pk=trace_id)
-    status, owner, lease = rows.values_list("status", "owner", "lease_until").get()
-    if status == Status.RUNNING and is_dead(trace_id, owner, lease):
-        end_dead_runs(rows)
-        status = rows.values_list("status", flat=True).get()
+    status = status_of(trace_id)
+    if status is None:
+        raise Trace.DoesNotExist
     return status != Status.RUNNING

@@ -113,6 +113,20 @@ def renew(trace_ids: Collection[UUID], *, now: datetime) -> Renewal:
     )
 
 
+def status_of(trace_id: UUID) -> str | None:
+    """The status of a run, which is ended first where its process died; None where there is none
+    of that id."""
+    rows = Trace.objects.filter(pk=trace_id)
+    found = rows.values_list("status", "owner", "lease_until").first()
+    if found is None:
+        return None
+    status, owner, lease = found
+    if status == Status.RUNNING and is_dead(trace_id, owner, lease):
+        end_dead_runs(rows)
+        return rows.values_list("status", flat=True).first()
+    return status
+
+
 def end_dead_runs(traces: QuerySet[Trace] | None = None, *, now: datetime | None = None) -> int:
     """End those of the traces (without any: of all) whose process died; how many there were.
 
