@@ -68,6 +68,9 @@ async def drop(port: int, data: bytes, *, events: int, inside: bool) -> None:
     writer.write(data)
     with suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
         async with asyncio.timeout(LONGEST_SECONDS):
+            if events or inside:
+                head = await reader.readuntil(b"\r\n\r\n")
+                assert b" 200 " in head, head
             for _ in range(events):
                 while not (await reader.readuntil(b"\n")).startswith(EVENT):
                     pass
