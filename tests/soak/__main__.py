@@ -14,20 +14,13 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from tests.bench.load import ask as answers_in
-from tests.load.probing import chat, request
 from tests.serving.processes.serve_process import Serving, serving, written
 from tests.shared import postgres, redis
-from tests.soak.client import CHAT
 from tests.soak.leavings import SHORT, SLOW, drops, ended_with_streams
 from tests.soak.once import fight
 from tests.soak.outages import Engine, Outages
 from tests.soak.servers import listening, once, shared
 
-PLAIN: dict[str, object] = {
-    "name": "plain",
-    "steps": [{"consume": False, "produce": {"text": "A small answer."}}],
-}
 RECOVERED_SECONDS = 5.0
 MEGABYTES_PER_10_000 = 2.0
 
@@ -51,7 +44,8 @@ def _fights(server: Serving, clients: int, steps: int, rounds: int) -> bool:
     for number in range(rounds):
         found = asyncio.run(fight(server.port, clients=clients, session=f"round-{number}"))
         exact = found.answers.total() == found.consumed == steps
-        kept = kept and exact and not found.twice and set(found.statuses) == {200, 404}
+        # A connection that was idle for as long as the server keeps one is opened anew.
+        kept = kept and exact and not found.twice and set(found.statuses) - {0} == {200, 404}
         print(f"  round {number + 1}: {found.told}", flush=True)
     return kept
 
@@ -126,20 +120,6 @@ def ended_under_way(streams: int = 100, workers: int = 4) -> bool:
     return statuses == [200] * streams and code == 0
 
 
-def more_workers(seconds: int = 10, rounds: int = 3) -> bool:
-    """Answers in a second of one worker and of two."""
-    best = {count: max(_per_second(count, seconds) for _ in range(rounds)) for count in (1, 2)}
-    print(f"  {best[1]:.0f} answers a second of one, {best[2]:.0f} of two: {best[2] / best[1]:.2f}")
-    return best[2] >= 1.8 * best[1]
-
-
-def _per_second(workers: int, seconds: int) -> float:
-    with folder() as place, shared(place, PLAIN, workers=workers) as server:
-        data = request(CHAT, chat("Hello"))
-        answers_in(server.port, data, seconds=1)
-        return answers_in(server.port, data, seconds=seconds) / seconds
-
-
 EVERY: dict[str, Callable[..., bool]] = {
     "once": each_once,
     "memory": each_once_in_memory,
@@ -148,7 +128,6 @@ EVERY: dict[str, Callable[..., bool]] = {
     "postgres": postgres_restarted,
     "drops": clients_dropped,
     "end": ended_under_way,
-    "speed": more_workers,
 }
 
 
