@@ -74,7 +74,7 @@ def has_died(owner: str) -> bool:
 
 class Watch:
     """The leases that this process has looked at, each with the moment from which it has stood
-    still. One that does so for `seconds` is over, whatever time it names."""
+    still. One that does so for `seconds` is over, at any time of the day."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.seconds = LEASE.total_seconds()
