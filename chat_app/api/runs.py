@@ -2,6 +2,7 @@
 cancelled. A client that stops listening stops nothing."""
 
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -11,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat_app.api.event_stream import event_stream, stream_slot
-from chat_app.api.kit import ChatView, documented
+from chat_app.api.kit import AsyncChatView, ChatView, documented
 from chat_app.api.shapes import CancelBody, CancelledBody, SendBody, StreamQuery
 from chat_app.conversations import conversation_of
 from chat_app.errors import CONFLICT, NOT_FOUND, ChatError
@@ -19,6 +20,7 @@ from chat_app.loop import wait_for
 from chat_app.profiles import Named
 from chat_app.service import cancel, send_message
 from mockllm_site.kit.api.errors import ApiError
+from mockllm_site.kit.database_thread import in_database
 from traces_app.follow import ended_at, follow
 from traces_app.models import Status, Trace
 from traces_app.selectors import trace_of, traces_of
@@ -46,7 +48,7 @@ LAST_EVENT_ID = OpenApiParameter(
 )
 
 
-class SendView(ChatView):
+class SendView(AsyncChatView):
     http_method_names = ("post",)
 
     @documented(
@@ -58,19 +60,17 @@ class SendView(ChatView):
         errors=(404, 409),
         media_type=STREAM,
     )
-    def post(self, request: Request) -> HttpResponseBase:
+    async def post(self, request: Request) -> HttpResponseBase:
         """Send a message, and follow its answer."""
         asked = self.given_as(SendBody)
         with ExitStack() as held:
             held.enter_context(stream_slot())
-            handle = wait_for(
-                send_message(
-                    asked["conversation_id"],
-                    asked["message"],
-                    Named(asked["profile"]),
-                    client_id=asked["client_id"],
-                    client_message_id=asked["client_message_id"],
-                )
+            handle = await send_message(
+                asked["conversation_id"],
+                asked["message"],
+                Named(asked["profile"]),
+                client_id=asked["client_id"],
+                client_message_id=asked["client_message_id"],
             )
             return event_stream(
                 handle.logged(),
@@ -80,7 +80,7 @@ class SendView(ChatView):
             )
 
 
-class StreamView(ChatView):
+class StreamView(AsyncChatView):
     http_method_names = ("get",)
 
     @documented(
@@ -95,16 +95,16 @@ class StreamView(ChatView):
         errors=(404,),
         media_type=STREAM,
     )
-    def get(self, request: Request, trace_id: str) -> HttpResponseBase:
+    async def get(self, request: Request, trace_id: str) -> HttpResponseBase:
         """Follow a run from an event on, be it over or not."""
         asked = self.query(StreamQuery)
         known = self._last_event_id()
         after = asked["after"] if known is None else known
         try:
-            trace = trace_of(trace_id, asked["client_id"])
+            trace = await in_database(partial(trace_of, trace_id, asked["client_id"]))
             with ExitStack() as held:
                 held.enter_context(stream_slot())
-                if ended_at(trace.pk) == after:
+                if await in_database(partial(ended_at, trace.pk)) == after:
                     return Response(status=204)
                 return event_stream(
                     follow(trace.pk, after=after),

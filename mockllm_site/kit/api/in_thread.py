@@ -3,7 +3,7 @@ list on: way back to the event loop, and to threads from there, costs more than 
 
 from collections.abc import Callable
 
-from asgiref.sync import iscoroutinefunction
+from asgiref.sync import async_to_sync, iscoroutinefunction
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import resolve
@@ -14,7 +14,7 @@ GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
 def answers_below(prefix: str) -> Callable[[GetResponse], GetResponse]:
     """Middleware for the views below a path. What stands before it (hosts, headers, errors in
-    JSON) holds for them, what stands after it doesn't. Coroutines are left to the event loop."""
+    JSON) holds for them, what stands after it doesn't."""
 
     @sync_only_middleware
     def middleware(get_response: GetResponse) -> GetResponse:
@@ -22,10 +22,11 @@ def answers_below(prefix: str) -> Callable[[GetResponse], GetResponse]:
             if not request.path_info.startswith(prefix):
                 return get_response(request)
             found = resolve(request.path_info)
-            if iscoroutinefunction(found.func):
-                return get_response(request)
+            # A coroutine goes back to the event loop once, and not through the rest of the list.
+            coroutine = iscoroutinefunction(found.func)
+            view = async_to_sync(found.func) if coroutine else found.func
             request.resolver_match = found
-            response: HttpResponseBase = found.func(request, *found.args, **found.kwargs)
+            response: HttpResponseBase = view(request, *found.args, **found.kwargs)
             render = getattr(response, "render", None)
             return render() if callable(render) else response
 
