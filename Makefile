@@ -14,7 +14,7 @@ SPREAD = -n $(WORKERS) --dist worksteal
 # Or else each process that a test starts compiles everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run test test-quick test-postgres test-long coverage lint bench bench-peers bench-testing bench-first-test load soak load-plugin replay constraints docs test-browser-deps test-npm test-frameworks screenshots
+.PHONY: setup run test test-quick test-postgres test-long coverage lint bench bench-peers bench-workers bench-testing bench-first-test load soak mutate load-plugin replay constraints docs test-browser-deps test-npm test-frameworks screenshots
 
 setup: $(STAMP)
 
@@ -96,6 +96,10 @@ bench: setup
 bench-peers: setup
 	$(PY) -m tests.bench.peers
 
+# How much more two workers answer than one, on a machine that does nothing else.
+bench-workers: setup
+	$(PY) -m tests.bench.workers
+
 # The same three tests written with this plugin, respx, pytest-recording and pytest-httpserver: lines,
 # time, and which mistakes of a program each notices (docs/comparison.md).
 bench-testing: setup
@@ -115,6 +119,13 @@ load: setup
 # make soak RUN="once=50,200,2,3 redis=5"
 soak: setup
 	$(PY) -m tests.soak $(RUN)
+
+# What the tests do not notice: faults put into the pure parts and serving, one by one, each tried
+# with the tests that come by it. Hours for all; make mutate ONLY="scenarios_app.engine.memory*"
+mutate: setup
+	$(PY) -m uv pip install --quiet --python $(PY) 'mutmut>=3.8,<4'
+	$(VENV)/bin/mutmut run $(ONLY)
+	$(VENV)/bin/mutmut results
 
 # 10,000 tests of the pytest plugin over 16 workers and one server: no cross-talk, no false alarm.
 # make load-plugin RUN="1000 4"

@@ -5,6 +5,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -20,7 +21,7 @@ from chat_app.profiles import Named
 from chat_app.runs.begin import Begun, Sending, begin
 from chat_app.runs.endings import UNAVAILABLE, Stop
 from chat_app.runs.registry import open_runs, runs
-from chat_app.runs.signal import ask_to_cancel
+from chat_app.runs.signal import ask_to_cancel, told_of_end
 from chat_app.values.events import (
     Complete,
     Error,
@@ -37,7 +38,7 @@ from chat_app.values.events import (
 )
 from mockllm_site.kit.database_thread import in_database
 from traces_app.follow import follow
-from traces_app.leases import end_dead_runs
+from traces_app.leases import status_of
 from traces_app.log import LoggedEvent, RunLog
 from traces_app.models import Status, Trace
 
@@ -162,8 +163,8 @@ def _call(start: LoggedEvent) -> ToolCall:
     return ToolCall(start.payload["tool_call_id"], start.payload["tool_name"], text)
 
 
-# How soon it is looked whether another process has cancelled its run; each time it takes twice as
-# long, up to the other one.
+# How soon it is looked whether another process has cancelled its run, where that does not say so
+# before; each time it takes twice as long, up to the other one.
 FIRST_LOOK_SECONDS, POLL_SECONDS = 0.01, 0.1
 
 
@@ -182,25 +183,30 @@ async def _elsewhere(trace_id: UUID) -> str:
     owner = await in_database(partial(_ask, trace_id))
     if owner is None:
         raise _ended()
-    await ask_to_cancel(owner, trace_id)
+    runs().hear()
     pause = FIRST_LOOK_SECONDS
-    while (status := await in_database(partial(_status, trace_id))) == Status.RUNNING:
-        await asyncio.sleep(pause)
-        pause = min(2 * pause, POLL_SECONDS)
+    with told_of_end(trace_id) as ended:
+        await ask_to_cancel(owner, trace_id)
+        while (status := await in_database(partial(_status, trace_id))) == Status.RUNNING:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await ended.wait()
+            ended.clear()
+            pause = min(2 * pause, POLL_SECONDS)
     return status
 
 
 def _ask(trace_id: UUID) -> str | None:
     """Leave word for the run's process: which it is, None if the run has ended."""
-    _status(trace_id)
+    if _status(trace_id) != Status.RUNNING:
+        return None
     running = Trace.objects.filter(pk=trace_id, status=Status.RUNNING)
     running.update(cancel_requested=True)
     return running.values_list("owner", flat=True).first()
 
 
 def _status(trace_id: UUID) -> str:
-    end_dead_runs(Trace.objects.filter(pk=trace_id))
-    status = Trace.objects.filter(pk=trace_id).values_list("status", flat=True).first()
+    status = status_of(trace_id)
     if status is None:
         raise _unknown()
     return status

@@ -1,14 +1,15 @@
 """What the processes that serve from one database ask one another; a process alone asks itself."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from scenarios_app.catalog import catalog
 from scenarios_app.engine.state import StateUnavailable
 from scenarios_app.journal import journal
 from scenarios_app.shared.here import connections
-from scenarios_app.verdict.counts import StepCounts
+from scenarios_app.verdict.counts import Run, StepCounts, together
+from scenarios_app.verdict.session import StepKey
 
 if TYPE_CHECKING:
     from scenarios_app.shared.bus import Bus
@@ -21,12 +22,17 @@ class Everywhere:
     raises StateUnavailable has not heard all of them."""
 
     def __init__(self, steps: StepCounts, own_changed: Callable[[str | None], None]) -> None:
+        # Those of this process, as Prometheus reads them, once it knows how.
+        self.figures: Callable[[], str] = str
         # What others ask, about a session or all, and what they tell.
         self._answers: dict[str, Callable[[Any], Any]] = {
             "flush": lambda _: journal.flush(FLUSH_SECONDS),
             "lost": journal.losses.of,
             "served": lambda session: sorted(steps.served_in(session)),
             "forget": _done(steps.forget),
+            "begin": _done(lambda _: steps.begin()),
+            "seen": lambda _: steps.told(),
+            "figures": lambda _: self.figures(),
             "whole": _done(journal.losses.forget),
         }
         told: dict[str, Callable[[str], Any]] = {
@@ -56,6 +62,21 @@ class Everywhere:
         """The steps that answered a session since its last reset."""
         answers = self._asked("served", session)
         return frozenset((scenario, key) for steps in answers for scenario, key in steps)
+
+    def run(self, also: Collection[StepKey] = ()) -> Run:
+        """What the run has come by; of steps in `also` at least one answer."""
+        return together(list(self._asked("seen")), also)
+
+    def begin(self) -> None:
+        """Begin a run anew."""
+        self._asked("begin")
+
+    def all_figures(self) -> list[str]:
+        """The figures of every process; of this one alone where the others are not heard."""
+        try:
+            return [figures for figures in self._asked("figures") if figures]
+        except StateUnavailable:
+            return [self.figures()]
 
     def forget(self, session: str | None) -> None:
         """Forget the steps that answered a session, or all of them."""

@@ -6,10 +6,8 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
-from django.utils import timezone
-
 from mockllm_site.kit.database_thread import in_database
-from traces_app.leases import end_dead_runs
+from traces_app.leases import status_of
 from traces_app.log import LoggedEvent, live_log
 from traces_app.models import Status, Trace
 
@@ -70,8 +68,7 @@ def _events(trace_id: UUID, after: int, *, seen_running: bool) -> tuple[list[Log
 
 def _ended(trace_id: UUID) -> bool:
     """Whether a run has ended; one whose process died is ended first."""
-    status, lease = Trace.objects.values_list("status", "lease_until").get(pk=trace_id)
-    if status == Status.RUNNING and (lease is None or lease < timezone.now()):
-        end_dead_runs(Trace.objects.filter(pk=trace_id))
-        status = Trace.objects.values_list("status", flat=True).get(pk=trace_id)
+    status = status_of(trace_id)
+    if status is None:
+        raise Trace.DoesNotExist
     return status != Status.RUNNING

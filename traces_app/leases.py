@@ -1,25 +1,35 @@
-"""To whom a run belongs: a lease that its process renews, and an end for runs of dead processes."""
+"""To whom a run belongs: a lease that its process renews, and an end for runs of dead processes.
+
+No clock of any machine counts. A process of this machine is dead when the system says so; another
+one is when its lease has stood still for as long as one lasts, while somebody looked.
+"""
 
 import logging
 import os
+import time
 import uuid
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
+from hashlib import sha256
 from typing import Final
 from uuid import UUID
 
 from django.db import DatabaseError, transaction
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import QuerySet, Sum
 from django.dispatch import Signal
 from django.utils import timezone
 
+from mockllm_site.kit.processes import birth, machine
 from traces_app.models import Status, Trace, TraceEvent
 
 log = logging.getLogger(__name__)
 
 RENEW_SECONDS: Final = 2.0
 LEASE: Final = timedelta(seconds=10)
+# Of so many runs of others this process knows how long their leases have stood still.
+WATCHED: Final = 10_000
 # How a run ends that its process did not end.
 INTERRUPTED: Final = "interrupted"
 CODE: Final = "SERVICE_UNAVAILABLE"
@@ -42,7 +52,50 @@ class Renewal:
 
 def owner() -> str:
     """The name of this process among all; a forked child has one of its own."""
-    return _owners.setdefault(os.getpid(), uuid.uuid4().hex)
+    pid = os.getpid()
+    if pid not in _owners:
+        _owners[pid] = f"{uuid.uuid4().hex[:16]}.{_machine()}.{pid}.{birth(pid)}"
+    return _owners[pid]
+
+
+@cache
+def _machine() -> str:
+    """A short name of this machine, or, where there is none, one that nobody else has."""
+    return sha256((machine() or uuid.uuid4().hex).encode()).hexdigest()[:16]
+
+
+def has_died(owner: str) -> bool:
+    """Whether a process is known to live no more: one of this machine."""
+    match owner.split("."):
+        case [_, at, pid, born] if at == _machine():
+            return birth(int(pid)) != int(born)
+    return False
+
+
+class Watch:
+    """The leases that this process has looked at, each with the moment from which it has stood
+    still. One that does so for `seconds` is over, at any time of the day."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.seconds = LEASE.total_seconds()
+        self._now = now
+        self._seen: dict[UUID, tuple[datetime, float]] = {}
+
+    def over(self, trace_id: UUID, lease: datetime) -> bool:
+        now = self._now()
+        before, since = self._seen.pop(trace_id, (lease, now))
+        self._seen[trace_id] = lease, since if before == lease else now
+        if len(self._seen) > WATCHED:
+            self._seen.pop(next(iter(self._seen)), None)
+        return before == lease and now - since >= self.seconds
+
+
+watch = Watch()
+
+
+def is_dead(trace_id: UUID, owner: str, lease: datetime | None) -> bool:
+    """Whether a run that has not ended has no living process."""
+    return lease is None or has_died(owner) or watch.over(trace_id, lease)
 
 
 def lease_from(now: datetime) -> datetime:
@@ -60,10 +113,18 @@ def renew(trace_ids: Collection[UUID], *, now: datetime) -> Renewal:
     )
 
 
-def dead(*, now: datetime) -> Q:
-    """Runs that no living process has."""
-    lapsed = Q(lease_until__lt=now) | Q(lease_until=None)
-    return Q(status=Status.RUNNING) & lapsed
+def status_of(trace_id: UUID) -> str | None:
+    """The status of a run, which is ended first where its process died; None where there is none
+    of that id."""
+    rows = Trace.objects.filter(pk=trace_id)
+    found = rows.values_list("status", "owner", "lease_until").first()
+    if found is None:
+        return None
+    status, owner, lease = found
+    if status == Status.RUNNING and is_dead(trace_id, owner, lease):
+        end_dead_runs(rows)
+        return rows.values_list("status", flat=True).first()
+    return status
 
 
 def end_dead_runs(traces: QuerySet[Trace] | None = None, *, now: datetime | None = None) -> int:
@@ -71,16 +132,20 @@ def end_dead_runs(traces: QuerySet[Trace] | None = None, *, now: datetime | None
 
     Each is ended once, also where several try at the same time.
     """
-    now = now or timezone.now()
     rows = Trace.objects.all() if traces is None else traces
-    found = list(rows.filter(dead(now=now)).order_by().values_list("pk", flat=True))
-    return sum(_end(key, now) for key in found)
+    running = rows.filter(status=Status.RUNNING).order_by()
+    found = [
+        (trace_id, lease)
+        for trace_id, owner, lease in running.values_list("pk", "owner", "lease_until")
+        if is_dead(trace_id, owner, lease)
+    ]
+    return sum(_end(trace_id, lease, now or timezone.now()) for trace_id, lease in found)
 
 
-def _end(trace_id: UUID, now: datetime) -> bool:
+def _end(trace_id: UUID, lease: datetime | None, now: datetime) -> bool:
     """Whether it was this call that ended the run."""
     with transaction.atomic():
-        ended = Trace.objects.filter(dead(now=now), pk=trace_id).update(
+        ended = Trace.objects.filter(pk=trace_id, status=Status.RUNNING, lease_until=lease).update(
             status=Status.FAILED, code=CODE, error=INTERRUPTED, finished_at=now
         )
         if not ended:

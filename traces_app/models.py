@@ -19,9 +19,9 @@ class Status(models.TextChoices):
 
 
 class Trace(models.Model):
-    """One run. It belongs to the process `owner` until `lease_until`, which that process renews;
-    a run whose lease is over died with its process. `code` and `error` say why one failed; `note`
-    and `tags` are what staff think of it."""
+    """One run. It belongs to the process `owner`, which renews `lease_until`; one whose lease is
+    renewed no more died with its process. `code` and `error` say why one failed; `note` and `tags`
+    are what staff think of it."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     conversation = models.ForeignKey(

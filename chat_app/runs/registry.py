@@ -55,9 +55,13 @@ class Runs:
         figures.run_started(provider_id)
         if self._renewing is None:
             self._renewing = asyncio.create_task(self._renew())
-        if self._hearing is None:
-            self._hearing = asyncio.create_task(hear(self._cancel))
+        self.hear()
         return run
+
+    def hear(self) -> None:
+        """Hear from now on what other processes ask and tell of runs."""
+        if self._hearing is None:
+            self._hearing = asyncio.create_task(hear(partial(self.stop, why=Stop.CANCELLED)))
 
     def get(self, trace_id: UUID) -> Run | None:
         return self._runs.get(trace_id)
@@ -116,12 +120,8 @@ class Runs:
     def _heed(self, told: Renewal) -> None:
         for trace_id in told.lost & self._runs.keys():
             self._runs[trace_id].stop(Stop.LOST)
-        for trace_id in told.cancelled:
-            self._cancel(trace_id)
-
-    def _cancel(self, trace_id: UUID) -> None:
-        if run := self._runs.get(trace_id):
-            run.stop(Stop.CANCELLED)
+        for trace_id in told.cancelled & self._runs.keys():
+            self._runs[trace_id].stop(Stop.CANCELLED)
 
 
 def end_within(seconds: float) -> None:

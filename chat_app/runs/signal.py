@@ -1,9 +1,12 @@
-"""Telling another process at once that one of its runs is to be cancelled, where the processes have
-a channel layer between them. Without one they learn it when they renew their leases."""
+"""Telling another process at once that one of its runs is to be cancelled, and hearing from it that
+this is done, where the processes have a channel layer between them. Without one the first learns it
+when it renews its leases, and the other looks."""
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 from uuid import UUID
 
@@ -14,32 +17,68 @@ from traces_app.leases import owner
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS: Final = 2.0
-_KIND: Final = "run.cancel"
+_CANCEL: Final = "run.cancel"
+_ENDED: Final = "run.ended"
+
+# Who waits in this process for the end of a run of another one; on the chat's event loop.
+_waiting: defaultdict[UUID, set[asyncio.Event]] = defaultdict(set)
 
 
 async def ask_to_cancel(process: str, trace_id: UUID) -> None:
     """Ask the process of that name. What does not get there is found in the database later."""
-    layer = _between_processes()
-    if layer is None:
-        return
+    await _tell(process, {"type": _CANCEL, "trace_id": str(trace_id), "asks": owner()})
+
+
+@contextmanager
+def told_of_end(trace_id: UUID) -> Iterator[asyncio.Event]:
+    """Set when the process that was asked says that the run has ended."""
+    event = asyncio.Event()
+    _waiting[trace_id].add(event)
     try:
-        await layer.group_send(_group(process), {"type": _KIND, "trace_id": str(trace_id)})
-    except Exception:
-        log.exception("the channel layer did not take a cancellation")
+        yield event
+    finally:
+        _waiting[trace_id].discard(event)
+        if not _waiting[trace_id]:
+            del _waiting[trace_id]
 
 
-async def hear(cancel: Callable[[UUID], None]) -> None:
-    """Call `cancel` for each run that other processes ask this one to cancel, for ever."""
+async def hear(cancel: Callable[[UUID], Awaitable[object]]) -> None:
+    """Have each run cancelled that another process asks this one to cancel, and tell that process
+    when it has ended; for ever."""
     layer = _between_processes()
+    heeding: set[asyncio.Task[None]] = set()
     while layer is not None:
         try:
             channel = await layer.new_channel()
             await layer.group_add(_group(owner()), channel)
             while True:
-                cancel(UUID((await layer.receive(channel))["trace_id"]))
+                message = await layer.receive(channel)
+                trace_id = UUID(message["trace_id"])
+                if message["type"] == _ENDED:
+                    for event in _waiting.get(trace_id, ()):
+                        event.set()
+                else:
+                    task = asyncio.create_task(_heed(cancel, trace_id, asks=message["asks"]))
+                    heeding.add(task)
+                    task.add_done_callback(heeding.discard)
         except Exception:
             log.exception("the channel layer is not to be heard")
             await asyncio.sleep(RETRY_SECONDS)
+
+
+async def _heed(cancel: Callable[[UUID], Awaitable[object]], trace_id: UUID, *, asks: str) -> None:
+    await cancel(trace_id)
+    await _tell(asks, {"type": _ENDED, "trace_id": str(trace_id)})
+
+
+async def _tell(process: str, message: dict[str, str]) -> None:
+    layer = _between_processes()
+    if layer is None:
+        return
+    try:
+        await layer.group_send(_group(process), message)
+    except Exception:
+        log.exception("the channel layer did not take a message about a run")
 
 
 def _between_processes() -> Any:

@@ -3,11 +3,9 @@ need are imported, and the MCP servers that they name are opened."""
 
 import asyncio
 import logging
-from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
-from django.db.models import Max
-from django.utils import timezone
+from django.db.models import QuerySet
 
 from chat_app import loop
 from chat_app.clients.providers import provider_of
@@ -16,33 +14,33 @@ from chat_app.loop import submit
 from chat_app.models import ModelProfile
 from chat_app.tools.toolbox import toolbox
 from mockllm_site.kit.database_thread import in_database
-from traces_app.leases import end_dead_runs, owner
+from traces_app.leases import end_dead_runs, owner, watch
 from traces_app.models import Status, Trace
 
 log = logging.getLogger(__name__)
 
+# What is waited beyond a lease's time, so that it is over by then.
+BEYOND_SECONDS: Final = 0.1
+
 
 async def repair() -> None:
-    """End the runs whose processes died, now, and once more when the last of the leases that are
-    not over yet is: the process that had it may have died a moment ago."""
+    """End the runs whose processes died, now, and once more when the leases of others have had the
+    time to stand still: the process that had one may have died on another machine."""
     await in_database(end_dead_runs)
-    left = await in_database(_seconds_left)
-    if left is not None:
-        submit(_again(left))
+    if await in_database(_others().exists):
+        submit(_again())
 
 
-async def _again(seconds: float) -> None:
-    await asyncio.sleep(seconds)
+async def _again() -> None:
+    await asyncio.sleep(watch.seconds + BEYOND_SECONDS)
     try:
         await in_database(end_dead_runs)
     except Exception:
         log.exception("dead runs could not be ended")
 
 
-def _seconds_left() -> float | None:
-    others = Trace.objects.filter(status=Status.RUNNING).exclude(owner=owner())
-    last = others.aggregate(last=Max("lease_until"))["last"]
-    return None if last is None else max((last - timezone.now()) / timedelta(seconds=1), 0.0) + 0.1
+def _others() -> QuerySet[Trace]:
+    return Trace.objects.filter(status=Status.RUNNING).exclude(owner=owner())
 
 
 _tasks: set["asyncio.Task[Any]"] = set()

@@ -1,9 +1,8 @@
-"""Whether it works: the health, the readiness and the figures of the process."""
+"""Whether it works: the pages of health, readiness and figures."""
 
 import asyncio
 import logging
 from collections.abc import Mapping
-from functools import cache
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
@@ -11,36 +10,15 @@ from django.db import DEFAULT_DB_ALIAS
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from prometheus_client import CollectorRegistry, GCCollector, Info, PlatformCollector
 from prometheus_client.exposition import choose_encoder
-from prometheus_client.process_collector import ProcessCollector
 
-from chat_app.runs.metrics import FIGURES
-from mockllm_site import __version__
 from mockllm_site.kit.api.access import bearer_of, is_token
 from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
+from mockllm_site.pages.figures import registry, together
 from scenarios_app.journal import journal
 from scenarios_app.models import CatalogVersion
-from scenarios_app.serving.metrics import ServingFigures
 from scenarios_app.serving.services import play_built_in, services
 from scenarios_app.shared.here import connections
-
-
-@cache
-def registry() -> CollectorRegistry:
-    """Not the library's own, which any package in the process may write into."""
-    found = CollectorRegistry()
-    here = services()
-    found.register(ServingFigures(here.tally, here.pipeline.streams, journal, state=here.state))
-    for figure in FIGURES:
-        found.register(figure)
-    build = Info("mockllm_build", "The version that runs.", registry=found)
-    build.info({"version": __version__})
-    ProcessCollector(registry=found)
-    PlatformCollector(registry=found)
-    GCCollector(registry=found)
-    return found
-
 
 log = logging.getLogger(__name__)
 
@@ -79,13 +57,14 @@ def _told(checks: Mapping[str, str | None]) -> JsonResponse:
 @never_cache
 async def readyz(request: HttpRequest) -> JsonResponse:
     """Whether the scenarios are loaded, the server is not about to stop, and what it shares with
-    others can be reached."""
+    others can be reached. A journal that waits for its database is told of and keeps no request
+    away: answers go on without it."""
     ready = services().ready
-    body: dict[str, object] = {"ready": ready}
+    checks = {"journal": journal.problem}
     if shared := connections():
-        problem = await asyncio.to_thread(shared.problem)
+        checks["state"] = problem = await asyncio.to_thread(shared.problem)
         ready = ready and problem is None
-        body = {"ready": ready, "checks": {"state": problem or "ok"}}
+    body = {"ready": ready, "checks": {name: found or "ok" for name, found in checks.items()}}
     headers = {} if ready else {"Retry-After": "1"}
     return JsonResponse(body, status=200 if ready else 503, headers=headers)
 
@@ -93,12 +72,15 @@ async def readyz(request: HttpRequest) -> JsonResponse:
 @require_safe
 @never_cache
 async def metrics(request: HttpRequest) -> HttpResponse:
-    """The figures, in the form that is asked for: for this machine in dev and test, elsewhere for
-    those who have the token."""
+    """The figures of every process, in the form that is asked for: for this machine in dev and
+    test, elsewhere for those who have the token."""
     if refused := _refusal(request):
         return refused
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
-    return HttpResponse(encode(registry()), content_type=content_type)
+    found = registry()
+    if connections():
+        found = together(await asyncio.to_thread(services().everywhere.all_figures))
+    return HttpResponse(encode(found), content_type=content_type)
 
 
 def _refusal(request: HttpRequest) -> HttpResponse | None:

@@ -10,7 +10,6 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
 from threading import Event, Thread
 from typing import Final
 from uuid import uuid4
@@ -18,6 +17,7 @@ from uuid import uuid4
 from django.db import DatabaseError, connection, transaction
 from django.db.models import F
 
+from mockllm_site.kit.processes import birth, machine
 from scenarios_app.catalog.snapshot import can_be_shared
 from scenarios_app.models import Installation, ServerProcess
 from scenarios_app.shared.here import connections
@@ -34,26 +34,6 @@ ANOTHER: Final = "all processes on one database must have the same REDIS_URL"
 
 class Refused(Exception):
     """This process may not serve; the message says why in one line."""
-
-
-def machine() -> str:
-    """The machine since it was started, and the space in which its processes have numbers; empty
-    where that cannot be told."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{boot} {os.readlink('/proc/self/ns/pid')}"
-    except OSError:
-        return ""
-
-
-def birth(pid: int) -> int:
-    """When a process of this machine was started, in ticks; 0 where there is none that lives."""
-    try:
-        # The name in parentheses may hold anything.
-        state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0
-    return 0 if state in "ZX" else int(rest[18])
 
 
 class Lease:

@@ -96,27 +96,26 @@ class CoverageView(ControlView):
         chosen = _chosen(asked)
         rows = since_begin(rows_of_session(None))
         observe(rows)
-        counts = services().steps
         kept = rows.count()
-        # What other processes have answered is known by the journal alone; a 400 may be a refusal.
+        # What processes that are no more have answered the journal alone knows; a 400 may be a
+        # refusal.
         answered = rows.exclude(step_key="").exclude(status=400)
-        found = coverage(
-            chosen.values(),
-            counts.seen(set(answered.order_by().values_list("scenario", "step_key").distinct())),
-        )
-        unseen = max(0, counts.requests - counts.observed - kept)
+        steps = set(answered.order_by().values_list("scenario", "step_key").distinct())
+        run = services().everywhere.run(steps)
+        found = coverage(chosen.values(), run.seen)
+        unseen = max(0, run.requests - run.observed - kept)
         notes = (UNSEEN.format(unseen),) if unseen else ()
         return Response(
             {
-                "since": datetime.fromtimestamp(counts.since, UTC),
-                "requests": max(counts.requests, kept),
+                "since": datetime.fromtimestamp(services().steps.since, UTC),
+                "requests": max(run.requests, kept),
                 "percent": found.percent,
                 "steps": found.steps,
                 "served": found.served,
                 "faults": len(found.faults),
                 "triggered": sum(1 for fault in found.faults if fault.triggered),
                 "scenarios": [asdict(one) for one in found.scenarios],
-                "complete": counts.whole and not unseen,
+                "complete": run.whole and not unseen,
                 "text": coverage_text(found, notes=notes),
             }
         )
@@ -124,7 +123,7 @@ class CoverageView(ControlView):
     @documented("begin_coverage", answers={204: (None, "The run begins now.")})
     def delete(self, request: Request) -> Response:
         """Begin the run's coverage anew; journal and sessions stay as they are."""
-        services().steps.begin()
+        services().everywhere.begin()
         return Response(status=204)
 
 

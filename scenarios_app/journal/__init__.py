@@ -63,7 +63,8 @@ class Journal:
 
     Entries wait for a database that does not answer, as long as there is room for them. `dropped`
     counts those for which there was none and `failed` those that the database refused, or did not
-    take before the process ended; `losses` says of which sessions they were.
+    take before the process ended; `losses` says of which sessions they were. `problem` names what
+    is wrong with the database while rows wait for it.
 
     With `unread` set, entries stay as they are until somebody reads: as many as the table would
     hold, and no more than `UNREAD_BYTES` of them.
@@ -73,6 +74,7 @@ class Journal:
         self.unread = False
         self.dropped = 0
         self.failed = 0
+        self.problem: str | None = None
         self.losses = Losses()
         self._most_bytes = waiting_bytes
         self._waiting_bytes = 0
@@ -259,6 +261,7 @@ class Journal:
                 return self._give_up([row.session for row in rows])
 
     def _pause(self, seconds: float, error: Exception) -> None:
+        self.problem = type(error).__name__
         log.warning("journal: the database takes nothing, rows wait for it (%s)", error)
         if self._stopping.is_set():
             time.sleep(seconds)
@@ -267,6 +270,7 @@ class Journal:
 
     def _insert(self, rows: Sequence[Row]) -> None:
         table.insert(rows)
+        self.problem = None
         self._untrimmed += len(rows)
 
     def _trim(self) -> None:

@@ -31,10 +31,12 @@ class CatalogVersion(models.Model):
 
     @staticmethod
     def write(using: str) -> None:
-        """Write the row as it is: whether the database takes anything, and nothing else changes."""
+        """Write the row, and leave it as it is: whether the database takes anything, and nothing
+        else changes. There and back, since SQLite writes nothing for a row that stays the same."""
         rows = CatalogVersion.objects.using(using).filter(pk=1)
-        if not rows.update(number=models.F("number")):
+        with transaction.atomic(using=using):
             CatalogVersion.bump(using)
+            rows.update(number=models.F("number") - 1)
 
     @staticmethod
     def bump(using: str) -> None:

@@ -272,7 +272,7 @@ CHECK: Final = """
 if ARGV[3] ~= '' then redis.call('SET', P .. 'name', ARGV[3], 'NX') end
 local clock = tonumber(redis.call('GET', P .. 'clock') or '0')
 if clock < tonumber(ARGV[2]) or clock == 0 then
-  redis.call('SET', P .. 'clock', math.max(clock, tonumber(ARGV[1])))
+  redis.call('SET', P .. 'clock', math.max(clock, tonumber(ARGV[1]), tonumber(ARGV[2])))
   return ARGV[2] == '0' and 1 or 0
 end
 return 1

@@ -5,7 +5,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import RLock
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict
 
 from scenarios_app.engine.scenario import Scenario
 from scenarios_app.verdict.session import StepKey
@@ -25,6 +25,28 @@ class Seen:
     served: Mapping[StepKey, int] = field(default_factory=dict)
     faults: Collection[Named] = frozenset()
     met: Collection[Named] = frozenset()
+
+
+class Told(TypedDict):
+    """What one process tells others of a run, as JSON can say it."""
+
+    served: list[tuple[str, str, int]]
+    faults: list[Named]
+    met: list[Named]
+    requests: int
+    observed: int
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What all processes have counted. `observed` of the requests were looked at before the
+    journal forgot them; `whole` says whether there was room for all steps."""
+
+    seen: Seen
+    requests: int
+    observed: int
+    whole: bool
 
 
 class StepCounts:
@@ -103,8 +125,42 @@ class StepCounts:
         with self._lock:
             self.observed += requests
 
-    def seen(self, also: Collection[StepKey] = ()) -> Seen:
-        """All that was counted; of steps that others have served at least one answer."""
+    def seen(self) -> Seen:
+        """All that was counted here."""
         with self._lock:
-            served = {**dict.fromkeys(also, 1), **self._served}
-            return Seen(served, frozenset(self._faults), frozenset(self._met))
+            return Seen(dict(self._served), frozenset(self._faults), frozenset(self._met))
+
+    def told(self) -> Told:
+        """The same for others."""
+        with self._lock:
+            return Told(
+                served=[(*step, count) for step, count in self._served.items()],
+                faults=list(self._faults),
+                met=list(self._met),
+                requests=self.requests,
+                observed=self.observed,
+                whole=self.whole,
+            )
+
+
+def together(every: Collection[Told], also: Collection[StepKey] = ()) -> Run:
+    """What processes have counted; of steps that nobody counts any more at least one answer."""
+    served: Counter[StepKey] = Counter()
+    for told in every:
+        for scenario, key, count in told["served"]:
+            served[scenario, key] += count
+    return Run(
+        Seen(
+            {**dict.fromkeys(also, 1), **served},
+            frozenset(_named(one) for told in every for one in told["faults"]),
+            frozenset(_named(one) for told in every for one in told["met"]),
+        ),
+        requests=sum(told["requests"] for told in every),
+        observed=sum(told["observed"] for told in every),
+        whole=all(told["whole"] for told in every),
+    )
+
+
+def _named(told: Iterable[str]) -> Named:
+    scenario, key, what = told
+    return scenario, key, what

@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from django.core.management import call_command
-from django.utils import timezone
 
 from chat_app import loop
 from chat_app.errors import ChatError
@@ -19,7 +18,7 @@ from mockllm_site.kit.database_thread import in_database
 from scenarios_app.engine.document import load_documents
 from scenarios_app.store.documents import load
 from traces_app.follow import follow
-from traces_app.leases import LEASE, end_dead_runs
+from traces_app.leases import end_dead_runs
 from traces_app.models import Trace, TraceEvent
 
 
@@ -107,10 +106,11 @@ async def _cancelled(trace_id: UUID) -> bool | str:
 
 
 def look(trace_id: str) -> None:
-    """Tell what is stored of a run: now, when its lease is over, and after another look."""
+    """Tell what is stored of a run of a process that died: now, once it was looked after, and
+    once more."""
     _tell_stored(trace_id)
     for _ in range(2):
-        end_dead_runs(now=timezone.now() + LEASE)
+        end_dead_runs()
         _tell_stored(trace_id)
 
 

@@ -11,6 +11,7 @@ from django.utils import timezone
 from chat_app.conversations import append_message, create
 from chat_app.management.commands import prune as pruning
 from chat_app.models import Conversation, Message, Sender
+from tests.traces.rows import dead_owner
 from traces_app.models import ModelCall, Status, Trace, TraceEvent
 
 pytestmark = pytest.mark.django_db
@@ -76,8 +77,9 @@ def test_what_still_runs_stays(settings: Any) -> None:
 
 def test_a_run_whose_process_died_does_not_keep_its_conversation(settings: Any) -> None:
     settings.RETENTION_DAYS = 30
-    lease = timezone.now() - timedelta(days=31)
-    talk(31, status=Status.RUNNING, finished_at=None, lease_until=lease)
+    lease = timezone.now() + timedelta(seconds=60)
+    running = {"finished_at": None, "lease_until": lease, "owner": dead_owner()}
+    talk(31, status=Status.RUNNING, **running)
     assert prune() == "deleted conversations: 1; traces of others: 0"
 
 

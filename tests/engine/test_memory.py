@@ -251,3 +251,10 @@ def test_the_name_of_a_keys_session_gives_nothing_of_the_key_away() -> None:
     assert key_session("Hello") == "key-185f8db32271"
     assert alias("Hello") == alias("key-185f8db32271") == "key-185f8db32271"
     assert alias("key-185F8DB32271") != "key-185F8DB32271"
+
+
+async def test_the_step_that_is_taken_among_many_is_told_by_its_label(store: StateStore) -> None:
+    steps = [StepRef("s", f"k{number}", f"step {number}") for number in range(3)]
+    assert await store.consume("a", steps[0])
+    assert await store.consume_first("a", steps) == 1
+    assert (await store.read("a")).consumed == tuple(steps[:2])

@@ -9,7 +9,7 @@ from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from mockllm_site import __version__
-from mockllm_site.pages.health import registry
+from mockllm_site.pages.figures import registry
 from tests.live import Live
 from tests.serving.pipelines import says, scenario
 

@@ -7,8 +7,9 @@ import sys
 import pytest
 from django.db import DatabaseError
 
+from mockllm_site.kit.processes import birth, machine
 from mockllm_site.serve import lease as leases
-from mockllm_site.serve.lease import DEAD_SECONDS, Lease, Refused, birth, machine
+from mockllm_site.serve.lease import DEAD_SECONDS, Lease, Refused
 from scenarios_app.models import Installation, ServerProcess
 
 pytestmark = pytest.mark.django_db

@@ -93,8 +93,12 @@ async def test_a_session_whose_scenarios_are_known_arrives_all_the_same(engine: 
     await state._connections.leave()
 
 
+@pytest.mark.parametrize("clock", [None, 1.0], ids=["right", "set back"])
 async def test_a_redis_that_comes_back_without_what_it_had_is_told_of(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    clock: float | None,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     engine = Own(tmp_path, writes_down=False)
     state = fresh_state(url=engine.url)
@@ -104,6 +108,8 @@ async def test_a_redis_that_comes_back_without_what_it_had_is_told_of(
     await state.arrive("a")
     before = state._connections.moment
     engine.stop()
+    if clock is not None:
+        monkeypatch.setattr(shared_connections.time, "time", lambda: clock)
     engine.start()
     # The connection that it had is found to be dead.
     assert (await state.arrive("a")).ordinal < 0

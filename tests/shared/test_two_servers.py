@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 import redis
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.serving.processes.serve_process import Serving
 from tests.shared.redis import machine
@@ -131,6 +132,41 @@ async def test_the_journal_of_one_is_read_from_the_other_at_once(pair: Pair) -> 
         assert verified["passed"] is True
     verdict = await pair.client(1).control("GET", f"/control/verdict?session={pair.session}")
     assert verdict["complete"] is True
+
+
+async def test_the_figures_of_both_are_told_by_either(pair: Pair) -> None:
+    async def answered(place: int) -> dict[str, float]:
+        _, text = await pair.client(place).request("GET", "/metrics")
+        families = text_string_to_metric_families(text.decode())
+        found = [one for family in families for one in family.samples]
+        return {
+            one.labels["worker"]: one.value
+            for one in found
+            if one.name == "mockllm_requests_total" and one.labels["match"] == "matched"
+            if one.labels["outcome"] == "complete" and one.labels["provider"] == "openai"
+        }
+
+    await by_turns(pair, "count", "count")
+    before = await answered(0)
+    assert len(before) == 2
+    await by_turns(pair, *["count"] * 10)
+    for place in (0, 1):
+        after = await answered(place)
+        assert {worker: after[worker] - before[worker] for worker in after} == dict.fromkeys(
+            before, 5.0
+        )
+
+
+async def test_a_run_is_covered_by_both(pair: Pair) -> None:
+    await pair.client(0).control("DELETE", "/control/coverage")
+    await by_turns(pair, *["fail"] * 3, *["count"] * 3)
+    for place in (0, 1):
+        told = await pair.client(place).control("GET", "/control/coverage?scenarios=fails,counts")
+        assert told["complete"] is True and told["requests"] == 6
+        served = {one["scenario"]: one["steps"][0]["served"] for one in told["scenarios"]}
+        assert served == {"counts": 3, "fails": 3}
+        (fault,) = told["scenarios"][1]["steps"][0]["faults"]
+        assert fault["triggered"] is True
 
 
 async def test_an_edit_is_seen_by_the_others_next_request(pair: Pair) -> None:

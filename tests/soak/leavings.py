@@ -3,9 +3,8 @@
 import asyncio
 import json
 import os
-import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,21 +14,26 @@ from tests.soak.client import Client
 from tests.soak.outages import until
 
 KEY = "soak"
-WORDS = 200
 SETTLED_SECONDS = 5.0
-WARM = 200
-SLOW = {
-    "name": "slow",
-    "steps": [
-        {
-            "consume": False,
-            "produce": {
-                "text": "word " * WORDS,
-                "pacing": {"chunk_ms": 10, "words_per_chunk": 1},
-            },
-        }
-    ],
-}
+LONGEST_SECONDS = 30.0
+# What a process makes once, such as threads for the database, it has after these; all at once, so
+# that it has as many as it will ever have.
+WARM, WARM_AT_ONCE = 1_500, 150
+
+
+def paced(name: str, words: int) -> dict[str, object]:
+    """A scenario with a stream of so many words, one in 10 ms."""
+    pacing = {"chunk_ms": 10, "words_per_chunk": 1}
+    produce = {"text": "word " * words, "pacing": pacing}
+    return {"name": name, "steps": [{"consume": False, "produce": produce}]}
+
+
+SLOW_WORDS, SHORT_WORDS = 200, 30
+SLOW, SHORT = paced("slow", SLOW_WORDS), paced("short", SHORT_WORDS)
+# How the line of an event begins, of all wires and the chat.
+EVENT = (b"data: ", b"{")
+# One more than any of the wires makes of the short answer, its first and last ones too.
+EVENTS = 40
 
 
 def streams() -> dict[str, bytes]:
@@ -58,14 +62,20 @@ def streams() -> dict[str, bytes]:
     }
 
 
-async def drop(port: int, data: bytes) -> None:
-    """Ask, read for as long as chance has it, in the middle of an event as often as not, and go."""
+async def drop(port: int, data: bytes, *, events: int, inside: bool) -> None:
+    """Ask, read so many events, or a piece of the next one too, and go."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(data)
-    with suppress(OSError, TimeoutError):
-        async with asyncio.timeout(random.random() / 2):
-            await reader.read(random.randrange(1, 3_000))
-            await reader.read(random.randrange(1, 3_000))
+    with suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
+        async with asyncio.timeout(LONGEST_SECONDS):
+            if events or inside:
+                head = await reader.readuntil(b"\r\n\r\n")
+                assert b" 200 " in head, head
+            for _ in range(events):
+                while not (await reader.readuntil(b"\n")).startswith(EVENT):
+                    pass
+            if inside:
+                await reader.readexactly(9)
     writer.transport.abort()
 
 
@@ -84,23 +94,31 @@ def held(pids: set[int]) -> Held:
     return Held(descriptors, threads, sum(map(resident, pids)))
 
 
-async def drops(port: int, pids: set[int], *, count: int, at_once: int = 20) -> tuple[Held, Held]:
-    """What processes hold before and after so many clients have left in the middle of an answer;
-    afterwards is once the last run of the chat, which goes on, has ended."""
+async def drops(port: int, pids: set[int], *, count: int, at_once: int = 20) -> list[Held]:
+    """What processes hold before, and after each quarter of so many clients that have left at each
+    border of an answer's events and inside of each; once the last run of the chat, which goes on,
+    has ended."""
     requests = list(streams().values())
 
-    async def some(number: int, count: int) -> None:
-        for place in range(number, count, at_once):
-            await drop(port, requests[place % len(requests)])
+    async def some(places: Iterator[int]) -> None:
+        for place in places:
+            wire, border = place % len(requests), place // len(requests)
+            events, inside = border // 2 % EVENTS, border % 2 == 1
+            await drop(port, requests[wire], events=events, inside=inside)
 
-    async def all_of(count: int) -> Held:
+    async def all_of(places: range, at_once: int) -> Held:
+        left = iter(places)
         async with asyncio.TaskGroup() as group:
-            for number in range(at_once):
-                group.create_task(some(number, count))
+            for _ in range(at_once):
+                group.create_task(some(left))
         return await settled(pids)
 
-    # What a process makes once, such as threads for the database, it has by then.
-    return await all_of(WARM), await all_of(count)
+    found = [await all_of(range(WARM), WARM_AT_ONCE)]
+    for quarter in range(4):
+        places = range(quarter * count // 4, (quarter + 1) * count // 4)
+        found.append(await all_of(places, at_once))
+        print(f"  {places.stop:,}: {found[-1]}", flush=True)
+    return found
 
 
 async def settled(pids: set[int]) -> Held:
@@ -122,7 +140,7 @@ async def ended_with_streams(port: int, end: Callable[[], object], *, count: int
     async def ask(client: Client) -> int:
         status, text = await client.ask(stream=True)
         client.close()
-        return status if text.count("word") == WORDS else 0
+        return status if text.count("word") == SLOW_WORDS else 0
 
     tasks = [asyncio.create_task(ask(client)) for client in clients]
     await until(lambda: all(client.begun for client in clients))

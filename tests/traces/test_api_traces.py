@@ -11,6 +11,7 @@ from django.utils import timezone
 from chat_app.conversations import append_message, create
 from chat_app.models import ABComparison, Conversation, Message, Sender
 from tests.chat.asking import NOBODYS, check, error_of
+from tests.traces.rows import dead_owner
 from traces_app.models import ModelCall, Status, Trace, TraceEvent
 
 pytestmark = pytest.mark.django_db
@@ -159,7 +160,7 @@ def test_a_run_that_goes_on_is_told_as_far_as_it_came(question: Message) -> None
 
 def test_a_run_whose_process_died_is_told_as_failed(question: Message) -> None:
     trace = run(question, status=Status.RUNNING)
-    Trace.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    Trace.objects.update(owner=dead_owner())
     record = get(str(trace.pk)).json()
     assert record["status"] == "failed"
     assert record["error"] == {"code": "SERVICE_UNAVAILABLE", "message": "interrupted"}

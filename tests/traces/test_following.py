@@ -7,14 +7,12 @@ from functools import partial
 from typing import Any
 
 import pytest
-from django.utils import timezone
 
 from mockllm_site.kit.database_thread import in_database
-from tests.traces.rows import a_trace, event, rows
+from tests.traces.rows import a_trace, dead_owner, event, rows
 from traces_app import follow as follow_module
 from traces_app import log as logs
 from traces_app.follow import ended_at, follow
-from traces_app.leases import LEASE
 from traces_app.log import LoggedEvent, RunLog
 from traces_app.models import Status, Trace
 from traces_app.recorder import insert_events
@@ -145,8 +143,7 @@ async def test_a_run_that_ends_between_two_reads_ends_once(monkeypatch: pytest.M
 
 
 async def test_the_run_of_a_dead_process_is_ended_by_whoever_follows_it() -> None:
-    long_ago = timezone.now() - 2 * LEASE
-    trace = await stored(event(1, "started"), event(2), owner="dead", now=long_ago)
+    trace = await stored(event(1, "started"), event(2), owner=dead_owner())
     told = [said async for said in follow(trace.pk)]
     assert [(said.seq, said.type) for said in told] == [(1, "started"), (2, "chunk"), (3, "error")]
     assert told[-1].payload["message"] == "interrupted"
@@ -158,9 +155,7 @@ async def test_whoever_waits_for_a_process_that_dies_gets_the_end(
 ) -> None:
     """It may know numbers that the dead process had told and not stored."""
     trace = await stored(event(1, "started"), event(2), owner="dying")
-    is_over = partial(
-        Trace.objects.filter(pk=trace.pk).update, lease_until=timezone.now() - 2 * LEASE
-    )
+    is_over = partial(Trace.objects.filter(pk=trace.pk).update, owner=dead_owner())
     ended, told = follow_module._ended, []
 
     def dies_once_seen(trace_id: uuid.UUID) -> bool:
@@ -191,5 +186,5 @@ async def test_a_run_that_goes_on_has_not_ended_anywhere(live: tuple[Trace, RunL
 
 
 async def test_asking_where_a_dead_run_ended_ends_it() -> None:
-    trace = await stored(event(1, "started"), now=timezone.now() - 2 * LEASE)
+    trace = await stored(event(1, "started"), owner=dead_owner())
     assert await in_database(partial(ended_at, trace.pk)) == 2

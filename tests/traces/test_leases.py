@@ -8,13 +8,15 @@ import pytest
 from django.db import connection
 
 from chat_app.models import Message, MessageStatus
-from tests.traces.rows import a_trace, event, make_trace, rows, seqs
-from traces_app.leases import LEASE, end_dead_runs, lease_from, renew
+from tests.traces.rows import a_trace, dead_owner, event, make_trace, rows, seqs
+from traces_app import leases
+from traces_app.leases import LEASE, end_dead_runs, lease_from, owner, renew
 from traces_app.models import ModelCall, Status, Trace
 from traces_app.recorder import insert_events
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-LATER = NOW + LEASE + timedelta(milliseconds=1)
+LATER = NOW + timedelta(seconds=2)
+HOUR = timedelta(hours=1)
 
 
 def fresh(trace: Trace) -> Trace:
@@ -60,11 +62,63 @@ def test_whoever_renews_learns_what_it_has_no_more(columns: dict[str, str]) -> N
     assert fresh(lost).lease_until == lease_from(NOW)
 
 
+class Clock:
+    """A monotonic one; `watching` has leases watched by it."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(leases, "watch", leases.Watch(clock))
+    return clock
+
+
 @pytest.mark.django_db
-def test_a_run_lives_as_long_as_its_lease() -> None:
+@pytest.mark.parametrize("jump", [-HOUR, timedelta(0), HOUR], ids=["back", "right", "ahead"])
+def test_a_run_lives_as_long_as_its_lease_moves(clock: Clock, jump: timedelta) -> None:
+    """Whatever its process's wall clock says, and this one's."""
     trace = make_trace(now=NOW)
-    assert end_dead_runs(now=NOW + LEASE) == 0
-    assert fresh(trace).status == Status.RUNNING
+    assert end_dead_runs(now=NOW + jump) == 0
+    for beat in range(1, 10):
+        renew([trace.pk], now=NOW + jump + beat * timedelta(seconds=1))
+        clock.now += LEASE.total_seconds() - 1
+        assert end_dead_runs(now=NOW - beat * jump) == 0
+    clock.now += LEASE.total_seconds() - 1
+    assert end_dead_runs(now=NOW) == 0
+    clock.now += 1
+    assert end_dead_runs(now=NOW) == 1
+    assert fresh(trace).status == Status.FAILED
+
+
+@pytest.mark.django_db
+def test_a_run_whose_process_is_known_to_be_dead_is_dead_at_once(clock: Clock) -> None:
+    ours, theirs = make_trace(now=NOW), make_trace(now=NOW, owner=dead_owner())
+    elsewhere = make_trace(now=NOW, owner="one.of-another-machine.1.1")
+    assert end_dead_runs(now=NOW) == 1
+    assert fresh(theirs).status == Status.FAILED
+    assert {fresh(trace).status for trace in (ours, elsewhere)} == {Status.RUNNING}
+
+
+@pytest.mark.django_db
+def test_no_more_leases_are_watched_than_there_is_room_for(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "WATCHED", 2)
+    for _ in range(3):
+        make_trace(now=NOW)
+    assert end_dead_runs(now=NOW) == 0
+    assert len(leases.watch._seen) == 2
+
+
+def test_the_name_of_a_process_fits_into_its_column() -> None:
+    assert len(owner()) <= Trace._meta.get_field("owner").max_length < 100
+    assert not leases.has_died(owner()) and leases.has_died(dead_owner())
 
 
 @pytest.mark.django_db
@@ -76,8 +130,8 @@ def test_a_run_without_a_lease_is_dead() -> None:
 
 
 @pytest.mark.django_db
-def test_a_run_whose_lease_is_over_was_interrupted() -> None:
-    trace = make_trace(now=NOW)
+def test_a_run_whose_process_died_was_interrupted() -> None:
+    trace = make_trace(now=NOW, owner=dead_owner())
     log(trace, ("started", {"trace_id": "t"}), ("chunk", {"content": "Half a"}))
     assert end_dead_runs(now=LATER) == 1
     ended = fresh(trace)
@@ -96,7 +150,9 @@ def test_a_run_whose_lease_is_over_was_interrupted() -> None:
 
 @pytest.mark.django_db
 def test_what_a_dead_run_had_said_is_kept_as_a_failed_answer() -> None:
-    trace = make_trace(now=NOW, provider_id="openai", model_id="gpt-4o", branch="b")
+    trace = make_trace(
+        now=NOW, owner=dead_owner(), provider_id="openai", model_id="gpt-4o", branch="b"
+    )
     log(
         trace,
         ("started", {"trace_id": "t"}),
@@ -124,7 +180,7 @@ def test_what_a_dead_run_had_said_is_kept_as_a_failed_answer() -> None:
 
 @pytest.mark.django_db
 def test_a_dead_run_that_had_said_nothing_leaves_no_answer() -> None:
-    trace = make_trace(now=NOW)
+    trace = make_trace(now=NOW, owner=dead_owner())
     log(trace, ("started", {"trace_id": "t"}))
     end_dead_runs(now=LATER)
     assert fresh(trace).message is None
@@ -133,7 +189,7 @@ def test_a_dead_run_that_had_said_nothing_leaves_no_answer() -> None:
 
 @pytest.mark.django_db
 def test_a_dead_run_is_counted_up() -> None:
-    trace = make_trace(now=NOW)
+    trace = make_trace(now=NOW, owner=dead_owner())
     for number in (1, 2):
         ModelCall.objects.create(trace=trace, number=number, input_tokens=10, output_tokens=number)
     log(
@@ -151,14 +207,14 @@ def test_a_dead_run_is_counted_up() -> None:
 
 @pytest.mark.django_db
 def test_only_the_runs_that_are_meant_are_ended() -> None:
-    meant, other = make_trace(now=NOW), make_trace(now=NOW)
+    meant, other = (make_trace(now=NOW, owner=dead_owner()) for _ in range(2))
     assert end_dead_runs(Trace.objects.filter(pk=meant.pk), now=LATER) == 1
     assert (fresh(meant).status, fresh(other).status) == (Status.FAILED, Status.RUNNING)
 
 
 @pytest.mark.django_db
 def test_an_ended_run_is_left_as_it_is() -> None:
-    trace = make_trace(now=NOW, status=Status.CANCELLED)
+    trace = make_trace(now=NOW, owner=dead_owner(), status=Status.CANCELLED)
     assert end_dead_runs(now=LATER) == 0
     assert fresh(trace).status == Status.CANCELLED
 
@@ -166,7 +222,7 @@ def test_an_ended_run_is_left_as_it_is() -> None:
 @pytest.mark.django_db(transaction=True)
 async def test_of_many_who_find_a_dead_run_one_ends_it() -> None:
     """Each in a thread of its own, as the readers of several processes would."""
-    trace = await a_trace(now=NOW)
+    trace = await a_trace(now=NOW, owner=dead_owner())
     await rows(partial(log, trace, ("chunk", {"content": "Half"})))
     ended = await asyncio.gather(*(asyncio.to_thread(_end_and_close, LATER) for _ in range(8)))
     assert sum(ended) == 1
@@ -178,7 +234,7 @@ async def test_of_many_who_find_a_dead_run_one_ends_it() -> None:
 def test_an_answer_that_cannot_be_kept_does_not_keep_its_run_alive(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    trace = make_trace(now=NOW)
+    trace = make_trace(now=NOW, owner=dead_owner())
     log(trace, ("chunk", {"content": "Half"}))
 
     def refuse(*_: object, **__: object) -> None:

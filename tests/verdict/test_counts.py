@@ -1,10 +1,12 @@
 """What is counted beside the journal, within its bounds."""
 
+import json
+
 import pytest
 
 from scenarios_app.engine.scenario import Scenario
 from scenarios_app.verdict import counts
-from scenarios_app.verdict.counts import StepCounts
+from scenarios_app.verdict.counts import StepCounts, together
 
 STEP, OTHER = ("s", "1"), ("s", "2")
 
@@ -19,10 +21,26 @@ def test_answers_faults_and_requests_are_counted() -> None:
         count(steps, STEP, fault=fault)
     count(steps, ("", ""))
     steps.count("a", OTHER, fault="", refused=True)
-    seen = steps.seen(also={("t", "1"), STEP})
-    assert seen.served == {STEP: 2, ("t", "1"): 1}
+    seen = steps.seen()
+    assert seen.served == {STEP: 2}
     assert seen.faults == {("s", "1", "rate_limit")}
     assert steps.requests == 4
+
+
+def test_a_run_is_what_all_processes_have_counted() -> None:
+    one, other = StepCounts(), StepCounts()
+    for steps in (one, other):
+        count(steps, STEP)
+    count(other, OTHER, fault="timeout")
+    one.meet([("s", "1", "match.model")])
+    other.observe(2)
+    # As it comes from another process.
+    told = [one.told(), json.loads(json.dumps(other.told()))]
+    run = together(told, {STEP, ("t", "1")})
+    assert run.seen.served == {STEP: 2, OTHER: 1, ("t", "1"): 1}
+    assert run.seen.faults == {("s", "2", "timeout")}
+    assert run.seen.met == {("s", "1", "match.model")}
+    assert (run.requests, run.observed, run.whole) == (3, 2, True)
 
 
 def test_a_reset_forgets_a_session_and_nothing_of_the_run() -> None:
@@ -57,6 +75,7 @@ def test_beyond_its_room_it_says_that_it_is_not_whole(monkeypatch: pytest.Monkey
     assert steps.whole
     count(steps, OTHER, "b")
     assert not steps.whole
+    assert not together([steps.told(), StepCounts().told()]).whole
     assert steps.seen().served == {STEP: 2}
     assert (steps.served_in("a"), steps.served_in("b")) == (frozenset(), {OTHER})
 

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from heapq import merge
 from itertools import chain, islice
+from operator import attrgetter
 from typing import NamedTuple
 
 from scenarios_app.engine.canonical import CanonicalRequest
@@ -71,10 +73,12 @@ class Layer:
         for position, entry in enumerate(self._every):
             of = self._of_scenario if position < len(matching) else self._of_id
             of.setdefault(entry.scenario.name, []).append(position)
+        # Of each scenario the defaults that come before something more particular.
         self._defaults: dict[str, list[Entry]] = {}
-        for entry in matching:
-            if entry.rank.particularity:
-                self._defaults.setdefault(entry.scenario.name, []).append(entry)
+        for name, positions in self._of_scenario.items():
+            steps = sorted((matching[at] for at in positions), key=lambda entry: entry.rank.place)
+            if defaults := _in_the_way(steps):
+                self._defaults[name] = defaults
         self.recorded = any(entry.match.of(RecordedCondition) for entry in matching)
         many = self._matches if len(self._every) > COMPARED else []
         self._words: Words = same._words if same else Words(many)
@@ -95,6 +99,11 @@ class Layer:
                     if _comes_before(default, entry)
                 ):
                     yield entry
+
+    @property
+    def frees(self) -> bool:
+        """Whether an entry that is gone may let another be offered that goes before it."""
+        return bool(self._defaults)
 
     def possible(self, reading: Reading, scenario: str | None = None) -> Iterator[Entry]:
         """The entries that the request can match, of one scenario or of all, by rank."""
@@ -142,6 +151,16 @@ def entries_of(scenarios: Sequence[Scenario], select: Select) -> Iterator[Entry]
                 match = step.match.with_turn(step.turn)
                 rank = Rank(-scenario.priority, _particularity(match), scenario.name, number)
                 yield Entry(rank, scenario, step, match, (scenario.name, step.key))
+
+
+def _in_the_way(steps: Sequence[Entry]) -> list[Entry]:
+    """Of a scenario's steps, in their order, those after which comes a more particular one."""
+    found, most = [], Particularity.EMPTY
+    for entry in reversed(steps):
+        if entry.rank.particularity > most:
+            found.append(entry)
+        most = min(most, entry.rank.particularity)
+    return found
 
 
 def _comes_before(default: Entry, entry: Entry) -> bool:
@@ -247,23 +266,26 @@ class Index:
             gone = (step.consume and ref in consumed) or ref in lost
             return not gone and (allowed is None or allowed(step))
 
-        while (best := self._best(reading, eligible, scenario)) is not None:
+        offers = self._offers(reading, eligible, scenario)
+        while (best := next(offers, None)) is not None:
+            offered = best
             if best.match.of(RecordedCondition):
                 best = self._exactly(reading, eligible, best)
             yield Candidate(best.scenario, best.step, best.match.groups(reading))
             lost.add(best.ref)
+            if best is not offered or any(layer.frees for layer, _ in self.layers):
+                offers = self._offers(reading, eligible, scenario)
 
-    def _best(
+    def _offers(
         self, reading: Reading, eligible: Callable[[Entry], bool], scenario: str | None
-    ) -> Entry | None:
+    ) -> Iterator[Entry]:
         if len(self.layers) == 1:
-            return next(self.layers[0][0].offers(reading, eligible, scenario), None)
+            return self.layers[0][0].offers(reading, eligible, scenario)
         offers = (
             _unhidden(layer.offers(reading, eligible, scenario), hidden)
             for layer, hidden in self.layers
         )
-        best = (entry for entry in (next(of, None) for of in offers) if entry is not None)
-        return min(best, key=lambda entry: entry.rank, default=None)
+        return merge(*offers, key=attrgetter("rank"))
 
     def _exactly(self, reading: Reading, eligible: Callable[[Entry], bool], best: Entry) -> Entry:
         """Of the recorded steps of a scenario that a request matches, the one that holds just this

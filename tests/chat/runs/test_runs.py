@@ -35,6 +35,7 @@ from tests.chat.chatting import (
 from tests.chat.gates import Each
 from tests.chat.scripts import ENDLESS, TOOL_CALL
 from tests.chat.tools.tool_servers import eventually, open_files
+from tests.traces.rows import standing_still
 from traces_app import log as logs
 from traces_app import recorder
 from traces_app.follow import follow
@@ -68,7 +69,8 @@ async def test_a_run_that_others_took_for_dead_ends_as_they_ended_it(
     following = asyncio.create_task(log_of(handle.id))
     while await in_database(TraceEvent.objects.filter(trace=handle.id, type="chunk").count) < 2:
         await write.next()
-    ended = await in_database(partial(end_dead_runs, now=timezone.now() + 2 * LEASE))
+    with standing_still():
+        ended = await in_database(end_dead_runs)
     assert ended == 1
     live = await following
     assert live[-1].payload["message"] == "interrupted"
@@ -90,7 +92,8 @@ async def test_a_silent_run_learns_that_it_was_taken_over(
     monkeypatch.setattr(runs, "RENEW_SECONDS", 0.05)
     await chat.script(scenario({**ENDLESS, "latency_ms": 600_000}))
     handle = await chat.send()
-    await in_database(partial(end_dead_runs, now=timezone.now() + 2 * LEASE))
+    with standing_still():
+        await in_database(end_dead_runs)
     assert (await events_of(handle)) == [INTERRUPTED]
 
 

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import pytest
-from django.utils import timezone
 
 from chat_app.errors import ChatError
 from chat_app.models import Message, ModelProfile
@@ -16,8 +15,8 @@ from mockllm_site.kit.database_thread import in_database
 from tests.chat.chatting import Chat, events_of, log_of, messages_of, trace_of
 from tests.chat.failing_database import Fault, failing
 from tests.chat.scripts import TOOL_CALL
+from tests.traces.rows import dead_owner
 from traces_app.follow import follow
-from traces_app.leases import LEASE
 from traces_app.log import LoggedEvent, live_log
 from traces_app.models import Status, Trace
 
@@ -61,7 +60,7 @@ async def time_out(handle: StreamHandle) -> None:
     while live_log(handle.id) is not None:
         await asyncio.sleep(0)
     running = Trace.objects.filter(pk=handle.id, status=Status.RUNNING)
-    await in_database(partial(running.update, lease_until=timezone.now() - LEASE))
+    await in_database(partial(running.update, owner=dead_owner()))
 
 
 async def heard(handle: StreamHandle) -> list[LoggedEvent]:

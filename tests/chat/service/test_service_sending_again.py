@@ -13,6 +13,7 @@ from chat_app.service import StreamHandle, cancel
 from mockllm_site.kit.database_thread import in_database
 from tests.chat.chatting import Chat, events_of, log_of, messages_of, scenario, trace_of
 from tests.chat.scripts import ENDLESS
+from tests.traces.rows import dead_owner
 from traces_app.leases import LEASE
 from traces_app.models import Status, Trace
 
@@ -147,8 +148,8 @@ async def test_a_run_whose_process_died_holds_up_nobody(chat: Chat) -> None:
         partial(
             Trace.objects.create,
             conversation=conversation,
-            owner="dead",
-            lease_until=timezone.now() - LEASE,
+            owner=dead_owner(),
+            lease_until=timezone.now() + LEASE,
         )
     )
     handle = await chat.send("Hello", conversation_id=conversation.pk)

@@ -178,6 +178,36 @@ def test_what_is_lost_to_somebody_else_makes_room_for_the_next_step() -> None:
     assert keys(index, ask("hi")) == ["default", "real", "other default"]
 
 
+class Looked(set[tuple[str, str]]):
+    """Consumed steps, and how often somebody looked whether one is among them."""
+
+    times = 0
+
+    def __contains__(self, ref: object) -> bool:
+        self.times += 1
+        return super().__contains__(ref)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_who_loses_step_after_step_looks_at_each_once(own: bool) -> None:
+    many = scenario("many", *(step(key=f"{number}") for number in range(300)))
+    index = overlay(build_index([]), [many]) if own else build_index([many])
+    looked = Looked(("many", f"{number}") for number in range(100))
+    found = [one.step.key for one in index.candidates(ask("hi"), consumed=looked)]
+    assert found == [f"{number}" for number in range(100, 300)]
+    assert looked.times == 300
+
+
+def test_what_is_consumed_in_the_meantime_makes_room_too() -> None:
+    first = scenario("a", step(OPENAI, key="default"), step(saying(equals="hi"), key="real"))
+    other = scenario("b", step(saying(equals="hi"), key="other"))
+    gone: set[tuple[str, str]] = set()
+    found = build_index([first, other]).candidates(ask("hi"), consumed=gone)
+    assert next(found).step.key == "other"
+    gone.add(("a", "default"))
+    assert next(found).step.key == "real"
+
+
 def test_a_consumed_step_that_need_not_be_consumed_any_more_is_offered() -> None:
     index = build_index([scenario("a", step(key="edited", consume=False), step(key="next"))])
     assert keys(index, ask("hi"), consumed=["edited", "next"]) == ["edited"]

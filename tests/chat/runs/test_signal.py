@@ -1,0 +1,62 @@
+"""What processes tell one another of runs, over a channel layer."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from uuid import UUID, uuid4
+
+import pytest
+from channels.layers import InMemoryChannelLayer
+
+from chat_app.runs import signal
+from traces_app.leases import owner
+
+SECONDS = 10.0
+
+
+class Cancelling:
+    """A process that takes its time to end a run."""
+
+    def __init__(self) -> None:
+        self.asked: list[UUID] = []
+        self.begun, self.ends = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, trace_id: UUID) -> None:
+        self.asked.append(trace_id)
+        self.begun.set()
+        await self.ends.wait()
+
+
+@pytest.fixture
+async def cancelling(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Cancelling]:
+    layer, cancelling = InMemoryChannelLayer(), Cancelling()
+    monkeypatch.setattr(signal, "_between_processes", lambda: layer)
+    hearing = asyncio.create_task(signal.hear(cancelling))
+    async with asyncio.timeout(SECONDS):
+        while not layer.groups:
+            await asyncio.sleep(0)
+        yield cancelling
+    hearing.cancel()
+    await asyncio.wait({hearing})
+
+
+async def test_who_asks_is_told_once_the_run_has_ended(cancelling: Cancelling) -> None:
+    mine, other = uuid4(), uuid4()
+    with signal.told_of_end(mine) as told, signal.told_of_end(other) as not_told:
+        await signal.ask_to_cancel(owner(), mine)
+        await cancelling.begun.wait()
+        assert not told.is_set()
+        cancelling.ends.set()
+        await told.wait()
+        assert not not_told.is_set()
+    assert cancelling.asked == [mine]
+    assert not signal._waiting
+
+
+async def test_one_run_that_ends_slowly_keeps_no_other_waiting(cancelling: Cancelling) -> None:
+    await signal.ask_to_cancel(owner(), uuid4())
+    await cancelling.begun.wait()
+    cancelling.begun.clear()
+    await signal.ask_to_cancel(owner(), uuid4())
+    await cancelling.begun.wait()
+    assert len(cancelling.asked) == 2
+    cancelling.ends.set()
