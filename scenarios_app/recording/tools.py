@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Tool
 from scenarios_app.engine.document import ScenarioDocument, StepDocument

@@ -2,6 +2,8 @@
 
 import socket
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import anthropic
@@ -91,6 +93,40 @@ def test_a_loop_without_a_pause(live: Live) -> None:
     while post(live, "Hello").status_code != 200:
         pass
     assert rules(live) == ["no-back-off"]
+
+
+@pytest.mark.parametrize("tries", [1, 2])
+def test_a_loop_without_a_pause_around_an_sdk_that_pauses(
+    live: Live, monkeypatch: pytest.MonkeyPatch, tries: int
+) -> None:
+    for module in ("tries", "retry_rules"):
+        # However slow this machine is; the SDK's own pauses are longer.
+        monkeypatch.setattr(f"scenarios_app.verdict.{module}.AT_ONCE", 0.3)
+    load(live, failing(2 * tries, kind="model_error"))
+    client = openai_client(live).with_options(max_retries=tries - 1)
+    answer = None
+    while answer is None:
+        with suppress(openai.InternalServerError):
+            answer = ask(client, [user("Hello")])
+    assert len(live.requests()) == 2 * tries + 1
+    assert rules(live) == ["no-back-off"]
+
+
+@pytest.mark.parametrize("tries", [1, 2])
+def test_calls_of_an_sdk_side_by_side_are_no_loop(live: Live, tries: int) -> None:
+    load(
+        live, failing(2 * tries, kind="model_error"), {"consume": False, "produce": {"text": "Hi."}}
+    )
+    client = openai_client(live).with_options(max_retries=tries - 1)
+
+    def one(_: int) -> bool:
+        with suppress(openai.InternalServerError):
+            return bool(ask(client, [user("Hello")]))
+        return False
+
+    with ThreadPoolExecutor(6) as threads:
+        assert any(threads.map(one, range(6)))
+    assert rules(live) == []
 
 
 def test_an_sdk_that_sends_again_what_is_refused_every_time(live: Live) -> None:
