@@ -180,7 +180,7 @@ def wiremock(keys: Keys) -> bytes:
         {
             "request": {
                 "method": "POST",
-                "urlPath": one["url"].removeprefix("https://api.openai.com").partition("?")[0],
+                "url": one["url"].removeprefix("https://api.openai.com"),
                 "headers": {name: {"equalTo": value} for name, value in one["headers"].items()},
                 "bodyPatterns": [{"equalToJson": one["text"]}],
             },

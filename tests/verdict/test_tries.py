@@ -164,3 +164,5 @@ def test_a_loop_that_does_not_wait_as_it_is_told_is_told_that() -> None:
     calls = [*call(0, 429, **told), *call(0.01, 429, **told), *call(0.02, 200)]
     assert ignored(*calls) == ["at-0.01", "at-0.02"]
     assert hurried(*calls) == []
+    # A test may call twice in a row.
+    assert ignored(*call(0, 429, **told), *call(0.01, 200)) == []
