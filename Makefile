@@ -5,6 +5,8 @@ PY := $(VENV)/bin/python
 # What the server needs, and what its tests, linters and documentation need besides.
 RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
+# There while packages are installed.
+UNFINISHED := $(VENV)/.unfinished
 PYTEST := $(PY) -m pytest -q
 # One more than there are processors: tests wait for processes and browsers now and then.
 WORKERS ?= $$(cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 4 ? cores + 1 : 5)))
@@ -21,15 +23,18 @@ $(RUNTIME): WHAT := -e '.[chat]'
 $(STAMP): WHAT := -e '.[test,lint,docs]'
 
 # uv is the fast way in; pip does the same where uv can't be had. Where python3 comes without
-# ensurepip the environment is made bare and the machine's own pip fills it.
+# ensurepip the environment is made bare and the machine's own pip fills it. What was cut short left
+# packages that look installed and lack some of their files: the environment is made anew.
 $(RUNTIME) $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("mockllm needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; name another one with: make PYTHON=python3.12")'
+	@test ! -e $(UNFINISHED) || rm -rf $(VENV)
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || $(PYTHON) -m venv --without-pip --clear $(VENV)
+	@touch $(UNFINISHED)
 	@if $(PY) -m pip --version >/dev/null 2>&1; then pip="$(PY) -m pip"; else pip="$(PYTHON) -m pip --python $(PY)"; fi; \
 	pip="$$pip --quiet --disable-pip-version-check"; \
 	if $$pip install -c constraints.txt uv && $(PY) -m uv pip install --quiet --python $(PY) -c constraints.txt $(WHAT); then :; \
-	else echo "installing with pip"; $$pip install -c constraints.txt $(WHAT); fi
-	@touch $(RUNTIME) $@
+	else echo "installing with pip"; $$pip install -c constraints.txt $(WHAT) || { rm -f $(UNFINISHED); exit 1; }; fi
+	@rm $(UNFINISHED) && touch $(RUNTIME) $@
 
 # HOST counts on the command line alone: many a shell and build tool exports one of its own.
 run: $(RUNTIME)

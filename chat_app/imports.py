@@ -1,6 +1,7 @@
 """What comes when it is first wanted: SDKs take a second each, in which others may go on."""
 
 import asyncio
+import gc
 import threading
 from contextlib import suppress
 from importlib import import_module
@@ -27,4 +28,8 @@ def _import(name: str) -> ModuleType:
     with _one_at_a_time:
         with suppress(ImportError):
             import_module(_BEFORE_ALL)
-        return import_module(name)
+        module = import_module(name)
+        # It stays: looking through it again and again for garbage takes moments in which nobody is
+        # answered.
+        gc.freeze()
+        return module

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import chain, repeat
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
-from typing import NamedTuple
 
+import msgspec
 from django.db import (
     DatabaseError,
     DataError,
@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from scenarios_app.catalog.testcase import Scope, running_connection, running_scope, through
 from scenarios_app.conf import setting
 from scenarios_app.journal import table
-from scenarios_app.journal.entry import JournalEntry, Row, row_of, size_of
+from scenarios_app.journal.entry import JournalEntry, Row, held_bytes, row_of, size_of
 from scenarios_app.journal.losses import Losses
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ UNREAD_BYTES = 256_000_000
 TRIM_PART = 20
 
 
-class _Waiting(NamedTuple):
+class _Waiting(msgspec.Struct, frozen=True, gc=False):
     entry: JournalEntry
     size: int
     scope: Scope
@@ -94,7 +94,7 @@ class Journal:
 
     def record(self, entry: JournalEntry) -> None:
         """Take an entry over; it is in the database a moment later."""
-        size = len(entry.request_body) + sum(map(len, entry.response_body))
+        size = len(entry.request_body) + held_bytes(entry.response_body)
         if size > setting("MOCKLLM_JOURNAL_BODY_BYTES"):
             entry, size = _cut(entry, setting("MOCKLLM_JOURNAL_BODY_BYTES"))
         size += ENTRY_BYTES
@@ -288,14 +288,15 @@ def _cut(entry: JournalEntry, most: int) -> tuple[JournalEntry, int]:
     """An entry whose bodies hold no more than the journal keeps, and their size."""
     request = entry.request_body[:most]
     response = b"".join(entry.response_body)
+    kept = response[:most]
     cut = replace(
         entry,
         request_body=request,
         request_bytes=size_of(entry.request_bytes, entry.request_body),
-        response_body=(response[:most],),
+        response_body=(kept,),
         response_bytes=len(response),
     )
-    return cut, len(request) + len(cut.response_body[0])
+    return cut, len(request) + len(kept)
 
 
 journal = Journal()

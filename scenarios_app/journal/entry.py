@@ -20,12 +20,12 @@ SAID = 200
 class JournalEntry(msgspec.Struct, frozen=True, gc=False):
     """One request as it came and as it was answered, secrets and all: it never leaves memory.
 
-    `uid` is a UUID, `at` in Unix seconds of the real clock. `response_body` is what was sent, in
-    pieces; `near_misses` is plain data as the control API shows it. `scenario`, `step` and `way`
-    are empty where nothing was chosen. `asked` and `answered` are how the question and the answer
-    begin, at least as far as the journal shows them. `…_bytes` is given where a body was cut
-    already. Thousands may wait to be written, so the garbage collector is told that there is
-    nothing for it in them.
+    `uid` is a UUID, `at` in Unix seconds of the real clock. `response_body` is what was sent: a
+    tuple of pieces, or what makes them anew each time. `near_misses` is plain data as the control
+    API shows it. `scenario`, `step` and `way` are empty where nothing was chosen. `asked` and
+    `answered` are how the question and the answer begin, at least as far as the journal shows them.
+    `…_bytes` is given where a body was cut already. Thousands may wait to be written, so the
+    garbage collector is told that there is nothing for it in them.
     """
 
     uid: str
@@ -57,7 +57,7 @@ class JournalEntry(msgspec.Struct, frozen=True, gc=False):
     request_body: bytes = b""
     request_bytes: int | None = None
     response_headers: Sequence[tuple[str, str]] = ()
-    response_body: Sequence[bytes] = ()
+    response_body: Iterable[bytes] = ()
     response_bytes: int | None = None
 
 
@@ -157,6 +157,11 @@ def _text(data: bytes, *, whole: bool) -> str:
     except UnicodeDecodeError:
         decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
         return decoder.decode(data, final=whole)
+
+
+def held_bytes(pieces: Iterable[bytes]) -> int:
+    """How much memory the pieces of a body take: none where they are made when they are wanted."""
+    return sum(map(len, pieces)) if isinstance(pieces, tuple) else 0
 
 
 def size_of(known: int | None, body: bytes) -> int:

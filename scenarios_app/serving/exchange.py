@@ -162,7 +162,7 @@ class Exchange(msgspec.Struct):
             attempt=decision.attempt if decision and step and step.failures else None,
             fault=fault,
             violations=self.violations,
-            near_misses=_plain(decision.near_misses) if decision else (),
+            near_misses=_plain(decision.near_misses) if decision and decision.near_misses else (),
             asked=self.asked,
             answered=reply.said,
             timings=timings,

@@ -3,7 +3,7 @@
 import asyncio
 import math
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from contextlib import aclosing
 from typing import Protocol
 
@@ -12,7 +12,16 @@ from msgspec.structs import replace
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.options import Options
-from scenarios_app.serving.reply import PIECE_BYTES, Ending, Frame, Reply, Sent, count_events
+from scenarios_app.serving.reply import (
+    PIECE_BYTES,
+    Beginning,
+    Ending,
+    FilledFrames,
+    Frame,
+    Reply,
+    Sent,
+    count_events,
+)
 from scenarios_app.wire.base import Headers
 
 MAX_STREAM_SECONDS = 600.0
@@ -174,13 +183,7 @@ class Answer:
     @property
     def at_once(self) -> bool:
         """Whether everything is due now, so that nobody has to wait for anything."""
-        reply = self.reply
-        return (
-            not reply.delay
-            and reply.ending is Ending.COMPLETE
-            and isinstance(reply.frames, tuple)
-            and all(not frame.at for frame in reply.frames)
-        )
+        return self.reply.at_once
 
     def without_cut(self) -> None:
         """Give an error in place of a reply that closes the connection, where that cannot be."""
@@ -258,26 +261,19 @@ class Answer:
         self._size += len(piece)
         self._last = piece
 
-    def _beginning(self) -> Iterator[bytes]:
-        """So much of what has left as the journal keeps: nobody holds it while it is sent."""
-        player = self._player
+    def _beginning(self) -> Iterable[bytes]:
+        """What the journal keeps of what has left, in no more memory than it takes."""
+        player, frames = self._player, self.reply.frames
         tail = self._last if player is not None and player.over and not player.whole else b""
         most = self._home.options.journal_body_bytes
-        left = self._size - len(tail)
-        for frame in self.reply.frames:
-            if left <= 0 or most <= 0:
-                break
-            data = frame.data[:left]
-            yield data
-            left -= len(data)
-            most -= len(data)
-        if tail and most > 0:
-            yield tail
+        beginning = Beginning(frames, self._size - len(tail), most, tail)
+        # What is made for one request alone is not held to be made again.
+        return beginning if isinstance(frames, FilledFrames) else tuple(beginning)
 
     def _end(self, *, gone: bool = False, early: bool = False) -> None:
         if self._over or self._exchange is None:
             return
         self._over = True
-        body, early = tuple(self._beginning()), early or self._replaced
+        body, early = self._beginning(), early or self._replaced
         sent = Sent(self.reply, body, self._size, gone, early, self._first_at)
         self._home.ended(self._exchange, sent)

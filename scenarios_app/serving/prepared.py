@@ -1,7 +1,7 @@
 """Answers that are encoded once: a step's answers to requests that are alike differ in their ids
 alone, so one that is asked for again is kept, with holes where its ids stand."""
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -14,7 +14,7 @@ from scenarios_app.engine.producing.templates import has_templates
 from scenarios_app.engine.producing.usage import count_input
 from scenarios_app.engine.scenario import GeneratedAnswer, ScriptedAnswer, Step
 from scenarios_app.serving.exchange import Exchange
-from scenarios_app.serving.reply import Frame, LongFrames, Reply
+from scenarios_app.serving.reply import FilledFrames, Reply
 
 Find: TypeAlias = Callable[[Seed], str]
 Make: TypeAlias = Callable[[Exchange, Decision, CanonicalRequest], Reply]
@@ -51,28 +51,15 @@ class Prepared:
     headers: tuple[tuple[int, str, Find], ...]
 
     def filled(self, seed: Seed) -> Reply:
-        """The reply to the request of a seed. What is not due at once is filled when it is."""
+        """The reply to the request of a seed, filled when it is sent."""
         reply = self.reply
         headers = list(reply.headers)
         for place, hole, find in self.headers:
             name, value = headers[place]
             headers[place] = name, value.replace(hole, find(seed))
-        data = [(hole.encode(), find(seed).encode()) for hole, find in self.ids]
-        timed = reply.frames
-        assert isinstance(timed, tuple)
-        if len(timed) > 1:
-            frames: tuple[Frame, ...] | LongFrames = LongFrames(lambda: _frames(timed, data))
-        else:
-            frames = tuple(_frames(timed, data))
-        return replace(reply, headers=tuple(headers), frames=frames)
-
-
-def _frames(frames: Sequence[Frame], ids: Sequence[tuple[bytes, bytes]]) -> Iterator[Frame]:
-    for frame in frames:
-        data = frame.data
-        for hole, value in ids:
-            data = data.replace(hole, value)
-        yield Frame(frame.at, data)
+        ids = tuple((hole.encode(), find(seed).encode()) for hole, find in self.ids)
+        assert isinstance(reply.frames, tuple)
+        return replace(reply, headers=tuple(headers), frames=FilledFrames(reply.frames, ids))
 
 
 class PreparedAnswers:

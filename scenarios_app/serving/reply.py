@@ -50,7 +50,44 @@ class LongFrames:
         return self.make()
 
 
-Frames: TypeAlias = tuple[Frame, ...] | LongFrames
+class FilledFrames(msgspec.Struct, frozen=True, gc=False):
+    """The frames of an answer that was prepared, with ids in their holes, made anew each time that
+    something goes through them: who holds them has no bytes of their own in memory."""
+
+    frames: tuple[Frame, ...]
+    ids: tuple[tuple[bytes, bytes], ...]
+
+    def __iter__(self) -> Iterator[Frame]:
+        for frame in self.frames:
+            data = frame.data
+            for hole, value in self.ids:
+                data = data.replace(hole, value)
+            yield Frame(frame.at, data)
+
+
+Frames: TypeAlias = tuple[Frame, ...] | FilledFrames | LongFrames
+
+
+class Beginning(msgspec.Struct, frozen=True, gc=False):
+    """So much of what has left as the journal keeps: `left` bytes of the frames and then the
+    `tail`, but no more than `most` and what is left of a piece."""
+
+    frames: Frames
+    left: int
+    most: int
+    tail: bytes = b""
+
+    def __iter__(self) -> Iterator[bytes]:
+        left, most = self.left, self.most
+        for frame in self.frames:
+            if left <= 0 or most <= 0:
+                break
+            data = frame.data[:left]
+            yield data
+            left -= len(data)
+            most -= len(data)
+        if self.tail and most > 0:
+            yield self.tail
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -82,6 +119,17 @@ class Reply(msgspec.Struct, frozen=True):
         return b"".join(frame.data for frame in self.frames)
 
     @property
+    def at_once(self) -> bool:
+        """Whether everything is due now, so that nobody has to wait for anything."""
+        frames = self.frames.frames if isinstance(self.frames, FilledFrames) else self.frames
+        return (
+            not self.delay
+            and self.ending is Ending.COMPLETE
+            and isinstance(frames, tuple)
+            and all(not frame.at for frame in frames)
+        )
+
+    @property
     def seconds(self) -> float:
         """How long after the head the last frame is due."""
         return max((frame.at for frame in self.frames), default=0.0)
@@ -92,14 +140,15 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """What became of a reply. `body` is the beginning of what left, `size` all of it.
+    """What became of a reply. `body` is the beginning of what left, `size` all of it; going through
+    the body may make it anew.
 
     `gone`: the client did not wait for the end. `early`: the server ended it, or gave another.
     `first_at` is when the head left, on the clock of `time.monotonic`.
     """
 
     reply: Reply
-    body: tuple[bytes, ...]
+    body: Iterable[bytes]
     size: int
     gone: bool
     early: bool

@@ -54,6 +54,7 @@ FRAMEWORKS = [
     Framework(
         "langchain",
         (
+            "langchain>=1",
             "langchain-tests>=1",
             "langchain-openai>=1",
             "langchain-anthropic>=1",

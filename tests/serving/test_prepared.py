@@ -1,6 +1,7 @@
 """Answers that are encoded once: to the byte those that are encoded each time."""
 
 import asyncio
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -8,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenarios_app.engine.producing.produce import Seed
+from scenarios_app.journal.entry import held_bytes, row_of
 from scenarios_app.serving.prepared import MOST, PreparedAnswers
-from scenarios_app.serving.reply import Frame, LongFrames, Reply
+from scenarios_app.serving.reply import FilledFrames, Frame, Reply
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import wires
 from tests.examples import often
@@ -179,7 +181,39 @@ async def test_what_is_due_later_is_filled_when_it_is() -> None:
         answer = await playing.pipeline.answer(chat(stream=True))
         kinds.append(type(answer.reply.frames))
         assert isinstance(next(iter(answer.reply.frames)), Frame)
-    assert kinds == [tuple, tuple, LongFrames]
+    assert kinds == [tuple, tuple, FilledFrames]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_what_the_journal_keeps_of_a_filled_answer_is_no_bytes_of_its_own(
+    stream: bool,
+) -> None:
+    playing = Playing(scenario("s", says("Once upon a time. " * 20)))
+    bodies = [(await playing.ask(chat(stream=stream)))[2] for _ in range(4)]
+    kept = [entry.response_body for entry in playing.journal]
+    assert [held_bytes(body) for body in kept] == [len(bodies[0]), len(bodies[1]), 0, 0]
+    assert [b"".join(body) for body in kept] == bodies
+    rows = [row_of(entry, body_bytes=200) for entry in playing.journal]
+    assert [row.response_body for row in rows] == [body[:200].decode() for body in bodies]
+    assert [row.response_bytes for row in rows] == list(map(len, bodies))
+
+
+async def test_of_a_filled_answer_that_broke_off_the_journal_has_what_left() -> None:
+    step = says("a b c d", match={})
+    step["produce"]["pacing"] = {"chunk_ms": 1, "words_per_chunk": 1}
+    playing = Playing(scenario("s", step))
+    for _ in range(2):
+        await playing.ask(chat(stream=True))
+    answer = await playing.pipeline.answer(chat(stream=True))
+    assert isinstance(answer.reply.frames, FilledFrames)
+    first = b""
+    async with aclosing(answer.pieces()) as pieces:
+        async for piece in pieces:
+            first += piece
+            if first:
+                break
+    (*_, entry) = playing.journal
+    assert (entry.outcome, b"".join(entry.response_body)) == ("client_gone", first)
 
 
 async def test_an_edited_step_answers_with_its_new_text() -> None:

@@ -271,7 +271,7 @@ class JournalAdmin(ModelAdmin):
 
     @admin.display(description="Took", ordering="duration_ms")
     def took(self, served: ServedRequest) -> str:
-        return f"{served.duration_ms:,.0f} ms"
+        return f"{served.duration_ms:,.0f}\N{NO-BREAK SPACE}ms"
 
 
 def _sessions_of(name: str) -> list[str]:

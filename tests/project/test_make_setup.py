@@ -1,0 +1,68 @@
+"""`make setup`, with a Python that only pretends to install: what becomes of an environment when
+the installation fails or is cut short."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# Makes environments of itself. To install is to run the file `install` beside it.
+PYTHON = """#!/bin/sh
+case "$*" in
+    "-m venv .venv") mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+    *" install "*) . ./install ;;
+esac
+"""
+WORKS = "touch .venv/installed"
+FAILS = "touch .venv/half; exit 1"
+IS_CUT_SHORT = "touch .venv/half; kill -9 $PPID; sleep 1"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    python = tmp_path / "python"
+    python.write_text(PYTHON)
+    python.chmod(0o755)
+    return tmp_path
+
+
+def setup(checkout: Path, install: str) -> int:
+    """The exit code of `make setup` where installing does this."""
+    (checkout / "install").write_text(install)
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    command = ["make", "setup", "PYTHON=./python"]
+    return subprocess.run(
+        command, cwd=checkout, env=variables, capture_output=True, timeout=30, check=False
+    ).returncode
+
+
+def there(checkout: Path) -> set[str]:
+    return {path.name for path in (checkout / ".venv").iterdir()} - {"bin"}
+
+
+def test_what_is_installed_is_not_installed_again(checkout: Path) -> None:
+    assert setup(checkout, WORKS) == 0
+    assert there(checkout) == {"installed", ".installed", ".runtime"}
+    assert setup(checkout, FAILS) == 0
+
+
+def test_an_environment_whose_installation_was_cut_short_is_made_anew(checkout: Path) -> None:
+    assert setup(checkout, IS_CUT_SHORT) != 0
+    assert "half" in there(checkout)
+    assert setup(checkout, WORKS) == 0
+    assert there(checkout) == {"installed", ".installed", ".runtime"}
+
+
+def test_an_installation_that_fails_leaves_the_environment_that_there_was(checkout: Path) -> None:
+    assert setup(checkout, WORKS) == 0
+    later = (checkout / ".venv/.installed").stat().st_mtime + 1
+    os.utime(checkout / "pyproject.toml", (later, later))
+    for _ in range(2):
+        assert setup(checkout, FAILS) != 0
+        assert "installed" in there(checkout)
+    assert setup(checkout, WORKS) == 0
