@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any, cast
 
 from django.db import connection, transaction
@@ -65,8 +66,10 @@ def _adapter(column: str) -> Callable[[Any], Any] | None:
     match type(field).__name__:
         case "JsonField":
             return _json
-        case "UUIDField" | "DateTimeField":
-            return lambda value: field.get_db_prep_value(value, connection)
+        case "UUIDField":
+            return None if connection.features.has_native_uuid_field else attrgetter("hex")
+        case "DateTimeField":
+            return cast("Callable[[Any], Any]", connection.ops.adapt_datetimefield_value)
         case _:
             return None
 

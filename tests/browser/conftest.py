@@ -17,6 +17,9 @@ from tests.services import chromium
 # Containers have neither a sandbox nor much shared memory.
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 
+# What htmx says of a request that is on its way when its page is left.
+ABORTED = {"htmx:afterRequest", "htmx:sendAbort"}
+
 # How long a page may take on a busy machine, the first imports of a process included.
 expect.set_options(timeout=30_000)
 
@@ -69,7 +72,9 @@ def open_page(browser: Browser, live: Live) -> Iterator[OpenPage]:
         page.on("request", lambda request: asked.append(request.url))
 
         def heard(message: ConsoleMessage) -> None:
-            expected = refused and message.text.startswith("Failed to load resource")
+            expected = message.text in ABORTED or (
+                refused and message.text.startswith("Failed to load resource")
+            )
             if message.type in ("error", "warning") and not expected:
                 said.append(message.text)
 

@@ -86,7 +86,7 @@ def test_the_test_itself_fails_and_never_for_more_than_one_reason(
     failures = {
         line.partition(" - ")[0]: line.partition(" - ")[2]
         for line in out.lines
-        if line.startswith("FAILED")
+        if line.startswith("FAILED test_")
     }
     own = failures.pop("FAILED test_judged.py::TestOfAClass::test_its_own_failure")
     assert own.startswith("AssertionError: 'this' != 'that'")
