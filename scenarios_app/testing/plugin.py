@@ -169,7 +169,7 @@ def mockllm_server(
     from scenarios_app.testing.sessions import SharedServer
 
     given = dict(mockllm_config)
-    elsewhere = pytestconfig.getoption("--mockllm-url") or os.environ.get(URL)
+    elsewhere = pytestconfig.getoption("--mockllm-url") or os.environ.get(URL) or None
     worker = getattr(pytestconfig, "workerinput", {})
     try:
         if _mode(pytestconfig) != MODES[0] and not elsewhere:
