@@ -6,18 +6,21 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Max, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from chat_app.errors import CONFLICT, NOT_FOUND, VALIDATION_ERROR, ChatError
 from chat_app.models import ContextState, Conversation, Message, Sender
+from mockllm_site.kit.rows import add, change, highest
 from traces_app.models import ModelCall, Status, Trace
 
 TITLE_LENGTH = 80
 
 
 def create(client_id: str, title: str = "") -> Conversation:
-    return Conversation.objects.create(client_id=client_id, title=title)
+    conversation = Conversation(client_id=client_id, title=title)
+    add(conversation)
+    return conversation
 
 
 def rename(conversation: Conversation, title: str) -> Conversation:
@@ -45,14 +48,15 @@ def begin_with(client_id: str, text: str, **columns: Any) -> Message:
     """A new conversation of a client's, with the user's message that begins it; `columns` are
     further columns of the message, by name."""
     conversation = create(client_id, title_of(text))
-    return Message.objects.create(
-        conversation=conversation,
-        number=1,
-        sender=Sender.USER,
-        content=text,
-        client_id=client_id,
-        **columns,
-    )
+    return _added(conversation, 1, sender=Sender.USER, content=text, **columns)
+
+
+def _added(conversation: Conversation, number: int, **columns: Any) -> Message:
+    """A new message, in the place of that number."""
+    client_id = conversation.client_id
+    message = Message(conversation=conversation, number=number, client_id=client_id, **columns)
+    add(message)
+    return message
 
 
 @transaction.atomic(savepoint=False)
@@ -64,24 +68,19 @@ def append_message(
 
     `columns` are further columns of the message, by name.
     """
-    rows = Conversation.objects.filter(pk=conversation.pk)
-    now = timezone.now()
-    # A second writer waits here, so that no two messages get one number.
+    key = {"id": conversation.pk}
+    changed: dict[str, Any] = {"last_message_at": timezone.now()}
     if sender == Sender.USER:
-        rows.update(last_message_at=now, archived=False)
-        rows.filter(title="").update(title=title_of(content))
-    else:
-        rows.update(last_message_at=now)
-    row = rows.annotate(last=Max("messages__number")).get()
-    conversation.title, conversation.last_message_at = row.title, now
-    return Message.objects.create(
-        conversation=row,
-        number=(row.last or 0) + 1,
-        sender=sender,
-        content=content,
-        client_id=row.client_id,
-        **columns,
-    )
+        changed["archived"] = False
+    # A second writer waits here, so that no two messages get one number.
+    if not change(Conversation, key, changed):
+        raise Conversation.DoesNotExist
+    conversation.last_message_at = changed["last_message_at"]
+    title = title_of(content) if sender == Sender.USER else ""
+    if title and change(Conversation, {**key, "title": ""}, {"title": title}):
+        conversation.title = title
+    last = highest(Message, "number", {"conversation_id": conversation.pk}) or 0
+    return _added(conversation, last + 1, sender=sender, content=content, **columns)
 
 
 def set_feedback(message: Message, feedback: str | None, *, comment: str = "") -> Message:

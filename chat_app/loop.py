@@ -59,6 +59,11 @@ async def on_loop(work: Coroutine[Any, Any, T]) -> T:
     return await asyncio.shield(asyncio.wrap_future(submit(work)))
 
 
+def wait_for(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on the loop and wait for it, in a thread that may wait."""
+    return submit(work).result()
+
+
 def call_later(seconds: float, work: Callable[[], object]) -> None:
     """Call something on the loop, if it runs; also from a signal handler, so nothing is locked."""
     if (current := _current) is not None:

@@ -1,8 +1,17 @@
 """Which profile a message is sent with, and whether it can be used at all."""
 
+from dataclasses import dataclass
+
 from chat_app.errors import NOT_FOUND, VALIDATION_ERROR, ChatError
 from chat_app.models import ModelProfile
 from chat_app.models.profiles import DEFAULT_PROFILE, MOCK_URL, NotAKeyName, check_key_name
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The profile of a name, None being the default one's, looked for when it is needed."""
+
+    name: str | None
 
 
 def ensure_default_profile() -> ModelProfile:

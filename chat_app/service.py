@@ -4,7 +4,7 @@ in the one that has it."""
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ from chat_app.conversations import as_uuid
 from chat_app.errors import CONFLICT, NOT_FOUND, SERVICE_UNAVAILABLE, ChatError
 from chat_app.loop import on_loop
 from chat_app.models import ModelProfile
+from chat_app.profiles import Named
 from chat_app.runs.begin import Begun, Sending, begin
 from chat_app.runs.endings import UNAVAILABLE, Stop
 from chat_app.runs.registry import open_runs, runs
@@ -58,13 +59,17 @@ class StreamHandle:
     def events(self) -> AsyncIterator[StreamEvent]:
         """What the run says from its beginning on; the last is Complete or Error. Of a run that
         another call began it is read from the log's entries, whose results of tools may be cut."""
-        return _stream_events(follow(self.id)) if self._log is None else _said(self._log)
+        return _stream_events(self.logged()) if self._log is None else _said(self._log)
+
+    def logged(self) -> AsyncGenerator[LoggedEvent, None]:
+        """The run's numbered events, from the first to the last."""
+        return follow(self.id) if self._log is None else self._log.follow()
 
 
 async def send_message(
     conversation_id: UUID | str | None,
     text: str,
-    profile: ModelProfile | None,
+    profile: ModelProfile | Named | None,
     *,
     client_id: str | None = None,
     client_message_id: str | None = None,
@@ -102,7 +107,8 @@ async def _asked(work: Coroutine[Any, Any, T]) -> T:
 
 async def _send(sending: Sending) -> StreamHandle:
     runs = open_runs()
-    begun: Begun = await in_database(partial(begin, sending))
+    with runs.gate.shut():
+        begun: Begun = await in_database(partial(begin, sending))
     started: list[Any] = [runs.start(opened) for opened in begun.runs]
     return StreamHandle(
         begun.trace_ids[0],

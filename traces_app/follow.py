@@ -41,15 +41,9 @@ async def follow(trace_id: UUID, *, after: int = 0) -> AsyncGenerator[LoggedEven
         await asyncio.sleep(POLL_SECONDS)
 
 
-async def ended_at(trace_id: UUID) -> int | None:
+def ended_at(trace_id: UUID) -> int | None:
     """The number of an ended run's last event; None while it runs. Raises Trace.DoesNotExist."""
-    if live_log(trace_id) is not None:
-        return None
-    return await in_database(partial(_ended_at, trace_id))
-
-
-def _ended_at(trace_id: UUID) -> int | None:
-    if not _ended(trace_id):
+    if live_log(trace_id) is not None or not _ended(trace_id):
         return None
     last = Trace(pk=trace_id).events.order_by("seq").last()
     return last.seq if last else 0

@@ -3,7 +3,7 @@ end of each."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import transaction
 
 from mockllm_site.kit.database_thread import in_database
+from mockllm_site.kit.rows import change, insert
 from traces_app.leases import owner
 from traces_app.log import LoggedEvent
 from traces_app.models import ModelCall, Status, Trace, TraceEvent
@@ -19,10 +20,11 @@ from traces_app.models import ModelCall, Status, Trace, TraceEvent
 log = logging.getLogger(__name__)
 
 BATCH_SECONDS = 0.05
+EVENT_COLUMNS = ("trace_id", "seq", "type", "payload", "at")
 CALL_COLUMNS = (
-    "purpose", "provider_id", "model_id", "request", "tools", "parts", "answered_by",
-    "finish_reason", "input_tokens", "output_tokens", "code", "started_at", "first_token_at",
-    "finished_at",
+    "trace_id", "number", "purpose", "provider_id", "model_id", "request", "tools", "parts",
+    "answered_by", "finish_reason", "input_tokens", "output_tokens", "code", "started_at",
+    "first_token_at", "finished_at",
 )  # fmt: skip
 
 # Told of a run that cannot be recorded any more, and why: None when it is another's, or gone.
@@ -123,8 +125,8 @@ async def finish(trace_id: UUID, pending: Pending, *, ending: Ending) -> bool:
 
 def _finish(trace_id: UUID, pending: Pending, *, ending: Ending) -> bool:
     with transaction.atomic():
-        mine = Trace.objects.filter(pk=trace_id, owner=owner(), status=Status.RUNNING)
-        if not mine.update(**ending.columns):
+        mine = {"id": trace_id, "owner": owner(), "status": Status.RUNNING}
+        if not change(Trace, mine, ending.columns):
             return False
         ending.store()
         last = Pending([*pending.events, ending.event], pending.calls)
@@ -133,23 +135,17 @@ def _finish(trace_id: UUID, pending: Pending, *, ending: Ending) -> bool:
 
 
 def _insert(batch: Mapping[UUID, Pending]) -> None:
-    events: list[TraceEvent] = []
-    calls: list[ModelCall] = []
-    for trace_id, pending in batch.items():
-        events += rows_of(trace_id, pending.events)
-        calls += pending.calls.values()
-    TraceEvent.objects.bulk_create(events)
-    if calls:
-        ModelCall.objects.bulk_create(
-            calls,
-            update_conflicts=True,
-            unique_fields=["trace", "number"],
-            update_fields=CALL_COLUMNS,
-        )
+    insert_events({trace_id: pending.events for trace_id, pending in batch.items()})
+    calls = (call for pending in batch.values() for call in pending.calls.values())
+    rows = [[getattr(call, column) for column in CALL_COLUMNS] for call in calls]
+    insert(ModelCall, CALL_COLUMNS, rows, unique=("trace_id", "number"))
 
 
-def rows_of(trace_id: UUID, events: Iterable[LoggedEvent]) -> Sequence[TraceEvent]:
-    return [
-        TraceEvent(trace_id=trace_id, seq=e.seq, type=e.type, payload=e.payload, at=e.at)
-        for e in events
+def insert_events(batch: Mapping[UUID, Iterable[LoggedEvent]]) -> None:
+    """Write events, by the runs that they are of."""
+    rows = [
+        (trace_id, event.seq, event.type, event.payload, event.at)
+        for trace_id, events in batch.items()
+        for event in events
     ]
+    insert(TraceEvent, EVENT_COLUMNS, rows)

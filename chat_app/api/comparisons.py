@@ -1,7 +1,6 @@
 """Comparisons over HTTP: two answers in one stream, one vote on them, and who wins."""
 
 from contextlib import ExitStack
-from functools import partial
 
 from django.conf import settings
 from django.http.response import HttpResponseBase
@@ -9,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat_app.api.event_stream import event_stream, stream_slot
-from chat_app.api.kit import AsyncChatView, ChatView, documented
+from chat_app.api.kit import ChatView, documented
 from chat_app.api.runs import EVENTS, IDS, STREAM
 from chat_app.api.shapes import (
     ClientQuery,
@@ -31,12 +30,12 @@ from chat_app.comparing.comparisons import (
     vote,
 )
 from chat_app.errors import FORBIDDEN, ChatError
-from chat_app.profiles import profile_named
+from chat_app.loop import wait_for
+from chat_app.profiles import Named
 from chat_app.runs.begin import Sending
-from mockllm_site.kit.database_thread import in_database
 
 
-class PairView(AsyncChatView):
+class PairView(ChatView):
     http_method_names = ("post",)
 
     @documented(
@@ -50,27 +49,25 @@ class PairView(AsyncChatView):
         errors=(403, 404, 409),
         media_type=STREAM,
     )
-    async def post(self, request: Request) -> HttpResponseBase:
+    def post(self, request: Request) -> HttpResponseBase:
         """Have two profiles answer one message, under blind labels."""
         if not settings.AB_TESTING_ENABLED:
             raise ChatError(FORBIDDEN, "Comparisons are switched off (AB_TESTING_ENABLED)")
         asked = self.given_as(PairBody)
-        first, second = [
-            await in_database(partial(profile_named, asked[name]))
-            for name in ("profile_a", "profile_b")
-        ]
         with ExitStack() as held:
             held.enter_context(stream_slot())
-            pair = await start_pair(
-                Sending(
-                    asked["conversation_id"],
-                    asked["message"],
-                    {},
-                    client_id=asked["client_id"],
-                    client_message_id=asked["client_message_id"],
-                ),
-                profiles=(first, second),
-                seed=asked["seed"],
+            pair = wait_for(
+                start_pair(
+                    Sending(
+                        asked["conversation_id"],
+                        asked["message"],
+                        {},
+                        client_id=asked["client_id"],
+                        client_message_id=asked["client_message_id"],
+                    ),
+                    profiles=(Named(asked["profile_a"]), Named(asked["profile_b"])),
+                    seed=asked["seed"],
+                )
             )
             return event_stream(
                 pair.events(), conversation_id=pair.conversation_id, held=held.pop_all()

@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import ExitStack, aclosing, contextmanager
+from threading import Lock
 from typing import Final
 from uuid import UUID
 
@@ -88,6 +89,7 @@ HEARTBEAT_SECONDS: Final = 15.0
 RETRY_SECONDS: Final = 1
 
 _open: set[object] = set()
+_opening = Lock()
 STREAMS_OPEN.set_function(lambda: len(_open))
 
 
@@ -97,14 +99,15 @@ def stream_slot() -> Iterator[None]:
 
     It is taken before a run starts: what cannot be answered is not begun.
     """
-    if len(_open) >= settings.MOCKLLM_MAX_STREAMS:
-        raise ApiError(
-            503,
-            "Too many streams are open; try again.",
-            headers={"Retry-After": str(RETRY_SECONDS)},
-        )
     slot = object()
-    _open.add(slot)
+    with _opening:
+        if len(_open) >= settings.MOCKLLM_MAX_STREAMS:
+            raise ApiError(
+                503,
+                "Too many streams are open; try again.",
+                headers={"Retry-After": str(RETRY_SECONDS)},
+            )
+        _open.add(slot)
     try:
         yield
     finally:
@@ -117,10 +120,11 @@ class _Stream:
     def __init__(self, pieces: AsyncGenerator[bytes, None], held: ExitStack) -> None:
         self._pieces = pieces
         self._held = held
-        self._loop = asyncio.get_running_loop()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._through = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        self._loop = asyncio.get_running_loop()
         with self._held:
             try:
                 async with aclosing(self._pieces):
@@ -135,7 +139,7 @@ class _Stream:
 
     def close(self) -> None:
         self._held.close()
-        if not self._through:
+        if self._loop is not None and not self._through:
             close_soon(self._pieces, self._loop)
 
 

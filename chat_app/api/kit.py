@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from chat_app.errors import ChatError
 from mockllm_site.kit.api import errors
 from mockllm_site.kit.api import openapi as described
-from mockllm_site.kit.api.views import AsyncJsonView, ClientView
+from mockllm_site.kit.api.views import ClientView
 
 MEANINGS: Mapping[int, str] = {
     400: "Something is wrong with the request; `field` says where.",
@@ -43,7 +43,3 @@ class ChatView(ClientView):
 
     def get_exception_handler(self) -> Any:
         return answer_error
-
-
-class AsyncChatView(ChatView, AsyncJsonView):
-    """One path of the chat API that answers with a stream, or acts on runs."""

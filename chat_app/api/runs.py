@@ -2,7 +2,6 @@
 cancelled. A client that stops listening stops nothing."""
 
 from contextlib import ExitStack
-from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -12,14 +11,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat_app.api.event_stream import event_stream, stream_slot
-from chat_app.api.kit import AsyncChatView, documented
+from chat_app.api.kit import ChatView, documented
 from chat_app.api.shapes import CancelBody, CancelledBody, SendBody, StreamQuery
 from chat_app.conversations import conversation_of
 from chat_app.errors import CONFLICT, NOT_FOUND, ChatError
-from chat_app.profiles import profile_named
+from chat_app.loop import wait_for
+from chat_app.profiles import Named
 from chat_app.service import cancel, send_message
 from mockllm_site.kit.api.errors import ApiError
-from mockllm_site.kit.database_thread import in_database
 from traces_app.follow import ended_at, follow
 from traces_app.models import Status, Trace
 from traces_app.selectors import trace_of, traces_of
@@ -47,7 +46,7 @@ LAST_EVENT_ID = OpenApiParameter(
 )
 
 
-class SendView(AsyncChatView):
+class SendView(ChatView):
     http_method_names = ("post",)
 
     @documented(
@@ -59,28 +58,29 @@ class SendView(AsyncChatView):
         errors=(404, 409),
         media_type=STREAM,
     )
-    async def post(self, request: Request) -> HttpResponseBase:
+    def post(self, request: Request) -> HttpResponseBase:
         """Send a message, and follow its answer."""
         asked = self.given_as(SendBody)
-        profile = await in_database(partial(profile_named, asked["profile"]))
         with ExitStack() as held:
             held.enter_context(stream_slot())
-            handle = await send_message(
-                asked["conversation_id"],
-                asked["message"],
-                profile,
-                client_id=asked["client_id"],
-                client_message_id=asked["client_message_id"],
+            handle = wait_for(
+                send_message(
+                    asked["conversation_id"],
+                    asked["message"],
+                    Named(asked["profile"]),
+                    client_id=asked["client_id"],
+                    client_message_id=asked["client_message_id"],
+                )
             )
             return event_stream(
-                follow(handle.id),
+                handle.logged(),
                 conversation_id=handle.conversation_id,
                 trace_id=handle.id,
                 held=held.pop_all(),
             )
 
 
-class StreamView(AsyncChatView):
+class StreamView(ChatView):
     http_method_names = ("get",)
 
     @documented(
@@ -95,16 +95,16 @@ class StreamView(AsyncChatView):
         errors=(404,),
         media_type=STREAM,
     )
-    async def get(self, request: Request, trace_id: str) -> HttpResponseBase:
+    def get(self, request: Request, trace_id: str) -> HttpResponseBase:
         """Follow a run from an event on, be it over or not."""
         asked = self.query(StreamQuery)
         known = self._last_event_id()
         after = asked["after"] if known is None else known
         try:
-            trace = await in_database(partial(trace_of, trace_id, asked["client_id"]))
+            trace = trace_of(trace_id, asked["client_id"])
             with ExitStack() as held:
                 held.enter_context(stream_slot())
-                if await ended_at(trace.pk) == after:
+                if ended_at(trace.pk) == after:
                     return Response(status=204)
                 return event_stream(
                     follow(trace.pk, after=after),
@@ -126,7 +126,7 @@ class StreamView(AsyncChatView):
         return int(given)
 
 
-class CancelView(AsyncChatView):
+class CancelView(ChatView):
     http_method_names = ("post",)
 
     @documented(
@@ -136,14 +136,14 @@ class CancelView(AsyncChatView):
         answers={200: (CancelledBody, "It has ended; what was said until then is stored.")},
         errors=(404, 409),
     )
-    async def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> Response:
         """Stop what is being answered."""
         asked = self.given_as(CancelBody)
-        found = await in_database(partial(_to_cancel, asked))
+        found = _to_cancel(asked)
         cancelled: list[UUID] = []
         for trace_id in found:
             try:
-                await cancel(trace_id)
+                wait_for(cancel(trace_id))
             except ChatError as error:
                 # One of two answers may end just now; the other is cancelled all the same.
                 if error.code != CONFLICT or (trace_id == found[-1] and not cancelled):

@@ -2,12 +2,13 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, assert_never
 
 from chat_app.clients.failures import unreadable
 from chat_app.clients.providers import ANTHROPIC
 from chat_app.clients.sdk import as_object, call, count, drained, legible, needed, text
-from chat_app.clients.transports import NO_KEY, Route
+from chat_app.clients.transports import MOST_KEPT, NO_KEY, Route, http_client
 from chat_app.imports import imported
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import (
@@ -30,6 +31,7 @@ from chat_app.values.model_call import (
 )
 
 if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
     from anthropic.types import (
         MessageDeltaUsage,
         RawContentBlockDelta,
@@ -229,22 +231,14 @@ class AnthropicClient:
 
     async def _events(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         await imported(ANTHROPIC.loads)
-        from anthropic import AsyncAnthropic, AsyncStream
+        from anthropic import AsyncStream
         from anthropic.types import Message, RawMessageStreamEvent
 
-        async with self.route.call() as http:
-            client = AsyncAnthropic(
-                api_key=NO_KEY,
-                # Others' clients want the version in it.
-                base_url=self.route.base_url.rstrip("/").removesuffix("/v1"),
-                http_client=http,
-                max_retries=0,
-                open_telemetry=False,
-            )
+        async with self.route.call():
             events = Events(call_prefix=f"call_{len(request.turns)}")
             # What `messages.create` does, without its warnings about models that will retire:
             # those are for who chose the model, and a program may make errors of warnings.
-            stream = await client.post(
+            stream = await _sdk(self.route.base_url).post(
                 "/v1/messages",
                 body=body(request),
                 cast_to=Message,
@@ -261,3 +255,17 @@ class AnthropicClient:
                             break
             for told in events.end():
                 yield told
+
+
+@lru_cache(MOST_KEPT)
+def _sdk(base_url: str) -> "AsyncAnthropic":
+    from anthropic import AsyncAnthropic
+
+    return AsyncAnthropic(
+        api_key=NO_KEY,
+        # Others' clients want the version in it.
+        base_url=base_url.rstrip("/").removesuffix("/v1"),
+        http_client=http_client(),
+        max_retries=0,
+        open_telemetry=False,
+    )

@@ -6,14 +6,14 @@ from base64 import b64decode, b64encode
 from binascii import Error
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, assert_never, cast
 
 import httpx2
 
 from chat_app.clients.providers import GOOGLE
 from chat_app.clients.sdk import Folding, as_object, call, count, legible, needed, text
-from chat_app.clients.transports import NO_KEY, Route
+from chat_app.clients.transports import MOST_KEPT, NO_KEY, Route, http_client
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
 from chat_app.imports import imported
 from chat_app.values.events import ToolCall
@@ -245,9 +245,9 @@ class GoogleClient:
         await imported(GOOGLE.loads)
         from google.genai.types import GenerateContentConfig, GenerateContentResponse
 
-        async with self.route.call() as http:
+        async with self.route.call():
             events = Events(call_prefix=f"call_{len(request.turns)}")
-            models = _sdk(self.route.base_url, http).aio.models
+            models = _sdk(self.route.base_url).aio.models
             stream = await models.generate_content_stream(
                 model=request.model,
                 contents=_contents(request),
@@ -262,7 +262,8 @@ class GoogleClient:
                 yield event
 
 
-def _sdk(base_url: str, http: httpx2.AsyncClient) -> "Client":
+@lru_cache(MOST_KEPT)
+def _sdk(base_url: str) -> "Client":
     from google.genai import Client
     from google.genai.client import DebugConfig
     from google.genai.types import HttpOptions
@@ -278,14 +279,14 @@ def _sdk(base_url: str, http: httpx2.AsyncClient) -> "Client":
         http_options=HttpOptions(
             base_url=base,
             api_version=version,
-            httpx_async_client=http,
+            httpx_async_client=http_client(),
             httpx_client=_unused_http(),
             async_client_args={"ssl": _unused_tls()},
         ),
     )
 
 
-# The SDK makes what it is not given, and that reads the machine's certificates anew for each call.
+# The SDK makes what it is not given, and that reads the machine's certificates.
 
 
 @cache

@@ -2,12 +2,13 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, assert_never
 
 from chat_app.clients.failures import unreadable
 from chat_app.clients.providers import OPENAI, TEST_LLM
 from chat_app.clients.sdk import Folding, call, count, legible, number, text
-from chat_app.clients.transports import NO_KEY, Route
+from chat_app.clients.transports import MOST_KEPT, NO_KEY, Route, http_client
 from chat_app.imports import imported
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import (
@@ -27,6 +28,7 @@ from chat_app.values.model_call import (
 )
 
 if TYPE_CHECKING:
+    from openai import AsyncOpenAI
     from openai.types.chat.chat_completion_chunk import (
         ChatCompletionChunk,
         Choice,
@@ -132,6 +134,7 @@ def body(request: ModelRequest, *, genuine: bool) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "model": request.model,
         "messages": list(_messages(request)),
+        "stream": True,
         "stream_options": {"include_usage": True},
     }
     if request.temperature is not None:
@@ -220,15 +223,19 @@ class OpenAIClient:
 
     async def _events(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         await imported(OPENAI.loads)
-        from openai import AsyncOpenAI
+        from openai import AsyncStream
+        from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-        async with self.route.call() as http:
-            client = AsyncOpenAI(
-                api_key=NO_KEY, base_url=self.route.base_url, http_client=http, max_retries=0
-            )
+        async with self.route.call():
             events = Events(call_prefix=f"call_{len(request.turns)}")
-            stream = await client.chat.completions.create(
-                **body(request, genuine=self._genuine), stream=True
+            # What `chat.completions.create` does, without going through all of the body for what
+            # SDKs allow in it and JSON does not have.
+            stream = await _sdk(self.route.base_url).post(
+                "/chat/completions",
+                body=body(request, genuine=self._genuine),
+                cast_to=ChatCompletion,
+                stream=True,
+                stream_cls=AsyncStream[ChatCompletionChunk],
             )
             async with stream:
                 with legible():
@@ -237,6 +244,13 @@ class OpenAIClient:
                             yield event
             for event in events.end():
                 yield event
+
+
+@lru_cache(MOST_KEPT)
+def _sdk(base_url: str) -> "AsyncOpenAI":
+    from openai import AsyncOpenAI
+
+    return AsyncOpenAI(api_key=NO_KEY, base_url=base_url, http_client=http_client(), max_retries=0)
 
 
 class HarnessClient(OpenAIClient):

@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cache
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from urllib.parse import unquote
 
 import httpx2
@@ -30,6 +32,8 @@ SCENARIO, STEP = "x-mockllm-scenario", "x-mockllm-step"
 answered: ContextVar["Callable[[str], None] | None"] = ContextVar("answered", default=None)
 # More than the longest answer of any model, told token by token.
 MOST_BYTES = 100_000_000
+# SDKs' clients, each of one base URL, that are kept for the next call.
+MOST_KEPT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +47,28 @@ class Route:
     key: str = field(default="", repr=False)
 
     @asynccontextmanager
-    async def call(self) -> AsyncIterator[httpx2.AsyncClient]:
-        """The HTTP client of one model call; what the call left open is closed at its end."""
-        async with httpx2.AsyncClient(
-            transport=_Gate(self), trust_env=False, follow_redirects=False
-        ) as http:
-            yield http
+    async def call(self) -> AsyncIterator[None]:
+        """One model call: what this task sends through `http_client` goes this way, and what was
+        left open of it is closed at the end."""
+        call = _Call(self)
+        _calling.set(call)
+        try:
+            yield
+        finally:
+            await call.aclose()
 
     async def aclose(self) -> None:
         await self.transport.aclose()
 
 
-class _Gate(httpx2.AsyncBaseTransport):
+class _Call:
+    """What one model call sends, and the answers to it."""
+
     def __init__(self, route: Route) -> None:
         self._route = route
         self._open: list[_Body] = []
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+    async def respond(self, request: httpx2.Request) -> httpx2.Response:
         response = await self._route.transport.handle_async_request(self._sent(request))
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         if (note := answered.get()) is not None and (scenario := response.headers.get(SCENARIO)):
@@ -87,6 +96,26 @@ class _Gate(httpx2.AsyncBaseTransport):
             stream=request.stream,
             extensions={**request.extensions, "timeout": timeout},
         )
+
+
+# The call that this task makes.
+_calling: ContextVar[_Call] = ContextVar("calling")
+
+
+class _Gate(httpx2.AsyncBaseTransport):
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        return await _calling.get().respond(request)
+
+
+@cache
+def http_client() -> httpx2.AsyncClient:
+    """The HTTP client of all calls, which keeps nothing of any: connections are the routes', and
+    cookies are for nobody. SDKs are given it once for each base URL, and not made anew for a call:
+    that costs as much as a third of it."""
+    cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
+    return httpx2.AsyncClient(
+        transport=_Gate(), trust_env=False, follow_redirects=False, cookies=cookies
+    )
 
 
 class _Body(httpx2.AsyncByteStream):

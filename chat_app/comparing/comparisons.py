@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from django.db import transaction
@@ -20,6 +20,7 @@ from chat_app.conversations import as_uuid
 from chat_app.errors import CONFLICT, NOT_FOUND, ChatError
 from chat_app.loop import on_loop
 from chat_app.models import ABComparison, ModelProfile, Preference
+from chat_app.profiles import Named
 from chat_app.runs.begin import Begun, Sending, begin
 from chat_app.runs.registry import open_runs
 from mockllm_site.kit.database_thread import in_database
@@ -30,6 +31,7 @@ from traces_app.models import Status, Trace
 BRANCHES = ("a", "b")
 _SEEDS = 2**53
 _TRACES = ("trace_a", "trace_b")
+Profile: TypeAlias = ModelProfile | Named | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,7 @@ class Pair:
     begun: Begun
 
 
-def draw(
-    first: ModelProfile | None, second: ModelProfile | None, seed: int
-) -> dict[str, ModelProfile | None]:
+def draw(first: Profile, second: Profile, seed: int) -> dict[str, Profile]:
     """Which of two profiles is called `a`: the seed decides, and nothing else."""
     drawn = [first, second]
     random.Random(seed).shuffle(drawn)
@@ -52,7 +52,7 @@ def draw(
 def open_pair(
     sending: Sending,
     *,
-    profiles: tuple[ModelProfile | None, ModelProfile | None],
+    profiles: tuple[Profile, Profile],
     seed: int | None = None,
 ) -> Pair:
     """Store a message, two runs that are to answer it, and their comparison, all or nothing.
@@ -242,7 +242,7 @@ class PairHandle:
 async def start_pair(
     sending: Sending,
     *,
-    profiles: tuple[ModelProfile | None, ModelProfile | None],
+    profiles: tuple[Profile, Profile],
     seed: int | None = None,
 ) -> PairHandle:
     """Store a message and have two profiles answer it at once. Raises ChatError, and nothing is
@@ -252,7 +252,8 @@ async def start_pair(
 
 async def _start(opening: "partial[Pair]") -> PairHandle:
     runs = open_runs()
-    pair = await in_database(opening)
+    with runs.gate.shut():
+        pair = await in_database(opening)
     for opened in pair.begun.runs:
         runs.start(opened)
     return PairHandle(pair.comparison_id, pair.begun.conversation_id, pair.begun.trace_ids)

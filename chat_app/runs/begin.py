@@ -14,12 +14,13 @@ from django.utils import timezone
 from chat_app.conversations import append_message, as_uuid, begin_with
 from chat_app.errors import CONFLICT, NOT_FOUND, VALIDATION_ERROR, ChatError
 from chat_app.models import Conversation, Message, ModelProfile, Sender
-from chat_app.profiles import check_profile
+from chat_app.profiles import Named, check_profile, profile_named
 from chat_app.runs import log_entries as mapping
+from mockllm_site.kit.rows import add
 from traces_app.leases import end_dead_runs, lease_from, owner
 from traces_app.log import LoggedEvent
 from traces_app.models import Status, Trace
-from traces_app.recorder import rows_of
+from traces_app.recorder import insert_events
 
 _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 _ID_LENGTH: Final = 200
@@ -34,7 +35,7 @@ class Sending:
 
     conversation_id: Any
     text: str
-    profiles: Mapping[str, ModelProfile | None]
+    profiles: Mapping[str, ModelProfile | Named | None]
     client_id: str | None = None
     client_message_id: str | None = None
 
@@ -47,6 +48,8 @@ class OpenedRun:
     conversation_id: UUID
     user_message_id: UUID
     user_message_number: int
+    text: str
+    client_id: str
     profile: ModelProfile
     branch: str
     started: LoggedEvent
@@ -144,7 +147,7 @@ def _sent_before(sending: Sending, conversation: Conversation | None) -> Begun |
 
 def _open(message: Message, profile: ModelProfile, *, branch: str) -> OpenedRun:
     now = timezone.now()
-    trace = Trace.objects.create(
+    trace = Trace(
         conversation_id=message.conversation_id,
         user_message=message,
         branch=branch,
@@ -155,19 +158,22 @@ def _open(message: Message, profile: ModelProfile, *, branch: str) -> OpenedRun:
         owner=owner(),
         lease_until=lease_from(now),
     )
+    add(trace)
     started = LoggedEvent(
         1, *mapping.started(message.conversation_id, trace.pk, message_id=message.pk), now
     )
-    trace.events.bulk_create(rows_of(trace.pk, [started]))
+    insert_events({trace.pk: [started]})
     return OpenedRun(
-        trace.pk,
-        message.conversation_id,
-        message.pk,
-        message.number,
+        trace_id=trace.pk,
+        conversation_id=message.conversation_id,
+        user_message_id=message.pk,
+        user_message_number=message.number,
+        text=message.content,
+        client_id=message.client_id,
         # The run keeps what it began with: the caller may change the profile.
-        copy.copy(profile),
-        branch,
-        started,
+        profile=copy.copy(profile),
+        branch=branch,
+        started=started,
     )
 
 
@@ -191,8 +197,10 @@ def _check_message_id(given: str | None) -> None:
         )
 
 
-def _checked(profile: ModelProfile | None) -> ModelProfile:
-    if profile is None or not ModelProfile.objects.filter(pk=profile.pk).exists():
+def _checked(profile: ModelProfile | Named | None) -> ModelProfile:
+    if isinstance(profile, Named):
+        profile = profile_named(profile.name)
+    elif profile is None or not ModelProfile.objects.filter(pk=profile.pk).exists():
         raise ChatError(NOT_FOUND, "Profile not found", field="profile.id")
     check_profile(profile)
     return profile

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from chat_app.clients.registry import get_client
 from chat_app.errors import ChatError
-from chat_app.models import ABComparison, ContextState, Message
+from chat_app.models import ABComparison, ContextState, Message, Sender
 from chat_app.prompt.context import ContextPlan, Summary, plan_context
 from chat_app.prompt.messages import PastMessage, prompt_messages
 from chat_app.prompt.summaries import SummaryTask, summary_request
@@ -36,8 +36,17 @@ class History:
     state: Summary | None
 
 
+async def _history(opened: OpenedRun) -> History:
+    """The conversation up to the message that is to be answered."""
+    if opened.user_message_number == 1:
+        # It is all that was said: nobody has preferred anything, nor is there anything to sum up.
+        return History((PastMessage(1, Sender.USER, opened.text),), {}, None)
+    up_to = opened.user_message_number
+    return await in_database(partial(history_of, opened.conversation_id, up_to=up_to))
+
+
 def history_of(conversation_id: UUID, *, up_to: int) -> History:
-    """A conversation up to the message of that number."""
+    """A conversation up to the message of that number, as it is stored."""
     rows = Message.objects.filter(conversation=conversation_id, number__lte=up_to)
     return History(
         messages=tuple(
@@ -52,9 +61,8 @@ def history_of(conversation_id: UUID, *, up_to: int) -> History:
             )
             for row in rows.order_by("number")
         ),
-        # Before the first message nobody has preferred anything, nor is there anything to sum up.
-        preferences=preferences_of(conversation_id) if up_to > 1 else {},
-        state=_state_of(conversation_id) if up_to > 1 else None,
+        preferences=preferences_of(conversation_id),
+        state=_state_of(conversation_id),
     )
 
 
@@ -111,9 +119,7 @@ async def prompt_events(
     are sent then, and beyond its limit those in the middle are left out.
     """
     profile = opened.profile
-    history = await in_database(
-        partial(history_of, opened.conversation_id, up_to=opened.user_message_number)
-    )
+    history = await _history(opened)
     plan = plan_context(
         prompt_messages(history.messages, profile.provider_id, preferences=history.preferences),
         system_prompt=profile.system_prompt,

@@ -12,6 +12,7 @@ from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
 from chat_app.runs import metrics as figures
 from chat_app.runs.begin import OpenedRun
 from chat_app.runs.endings import Stop
+from chat_app.runs.gate import Gate
 from chat_app.runs.run import Run
 from chat_app.runs.signal import hear
 from mockllm_site.kit.database_thread import in_database
@@ -36,6 +37,7 @@ class Runs:
         self._runs: dict[UUID, Run] = {}
         self._tasks: dict[UUID, asyncio.Task[Status]] = {}
         self._recorder = Recorder(self._lose)
+        self.gate = Gate()
         self._renewing: asyncio.Task[None] | None = None
         self._hearing: asyncio.Task[None] | None = None
 
@@ -45,7 +47,7 @@ class Runs:
         return self._loop is asyncio.get_running_loop()
 
     def start(self, opened: OpenedRun) -> Run:
-        run = Run(opened, self._recorder)
+        run = Run(opened, self._recorder, turn=self.gate.passed)
         self._runs[run.id] = run
         logs.keep(run.id, run.log)
         provider_id = opened.profile.provider_id

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from functools import partial
 from typing import Final, Protocol, TypeAlias
@@ -37,6 +37,8 @@ class Timer(Protocol):
 
 # Has something called so many seconds later, as an event loop's `call_later` does.
 Later: TypeAlias = Callable[[float, Callable[[], None]], Timer]
+# Waits until the answer may begin.
+Turn: TypeAlias = Callable[[], Awaitable[None]]
 
 
 class Run:
@@ -44,12 +46,18 @@ class Run:
     its time limit is the event loop's unless another is given."""
 
     def __init__(
-        self, opened: OpenedRun, recorder: Recorder, *, later: Later | None = None
+        self,
+        opened: OpenedRun,
+        recorder: Recorder,
+        *,
+        turn: Turn = lambda: asyncio.sleep(0),
+        later: Later | None = None,
     ) -> None:
         self.id = opened.trace_id
         self.log: RunLog[RunEvent] = RunLog()
         self._opened = opened
         self._recorder = recorder
+        self._turn = turn
         self._stopped: Stop | None = None
         self._told = asyncio.Event()
         self._silent = False
@@ -104,6 +112,7 @@ class Run:
 
     async def _read(self) -> None:
         """Take what the answer yields, up to its end; raises what ends it."""
+        await self._turn()
         async with aclosing(self._answer.events()) as events:
             async for event in events:
                 self._take(event)
@@ -200,6 +209,7 @@ class Run:
         said = self._answer.pipeline.complete()
         return StoredAnswer(
             conversation_id=self._opened.conversation_id,
+            client_id=self._opened.client_id,
             status=end.message_status,
             text=said.text,
             thinking=said.thinking or "",

@@ -19,6 +19,7 @@ class StoredAnswer:
     a message's columns."""
 
     conversation_id: UUID
+    client_id: str
     status: MessageStatus
     text: str
     thinking: str
@@ -38,7 +39,7 @@ def store_answer(answer: StoredAnswer, *, message_id: UUID | None = None) -> Mes
     """Add an answer to its conversation, in the transaction that ends the run."""
     given = {} if message_id is None else {"id": message_id}
     return append_message(
-        Conversation(pk=answer.conversation_id),
+        Conversation(pk=answer.conversation_id, client_id=answer.client_id),
         Sender.ASSISTANT,
         content=answer.text,
         thinking=answer.thinking,
@@ -80,6 +81,7 @@ def store_interrupted(
                 }
     answer = StoredAnswer(
         conversation_id=trace.conversation_id,
+        client_id=trace.conversation.client_id,
         status=MessageStatus.FAILED,
         text="".join(texts["chunk"]),
         thinking="".join(texts["thinking"]),

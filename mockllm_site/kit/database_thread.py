@@ -1,12 +1,12 @@
 """The way from an event loop into the database: one thread, one connection, short transactions."""
 
+import asyncio
 import logging
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from asgiref.sync import sync_to_async
 from django.db import Error, connections
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ async def in_database(work: Callable[[], T]) -> T:
         _check_connection()
         return work()
 
-    return await sync_to_async(run, thread_sensitive=False, executor=_executor)()
+    return await asyncio.get_running_loop().run_in_executor(_executor, run)
 
 
 def close_connection() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from mockllm_site.kit.database_thread import in_database
 from tests.traces.rows import a_trace, event, rows
 from traces_app import follow as follow_module
 from traces_app import log as logs
@@ -16,7 +17,7 @@ from traces_app.follow import ended_at, follow
 from traces_app.leases import LEASE
 from traces_app.log import LoggedEvent, RunLog
 from traces_app.models import Status, Trace
-from traces_app.recorder import rows_of
+from traces_app.recorder import insert_events
 
 pytestmark = pytest.mark.django_db(transaction=True)
 DONE = {"message_id": "m"}
@@ -27,7 +28,7 @@ async def seqs_of(trace_id: Any, *, after: int = 0) -> list[int]:
 
 
 def store(trace: Trace, *events: LoggedEvent) -> None:
-    trace.events.bulk_create(rows_of(trace.pk, events))
+    insert_events({trace.pk: events})
 
 
 async def stored(*events: LoggedEvent, **columns: Any) -> Trace:
@@ -176,18 +177,19 @@ async def test_a_run_that_is_not_there_cannot_be_followed() -> None:
     with pytest.raises(Trace.DoesNotExist):
         await seqs_of(uuid.uuid4())
     with pytest.raises(Trace.DoesNotExist):
-        await ended_at(uuid.uuid4())
+        await in_database(partial(ended_at, uuid.uuid4()))
 
 
 async def test_where_an_ended_run_ended_can_be_asked() -> None:
-    assert await ended_at((await ended()).pk) == 3
+    assert await in_database(partial(ended_at, (await ended()).pk)) == 3
 
 
 async def test_a_run_that_goes_on_has_not_ended_anywhere(live: tuple[Trace, RunLog]) -> None:
-    assert await ended_at(live[0].pk) is None
-    assert await ended_at((await stored(event(1, "started"), owner="another")).pk) is None
+    assert await in_database(partial(ended_at, live[0].pk)) is None
+    elsewhere = await stored(event(1, "started"), owner="another")
+    assert await in_database(partial(ended_at, elsewhere.pk)) is None
 
 
 async def test_asking_where_a_dead_run_ended_ends_it() -> None:
     trace = await stored(event(1, "started"), now=timezone.now() - 2 * LEASE)
-    assert await ended_at(trace.pk) == 2
+    assert await in_database(partial(ended_at, trace.pk)) == 2

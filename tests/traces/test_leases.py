@@ -11,7 +11,7 @@ from chat_app.models import Message, MessageStatus
 from tests.traces.rows import a_trace, event, make_trace, rows, seqs
 from traces_app.leases import LEASE, end_dead_runs, lease_from, renew
 from traces_app.models import ModelCall, Status, Trace
-from traces_app.recorder import rows_of
+from traces_app.recorder import insert_events
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOW + LEASE + timedelta(milliseconds=1)
@@ -23,7 +23,7 @@ def fresh(trace: Trace) -> Trace:
 
 def log(trace: Trace, *said: tuple[str, dict[str, object]]) -> None:
     events = [event(seq, kind, **payload) for seq, (kind, payload) in enumerate(said, 1)]
-    trace.events.bulk_create(rows_of(trace.pk, events))
+    insert_events({trace.pk: events})
 
 
 @pytest.mark.django_db

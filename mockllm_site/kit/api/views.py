@@ -5,11 +5,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import connections
-from django.http import HttpRequest
-from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path
 from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.negotiation import BaseContentNegotiation
@@ -118,42 +114,6 @@ class JsonView(APIView):
             if len(values) > 1:
                 raise ApiError(400, f"{name}: given {len(values)} times", field=name)
         return _checked(shape(data={name: value for name, value in found.items() if value}))
-
-
-class AsyncJsonView(JsonView):
-    """A path whose methods are coroutines: streams, which no thread may wait for."""
-
-    async def dispatch(  # type: ignore[override]
-        self, request: HttpRequest, *args: Any, **kwargs: Any
-    ) -> HttpResponseBase:
-        """What the sync one does, step by step; who gets in is asked in a thread."""
-        self.args, self.kwargs = args, kwargs
-        self.request = asked = self.initialize_request(request, *args, **kwargs)
-        self.headers = self.default_response_headers
-        try:
-            await sync_to_async(self._let_in)(asked)
-            method = (asked.method or "").lower()
-            known = method in self.http_method_names
-            handler = getattr(self, method, None) if known else None
-            answer = await (handler or self._not_allowed)(asked, *args, **kwargs)
-        except Exception as error:
-            answer = self.handle_exception(error)
-        self.response = self.finalize_response(asked, answer, *args, **kwargs)
-        return self.response
-
-    def _let_in(self, request: Request) -> None:
-        try:
-            self.initial(request, *self.args, **self.kwargs)
-        finally:
-            # A stream may go on for long, and would keep the connection of a thread of its own,
-            # where a server has no threads for all. In that of a test case it is the case's own,
-            # in its transaction.
-            for connection in connections.all(initialized_only=True):
-                if not connection.in_atomic_block:
-                    connection.close_if_unusable_or_obsolete()
-
-    async def _not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> Any:
-        self.http_method_not_allowed(request, *args, **kwargs)
 
 
 def _checked(shape: Shape) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from django.contrib.messages.middleware import MessageMiddleware
 from django.db import OperationalError
 from django.test import Client, override_settings
 
@@ -45,6 +46,32 @@ def test_a_path_that_is_not_there_is_not_found(client: Client, method: str, path
 
 def test_the_prefix_without_its_slash_is_not_found_either(client: Client) -> None:
     assert error_of(client.get("/api")) == (404, "NOT_FOUND", None)
+
+
+def test_what_pages_alone_need_is_not_done_for_it(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is answered where middleware is, once logins are known."""
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("a page is being made")
+
+    monkeypatch.setattr(MessageMiddleware, "process_request", refuse)
+    assert client.get("/api/list_conversations/", {"client_id": "c"}).status_code == 200
+    with pytest.raises(AssertionError, match="a page"):
+        client.get("/chat/")
+
+
+def test_what_one_request_had_wrong_is_not_the_next_ones(client: Client) -> None:
+    """The fields that check them are kept."""
+    body = {"client_id": "c", "title": 3}
+    for _ in range(2):
+        refused = client.post("/api/new_conversation/", body, "application/json")
+        assert error_of(refused) == (400, "VALIDATION_ERROR", "title")
+        body["title"] = "A title"
+        made = client.post("/api/new_conversation/", body, "application/json")
+        assert made.status_code == 200
+        body["title"] = 3
 
 
 def allowed(path: str) -> set[str]:

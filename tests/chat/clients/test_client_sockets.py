@@ -96,6 +96,29 @@ async def test_a_compressed_answer_is_not_unpacked(family: str, settings: Any) -
 
 
 @each_family
+async def test_calls_share_an_sdk_and_nothing_else(
+    family: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One with another key, beside one that is not at its end and whose answer had a cookie."""
+    head = HEAD.replace(b"\r\n\r\n", b"\r\nset-cookie: session=first\r\n\r\n")
+    async with raw_provider(head, SAYS[family], ENDS[family]) as provider:
+        first = client_of(provider, family, settings)
+        stream = first.stream(request())
+        assert await anext(stream) == TextPiece("one ")
+        monkeypatch.setenv(KEY_VARIABLE, "sk-of-another")
+        second = client_of(provider, family, settings)
+        assert (await told(second, request())).text == "one "
+        assert [event async for event in stream]
+        await first.aclose()
+        await second.aclose()
+        heads = [provider.headers(number) for number in range(2)]
+    sent = [{value.removeprefix("Bearer ") for value in head.values()} for head in heads]
+    assert [key in sent[0] for key in ("sk-of-nobody", "sk-of-another")] == [True, False]
+    assert [key in sent[1] for key in ("sk-of-nobody", "sk-of-another")] == [False, True]
+    assert "cookie" not in heads[1] and not gate.http_client().cookies
+
+
+@each_family
 async def test_an_answer_has_a_greatest_size(
     family: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,129 @@
+"""Rows that are written often, by one statement of the database's own: models and queries in
+between take many times as long as the database does."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any, TypeAlias, cast
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import DateTimeField, Field, ForeignKey, Model, UUIDField
+
+from mockllm_site.kit.fields import JsonField
+
+Adapt: TypeAlias = Callable[[Any], Any]
+
+_encode = json.JSONEncoder(allow_nan=False).encode
+
+
+def insert(
+    model: type[Model],
+    columns: tuple[str, ...],
+    rows: Iterable[Sequence[Any]],
+    *,
+    unique: tuple[str, ...] = (),
+) -> None:
+    """Write rows of a model's table, all or none; `columns` are names of attributes. A row takes
+    the place of one that is there with the same values in the `unique` columns."""
+    name = connection.ops.quote_name
+    names, adapters = _columns(model, columns)
+    places = ", ".join(["%s"] * len(names))
+    into = f"{name(model._meta.db_table)} ({', '.join(map(name, names))}) VALUES ({places})"
+    if unique:
+        keys, _ = _columns(model, unique)
+        changed = (f"{name(one)} = EXCLUDED.{name(one)}" for one in names if one not in keys)
+        into += f" ON CONFLICT ({', '.join(map(name, keys))}) DO UPDATE SET {', '.join(changed)}"
+    adapted = [_adapted(row, adapters) for row in rows]
+    with transaction.atomic(savepoint=False), connection.cursor() as cursor:
+        cursor.executemany(f"INSERT INTO {into}", adapted)
+
+
+def change(model: type[Model], where: Mapping[str, Any], values: Mapping[str, Any]) -> int:
+    """Give columns of the rows whose columns are as `where` says these values; how many it was."""
+    name = connection.ops.quote_name
+    columns, given = _equal(model, values)
+    found, sought = _equal(model, where)
+    to = f"{name(model._meta.db_table)} SET {', '.join(columns)}"
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE {to} WHERE {' AND '.join(found)}", [*given, *sought])
+        return cursor.rowcount
+
+
+def highest(model: type[Model], column: str, where: Mapping[str, Any]) -> int | None:
+    """The highest number in a column of such rows, None where there are none."""
+    name = connection.ops.quote_name
+    found, sought = _equal(model, where)
+    of = f"MAX({name(column)}) FROM {name(model._meta.db_table)}"
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {of} WHERE {' AND '.join(found)}", sought)
+        last: int | None = cursor.fetchone()[0]
+        return last
+
+
+def add(row: Model) -> None:
+    """Write one new row that has its key, as `save` would for a model without signals."""
+    columns = _all_columns(type(row))
+    insert(type(row), columns, [[getattr(row, column) for column in columns]])
+    row._state.adding, row._state.db = False, connection.alias
+
+
+def _equal(model: type[Model], values: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
+    """Columns beside places for their values, and these."""
+    names, adapters = _columns(model, tuple(values))
+    columns = [f"{connection.ops.quote_name(one)} = %s" for one in names]
+    return columns, _adapted(tuple(values.values()), adapters)
+
+
+@cache
+def _all_columns(model: type[Model]) -> tuple[str, ...]:
+    return tuple(field.attname for field in model._meta.concrete_fields)
+
+
+@cache
+def _columns(
+    model: type[Model], columns: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[tuple[int, Adapt], ...]]:
+    """The database's names of columns, and by place what makes a value one of the database, where
+    it is none already."""
+    fields = tuple(cast("Field[Any, Any]", model._meta.get_field(column)) for column in columns)
+    adapters = [(place, adapt) for place, field in enumerate(fields) if (adapt := _adapter(field))]
+    return tuple(str(field.column) for field in fields), tuple(adapters)
+
+
+def _adapter(field: "Field[Any, Any]") -> Adapt | None:
+    match field:
+        case ForeignKey():
+            return _adapter(field.target_field)
+        case JsonField():
+            return _json
+        case UUIDField():
+            return _key
+        case DateTimeField():
+            return _time
+        case _:
+            return None
+
+
+def _adapted(row: Sequence[Any], adapters: Iterable[tuple[int, Adapt]]) -> list[Any]:
+    """A row as this database takes it."""
+    values = list(row)
+    for place, adapt in adapters:
+        values[place] = adapt(values[place])
+    return values
+
+
+def _key(value: UUID | None) -> UUID | str | None:
+    if value is None or connection.features.has_native_uuid_field:
+        return value
+    return value.hex
+
+
+def _time(value: datetime | None) -> Any:
+    return connection.ops.adapt_datetimefield_value(value)
+
+
+def _json(value: Any) -> str:
+    # Most of them are empty.
+    return _encode(value) if value else "{}" if isinstance(value, dict) else "[]"

@@ -1,0 +1,110 @@
+"""Of many messages at once each is stored before the first of them is answered."""
+
+import asyncio
+from uuid import UUID
+
+import pytest
+
+from chat_app import loop
+from chat_app.clients.registry import get_client as client_of
+from chat_app.models import ModelProfile
+from chat_app.runs import answer as answers
+from chat_app.runs import gate as gate_module
+from chat_app.runs.gate import Gate
+from chat_app.runs.registry import runs
+from chat_app.values.model_call import LlmClient
+from tests.chat.chatting import Chat, log_of, scenario, text_of
+from traces_app.log import live_log
+
+# Enough for whatever is ready to go on.
+TURNS = 20
+
+
+async def turns() -> None:
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
+
+
+async def waiting(gate: Gate) -> "asyncio.Task[None]":
+    """Somebody who waits at the gate."""
+    task = asyncio.create_task(gate.passed())
+    await turns()
+    return task
+
+
+async def test_nobody_waits_where_nothing_comes() -> None:
+    assert (await waiting(Gate())).done()
+
+
+async def test_an_answer_waits_while_a_message_comes_and_no_longer() -> None:
+    gate = Gate()
+    with gate.shut():
+        task = await waiting(gate)
+        assert not task.done()
+    await turns()
+    assert task.done()
+
+
+async def test_it_waits_for_all_that_come() -> None:
+    gate = Gate()
+    with gate.shut():
+        with gate.shut():
+            task = await waiting(gate)
+        await turns()
+        assert not task.done()
+    await task
+
+
+async def test_after_some_of_many_it_waits_a_moment_for_more() -> None:
+    gate = Gate()
+    for _ in range(2):
+        with gate.shut():
+            pass
+    task = await waiting(gate)
+    assert not task.done()
+    await task
+
+
+async def test_messages_apart_are_not_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate_module, "BETWEEN_SECONDS", -1.0)
+    gate = Gate()
+    for _ in range(2):
+        with gate.shut():
+            pass
+    assert (await waiting(gate)).done()
+
+
+async def test_messages_that_never_end_to_come_are_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gate_module, "MOST_SECONDS", 0.0)
+    gate = Gate()
+    with gate.shut():
+        assert (await waiting(gate)).done()
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_run_has_begun_and_asks_nobody_while_messages_come(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def get_client(profile: ModelProfile, *, session: str) -> LlmClient:
+        asked.append(session)
+        return client_of(profile, session=session)
+
+    monkeypatch.setattr(answers, "get_client", get_client)
+    await chat.script(scenario({"text": "Hello."}))
+
+    async def come() -> UUID:
+        with runs().gate.shut():
+            handle = await chat.send()
+            await turns()
+            log = live_log(handle.id)
+            assert log is not None and not asked
+            assert (await anext(log.follow())).type == "started"
+        return handle.id
+
+    trace_id = await loop.on_loop(come())
+    assert text_of(await log_of(trace_id)) == "Hello."
+    assert asked
