@@ -8,8 +8,8 @@ from importlib import import_module
 from mockllm_site import __version__
 from mockllm_site.kit import env
 
-# Commands that run another one.
-WITHOUT_SETTINGS = ("run", "record", "drift")
+# Commands that need no settings of ours.
+WITHOUT_SETTINGS = ("run", "record", "drift", "mcp")
 
 
 def main() -> None:

@@ -42,6 +42,11 @@ class Everywhere:
         }
         self._bus = _bus({word: _about(answer) for word, answer in self._answers.items()} | told)
 
+    @property
+    def alone(self) -> bool:
+        """Whether no other process can answer the requests of a session that this one answers."""
+        return self._bus is None
+
     def start(self) -> None:
         if self._bus is not None:
             self._bus.start()

@@ -1,13 +1,15 @@
 """Turns recorded runs into a scenario document that plays them again.
 
 Replayed, the same messages in a new conversation give the same events: the same text, thinking,
-tool calls with their ids, and failures. Where a delta ends is the one thing that may differ.
+tool calls with their ids, and failures. Where a delta ends is the one thing that may differ. What
+tools gave back stands beside their calls, for `mockllm mcp` to give back again.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -28,8 +30,8 @@ class CannotReplay(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """One model call: `parts` as a message's rounds have them. `code` is empty where it ended
-    well; `error` is what the provider said where it did not."""
+    """One model call: `parts` as a message's rounds have them, `tools` the names that were offered.
+    `code` is empty where it ended well; `error` is what the provider said where it did not."""
 
     parts: Sequence[Json]
     finish_reason: str = ""
@@ -37,17 +39,20 @@ class CallRecord:
     output_tokens: int = 0
     code: str = ""
     error: str = ""
+    tools: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One run: the user's message and the calls that answered it."""
+    """One run: the user's message and the calls that answered it. `results` are what tools gave
+    back, by the ids of the calls: `{"text", "is_error", "code", "status", "ms"}`."""
 
     text: str
     status: str
     calls: Sequence[CallRecord]
     code: str = ""
     error: str = ""
+    results: Mapping[str, Json] = field(default_factory=dict)
 
 
 def scenario_document(name: str, runs: Sequence[RunRecord], *, description: str) -> dict[str, Any]:
@@ -79,11 +84,15 @@ def _steps(runs: Sequence[RunRecord]) -> Iterator[dict[str, Any]]:
     for number, run in enumerate(runs, start=1):
         _check(run, number if len(runs) > 1 else 0)
         for call in run.calls:
-            yield {
+            step: dict[str, Any] = {
                 "turn": turn,
                 "match": {"messages": [{"role": "user", "which": "last", "equals": run.text}]},
                 "produce": _produce(call, run),
             }
+            if call.tools and run.results:
+                # For the tools' server to offer; other clients may have others.
+                step["expect"] = {"tools": list(call.tools), "allow_missing_tools": True}
+            yield step
             turn += 1
         if run.status == "failed":
             # Its answer is no part of later prompts.
@@ -105,7 +114,8 @@ def _check(run: RunRecord, number: int) -> None:
 def _produce(call: CallRecord, run: RunRecord) -> dict[str, Any]:
     if call.code:
         return _failing(call)
-    produce: dict[str, Any] = {"parts": [_part(part) for part in call.parts] or [{"text": ""}]}
+    said = [_part(part, run.results) for part in call.parts]
+    produce: dict[str, Any] = {"parts": said or [{"text": ""}]}
     if call.finish_reason in _REASONS:
         produce["finish_reason"] = call.finish_reason
     if call.input_tokens or call.output_tokens:
@@ -153,16 +163,17 @@ def _alone(call: CallRecord) -> dict[str, Any]:
     raise CannotReplay(f"A call that failed with {call.code} cannot be replayed.")
 
 
-def _part(part: Json) -> dict[str, Any]:
+def _part(part: Json, results: Mapping[str, Json] = MappingProxyType({})) -> dict[str, Any]:
     if "tool_call" in part:
         call = part["tool_call"]
-        return {
-            "tool_call": {
-                "id": call["id"],
-                "name": _text(call["name"]),
-                "arguments": _arguments(call["arguments"]),
-            }
+        scripted_call = {
+            "id": call["id"],
+            "name": _text(call["name"]),
+            "arguments": _arguments(call["arguments"]),
         }
+        if call["id"] in results:
+            scripted_call |= _result(results[call["id"]])
+        return {"tool_call": scripted_call}
     if "text" in part:
         return {"text": _text(part["text"])}
     scripted: dict[str, Any] = {"reasoning": _text(part.get("thinking", ""))}
@@ -171,6 +182,20 @@ def _part(part: Json) -> dict[str, Any]:
     if part.get("signature"):
         scripted["signature"] = part["signature"]
     return scripted
+
+
+def _result(given: Json) -> dict[str, Any]:
+    """What a tool's server has to do again; nothing where the chat answered in its place."""
+    ms = {"ms": given["ms"]} if given["ms"] else {}
+    match given["status"], given["code"]:
+        case "timeout", _:
+            return {"result": {"fault": "timeout", **ms}}
+        case _, "SERVICE_UNAVAILABLE":
+            return {"result": {"fault": "disconnect", **ms}}
+        case _, str():
+            return {}
+    failed = {"is_error": True} if given["is_error"] else {}
+    return {"result": {"text": _text(given["text"]), **failed, **ms}}
 
 
 def _arguments(text: str) -> Any:
@@ -240,9 +265,28 @@ def _run(trace: Trace) -> RunRecord:
                 output_tokens=call.output_tokens,
                 code=call.code,
                 error=trace.error if call.code else "",
+                tools=call.tools,
             )
             for call in trace.calls.filter(purpose=ANSWER).order_by("number")
         ],
         code=trace.code if trace.status == Status.FAILED else "",
         error=trace.error,
+        results=_results(trace),
     )
+
+
+def _results(trace: Trace) -> dict[str, Json]:
+    """What tools gave back. The log cuts what is long; the answer's message has all of it."""
+    rows = trace.message.tool_calls if trace.message else ()
+    whole = {row["id"]: row["result"] for row in rows}
+    results: dict[str, dict[str, Any]] = {}
+    for event in trace.events.filter(type__in=("tool_output", "tool_end")).order_by("seq"):
+        told = event.payload
+        id = told["tool_call_id"]
+        if event.type == "tool_output":
+            text = whole.get(id) if told["truncated"] else told["output"]
+            if text is not None:
+                results[id] = {"text": text, "is_error": told["is_error"], "code": told["code"]}
+        elif id in results:
+            results[id] |= {"status": told["status"], "ms": told["duration_ms"]}
+    return {id: result for id, result in results.items() if "status" in result}

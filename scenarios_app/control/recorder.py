@@ -14,6 +14,10 @@ from scenarios_app.serving.recorder.recordings import Ended, Recording
 from scenarios_app.serving.services import services
 
 UNNAMED: Final = "recording"
+SHARED: Final = (
+    "A recording is in the memory of one process, and this server's sessions may be answered by "
+    "several (REDIS_URL): it would be half of one. Record with a server that has no REDIS_URL."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,8 @@ def recording_named(given: str | None) -> Recording:
 def begin(recording: Recording) -> None:
     """Record from now on, in place of a recording of the same session; raises a 409."""
     pipeline = services().pipeline
+    if not services().everywhere.alone:
+        raise ControlError(409, SHARED)
     if recording.records:
         if not pipeline.options.upstreams:
             message = "There is nobody to ask: MOCKLLM_UPSTREAMS names no upstream."

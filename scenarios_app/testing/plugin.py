@@ -7,6 +7,7 @@ test wants the server.
 import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -34,13 +35,14 @@ OPTIONS = {
 }
 METAVARS = {"--mockllm-url": "URL", "--mockllm-record": "MODE"}
 
-_failed = pytest.StashKey[bool]()
-_verdict = pytest.StashKey[dict[str, Any]]()
-_lease: pytest.StashKey["Lease"] = pytest.StashKey()
+_judging: pytest.StashKey["Judging"] = pytest.StashKey()
 
 
 class MockllmWarning(UserWarning):
     """Something that a client did and that may be meant."""
+
+
+_lease: pytest.StashKey["Lease"] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -127,16 +129,26 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         names.append(MARKER)
 
 
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """A test that has passed is judged as a part of it, so that it is the test that fails."""
+    result = yield
+    # What a unittest class raises is kept there.
+    if (judging := item.stash.get(_judging, None)) and not getattr(item, "_excinfo", None):
+        judging.judge()
+    return result
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    if report.failed:
-        item.stash[_failed] = True
-    if call.when == "teardown" and (verdict := item.stash.get(_verdict, None)):
+    if call.when == "teardown" and (judging := item.stash.get(_judging, None)):
+        del item.stash[_judging]
         # Through xdist a report keeps what JSON has.
-        vars(report)[MARKER] = verdict
+        if judging.verdict:
+            vars(report)[MARKER] = judging.verdict
     return report
 
 
@@ -157,7 +169,7 @@ def mockllm_server(
     from scenarios_app.testing.sessions import SharedServer
 
     given = dict(mockllm_config)
-    elsewhere = pytestconfig.getoption("--mockllm-url") or os.environ.get(URL)
+    elsewhere = pytestconfig.getoption("--mockllm-url") or os.environ.get(URL) or None
     worker = getattr(pytestconfig, "workerinput", {})
     try:
         if _mode(pytestconfig) != MODES[0] and not elsewhere:
@@ -185,7 +197,6 @@ def mockllm_server(
 @pytest.fixture
 def mockllm(request: pytest.FixtureRequest, mockllm_server: "SharedServer") -> Iterator["Mockllm"]:
     """This test's session, to which every SDK's environment variables point."""
-    from scenarios_app.testing.control import ServerFailed
     from scenarios_app.testing.variables import UNSET, clients_made_at_import, sdk_variables
 
     item = request.node
@@ -202,28 +213,73 @@ def mockllm(request: pytest.FixtureRequest, mockllm_server: "SharedServer") -> I
         stack.enter_context(clients_made_at_import())
         named = _load(session, marked["scenario"], item)
         tape = _taped(session, marked["cassette"], item, before) if marked["cassette"] else None
+        judging = Judging(item, session, marked, tape, named)
+        item.stash[_judging] = judging
         yield session
-        try:
-            unsaid = session.unsaid()
-            ended = tape.end() if tape else {}
-            # What is being recorded anew may have changed.
-            unserved = marked["allow_unserved"] or bool(tape and tape.records)
-            verdict = session.end(allow_unserved=unserved, scenarios=named)
-        except ServerFailed as error:
-            if item.stash.get(_failed, False):
-                item.add_report_section("teardown", "mockllm", str(error))
-                return
-            raise
-    item.stash[_verdict] = verdict = verdict | ended
-    lines = [f"{name} has no answer: add .reply(…), .tool_call(…) or .fail(…)" for name in unsaid]
-    if tape and not verdict["passed"]:
-        lines += tape.drift
-    _judge(item, verdict, lines, strict=marked["strict"])
-    # A test that failed leaves its cassette as it was.
-    if tape and not item.stash.get(_failed, False):
+        judging.close()
+
+
+@dataclass
+class Judging:
+    """The verdict on one test: as the last part of a test that has passed, which it may fail, else
+    told below what the test itself failed of. `marked` is what markers say, `named` are scenarios
+    of all tests that have to answer in this one."""
+
+    item: pytest.Item
+    session: "Mockllm"
+    marked: Mapping[str, Any]
+    tape: "Tape | None"
+    named: Sequence[str]
+    verdict: dict[str, Any] | None = None
+
+    def judge(self) -> None:
+        """Fail the test if its verdict does; a cassette is written where it does not."""
         with _told():
-            for line in tape.keep():
-                item.warn(MockllmWarning(line))
+            told = self._told_of()
+        if told and self.marked["strict"]:
+            pytest.fail(f"mockllm: {told}", pytrace=False)
+        if told:
+            self.item.add_report_section("call", "mockllm", told)
+        for finding in self.verdict["findings"] if self.verdict else ():
+            if finding["level"] == "warning":
+                self._warn(f"{finding['rule']}: {finding['message']}")
+        # A test that fails leaves its cassette as it was.
+        with _told():
+            for line in self.tape.keep() if self.tape else ():
+                self._warn(line)
+
+    def close(self) -> None:
+        """Forget the test; one that failed by itself has its verdict told."""
+        from scenarios_app.testing.control import ServerFailed
+
+        if self.verdict is not None:
+            self.session.end()
+            return
+        try:
+            told = self._told_of()
+            self.session.end()
+        except ServerFailed as error:
+            told = str(error)
+        if told:
+            self.item.add_report_section("teardown", "mockllm", told)
+
+    def _told_of(self) -> str:
+        """What the verdict says against the test, and what else does; empty if nothing."""
+        lines = [
+            f"{name} has no answer: add .reply(…), .tool_call(…) or .fail(…)"
+            for name in self.session.unsaid()
+        ]
+        ended = self.tape.end() if self.tape else {}
+        # What is being recorded anew may have changed.
+        unserved = self.marked["allow_unserved"] or bool(self.tape and self.tape.records)
+        verdict = self.session.verdict(allow_unserved=unserved, scenarios=self.named)
+        self.verdict = verdict | ended
+        if not verdict["passed"]:
+            lines += [*(self.tape.drift if self.tape else ()), verdict["text"]]
+        return "\n".join(lines)
+
+    def _warn(self, line: str) -> None:
+        self.item.warn(MockllmWarning(line))
 
 
 def _taped(
@@ -235,22 +291,6 @@ def _taped(
     tape = Tape(session, path, _mode(item.config), os.path.relpath(path, item.config.rootpath))
     tape.begin(environment)
     return tape
-
-
-def _judge(
-    item: pytest.Item, verdict: Mapping[str, Any], lines: Sequence[str], *, strict: bool
-) -> None:
-    """Fail a test that passed for what its verdict says, and these lines; one that failed keeps its
-    own reason."""
-    lines = list(lines) if verdict["passed"] else [*lines, verdict["text"]]
-    told = "\n".join(lines)
-    if told and strict and not item.stash.get(_failed, False):
-        pytest.fail(f"mockllm: {told}", pytrace=False)
-    if told:
-        item.add_report_section("teardown", "mockllm", told)
-    for finding in verdict["findings"]:
-        if finding["level"] == "warning":
-            item.warn(MockllmWarning(f"{finding['rule']}: {finding['message']}"))
 
 
 def _marked(item: pytest.Item) -> dict[str, Any]:

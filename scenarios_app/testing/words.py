@@ -193,12 +193,20 @@ class Mockllm:
         """Steps that were begun with `on` and have no answer."""
         return [one.name for one in self._on if one.says_nothing]
 
-    def end(self, *, allow_unserved: bool = False, scenarios: Iterable[str] = ()) -> Any:
-        """Forget all there is of this test, its steps too; the verdict on it as `/control/verdict`
-        has it. Its own steps have to answer, and those of the common `scenarios` that are named."""
-        asked = {"allow_unserved": "*" if allow_unserved else "", "scenarios": ",".join(scenarios)}
-        given = {name: names for name, names in asked.items() if names}
-        return self._control.send("POST", "verdict", {"session": self._session, **given})
+    def verdict(self, *, allow_unserved: bool = False, scenarios: Iterable[str] = ()) -> Any:
+        """The verdict on this test as `/control/verdict` has it. Its own steps have to answer, and
+        those of the common `scenarios` that are named."""
+        return self._control.send(
+            "GET",
+            "verdict",
+            session=self._session,
+            scenarios=",".join(scenarios) or None,
+            allow_unserved="*" if allow_unserved else None,
+        )
+
+    def end(self) -> None:
+        """Forget all there is of this test, its steps too."""
+        self._control.send("POST", "reset", {"session": self._session, "scenarios": True})
 
     def common_names(self) -> list[str]:
         """The scenarios of the server that all tests have."""

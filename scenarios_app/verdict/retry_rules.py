@@ -4,10 +4,7 @@ from collections.abc import Iterator
 
 from scenarios_app.verdict.findings import Rule, Sighting
 from scenarios_app.verdict.session import Exchange, Session
-from scenarios_app.verdict.tries import Retry, retries, retryable
-
-# Tries that follow so fast on one another, in seconds, were not held back at all.
-AT_ONCE = 0.05
+from scenarios_app.verdict.tries import AT_ONCE, Retry, goes_on, retries, retryable
 
 
 def _ignored(session: Session) -> Iterator[Sighting]:
@@ -28,6 +25,9 @@ def _hurried(session: Session) -> Iterator[Sighting]:
     told: set[Exchange] = set()
     for retry in retries(session.exchanges):
         if not retryable(retry.failed) or retry.wait is not None or retry.waited >= AT_ONCE:
+            if goes_on(retry.again) and retry.failed in before:
+                # What a call did well does not undo how it began.
+                before[retry.again] = before[retry.failed]
             continue
         before[retry.again] = retry
         first = before.get(retry.failed)
@@ -71,8 +71,10 @@ NO_BACK_OFF = Rule(
     "no-back-off",
     "A failing request was sent again and again without a pause.",
     "Three tries of one request, of which the second and the third came within "
-    f"{AT_ONCE * 1000:.0f} ms of a failure (429, 5xx, a broken answer) that asked for no wait.",
-    "`while True: try: return ask() except Exception: pass`.",
+    f"{AT_ONCE * 1000:.0f} ms of a failure (429, 5xx, a broken answer) that asked for no wait. "
+    "Of an SDK that numbers its tries: three calls that followed so on one another.",
+    "`while True: try: return ask() except Exception: pass`, also where `ask` is a call of an SDK "
+    "that pauses between its own tries.",
     "error",
     _hurried,
 )

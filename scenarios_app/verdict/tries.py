@@ -13,8 +13,14 @@ from scenarios_app.verdict.session import Exchange
 PATIENCE = 120.0
 # A client's clock and ours, in seconds and as a share of the wait.
 SLACK, SLACK_SHARE = 0.01, 0.01
-# How the official SDKs number their tries, from 0.
+# Tries that follow so fast on one another, in seconds, were not held back at all.
+AT_ONCE = 0.05
+# How the official SDKs number the tries of a call, from 0.
 COUNT = "x-stainless-retry-count"
+# By these the SDKs tell apart who they are, and whether they are asynchronous.
+_CALLER = ("user-agent", "x-stainless-async")
+# So often a call followed at once on one that failed, if a loop is around them.
+_LEAST = 2
 _RETRYABLE = frozenset({408, 409, 425, 429, 499})
 _SERVERS_OWN = 500
 
@@ -47,9 +53,10 @@ class Retry:
 def retries(exchanges: Sequence[Exchange]) -> Iterator[Retry]:
     """Every request that was sent again, in the order in which they came.
 
-    A client that numbers its tries is believed. Of others several may send the same at once: where
-    two such requests overlap nothing is claimed, and as long as each failure has a later request
-    that kept to its wait, that is taken for its next try.
+    A client that numbers the tries of a call is believed; calls that follow at once on one another,
+    as only a loop around them makes them, are tries as well. Of others several may send the same at
+    once: where two such requests overlap nothing is claimed, and as long as each failure has a
+    later request that kept to its wait, that is taken for its next try.
     """
     found = [retry for group in _groups(exchanges) for retry in _retries(group)]
     yield from sorted(found, key=lambda retry: retry.again.at)
@@ -113,16 +120,73 @@ def _fails(one: Exchange) -> bool:
 
 
 def _retries(group: Sequence[Exchange]) -> Iterator[Retry]:
-    plain = [one for one in group if COUNT not in one.request_headers]
+    plain = [one for one in group if _try_of(one) is None]
     found: dict[Exchange, Exchange] = {}
     if not _overlap(plain):
         failures = [one for one in plain if _fails(one)]
         found = _patient(failures, plain) or _in_a_row(failures, plain)
-    numbered = [one for one in group if COUNT in one.request_headers]
-    later = [one for one in numbered if one.request_headers[COUNT] != "0"]
-    found |= _in_a_row([one for one in numbered if _fails(one)], later)
+    numbered: defaultdict[int, list[Exchange]] = defaultdict(list)
+    for one in group:
+        if (number := _try_of(one)) is not None:
+            numbered[number].append(one)
+    for number, later in numbered.items():
+        found |= _in_a_row([one for one in numbered.get(number - 1, ()) if _fails(one)], later)
+    found |= _looped([one for one in group if _try_of(one) is not None])
     for again, failed in found.items():
         yield Retry(failed, again)
+
+
+def goes_on(one: Exchange) -> bool:
+    """Whether it is, as its client says, a later try of a call that has begun."""
+    return bool(_try_of(one))
+
+
+def _try_of(one: Exchange) -> int | None:
+    """Which of its call's tries it is, from 0, as its client says."""
+    said = one.request_headers.get(COUNT, "")
+    return int(said) if said.isascii() and said.isdecimal() else None
+
+
+def _looped(numbered: Sequence[Exchange]) -> dict[Exchange, Exchange]:
+    """To the first try of a call the failed call's last on which it followed at once, where a loop
+    must be around them: it happened twice in a row. Calls of one try each several clients may make
+    side by side; they are a loop's if it ends with the one that succeeds."""
+    found: dict[Exchange, Exchange] = {}
+    for *failing, last in _series(_calls(numbered)):
+        ends = [call[-1] for call in failing]
+        known = any(len(call) > 1 for call in failing) or not _fails(last[-1])
+        if len(ends) >= _LEAST and all(map(_fails, ends)) and known:
+            firsts = [call[0] for call in (*failing[1:], last)]
+            found |= dict(zip(firsts, ends, strict=True))
+    return found
+
+
+def _series(calls: Iterable[list[Exchange]]) -> Iterator[list[list[Exchange]]]:
+    """The calls, parted where one does not follow at once on the one before it."""
+    series: list[list[Exchange]] = []
+    for call in calls:
+        if series and call[0].at - series[-1][-1].ended_at >= AT_ONCE:
+            yield series
+            series = []
+        series.append(call)
+    if series:
+        yield series
+
+
+def _calls(numbered: Sequence[Exchange]) -> list[list[Exchange]]:
+    """The calls of one client, each with its tries; none where there may be several clients."""
+    callers = {tuple(one.request_headers.get(name) for name in _CALLER) for one in numbered}
+    if len(callers) > 1 or _overlap(numbered):
+        return []
+    calls: list[list[Exchange]] = []
+    for one in numbered:
+        if not goes_on(one):
+            calls.append([one])
+        elif calls and _try_of(one) == len(calls[-1]):
+            calls[-1].append(one)
+        else:
+            return []
+    return calls
 
 
 def _overlap(group: Sequence[Exchange]) -> bool:

@@ -57,6 +57,17 @@ def test_a_session_or_all_are_recorded_into_a_draft(
     assert services().pipeline.recordings == {}
 
 
+def test_a_server_of_several_processes_says_why_it_records_nothing(
+    root: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services().everywhere, "_bus", object())
+    assert "in the memory of one process" in page(root, SESSIONS)
+    assert "record_form" not in page(root, SESSIONS)
+    answer = root.post(RECORD, {}, follow=True)
+    assert "in the memory of one process" in answer.content.decode()
+    assert services().pipeline.recordings == {}
+
+
 def test_a_recording_of_nothing_makes_no_draft(root: Client) -> None:
     root.post(RECORD)
     answer = root.post(RECORD, {"end": "1"}, follow=True)

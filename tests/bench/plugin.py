@@ -1,7 +1,7 @@
 """What a test costs beside its own requests, in milliseconds of CPU, and what the first one waits.
 
 A test is here what the fixture `mockllm` does: it says one word, its request is answered, and the
-verdict is asked for, which forgets it. Of several rounds the best counts.
+verdict is asked for, and it is forgotten. Of several rounds the best counts.
 """
 
 import json
@@ -52,9 +52,10 @@ def costs(server: Running, number: int) -> dict[str, tuple[float, float]]:
     for test in tests:
         ask(connection, test.api_key)
     judged = measured(server, passes, tests)
+    forgotten = measured(server, Mockllm.end, tests)
     connection.close()
     control.close()
-    return {"a step, said": said, "its verdict, and forgotten": judged}
+    return {"a step, said": said, "its verdict": judged, "forgotten": forgotten}
 
 
 def measured(
@@ -77,7 +78,7 @@ def ask(connection: HTTPConnection, key: str) -> None:
 
 
 def passes(test: Mockllm) -> None:
-    verdict = test.end()
+    verdict = test.verdict()
     if not verdict["passed"] or verdict["requests"] != 1:
         raise ValueError(verdict["text"])
 

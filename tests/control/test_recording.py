@@ -64,6 +64,18 @@ def test_a_recording_becomes_a_scenario(control: Control) -> None:
     assert control.get("recording").status_code == 404
 
 
+def test_what_several_processes_answer_is_not_recorded_by_one(
+    control: Control, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where there is a REDIS_URL: some other process may get the next request."""
+    monkeypatch.setattr(services().everywhere, "_bus", object())
+    for mode in ("none", "new", "all"):
+        refused = control.put("recording", {"mode": mode, "name": "c"})
+        assert refused.status_code == 409
+        assert "in the memory of one process" in refused.json()["message"]
+    assert services().pipeline.recordings == {}
+
+
 def test_a_recording_of_nothing_is_an_empty_scenario(control: Control) -> None:
     control.put("recording", {"mode": "all", "name": "c"})
     document = control.delete("recording").json()["document"]

@@ -25,6 +25,7 @@ HEADINGS: Mapping[str, str] = {
     "ProduceDocument": "produce",
     "ReasoningDocument": "a thought",
     "ToolCallDocument": "a tool call",
+    "ToolResultDocument": "what a tool gave back",
     "FinalReportDocument": "a final report",
     "PartDocument": "a part",
     "ChoiceDocument": "a choice",

@@ -266,7 +266,7 @@ def test_a_trace_with_genai_attributes() -> None:
     said = [
         {
             "role": "assistant",
-            "parts": [{"type": "reasoning", "content": "Hm."}, call],
+            "parts": [{"type": "reasoning", "content": "Hm."}, call, {**call, "id": "d"}],
             "finish_reason": "tool_call",
         }
     ]
@@ -278,6 +278,7 @@ def test_a_trace_with_genai_attributes() -> None:
             gen_ai__provider__name="azure.ai.openai",
             gen_ai__request__model="gpt-4o",
             gen_ai__usage__input_tokens=5,
+            gen_ai__tool__definitions=json.dumps([{"type": "function", "name": "get"}]),
         ),
         "events": [
             {
@@ -317,6 +318,17 @@ def test_a_trace_with_genai_attributes() -> None:
     }
     others = [
         {"name": "tool", "attributes": attributes(gen_ai__operation__name="execute_tool")},
+        {
+            "name": "execute_tool get",
+            "startTimeUnixNano": "2000000",
+            "endTimeUnixNano": "9000000",
+            "attributes": attributes(
+                gen_ai__operation__name="execute_tool",
+                gen_ai__tool__call__id="d",
+                gen_ai__tool__call__result="out of reach",
+                error__type="RuntimeError",
+            ),
+        },
         {"name": "GET /", "attributes": attributes(http__method="GET")},
         {"name": "silent", "attributes": attributes(gen_ai__operation__name="chat")},
     ]
@@ -328,9 +340,15 @@ def test_a_trace_with_genai_attributes() -> None:
         "messages": [{"role": "user", "which": "last", "equals": "Weather?"}],
     }
     assert one["turn"] == 1 and two["turn"] == 2
+    assert one["expect"] == {"tools": ["get"], "allow_missing_tools": True}
+    called = {"name": "get", "arguments": {"city": "Paris"}}
+    failed = {"text": "out of reach", "is_error": True, "ms": 7}
     assert one["produce"] == {
         "reasoning": [{"text": "Hm."}],
-        "tool_calls": [{"id": "c", "name": "get", "arguments": {"city": "Paris"}}],
+        "tool_calls": [
+            {"id": "c", **called, "result": "sunny"},
+            {"id": "d", **called, "result": failed},
+        ],
         "usage": {"input_tokens": 5},
     }
     assert two["match"]["messages"][1] == {"role": "tool", "which": "last", "equals": "sunny"}
@@ -340,22 +358,48 @@ def test_a_trace_with_genai_attributes() -> None:
 
 
 def test_a_trace_of_the_chat() -> None:
-    call = {"tool_call": {"id": "c", "name": "get", "arguments": '{"a": 1}'}}
+    called = [{"tool_call": {"id": id, "name": "get", "arguments": '{"a": 1}'}} for id in "cdefgh"]
     calls: list[dict[str, Any]] = [
         {
             "number": 1,
             "purpose": "answer",
-            "parts": [{"thinking": "Hm."}, call],
+            "parts": [{"thinking": "Hm."}, *called],
+            "tools": ["get", "set"],
             "finish_reason": "tool_calls",
         },
         {"number": 2, "purpose": "summary", "parts": []},
         {"number": 3, "purpose": "answer", "parts": [{"text": "{{ x }}"}], "input_tokens": 3},
         {"number": 4, "purpose": "answer", "parts": [], "code": "NETWORK_ERROR"},
     ]
-    output = {"type": "tool_output", "output": "sunny", "truncated": False}
-    made = read({"trace_id": "t", "events": [output], "model_calls": calls}, "trace.json")
+    gone = {"is_error": True, "code": "SERVICE_UNAVAILABLE"}
+    outputs = [
+        {"tool_call_id": "d", "output": "rai", "truncated": True},
+        {"tool_call_id": "c", "output": "sunny", "truncated": False},
+        {"tool_call_id": "e", "output": "Error: no", "is_error": True},
+        {"tool_call_id": "f", "output": "Error: slow", **gone},
+        {"tool_call_id": "g", "output": "Error: gone", **gone},
+        {"tool_call_id": "h", "output": "Error: what?", "is_error": True, "code": "NOT_FOUND"},
+    ]
+    ends = [
+        {"tool_call_id": "f", "status": "timeout", "duration_ms": 30_000},
+        {"tool_call_id": "c", "status": "success", "duration_ms": 12},
+    ]
+    events = [{"type": "tool_output", **one} for one in outputs]
+    events += [{"type": "tool_end", **one} for one in ends]
+    made = read({"trace_id": "t", "events": events, "model_calls": calls}, "trace.json")
     first, second = made.document["steps"]
-    assert first["produce"]["tool_calls"] == [{"id": "c", "name": "get", "arguments": {"a": 1}}]
-    assert second["match"]["messages"] == [{"role": "tool", "which": "any", "equals": "sunny"}]
+    assert first["expect"] == {"tools": ["get", "set"], "allow_missing_tools": True}
+    results = {call["id"]: call.get("result") for call in first["produce"]["tool_calls"]}
+    assert results == {
+        "c": {"text": "sunny", "ms": 12},
+        "d": None,
+        "e": {"text": "Error: no", "is_error": True},
+        "f": {"fault": "timeout", "ms": 30_000},
+        "g": {"fault": "disconnect"},
+        "h": None,
+    }
+    said = [condition["equals"] for condition in second["match"]["messages"]]
+    assert said == ["sunny", *("Error: no", "Error: slow", "Error: gone", "Error: what?")]
     assert second["produce"]["text"] == "{{ braces }} x }}"
-    assert made.notes[1] == "left out: call 4: it failed with NETWORK_ERROR"
+    assert made.notes[1] == "left out: the result of d: the trace holds only its beginning"
+    assert made.notes[2] == "left out: call 4: it failed with NETWORK_ERROR"

@@ -33,15 +33,15 @@ def asked(text):
 
 
 def test_whole(mockllm):
-    body = openai.OpenAI().chat.completions.create(model="gpt-4o", messages=asked("PROMPT"))
+    with openai.OpenAI() as client:
+        body = client.chat.completions.create(model="gpt-4o", messages=asked("PROMPT"))
     assert body.choices[0].message.content == "From upstream."
 
 
 @pytest.mark.parametrize("text", ["a/b", "a_b"])
 def test_streams(mockllm, text):
-    with anthropic.Anthropic().messages.stream(
-        model="claude-sonnet-5-5", max_tokens=9, messages=asked(text)
-    ) as stream:
+    given = {"model": "claude-sonnet-5-5", "max_tokens": 9, "messages": asked(text)}
+    with anthropic.Anthropic() as client, client.messages.stream(**given) as stream:
         assert "".join(stream.text_stream) == "From upstream."
 
 
@@ -64,7 +64,9 @@ import pytest
 @pytest.mark.mockllm(MARKED)
 def test_it(mockllm):
     asked = [{"role": "user", "content": "PROMPT"}]
-    openai.OpenAI(max_retries=0).chat.completions.create(model="m", messages=asked)
+    # What is left open is closed by the garbage collector, in some other test.
+    with openai.OpenAI(max_retries=0) as client:
+        client.chat.completions.create(model="m", messages=asked)
     assert not "FAILS"
 """
 

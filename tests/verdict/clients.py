@@ -52,7 +52,7 @@ class Client:
             if got.whole and got.status == 200 and self.ended(got, stream=stream):
                 break
             seconds = (self.pause or polite)(self, got, number)
-            if seconds is None:
+            if seconds is None or number == self.tries - 1:
                 break
             self.world.wait(seconds)
         return got

@@ -29,7 +29,7 @@ def long_text(draw: Random) -> str:
 
 
 def asking(world: World, talk: Talk, draw: Random, **keys: Any) -> Client:
-    client = Client(world, talk, draw, numbers=draw.random() < 0.5, **keys)
+    client = Client(world, talk, draw, **{"numbers": draw.random() < 0.5, **keys})
     client.talk.user(f"[{NAME}] question {draw.randint(0, 99)}")
     return client
 
@@ -55,10 +55,24 @@ def no_back_off(draw: Random) -> World:
         {"kind": "network_error"},
         {"kind": "disconnect", "after_chunks": 1},
     )
-    again = failing(draw, draw.randint(2, 6), **draw.choice(kinds))
+    kind = draw.choice(kinds)
+    if draw.random() < 0.5:
+        return loop_around_calls(draw, kind)
+    again = failing(draw, draw.randint(2, 6), **kind)
     world = among_clean_runs(draw, answers("At last.", **again))
     pause = draw.choice((0.0, 0.001, 0.01))
     asking(world, draw.choice(DIALECTS)(), draw, tries=6, pause=lambda *_: pause).send()
+    return world
+
+
+def loop_around_calls(draw: Random, fault: dict[str, Any]) -> World:
+    """Without a pause, around calls of an SDK that itself pauses between its tries."""
+    tries, calls = draw.randint(1, 3), draw.randint(2, 4)
+    again = failing(draw, tries * calls, **fault)
+    world = among_clean_runs(draw, answers("At last.", **again))
+    client = asking(world, draw.choice(DIALECTS)(), draw, tries=tries, numbers=True)
+    for _ in range(calls + 1):
+        client.send()
     return world
 
 

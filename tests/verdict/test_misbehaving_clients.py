@@ -2,6 +2,8 @@
 
 import socket
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import anthropic
@@ -86,11 +88,49 @@ def test_an_sdk_that_does_not_wait_as_long_as_it_is_told(live: Live) -> None:
     assert first.message.endswith("after a 429 that asked to wait 30.0 s")
 
 
+@pytest.fixture
+def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sent at once may come later than that here; the SDKs' own pauses are longer."""
+    for module in ("tries", "retry_rules"):
+        monkeypatch.setattr(f"scenarios_app.verdict.{module}.AT_ONCE", 0.3)
+
+
+@pytest.mark.usefixtures("slow_machine")
 def test_a_loop_without_a_pause(live: Live) -> None:
     load(live, failing(3, kind="model_error"))
     while post(live, "Hello").status_code != 200:
         pass
     assert rules(live) == ["no-back-off"]
+
+
+@pytest.mark.usefixtures("slow_machine")
+@pytest.mark.parametrize("tries", [1, 2])
+def test_a_loop_without_a_pause_around_an_sdk_that_pauses(live: Live, tries: int) -> None:
+    load(live, failing(2 * tries, kind="model_error"))
+    client = openai_client(live).with_options(max_retries=tries - 1)
+    answer = None
+    while answer is None:
+        with suppress(openai.InternalServerError):
+            answer = ask(client, [user("Hello")])
+    assert len(live.requests()) == 2 * tries + 1
+    assert rules(live) == ["no-back-off"]
+
+
+@pytest.mark.parametrize("tries", [1, 2])
+def test_calls_of_an_sdk_side_by_side_are_no_loop(live: Live, tries: int) -> None:
+    load(
+        live, failing(2 * tries, kind="model_error"), {"consume": False, "produce": {"text": "Hi."}}
+    )
+    client = openai_client(live).with_options(max_retries=tries - 1)
+
+    def one(_: int) -> bool:
+        with suppress(openai.InternalServerError):
+            return bool(ask(client, [user("Hello")]))
+        return False
+
+    with ThreadPoolExecutor(6) as threads:
+        assert any(threads.map(one, range(6)))
+    assert rules(live) == []
 
 
 def test_an_sdk_that_sends_again_what_is_refused_every_time(live: Live) -> None:

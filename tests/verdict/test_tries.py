@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.verdict.retry_rules import RETRY_AFTER_IGNORED
+from scenarios_app.verdict.retry_rules import NO_BACK_OFF, RETRY_AFTER_IGNORED
 from scenarios_app.verdict.session import Exchange, Session
 from scenarios_app.verdict.tries import asked_wait, retries, retryable
 
@@ -116,3 +116,53 @@ def test_ten_thousand_failures_of_one_request_are_judged_at_once() -> None:
     # A thousand times that would be hours if each were held against all others.
     many = [exchange(number * 0.01, 500) for number in range(10_000)]
     assert len(pairs(*many)) == 9_999
+
+
+def call(at: float, *statuses: int, **keys: Any) -> list[Exchange]:
+    """The tries of one SDK call, half a second apart."""
+    return [
+        numbered(exchange(at + number / 2, status, **keys), number)
+        for number, status in enumerate(statuses)
+    ]
+
+
+def hurried(*exchanges: Exchange) -> list[str]:
+    ordered = tuple(sorted(exchanges, key=lambda one: one.at))
+    return [seen.exchange.id for seen in NO_BACK_OFF.sightings(Session("s", ordered))]
+
+
+def test_calls_of_an_sdk_that_follow_at_once_on_one_another_are_a_loops() -> None:
+    first, second, third = call(0, 500, 500), call(0.51, 500, 500), call(1.02, 500, 200)
+    assert hurried(*first, *second, *third) == ["at-1.02"]
+    # Twice in a row may be meant.
+    assert hurried(*first, *second) == []
+    # So may a call after a pause.
+    assert hurried(*first, *second, *call(1.1, 500, 200)) == []
+
+
+def test_calls_of_one_try_are_a_loops_if_it_ends_with_the_one_that_succeeds() -> None:
+    failing = [*call(0, 500), *call(0.01, 500)]
+    assert hurried(*failing, *call(0.02, 200)) == ["at-0.02"]
+    # Three clients may have failed side by side, or gone on to succeed.
+    assert hurried(*failing, *call(0.02, 500)) == []
+    assert hurried(*failing, *call(0.02, 200), *call(0.03, 200)) == []
+
+
+def test_calls_of_several_clients_are_no_loops() -> None:
+    sync = {"x-stainless-async": "false"}
+    calls = [call(0, 500, 500), call(0.51, 500, 500), call(1.02, 500, 200)]
+    others = [replace(one, request_headers={**one.request_headers, **sync}) for one in calls[1]]
+    assert hurried(*calls[0], *others, *calls[2]) == []
+    # Each began before the one before it was through.
+    assert hurried(*call(0, 500, 500), *call(0.01, 500, 500), *call(0.02, 500, 200)) == []
+    overlapping = [*call(0, 500, 500), *call(0.501, 500, 500), *call(1.002, 500, 200)]
+    assert hurried(*overlapping) == []
+
+
+def test_a_loop_that_does_not_wait_as_it_is_told_is_told_that() -> None:
+    told = {"response_headers": LIMIT}
+    calls = [*call(0, 429, **told), *call(0.01, 429, **told), *call(0.02, 200)]
+    assert ignored(*calls) == ["at-0.01", "at-0.02"]
+    assert hurried(*calls) == []
+    # A test may call twice in a row.
+    assert ignored(*call(0, 429, **told), *call(0.01, 200)) == []

@@ -11,7 +11,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from scenarios_app.control.kit import ControlError
-from scenarios_app.control.recorder import begin, end
+from scenarios_app.control.recorder import SHARED, begin, end
 from scenarios_app.engine.document import load_documents
 from scenarios_app.serving.recorder.recordings import Recording
 from scenarios_app.serving.services import services
@@ -23,17 +23,20 @@ ALL = "all sessions"
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """What a page says of recording a session, or all where `name` is None."""
+    """What a page says of recording a session, or all where `name` is None; `refused` says why
+    this server records nothing."""
 
     name: str | None
     recording: Recording | None
     upstreams: tuple[tuple[str, str], ...]
+    refused: str
 
 
 def button(name: str | None) -> Button:
     pipeline = services().pipeline
     upstreams = tuple(pipeline.options.upstreams.items())
-    return Button(name, pipeline.recordings.get(name), upstreams)
+    refused = "" if services().everywhere.alone else SHARED
+    return Button(name, pipeline.recordings.get(name), upstreams, refused)
 
 
 def may_record(request: HttpRequest) -> bool:

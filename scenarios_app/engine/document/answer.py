@@ -1,7 +1,7 @@
 """The part of a scenario document that says what a step answers with."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from pydantic import Field, JsonValue
 
@@ -200,6 +200,16 @@ class PacingDocument(Document):
 
 
 _UNPACED = PacingDocument()
+# What a client is not sent: results of tools are told to who calls them.
+_RESULTS: Final[dict[str, Any]] = {
+    "tool_calls": {"__all__": {"result"}},
+    "parts": {"__all__": {"tool_call": {"result"}}},
+}
+_BESIDE_ANSWER: Final[dict[str, Any]] = {
+    "recorded": True,
+    **_RESULTS,
+    "choices": {"__all__": _RESULTS},
+}
 
 
 class ProduceDocument(AnswerDocument):
@@ -225,7 +235,7 @@ class ProduceDocument(AnswerDocument):
         """Whether it holds a recorded answer and nothing of what stands beside that was edited."""
         if self.recorded is None:
             return False
-        written = self.model_dump(by_alias=True, exclude_defaults=True, exclude={"recorded"})
+        written = self.model_dump(by_alias=True, exclude_defaults=True, exclude=_BESIDE_ANSWER)
         return digest_of_answer(written) == self.recorded.of
 
     def findings(self) -> Iterator[Finding]:

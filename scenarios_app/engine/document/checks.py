@@ -27,6 +27,7 @@ _TEMPLATED = frozenset(
         "parts",
         "reasoning",
         "refusal",
+        "result",
         "streaming",
         "text",
         "tool_call",

@@ -19,7 +19,7 @@ from scenarios_app.engine.shapes.base import (
     refuse,
     writes_string,
 )
-from scenarios_app.engine.shapes.fields import SomeText, Text, Whole
+from scenarios_app.engine.shapes.fields import Flag, SomeText, Text, ToolFault, Whole
 
 Redacted: TypeAlias = Annotated[
     bool | Annotated[str, Field(min_length=1)],
@@ -42,6 +42,29 @@ class ReasoningDocument(Document):
         return _hidden_or_shown(self.redacted, self.text, "text")
 
 
+class ToolResultDocument(Document):
+    """What a tool gave back, or what came in place of that. A plain string means `text`."""
+
+    text: Text = ""
+    """The result, as a model reads it."""
+    is_error: Flag = False
+    """Whether it tells of a failure."""
+    fault: ToolFault | None = None
+    """In place of a result: `timeout`, no answer at all, or `disconnect`, the connection's end."""
+    ms: Whole = 0
+    """Milliseconds that the call took."""
+
+    def findings(self) -> Iterator[Finding]:
+        if self.fault is not None:
+            extra = [key for key in ("text", "is_error") if getattr(self, key)]
+            yield from (((key,), "cannot stand beside fault") for key in extra)
+
+
+ToolResult: TypeAlias = Annotated[
+    ToolResultDocument, reads_string(ToolResultDocument, "text"), writes_string("text")
+]
+
+
 class ToolCallDocument(Document):
     """A call of a tool."""
 
@@ -51,6 +74,8 @@ class ToolCallDocument(Document):
     """The tool's name."""
     arguments: JsonValue = Field(default_factory=dict)
     """Any JSON. A string is sent as it stands, so that broken arguments can be scripted."""
+    result: ToolResult | None = None
+    """What the tool gave back. `mockllm mcp` answers the call with it; no model says it."""
 
 
 class ToolCallPieceDocument(Document):

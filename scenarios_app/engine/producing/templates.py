@@ -63,7 +63,7 @@ def unknown_names(
 ) -> tuple[str, ...]:
     """The names in a text that will have no value, given the scenario's variables and the named
     regex groups of its step (`match.group_names`)."""
-    known = {*_variable_values(variables), *FIXED_NAMES, *(f"match.{group}" for group in groups)}
+    known = {*variable_values(variables), *FIXED_NAMES, *(f"match.{group}" for group in groups)}
     return tuple(name for name in template_names(text) if name not in known)
 
 
@@ -75,7 +75,7 @@ def template_values(
     regex caught holds no piece of the secrets that the request brought."""
     secrets = secrets_of(request.headers) if groups else ()
     return {
-        **_variable_values(scenario.variables),
+        **variable_values(scenario.variables),
         "request.model": request.model,
         "request.last_user_text": request.last_user_text,
         "request.turn": str(request.turn),
@@ -83,7 +83,8 @@ def template_values(
     }
 
 
-def _variable_values(variables: Mapping[str, Json]) -> dict[str, str]:
+def variable_values(variables: Mapping[str, Json]) -> dict[str, str]:
+    """What a scenario's variables say, by the names that templates have for them."""
     values = {}
     for name, value in variables.items():
         values[name] = _text(value)

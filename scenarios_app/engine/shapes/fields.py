@@ -124,6 +124,8 @@ Which: TypeAlias = Annotated[
 FinishReason: TypeAlias = Annotated[parts.FinishReason, one_of(parts.FinishReason)]
 _ResponseKind: TypeAlias = Literal["tool-call", "final-report", "text"]
 ResponseKind: TypeAlias = Annotated[_ResponseKind, one_of(_ResponseKind)]
+_ToolFault: TypeAlias = Literal["timeout", "disconnect"]
+ToolFault: TypeAlias = Annotated[_ToolFault, one_of(_ToolFault)]
 
 HeaderValue: TypeAlias = Annotated[
     str,

@@ -40,14 +40,19 @@ class Content:
         if part:
             self.parts.append(part)
 
-    def call(self, name: object, arguments: object, *, id: object = None) -> None:
-        """A tool call; arguments that are text are read where they are an object."""
+    def call(
+        self, name: object, arguments: object, *, id: object = None, result: Json = None
+    ) -> None:
+        """A tool call; arguments that are text are read where they are an object. `result` is what
+        the tool gave back, as a document has it."""
         call: dict[str, Json] = {}
         if isinstance(id, str) and id:
             call["id"] = id
         call["name"] = str(name or "unnamed")
         if (read := _arguments(arguments)) != {}:
             call["arguments"] = read
+        if result is not None:
+            call["result"] = result
         self.parts.append({"tool_call": call})
 
     def _prose(self, kind: str, text: object) -> None:

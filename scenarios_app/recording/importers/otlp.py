@@ -1,14 +1,21 @@
 """OTLP traces in JSON, of spans with the attributes of OpenTelemetry's GenAI conventions: what was
 said to models and what they said, without the bytes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.document.compile import encode
 from scenarios_app.recording.answers.content import Content, Said, loaded, objects
 from scenarios_app.recording.document import Made
 from scenarios_app.recording.importers.reader import Place
-from scenarios_app.recording.importers.scripted import Turn, conversation_match, made, turn_of
+from scenarios_app.recording.importers.scripted import (
+    Turn,
+    conversation_match,
+    expected_tools,
+    made,
+    turn_of,
+)
 
 _OPERATIONS: Final = ("chat", "generate_content", "text_completion")
 # What the conventions call the providers that go by another name here.
@@ -47,6 +54,7 @@ def read(name: str, value: Any, *, source: str = "") -> Made:
     traces = value if isinstance(value, list) else [value]
     spans = [span for trace in traces for span in _spans(Place(trace, source))]
     spans.sort(key=_began)
+    results = _results(spans)
     steps: list[dict[str, Any]] = []
     notes: list[str] = []
     for span in spans:
@@ -55,7 +63,7 @@ def read(name: str, value: Any, *, source: str = "") -> Made:
             continue
         if not any(key.startswith("gen_ai.") for key in known):
             continue
-        said = _said(known)
+        said = _said(known, results)
         if said is None:
             notes.append(_NO_CONTENT.format(span.maybe("name").value or len(steps) + 1))
             continue
@@ -68,6 +76,8 @@ def read(name: str, value: Any, *, source: str = "") -> Made:
             model=str(known.get("gen_ai.request.model") or ""),
         )
         step: dict[str, Any] = {"match": match, "produce": said.document()}
+        if offered := _offered(known):
+            step["expect"] = expected_tools(offered)
         if turns:
             step["turn"] = turn_of(turns)
         steps.append(step)
@@ -81,8 +91,51 @@ def _spans(trace: Place) -> Iterator[Place]:
 
 
 def _began(span: Place) -> int:
-    value = span.maybe("startTimeUnixNano").value
+    return _nanoseconds(span, "startTimeUnixNano")
+
+
+def _nanoseconds(span: Place, key: str) -> int:
+    value = span.maybe(key).value
     return int(value) if isinstance(value, int | str) and str(value).isdecimal() else 0
+
+
+def _results(spans: Iterable[Place]) -> dict[str, Json]:
+    """What tools gave back, by the ids of their calls: as later requests repeat it, and as a span
+    of the call says it, which knows how long it took."""
+    repeated: dict[str, Json] = {}
+    told: dict[str, Json] = {}
+    for span in spans:
+        known = _attributes(span)
+        for message in _messages(known, "gen_ai.input.messages"):
+            for part in objects(message.get("parts")):
+                text = _response(part)
+                if text is not None and isinstance(part.get("id"), str):
+                    repeated.setdefault(part["id"], text)
+        id, result = known.get("gen_ai.tool.call.id"), known.get("gen_ai.tool.call.result")
+        if isinstance(id, str) and result is not None:
+            lasted = _nanoseconds(span, "endTimeUnixNano") - _began(span)
+            failed = {"is_error": True} if known.get("error.type") else {}
+            told[id] = {
+                "text": result if isinstance(result, str) else encode(result),
+                **failed,
+                "ms": max(0, round(lasted / 1_000_000)),
+            }
+    return repeated | told
+
+
+def _response(part: Mapping[str, Any]) -> str | None:
+    """The result in a part of a message, None where it holds none."""
+    if part.get("type") != "tool_call_response":
+        return None
+    result = part.get("response", part.get("result"))
+    return result if isinstance(result, str) or result is None else encode(result)
+
+
+def _offered(known: Mapping[str, Any]) -> list[str]:
+    """The names of the tools that a model was offered."""
+    value = known.get("gen_ai.tool.definitions")
+    listed = objects(loaded(value) if isinstance(value, str) else value)
+    return [one["name"] for one in listed if isinstance(one.get("name"), str) and one["name"]]
 
 
 def _attributes(span: Place) -> dict[str, Any]:
@@ -151,8 +204,8 @@ def _turns(known: dict[str, Any]) -> Iterator[Turn]:
         yield Turn(role, "\n".join(filter(None, texts)))
 
 
-def _said(known: dict[str, Any]) -> Said | None:
-    choices = [_content(one) for one in _messages(known, "gen_ai.output.messages")]
+def _said(known: dict[str, Any], results: Mapping[str, Json]) -> Said | None:
+    choices = [_content(one, results) for one in _messages(known, "gen_ai.output.messages")]
     if not choices:
         return None
     reasons = known.get("gen_ai.response.finish_reasons")
@@ -165,7 +218,7 @@ def _said(known: dict[str, Any]) -> Said | None:
     return Said(tuple(choices), usage)
 
 
-def _content(message: dict[str, Any]) -> Content:
+def _content(message: dict[str, Any], results: Mapping[str, Json]) -> Content:
     content = Content(finish=_FINISHES.get(str(message.get("finish_reason")), ""))
     content.text(message.get("content"))
     for part in objects(message.get("parts")):
@@ -175,7 +228,9 @@ def _content(message: dict[str, Any]) -> Content:
             case "reasoning":
                 content.reasoning(part.get("content"))
             case "tool_call":
-                content.call(part.get("name"), part.get("arguments"), id=part.get("id"))
+                id = part.get("id")
+                result = results.get(id) if isinstance(id, str) else None
+                content.call(part.get("name"), part.get("arguments"), id=id, result=result)
             case kind:
                 content.lost.add(str(kind))
     return content

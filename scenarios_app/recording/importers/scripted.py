@@ -45,6 +45,12 @@ def turn_of(turns: Sequence[Turn]) -> int:
     return 1 + sum(turn.role == "assistant" for turn in turns)
 
 
+def expected_tools(names: Sequence[str]) -> Json:
+    """The `expect` of a step that was offered these tools: who serves them again offers them, and
+    other clients may have others."""
+    return {"tools": list(names), "allow_missing_tools": True}
+
+
 def made(name: str, steps: Sequence[dict[str, Any]], notes: Sequence[str]) -> Made:
     """The document of such steps, whose answers are said as they stand."""
     written = [{**step, "produce": as_said(step["produce"])} for step in steps]

@@ -1,15 +1,18 @@
 """Traces of this server's own chat, as `GET /api/trace/ID` gives them."""
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.recording.answers.content import Content, Said, objects, within
 from scenarios_app.recording.document import Made
 from scenarios_app.recording.importers.reader import Place
-from scenarios_app.recording.importers.scripted import made
+from scenarios_app.recording.importers.scripted import expected_tools, made
 
 _NO_TEXT: Final = "a trace does not hold what the user said: the steps answer in their order"
 _FAILED: Final = "left out: call {}: it failed with {}"
+_CUT: Final = "left out: the result of {}: the trace holds only its beginning"
 
 
 def fits(value: Any) -> bool:
@@ -20,15 +23,10 @@ def fits(value: Any) -> bool:
 def read(name: str, value: Any, *, source: str = "") -> Made:
     """The document of the calls that answered; raises DocumentError."""
     trace = Place(value, source)
-    outputs = [
-        event["output"]
-        for event in objects(trace.at("events").value)
-        if event.get("type") == "tool_output" and isinstance(event.get("output"), str)
-        if not event.get("truncated")
-    ]
+    results = _results(objects(trace.at("events").value))
     steps: list[dict[str, Any]] = []
     notes = [_NO_TEXT]
-    results: list[str] = []
+    heard: list[str] = []
     for call in trace.at("model_calls").items():
         if call.at("purpose").value != "answer":
             continue
@@ -36,23 +34,74 @@ def read(name: str, value: Any, *, source: str = "") -> Made:
             notes.append(_FAILED.format(call.at("number").value, call.at("code").value))
             continue
         match: dict[str, Json] = {}
-        if results:
-            match["messages"] = [
-                {"role": "tool", "which": "any", "equals": text} for text in results
-            ]
-        said = _said(call)
-        steps.append({"match": match, "produce": said.document()})
-        asked = sum("tool_call" in part for part in said.choices[0].parts)
-        results, outputs = outputs[:asked], outputs[asked:]
+        if heard:
+            match["messages"] = [{"role": "tool", "which": "any", "equals": text} for text in heard]
+        said = _said(call, results)
+        step: dict[str, Any] = {"match": match, "produce": said.document()}
+        if offered := [tool.text() for tool in call.at("tools").items()]:
+            step["expect"] = expected_tools(offered)
+        steps.append(step)
+        called = [within(part, "tool_call", "id") for part in objects(call.at("parts").value)]
+        known = [results[id] for id in called if isinstance(id, str) and id in results]
+        heard = [one.text for one in known if one.text is not None]
+        notes += [_CUT.format(one.id) for one in known if one.text is None]
     return made(name, steps, notes)
 
 
-def _said(call: Place) -> Said:
+@dataclass(slots=True)
+class _Result:
+    """What the events tell of a call of a tool; `text` is None where they hold only its beginning,
+    `code` says why there was no result of the tool's own."""
+
+    id: str
+    text: str | None
+    is_error: bool
+    code: object = None
+    status: object = None
+    ms: int = 0
+
+    def document(self) -> Json:
+        """As it stands beside its call; None where a tool's server had no part in it."""
+        ms: dict[str, Json] = {"ms": self.ms} if self.ms else {}
+        if self.status == "timeout":
+            return {"fault": "timeout", **ms}
+        if self.code == "SERVICE_UNAVAILABLE":
+            return {"fault": "disconnect", **ms}
+        if self.code is not None or self.text is None:
+            return None
+        failed: dict[str, Json] = {"is_error": True} if self.is_error else {}
+        return {"text": self.text, **failed, **ms}
+
+
+def _results(events: Iterable[dict[str, Any]]) -> dict[str, _Result]:
+    results: dict[str, _Result] = {}
+    for event in events:
+        id, text = event.get("tool_call_id"), event.get("output")
+        if not isinstance(id, str):
+            continue
+        if event.get("type") == "tool_output" and isinstance(text, str):
+            whole = None if event.get("truncated") else text
+            results[id] = _Result(id, whole, event.get("is_error") is True, event.get("code"))
+        elif event.get("type") == "tool_end" and id in results:
+            results[id].status = event.get("status")
+            lasted = event.get("duration_ms")
+            results[id].ms = max(lasted, 0) if type(lasted) is int else 0
+    return results
+
+
+def _said(call: Place, results: Mapping[str, _Result]) -> Said:
     content = Content(finish=str(call.at("finish_reason").value or ""))
     for part in objects(call.at("parts").value):
         if isinstance(part.get("tool_call"), dict):
             made_call = part["tool_call"]
-            content.call(made_call.get("name"), made_call.get("arguments"), id=made_call.get("id"))
+            id = made_call.get("id")
+            result = results.get(id) if isinstance(id, str) else None
+            content.call(
+                made_call.get("name"),
+                made_call.get("arguments"),
+                id=id,
+                result=result.document() if result else None,
+            )
         elif "text" in part:
             content.text(part["text"])
         else:

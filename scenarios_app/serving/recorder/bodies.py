@@ -29,6 +29,11 @@ class Reader(Protocol):
 
     def read(self, piece: bytes) -> bytes: ...
 
+    @property
+    def whole(self) -> bool:
+        """Whether what was read so far may be all of it: no compression that has begun goes on."""
+        ...
+
 
 def reader_of(encoding: str, *, most: int) -> Reader:
     """What reads a body of this content encoding, up to so many bytes; raises Unreadable where
@@ -53,6 +58,8 @@ def acceptable(accepted: str) -> str:
 
 
 class _Plain:
+    whole = True
+
     def __init__(self, most: int) -> None:
         self._left = most
 
@@ -72,6 +79,10 @@ class _Inflated:
         self._inflate = zlib.decompressobj(_EITHER)
         self._begun = False
         self._head = b""
+
+    @property
+    def whole(self) -> bool:
+        return self._inflate.eof or not (self._begun or self._head)
 
     def read(self, piece: bytes) -> bytes:
         out = b""

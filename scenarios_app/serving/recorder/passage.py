@@ -104,6 +104,7 @@ class Passage(Answer):
                 async for piece in response.stream:
                     tape.piece(piece)
                     yield piece
+                tape.end()
             except httpx2.TimeoutException:
                 self._cut(SILENT)
             except httpx2.TransportError:

@@ -12,6 +12,7 @@ from scenarios_app.wire.base import Headers
 
 LEFT: Final = "the client left before the answer's end: what had come until then is kept"
 CUT: Final = "the upstream ended the connection before the answer's end"
+HALF: Final = "the upstream ended its answer in the midst of its compression"
 SILENT: Final = "the upstream fell silent before the answer's end"
 # What its bytes decide, which are kept decompressed.
 _FRAMING: Final = frozenset({"content-encoding", "content-length"})
@@ -62,6 +63,12 @@ class Tape:
         if kept:
             at = round((self._clock() - self._began) * 1000, 3)
             self._chunks.append((at, kept))
+
+    def end(self) -> None:
+        """The answer has come to its end, as its framing says."""
+        if self._reader is not None and not self._reader.whole:
+            self.cut = True
+            self.note(HALF)
 
     def note(self, text: str) -> None:
         """Something that people should know of it."""

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from itertools import count
 from typing import Literal
 
 import anyio
@@ -42,6 +43,13 @@ def tool_server() -> MCPServer[None]:
         await seen[what].wait()
         seen[what] = anyio.Event()
         return what
+
+    numbers = count(1)
+
+    @server.tool()
+    def next_number() -> int:
+        """Gives another one each time."""
+        return next(numbers)
 
     @server.tool()
     def explode() -> str:

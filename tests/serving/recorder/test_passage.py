@@ -103,6 +103,16 @@ async def test_a_compressed_answer_passes_as_it_is_and_is_kept_as_it_reads() -> 
     assert "content-encoding" not in dict(one.response.headers)
 
 
+async def test_a_compression_that_ends_too_soon_is_kept_as_a_cut() -> None:
+    """Its length is right, so that only what is read of it tells."""
+    answer = whole(gzip.compress(JSON)[:-5], b"content-encoding: gzip")
+    async with recorded(answer) as (_, playing):
+        await playing.ask(chat(headers={"accept-encoding": "gzip"}))
+    (one,) = kept(playing)
+    assert one.response.cut and JSON.startswith(one.response.body)
+    assert "in the midst of its compression" in one.notes[0]
+
+
 async def test_who_takes_no_compression_is_not_given_any() -> None:
     async with recorded(whole()) as (upstream, playing):
         await playing.ask(chat())

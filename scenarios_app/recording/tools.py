@@ -1,0 +1,146 @@
+"""The tools of scenarios and what they gave back: results that stand beside calls, and those that
+recorded requests bring."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from scenarios_app.engine.canonical import CanonicalRequest, Json, Tool
+from scenarios_app.engine.document import ScenarioDocument, StepDocument
+from scenarios_app.engine.document.answer import AnswerDocument, ProduceDocument
+from scenarios_app.engine.document.compile import encode
+from scenarios_app.engine.document.parts import ToolCallDocument, ToolResultDocument
+from scenarios_app.engine.parts import ToolCallPart, ToolResultPart
+from scenarios_app.engine.producing.templates import Filling, variable_values
+from scenarios_app.recording.interaction import RecordedRequest
+from scenarios_app.recording.places import placed
+
+# So many calls are named to one that asks for another, and so much of their arguments.
+_TOLD, _SHOWN = 3, 200
+
+
+class NotRecorded(Exception):
+    """A call that no scenario has a result for; the message says what they have."""
+
+
+@dataclass(slots=True)
+class _Results:
+    """The results of equal calls, in order; after the last comes the first, for who asks anew."""
+
+    given: list[ToolResultDocument] = field(default_factory=list)
+    _next: int = 0
+
+    def take(self) -> ToolResultDocument:
+        result = self.given[self._next]
+        self._next = (self._next + 1) % len(self.given)
+        return result
+
+
+class RecordedTools:
+    """The tools of some scenarios. Each call gets what the same call got, in the order in which
+    equal calls were made."""
+
+    def __init__(self, documents: Iterable[ScenarioDocument]) -> None:
+        self._offered: dict[str, Tool] = {}
+        self._results: dict[str, dict[str, _Results]] = {}
+        for document in documents:
+            self._read(document)
+
+    @property
+    def offered(self) -> Sequence[Tool]:
+        """All that were offered or called, as far as is known of them."""
+        return tuple(self._offered.values())
+
+    def result(self, name: str, arguments: dict[str, Any]) -> ToolResultDocument:
+        """What this call gives back; raises NotRecorded."""
+        if name not in self._offered:
+            raise NotRecorded(f"no tool {name} was recorded")
+        known = self._results.get(name, {})
+        asked = _written(arguments)
+        if asked not in known:
+            calls = [*map(_short, list(known)[:_TOLD])]
+            if len(known) > _TOLD:
+                calls.append(f"{len(known) - _TOLD} more")
+            told = f"recorded are {', '.join(calls)}" if calls else "no call of it was"
+            raise NotRecorded(f"{name} with {_short(asked)} was not recorded: {told}")
+        return known[asked].take()
+
+    def _read(self, document: ScenarioDocument) -> None:
+        values = variable_values(document.variables)
+        filling = Filling(lambda: values, sys.maxsize)
+        scripted: set[tuple[str, str]] = set()
+        heard: set[tuple[ToolCallPart, ToolResultPart]] = set()
+        for step in document.steps:
+            request = _recorded_request(step)
+            for tool in request.tools if request else ():
+                # The provider runs hosted ones itself.
+                if tool.kind == "function":
+                    self._offered[tool.name] = tool
+            for name in step.expect.tools:
+                self._offered.setdefault(name, Tool(name))
+            for call in _calls(step.produce):
+                if call.result is not None:
+                    scripted.add((call.id or "", call.name))
+                    text = filling.text(call.result.text)
+                    self._add(
+                        filling.text(call.name),
+                        filling.arguments(encode(call.arguments)),
+                        result=call.result.model_copy(update={"text": text}),
+                    )
+            for one in _answered(request) if request else ():
+                part, result = one
+                # Later requests repeat what earlier ones said.
+                if one not in heard and (part.id, part.name) not in scripted:
+                    heard.add(one)
+                    given = ToolResultDocument(text=result.content, is_error=result.is_error)
+                    self._add(part.name, part.arguments, result=given)
+
+    def _add(self, name: str, arguments: str, *, result: ToolResultDocument) -> None:
+        try:
+            read = json.loads(arguments) if arguments.strip() else {}
+        except (ValueError, RecursionError):
+            # No server has ever seen them.
+            return
+        self._offered.setdefault(name, Tool(name))
+        known = self._results.setdefault(name, {})
+        known.setdefault(_written(read), _Results()).given.append(result)
+
+
+def _written(arguments: Json) -> str:
+    return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _calls(produce: ProduceDocument) -> Iterator[ToolCallDocument]:
+    """The calls of an answer; what is said in both modes is said once."""
+    answer: AnswerDocument = produce.streaming or produce.non_streaming or produce
+    for choice in (answer, *(answer.choices or ())):
+        yield from choice.tool_calls
+        for part in choice.parts or ():
+            if part.tool_call is not None:
+                yield part.tool_call
+
+
+def _recorded_request(step: StepDocument) -> CanonicalRequest | None:
+    """The request that a step was recorded with, as its wire reads it."""
+    match = step.match.model_dump(exclude_defaults=True)
+    recorded = match.get("recorded")
+    if not recorded or not isinstance(match.get("path"), str):
+        return None
+    body = encode(recorded.get("body")).encode()
+    where = placed(RecordedRequest(recorded.get("method", "POST"), match["path"], body=body))
+    return where.request if where else None
+
+
+def _answered(request: CanonicalRequest) -> Iterator[tuple[ToolCallPart, ToolResultPart]]:
+    """The calls that a request repeats, each with its result."""
+    calls = {call.id: call for call in request.tool_calls}
+    for message in request.messages:
+        for part in message.parts:
+            if isinstance(part, ToolResultPart) and part.tool_call_id in calls:
+                yield calls[part.tool_call_id], part

@@ -1,0 +1,67 @@
+"""`mockllm mcp PATH…`: the tools of scenarios and recordings, served over MCP in place of the
+servers that had them. Needs no Django."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Final
+
+from scenarios_app.engine.document import DocumentError
+from scenarios_app.recording.files import read_paths
+from scenarios_app.recording.tools import RecordedTools
+
+HELP: Final = (
+    "Serves the tools of scenarios and recordings over MCP, each call answered as it was. "
+    "It is spoken to through its pipes or, with --port, over HTTP."
+)
+MISSING: Final = "MCP needs one more package: pip install 'mockllm-server[chat]'"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", help="file or directory of scenarios or recordings"
+    )
+    parser.add_argument(
+        "--port", type=int, metavar="N", help="speak HTTP on this port of 127.0.0.1; 0 picks one"
+    )
+    parser.add_argument("--pace", action="store_true", help="take as long for each call as it took")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The exit code of `mockllm mcp` with these arguments."""
+    parser = ArgumentParser(prog="mockllm mcp", description=HELP)
+    add_arguments(parser)
+    return mcp(parser.parse_args(arguments))
+
+
+def mcp(options: Namespace) -> int:
+    """Serve until the client, or a signal, ends it."""
+    if find_spec("mcp") is None:
+        return _refused(MISSING)
+    try:
+        files = read_paths(options.paths)
+    except DocumentError as error:
+        return _refused(str(error))
+    for note in files.notes:
+        print(f"mockllm mcp: {note}", file=sys.stderr)
+    tools = RecordedTools(files.documents)
+    if not tools.offered:
+        return _refused("these scenarios have no tools")
+    # The SDK takes a second to import, and nothing else here wants it.
+    from scenarios_app.testing import mcp_server
+
+    server = mcp_server.of(tools, pace=options.pace)
+    try:
+        if options.port is None:
+            mcp_server.serve_pipes(server)
+        else:
+            mcp_server.serve_http(server, options.port)
+    except OSError as error:
+        return _refused(f"port {options.port}: {error.strerror}")
+    return 0
+
+
+def _refused(message: str) -> int:
+    print(f"mockllm mcp: {message}", file=sys.stderr)
+    return 1

@@ -1,0 +1,253 @@
+"""The tools of scenarios: whose result a call gets, beside it or from recorded requests."""
+
+import json
+from typing import Any
+
+import pytest
+
+from scenarios_app.engine.document import load_documents
+from scenarios_app.recording.document import to_document
+from scenarios_app.recording.interaction import Interaction
+from scenarios_app.recording.tools import NotRecorded, RecordedTools
+from tests.recording.interactions import (
+    CHAT,
+    GEMINI,
+    MESSAGES,
+    OLLAMA,
+    RESPONSES,
+    request,
+    response,
+)
+
+PARIS, ROME = {"city": "Paris"}, {"city": "Rome"}
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
+
+
+def tools_of(*produced: dict[str, Any], **others: Any) -> RecordedTools:
+    document = {"name": "t", "steps": [{"produce": one} for one in produced], **others}
+    return RecordedTools(load_documents(document))
+
+
+def call(arguments: Any, result: Any = None, name: str = "get") -> dict[str, Any]:
+    return {"name": name, "arguments": arguments} | ({} if result is None else {"result": result})
+
+
+def test_a_call_gets_the_result_of_its_arguments_whatever_their_order() -> None:
+    both = {"city": "Paris", "days": [1, {"a": None, "b": 2}]}
+    turned = {"days": [1, {"b": 2, "a": None}], "city": "Paris"}
+    tools = tools_of({"tool_calls": [call(PARIS, "18"), call(json.dumps(both), "a week")]})
+    assert tools.result("get", PARIS).text == "18"
+    assert tools.result("get", turned).text == "a week"
+
+
+def test_equal_calls_get_their_results_in_order_and_then_anew() -> None:
+    steps = [{"tool_calls": [call(PARIS, str(n))]} for n in range(3)]
+    tools = tools_of(*steps)
+    told = [tools.result("get", PARIS).text for _ in range(5)]
+    assert told == ["0", "1", "2", "0", "1"]
+
+
+def test_results_stand_in_parts_choices_and_either_mode() -> None:
+    parts = {"parts": [{"tool_call": call({"n": 1}, "parts")}]}
+    choices = {"choices": [{"tool_calls": [call({"n": 2}, "choices")]}]}
+    modes = {
+        mode: {"tool_calls": [call({"n": 3}, mode)]} for mode in ("streaming", "non_streaming")
+    }
+    tools = tools_of(
+        parts, choices, modes, {"non_streaming": {"tool_calls": [call({"n": 4}, "one")]}}
+    )
+    told = [tools.result("get", {"n": n}).text for n in (1, 2, 3, 3, 4)]
+    assert told == ["parts", "choices", "streaming", "streaming", "one"]
+
+
+def test_variables_are_filled_in_results_and_arguments() -> None:
+    city = {"city": 'Pa"ris'}
+    written = call({"in": "{{ city }}"}, "{{ city }}, {{ request.model }}", name="get_{{ kind }}")
+    tools = tools_of({"tool_calls": [written]}, variables={**city, "kind": "weather"})
+    result = tools.result("get_weather", {"in": 'Pa"ris'})
+    assert result.text == 'Pa"ris, {{ request.model }}'
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "told"),
+    [
+        ("get", ROME, 'get with {"city":"Rome"} was not recorded: recorded are {"city":"Paris"}'),
+        ("set", {}, "set with {} was not recorded: no call of it was"),
+        ("let", {}, "no tool let was recorded"),
+    ],
+)
+def test_what_was_not_recorded_is_told_with_what_was(
+    name: str, arguments: dict[str, Any], told: str
+) -> None:
+    document: dict[str, Any] = {
+        "name": "t",
+        "steps": [{"expect": {"tools": ["set"]}, "produce": {"tool_calls": [call(PARIS, "18")]}}],
+    }
+    tools = RecordedTools(load_documents(document))
+    with pytest.raises(NotRecorded) as error:
+        tools.result(name, arguments)
+    assert str(error.value) == told
+
+
+def test_of_many_calls_few_are_told_and_long_ones_are_cut() -> None:
+    calls = [call({"text": f"{n}{'x' * 500}"}, "y") for n in range(6)]
+    with pytest.raises(NotRecorded) as error:
+        tools_of({"tool_calls": calls}).result("get", {})
+    assert str(error.value).endswith("…, 3 more")
+    assert len(str(error.value)) < 800
+
+
+def test_arguments_that_are_broken_reached_no_server() -> None:
+    tools = tools_of({"tool_calls": [call('{"city": ', "nothing"), call("", "18")]})
+    assert tools.result("get", {}).text == "18"
+
+
+def test_a_result_beside_a_recorded_call_leaves_the_answer_as_it_was_recorded() -> None:
+    said = {"role": "assistant", "tool_calls": [_chat_call("c", PARIS)]}
+    body = {"choices": [{"index": 0, "message": said, "finish_reason": "tool_calls"}]}
+    document = to_document("one", [Interaction(request(), response(body))]).document
+    document["steps"][0]["produce"]["tool_calls"][0]["result"] = "18"
+    (loaded,) = load_documents(document)
+    assert loaded.steps[0].produce.as_recorded
+    assert RecordedTools([loaded]).result("get", PARIS).text == "18"
+    document["steps"][0]["produce"]["tool_calls"][0]["name"] = "set"
+    (edited,) = load_documents(document)
+    assert not edited.steps[0].produce.as_recorded
+
+
+def _chat_call(id: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": id,
+        "type": "function",
+        "function": {"name": "get", "arguments": json.dumps(arguments)},
+    }
+
+
+# The same conversation as each provider's clients send it: a tool, two calls of it, their results.
+ASKED: dict[str, Any] = {
+    CHAT: {
+        "model": "m",
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "tool_calls": [_chat_call("c", PARIS), _chat_call("d", ROME)]},
+            {"role": "tool", "tool_call_id": "c", "content": "18"},
+            {"role": "tool", "tool_call_id": "d", "content": "21"},
+        ],
+        "tools": [
+            {
+                "type": "function",
+                "function": {"name": "get", "description": "It gets.", "parameters": SCHEMA},
+            }
+        ],
+    },
+    RESPONSES: {
+        "model": "m",
+        "input": [
+            {"role": "user", "content": "hi"},
+            {
+                "type": "function_call",
+                "call_id": "c",
+                "name": "get",
+                "arguments": json.dumps(PARIS),
+            },
+            {"type": "function_call", "call_id": "d", "name": "get", "arguments": json.dumps(ROME)},
+            {"type": "function_call_output", "call_id": "c", "output": "18"},
+            {"type": "function_call_output", "call_id": "d", "output": "21"},
+        ],
+        "tools": [
+            {"type": "function", "name": "get", "description": "It gets.", "parameters": SCHEMA}
+        ],
+    },
+    MESSAGES: {
+        "model": "m",
+        "max_tokens": 9,
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "tool_use", "id": "c", "name": "get", "input": PARIS},
+                    {"type": "tool_use", "id": "d", "name": "get", "input": ROME},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "c", "content": "18"},
+                    {"type": "tool_result", "tool_use_id": "d", "content": "21"},
+                ],
+            },
+        ],
+        "tools": [{"name": "get", "description": "It gets.", "input_schema": SCHEMA}],
+    },
+    f"{GEMINI}:generateContent": {
+        "contents": [
+            {"role": "user", "parts": [{"text": "hi"}]},
+            {
+                "role": "model",
+                "parts": [
+                    {"functionCall": {"name": "get", "args": PARIS}},
+                    {"functionCall": {"name": "get", "args": ROME}},
+                ],
+            },
+            {
+                "role": "user",
+                "parts": [
+                    {"functionResponse": {"name": "get", "response": {"output": "18"}}},
+                    {"functionResponse": {"name": "get", "response": {"output": "21"}}},
+                ],
+            },
+        ],
+        "tools": [
+            {
+                "functionDeclarations": [
+                    {"name": "get", "description": "It gets.", "parameters": SCHEMA}
+                ]
+            }
+        ],
+    },
+    OLLAMA: {
+        "model": "m",
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {
+                "role": "assistant",
+                "tool_calls": [
+                    {"function": {"name": "get", "arguments": PARIS}},
+                    {"function": {"name": "get", "arguments": ROME}},
+                ],
+            },
+            {"role": "tool", "tool_name": "get", "content": "18"},
+            {"role": "tool", "tool_name": "get", "content": "21"},
+        ],
+        "tools": [
+            {
+                "type": "function",
+                "function": {"name": "get", "description": "It gets.", "parameters": SCHEMA},
+            }
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("url", ASKED)
+def test_recorded_requests_tell_what_tools_gave_back(url: str) -> None:
+    # The second request repeats what the first one said: still each result was given once.
+    asked = [Interaction(request(url, ASKED[url]), response({"error": {}}, 500)) for _ in range(2)]
+    tools = RecordedTools(load_documents(to_document("one", asked).document))
+    (offered,) = tools.offered
+    assert (offered.name, offered.description, offered.schema) == ("get", "It gets.", SCHEMA)
+    assert "18" in tools.result("get", PARIS).text
+    assert "21" in tools.result("get", ROME).text
+
+
+def test_equal_calls_of_a_recording_get_their_results_in_order() -> None:
+    first = ASKED[CHAT]
+    later = json.loads(json.dumps(first))
+    later["messages"] += [
+        {"role": "assistant", "tool_calls": [_chat_call("e", PARIS)]},
+        {"role": "tool", "tool_call_id": "e", "content": "19"},
+    ]
+    asked = [Interaction(request(CHAT, body), response({}, 500)) for body in (first, later)]
+    tools = RecordedTools(load_documents(to_document("one", asked).document))
+    assert [tools.result("get", PARIS).text for _ in range(3)] == ["18", "19", "18"]

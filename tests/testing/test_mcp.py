@@ -1,0 +1,132 @@
+"""`mockllm mcp`: over HTTP and through pipes, as any MCP client meets it; and what it refuses."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.types import CONNECTION_CLOSED
+
+from tests import warmed
+
+COMMAND = ("-P", "-m", "mockllm_site", "mcp")
+ENVIRONMENT = {"PATH": os.environ["PATH"]}
+SECONDS = 60
+
+
+def written(folder: Path, *results: Any, name: str = "tools.json") -> str:
+    """A scenario that calls `get` with 0, 1, … and has these results."""
+    calls = [
+        {"name": "get", "arguments": {"n": n}, "result": result} for n, result in enumerate(results)
+    ]
+    file = folder / name
+    file.write_text(json.dumps({"name": "t", "steps": [{"produce": {"tool_calls": calls}}]}))
+    return str(file)
+
+
+@contextmanager
+def over_http(*arguments: str) -> Iterator[str]:
+    """The address of a server that listens; ended by a signal it says nothing more."""
+    process = subprocess.Popen(
+        [warmed.python(), *COMMAND, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith("mockllm mcp ready on http://127.0.0.1:")
+        yield line.split()[-1]
+        process.terminate()
+        assert process.communicate(timeout=SECONDS) == ("", "")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+async def test_over_http_a_client_gets_what_was_recorded(tmp_path: Path) -> None:
+    lost = {"fault": "disconnect"}
+    file = written(tmp_path, "18", {"text": "Error: no such city", "is_error": True}, lost)
+    with over_http(file, "--port", "0") as address:
+        async with Client(address, cache=None) as client:
+            (tool,) = (await client.list_tools()).tools
+            assert tool.name == "get"
+            good, bad, unknown = [
+                await client.call_tool("get", {"n": number}) for number in (0, 1, 7)
+            ]
+            assert (good.content[0].text, good.is_error) == ("18", False)
+            # Clients put the mark before it.
+            assert (bad.content[0].text, bad.is_error) == ("no such city", True)
+            assert unknown.is_error and "was not recorded" in unknown.content[0].text
+            with pytest.raises(MCPError) as ended:
+                await client.call_tool("get", {"n": 2})
+            assert ended.value.code == CONNECTION_CLOSED
+
+
+async def test_through_pipes_a_call_may_take_as_long_as_it_took(tmp_path: Path) -> None:
+    slow, never = {"text": "18", "ms": 400}, {"fault": "timeout"}
+    arguments = [*COMMAND, written(tmp_path, slow, never), "--pace"]
+    server = StdioServerParameters(command=warmed.python(), args=arguments, env=ENVIRONMENT)
+    async with Client(stdio_client(server), cache=None) as client:
+        began = time.monotonic()
+        result = await client.call_tool("get", {"n": 0})
+        assert result.content[0].text == "18"
+        assert time.monotonic() - began >= 0.4
+        with pytest.raises(TimeoutError), anyio.fail_after(0.5):
+            await client.call_tool("get", {"n": 1})
+        # The next one is answered all the same.
+        assert (await client.call_tool("get", {"n": 0})).content[0].text == "18"
+
+
+def refused(*arguments: str) -> str:
+    done = subprocess.run(
+        [warmed.python(), *COMMAND, *arguments],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        timeout=SECONDS,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    return done.stderr
+
+
+def test_what_cannot_be_served_is_one_line(tmp_path: Path) -> None:
+    missing = str(tmp_path / "nowhere.json")
+    said = refused(missing)
+    assert said == f"mockllm mcp: {missing}: cannot be read: No such file or directory\n"
+    plain = tmp_path / "plain.json"
+    plain.write_text('{"name": "t", "steps": [{"produce": {"text": "Hi."}}]}')
+    assert refused(str(plain)) == "mockllm mcp: these scenarios have no tools\n"
+    broken = written(tmp_path, {"fault": "timeout", "text": "and a text"}, name="broken.json")
+    assert "result.text: cannot stand beside fault" in refused(broken)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        said = refused(written(tmp_path, "18"), "--port", port)
+    assert said.startswith(f"mockllm mcp: port {port}: Address already in use")
+    assert said.count("\n") == 1
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
+    """As where the package is missing: it is found by nobody."""
+    script = (
+        "import sys; sys.modules['mcp'] = None\n"
+        "from scenarios_app.testing.mcp import main\n"
+        f"sys.exit(main([{written(tmp_path, '18')!r}]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script], capture_output=True, text=True, timeout=SECONDS
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "pip install 'mockllm-server[chat]'" in done.stderr

@@ -1,0 +1,99 @@
+"""When a test is judged: as the last part of it, of whatever kind it is, and for one reason."""
+
+import pytest
+
+from tests.testing.conftest import Run
+
+# SDKs are imported; a busy machine is no fault of theirs.
+pytestmark = pytest.mark.timeout(300)
+
+JUDGED = """
+import unittest
+
+import openai
+import pytest
+
+ASKED = [{"role": "user", "content": "Hello"}]
+
+
+def ask(text="Hello"):
+    with openai.OpenAI(max_retries=0) as client:
+        answer = client.chat.completions.create(
+            model="m", messages=[{"role": "user", "content": text}]
+        )
+    return answer.choices[0].message.content
+
+
+async def test_coroutine(mockllm):
+    mockllm.on("never").reply("x")
+
+
+@pytest.mark.usefixtures("mockllm")
+class TestOfAClass(unittest.TestCase):
+    @pytest.fixture(autouse=True)
+    def _kept(self, mockllm):
+        mockllm.on("never").reply("x")
+
+    def test_judged(self):
+        pass
+
+    def test_its_own_failure(self):
+        self.assertEqual("this", "that")
+
+    def test_skipped(self):
+        self.skipTest("not today")
+
+
+def test_skipped(mockllm):
+    mockllm.on("never").reply("x")
+    pytest.skip("not today")
+
+
+@pytest.mark.xfail(reason="known")
+def test_expected(mockllm):
+    mockllm.on("never").reply("x")
+
+
+@pytest.mark.xfail(reason="known", raises=ValueError)
+def test_not_expected(mockllm):
+    mockllm.on("never").reply("x")
+
+
+@pytest.fixture
+def late(mockllm):
+    yield
+    assert ask("Bye") == "Bye."
+
+
+def test_a_fixture_that_asks_as_it_ends(late, mockllm):
+    mockllm.on("hello").reply("Hi.")
+    mockllm.scenario(
+        {"name": "bye", "priority": -1, "steps": [{"consume": False, "produce": {"text": "Bye."}}]}
+    )
+    assert (ask(), ask("So")) == ("Hi.", "Bye.")
+
+"""
+
+
+def test_the_test_itself_fails_and_never_for_more_than_one_reason(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Room for each reason on its line.
+    monkeypatch.setenv("COLUMNS", "300")
+    result = run("-rA", "-o", "asyncio_mode=auto", test_judged=JUDGED)
+    result.assert_outcomes(passed=1, failed=4, skipped=2, xfailed=1)
+    out = result.stdout
+    failures = {
+        line.partition(" - ")[0]: line.partition(" - ")[2]
+        for line in out.lines
+        if line.startswith("FAILED test_")
+    }
+    own = failures.pop("FAILED test_judged.py::TestOfAClass::test_its_own_failure")
+    assert own.startswith("AssertionError: 'this' != 'that'")
+    assert {name.rpartition("::")[2] for name in failures} == {
+        *("test_coroutine", "test_judged", "test_not_expected")
+    }
+    assert all(text.startswith("Failed: mockllm: FAILED: ") for text in failures.values())
+    # Told of each test that was judged, and below the failure of the one that failed by itself.
+    never = "never served: 01 on('never'), step 1"
+    assert out.lines.count(never) == len(failures) + 1
