@@ -3,7 +3,7 @@ alone, so one that is asked for again is kept, with holes where its ids stand.""
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -62,13 +62,23 @@ class Prepared:
         return replace(reply, headers=tuple(headers), frames=FilledFrames(reply.frames, ids))
 
 
+class _Known(NamedTuple):
+    """What was `made` of a step's answer, which says that it was `created` in that second; nothing
+    as long as it was asked for once."""
+
+    step: Step
+    created: int
+    made: Prepared | Literal["never"] | None = None
+
+
 class PreparedAnswers:
     """The answers of one pipeline that were asked for more than once."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        # With each its step: as long as that is held no other one has its `id`.
-        self._known: dict[Hashable, tuple[Step, Prepared | Literal["once", "never"]]] = {}
+        # With each its step: as long as that is held no other one has its `id`. What was made in
+        # another second is of no more use, and makes room for what is made in this one.
+        self._known: dict[Hashable, _Known] = {}
 
     def reply(
         self, exchange: Exchange, decision: Decision, request: CanonicalRequest, make: Make
@@ -82,24 +92,29 @@ class PreparedAnswers:
             id(step),
             id(endpoint),
             request.stream,
-            exchange.created,
             request.model,
             (count_input(request), request.thought_tokens, request.cached_tokens),
             endpoint.form(request),
         )
-        known = self._known.get(key)
-        state = known[1] if known else "unknown"
-        if isinstance(state, Prepared):
-            return state.filled(exchange.seed)
-        reply = make(exchange, decision, request)
-        if state == "unknown":
+        known, created = self._known.get(key), exchange.created
+        if known is None:
             if len(self._known) >= self._most:
                 self._known.pop(next(iter(self._known)), None)
-            self._known[key] = step, "once" if can_be_prepared(step) else "never"
-        elif state == "once":
+            can = can_be_prepared(step)
+            self._known[key] = _Known(step, created, None if can else "never")
+        elif known.made == "never":
+            pass
+        elif known.created != created:
+            self._known[key] = _Known(step, created)
+        elif known.made is not None:
+            return known.made.filled(exchange.seed)
+        else:
+            reply = make(exchange, decision, request)
             specimen = make(replace(exchange, _seed=SPECIMEN), decision, request)
-            self._known[key] = step, prepared(specimen, reply, exchange.seed) or "never"
-        return reply
+            made = prepared(specimen, reply, exchange.seed) or "never"
+            self._known[key] = _Known(step, created, made)
+            return reply
+        return make(exchange, decision, request)
 
 
 def can_be_prepared(step: Step) -> bool:

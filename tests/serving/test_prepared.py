@@ -234,6 +234,17 @@ async def test_the_clock_goes_on() -> None:
     assert b'"created":1800000003' in body
 
 
+async def test_what_was_made_in_another_second_makes_room() -> None:
+    playing = Playing(scenario("s", says("Hi!")), clock=None)
+    for second in range(1_800_000_000, 1_800_000_003):
+        playing.pipeline.exchange = _at(playing, second)  # type: ignore[method-assign]
+        answers = [await playing.pipeline.answer(chat()) for _ in range(4)]
+        kinds = [type(answer.reply.frames) for answer in answers]
+        assert kinds == [tuple, tuple, FilledFrames, FilledFrames]
+        assert all(b'"created":%d' % second in answer.reply.body for answer in answers)
+    assert len(playing.pipeline._prepared._known) == 1
+
+
 def _at(playing: Playing, now: int) -> Any:
     def exchange(call: Call) -> Any:
         made = type(playing.pipeline).exchange(playing.pipeline, call)
