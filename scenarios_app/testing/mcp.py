@@ -12,8 +12,8 @@ from scenarios_app.recording.files import read_paths
 from scenarios_app.recording.tools import RecordedTools
 
 HELP: Final = (
-    "Serves the tools of scenarios and recordings over MCP, each call answered as it was. "
-    "It is spoken to through its pipes or, with --port, over HTTP."
+    "Serves the tools of scenarios and recordings over MCP. "
+    "Each call is answered as it was, through pipes or, with --port, over HTTP."
 )
 MISSING: Final = "MCP needs one more package: pip install 'mockllm-server[chat]'"
 

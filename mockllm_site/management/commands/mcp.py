@@ -6,15 +6,15 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from scenarios_app.testing import mcp
+from scenarios_app.testing.mcp import HELP, add_arguments, mcp
 
 
 class Command(BaseCommand):
-    help = mcp.HELP
+    help = HELP
 
     def add_arguments(self, parser: CommandParser) -> None:
-        mcp.add_arguments(parser)
+        add_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if code := mcp.mcp(Namespace(**options)):
+        if code := mcp(Namespace(**options)):
             sys.exit(code)

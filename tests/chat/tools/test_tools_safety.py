@@ -29,9 +29,10 @@ STARTS = re.compile(
     r"|anyio\.(open_process|run_process)"
     r"|concurrent\.futures\.ProcessPoolExecutor"
 )
-# What starts our own server for somebody's tests, tells other processes of it, and runs the command
-# that its user has typed.
-EXCEPT = {f"scenarios_app/testing/{name}.py" for name in ("process", "lease", "run")} | {
+# What starts our own server for somebody's tests, tells other processes of it, runs the command
+# that its user has typed, and speaks MCP as a server.
+OF_TESTS = ("process", "lease", "run", "mcp_server")
+EXCEPT = {f"scenarios_app/testing/{name}.py" for name in OF_TESTS} | {
     "mockllm_site/serve/workers.py"
 }
 

@@ -63,7 +63,7 @@ async def test_the_journal_says_that_the_request_answered_itself(wire: WireName)
     (entry,) = playing.journal
     assert (entry.way, entry.matched, entry.fallback) == ("in_band", True, False)
     assert (entry.scenario, entry.step, entry.step_key) == ("", "hi", "")
-    assert (entry.outcome, entry.near_misses, entry.violations) == ("complete", [], ())
+    assert (entry.outcome, entry.near_misses, entry.violations) == ("complete", (), ())
     assert (headers["x-mockllm-scenario"], headers["x-mockllm-step"]) == ("", "hi")
 
 
@@ -110,7 +110,7 @@ async def test_the_catch_all_is_never_used_up() -> None:
 async def test_a_scenario_that_lost_the_name_answers_as_any_other() -> None:
     playing = Playing({**CATCH_ALL, "name": "mine"})
     assert (await said(playing, "Hello")).endswith(" Hello")
-    assert (playing.journal[0].fallback, playing.journal[0].near_misses) == (False, [])
+    assert (playing.journal[0].fallback, playing.journal[0].near_misses) == (False, ())
 
 
 async def test_without_the_catch_all_a_request_is_unmatched() -> None:
