@@ -25,7 +25,7 @@ def test_each_command_of_ours_has_a_line_before_djangos() -> None:
     assert {line.split()[0] for line in lines} == OURS
     assert lines[0].split()[0] == "serve"
     assert [line for line in lines if len(line) > WIDTH or not line.endswith(".")] == []
-    assert {"migrate", "createsuperuser"} <= set(others.replace(",", " ").split())
+    assert {"makemigrations", "createsuperuser"} <= set(others.replace(",", " ").split())
     assert not OURS & set(others.replace(",", " ").split())
 
 
