@@ -37,6 +37,14 @@ PRODUCE: list[tuple[Any, str]] = [
     ({"chunks": []}, ".chunks: expected at least one"),
     ({"parts": []}, ".parts: expected at least one"),
     ({"choices": [{"chunks": ["a"]}]}, ".choices[0].chunks: unknown key, expected one of "),
+    (
+        {"tool_calls": [{"name": "f", "result": {"text": "a", "fault": "timeout"}}]},
+        ".tool_calls[0].result.text: cannot stand beside fault",
+    ),
+    (
+        {"tool_calls": [{"name": "f", "result": {"is_error": True, "fault": "disconnect"}}]},
+        ".tool_calls[0].result.is_error: cannot stand beside fault",
+    ),
     ({"reasoning": 5}, ".reasoning: expected a string or a list"),
     ({"reasoning": ["a"]}, ".reasoning[0]: expected an object"),
     ({"reasoning": [{"signature": "s"}]}, ".reasoning[0].text: missing"),
