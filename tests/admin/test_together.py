@@ -51,6 +51,15 @@ def test_the_page_asks_for_itself_and_readers_do_not(root: Client, reader: Clien
     assert 'id="here"' not in reader.get(url).content.decode()
 
 
+def test_who_is_at_what_is_gone_is_told_once(root: Client, reader: Client) -> None:
+    scenario = a_scenario("weather", {})
+    url = page_of(scenario).replace("/change/", "/here/")
+    scenario.delete()
+    told_of = root.post(url)
+    assert (told_of.status_code, "out of date" in told_of.content.decode()) == (286, True)
+    assert reader.post(url).status_code == 403
+
+
 # ── What comes together ──
 
 

@@ -25,7 +25,7 @@ from scenarios_app.admin.editor.checks import check_page, doubts_at, edits_page
 from scenarios_app.admin.editor.forms import SEEN, ScenarioForm, meanwhile
 from scenarios_app.admin.editor.inputs import form_field
 from scenarios_app.admin.editor.layout import SCENARIO, SCENARIO_CELLS
-from scenarios_app.admin.editor.presence import EVERY, here_page
+from scenarios_app.admin.editor.presence import EVERY, gone_page, here_page
 from scenarios_app.admin.editor.rows import (
     StepRow,
     empty_row,
@@ -249,7 +249,10 @@ class ScenarioPage(ModelAdmin):
         return edits_page(request, self, None)
 
     def who_is_here(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        scenario = self.row_of(request, object_id, self.has_change_permission)
+        try:
+            scenario = self.row_of(request, object_id, self.has_change_permission)
+        except Http404:
+            return gone_page(request)
         return here_page(request, scenario)
 
     def play_one(self, request: HttpRequest, object_id: str) -> HttpResponse:

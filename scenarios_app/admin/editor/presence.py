@@ -12,6 +12,8 @@ from scenarios_app.models import AnyScenario, Presence
 # So often a page says that it is open; after so long without a word somebody has left.
 EVERY = timedelta(seconds=8)
 GONE = timedelta(seconds=25)
+# At this status htmx shows the answer and asks no more.
+NO_MORE = 286
 
 
 def here_page(request: HttpRequest, scenario: AnyScenario) -> HttpResponse:
@@ -21,6 +23,13 @@ def here_page(request: HttpRequest, scenario: AnyScenario) -> HttpResponse:
         note(page, request.user)
     context = {"others": others_at(page, request.user)}
     return TemplateResponse(request, "scenarios_app/admin/here.html", context)
+
+
+def gone_page(request: HttpRequest) -> HttpResponse:
+    """Say that what the page shows is there no more, and that it need not ask again."""
+    return TemplateResponse(
+        request, "scenarios_app/admin/here.html", {"gone": True}, status=NO_MORE
+    )
 
 
 def note(page: str, user: Any) -> None:
