@@ -267,7 +267,11 @@ class JournalAdmin(ModelAdmin):
     @admin.display(description="Session", ordering="session")
     def session_name(self, served: Any) -> str:
         called = getattr(served, "called", "")
-        return format_html('<span title="{}">{}</span>', served.session, called or served.session)
+        return format_html(
+            '<span class="sc-session" title="{}">{}</span>',
+            served.session,
+            called or served.session,
+        )
 
     @admin.display(description="Took", ordering="duration_ms")
     def took(self, served: ServedRequest) -> str:
