@@ -44,6 +44,24 @@ def test_a_request_is_a_row_within_a_second_and_without_a_reload(admin: Admin) -
     assert page.evaluate("window.same")
 
 
+def test_all_columns_are_in_sight(admin: Admin) -> None:
+    admin.live.load(scenario({"text": "Hi. " * 40}))
+    session = "chat-00000000-0000-4000-8000-000000000000-a"
+    for headers in ({"x-mockllm-session": session}, {}):
+        headers |= {"Authorization": f"Bearer {admin.live.key}"}
+        url = f"{admin.live.openai_base_url}/chat/completions"
+        said = [{"role": "user", "content": "How are you today? " * 9}]
+        httpx2.post(url, headers=headers, json={"model": "claude-sonnet-5-5", "messages": said})
+    open_journal(admin)
+    cell = admin.page.locator(ROWS).locator(f"[title='{session}']")
+    box = cell.bounding_box()
+    assert box is not None and box["height"] < 30
+    right = admin.page.evaluate(
+        "document.querySelector('#result_list').getBoundingClientRect().right"
+    )
+    assert box["x"] + box["width"] < right <= 1280
+
+
 def test_what_nothing_answered_says_what_was_nearest(admin: Admin) -> None:
     step = {"match": {"model": "gpt-5"}, "produce": {"text": "Hi."}}
     admin.live.load({"name": "other", "steps": [step]})
