@@ -111,8 +111,8 @@ class PreparedAnswers:
         else:
             reply = make(exchange, decision, request)
             specimen = make(replace(exchange, _seed=SPECIMEN), decision, request)
-            made = prepared(specimen, reply, exchange.seed) or "never"
-            self._known[key] = _Known(step, created, made)
+            made = prepared(specimen, reply, exchange.seed)
+            self._known[key] = _Known(step, created, made or "never")
             return reply
         return make(exchange, decision, request)
 
