@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from scenarios_app.engine.document import load_documents
 from tests.engine.documents import one_step, problems_of
 
 UP_TO = "from 0 to 2147483647"
@@ -266,3 +267,14 @@ def test_an_answer_has_a_most_to_say(produce: dict[str, Any]) -> None:
     (line,) = problems_of(one_step(produce=produce))
     assert line.startswith("steps[0].produce: holds 209715")
     assert line.endswith(" bytes of text, expected at most 2097152")
+
+
+@pytest.mark.parametrize(
+    "result",
+    ["sunny", {"text": "no such city", "is_error": True, "ms": 5}, {"fault": "timeout", "ms": 5}],
+)
+def test_a_tool_gives_back_a_text_a_failure_or_nothing(result: Any) -> None:
+    document = one_step(produce={"tool_calls": [{"name": "f", "result": result}]})
+    (loaded,) = load_documents(document)
+    call = loaded.model_dump(exclude_defaults=True)["steps"][0]["produce"]["tool_calls"][0]
+    assert call["result"] == result
