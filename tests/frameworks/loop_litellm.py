@@ -1,7 +1,6 @@
 """A loop of calls through litellm against answers that nobody scripted: over each provider it
 calls its tool once and ends."""
 
-import json
 import os
 from typing import Any
 
@@ -9,9 +8,9 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 import litellm
 from pydantic import BaseModel
+from weather import MOST_TURNS, QUESTION, TOOL, result_of
 
 URL, KEY = os.environ["MOCKLLM_URL"], "sk-litellm"
-QUESTION = "What is the weather in Paris?"
 WAYS = {
     "openai/gpt-4o": f"{URL}/v1",
     "openai/responses/gpt-4o": f"{URL}/v1",
@@ -19,21 +18,6 @@ WAYS = {
     "gemini/gemini-2.5-flash": f"{URL}/v1beta",
     "ollama_chat/llama3.2": URL,
 }
-TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "description": "Tells the weather.",
-            "parameters": {
-                "type": "object",
-                "properties": {"location": {"type": "string"}},
-                "required": ["location"],
-            },
-        },
-    }
-]
-MOST_TURNS = 4
 
 
 class City(BaseModel):
@@ -53,18 +37,15 @@ def loop(model: str, *, stream: bool) -> tuple[str, int]:
     messages: list[Any] = [{"role": "user", "content": QUESTION}]
     calls = 0
     for _ in range(MOST_TURNS):
-        answer = ask(model, messages, tools=TOOLS, stream=stream)
+        answer = ask(model, messages, tools=[TOOL], stream=stream)
         if stream:
             answer = litellm.stream_chunk_builder(list(answer), messages=messages)
         said = answer.choices[0].message
         if not said.tool_calls:
             return said.content, calls
         messages.append(said)
-        for call in said.tool_calls:
-            calls += 1
-            city = json.loads(call.function.arguments)["location"]
-            told = {"role": "tool", "tool_call_id": call.id, "name": call.function.name}
-            messages.append({**told, "content": f"sunny in {city}"})
+        messages += map(result_of, said.tool_calls)
+        calls += len(said.tool_calls)
     raise AssertionError(f"{model} called tools in each of {MOST_TURNS} turns")
 
 

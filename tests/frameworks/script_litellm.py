@@ -5,6 +5,7 @@ import os
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 import litellm
+from weather import QUESTION, TOOL
 
 URL, KEY = os.environ["MOCKLLM_URL"], "sk-litellm"
 TEXT = "Hello from the mock, one two three four five six."
@@ -15,20 +16,6 @@ WAYS = {
     "ollama_chat/llama3.2": URL,
     "ollama/llama3.2": URL,
 }
-TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "description": "Tells the weather.",
-            "parameters": {
-                "type": "object",
-                "properties": {"location": {"type": "string"}},
-                "required": ["location"],
-            },
-        },
-    }
-]
 
 
 def check(model: str, base: str) -> None:
@@ -51,7 +38,7 @@ def check(model: str, base: str) -> None:
         assert getattr(error, "status_code", 0) in (429, 500), error
     else:
         raise AssertionError("no error was raised")
-    first = ask("What is the weather in Paris?", tools=TOOLS).choices[0].message
+    first = ask(QUESTION, tools=[TOOL]).choices[0].message
     (call,) = first.tool_calls
     assert call.function.name == "get_weather"
     told = {
@@ -60,8 +47,8 @@ def check(model: str, base: str) -> None:
         "name": "get_weather",
         "content": "sunny",
     }
-    messages = [{"role": "user", "content": "What is the weather in Paris?"}, first, told]
-    second = ask("", tools=TOOLS, messages=messages)
+    messages = [{"role": "user", "content": QUESTION}, first, told]
+    second = ask("", tools=[TOOL], messages=messages)
     assert second.choices[0].message.content == "It is sunny in Paris.", second
 
 

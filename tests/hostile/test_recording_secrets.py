@@ -4,6 +4,7 @@ to be found in anything that is kept."""
 import json
 import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
 from threading import Thread
@@ -30,12 +31,12 @@ class Echo(BaseHTTPRequestHandler):
     """Says all that it heard, in a header and in a body that is cut in the midst of each key."""
 
     protocol_version = "HTTP/1.1"
-    heard: list[str]
+    server: "EchoServer"
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
         said = json.dumps({"heard": [self.path, str(self.headers), body]}).encode()
-        self.server.heard.append(said.decode())  # type: ignore[attr-defined]
+        self.server.heard.append(said.decode())
         self.send_response(401)
         self.send_header("content-type", "application/json")
         self.send_header("x-request-id", self.headers.get("authorization") or "none")
@@ -51,25 +52,42 @@ class Echo(BaseHTTPRequestHandler):
         """Nothing."""
 
 
+class EchoServer(ThreadingHTTPServer):
+    """An upstream for every provider."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Echo)
+        self.heard: list[str] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+@contextmanager
+def echoing() -> Iterator[EchoServer]:
+    """An upstream that runs."""
+    with EchoServer() as server:
+        thread = Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 @pytest.fixture
 def echo(monkeypatch: pytest.MonkeyPatch, db: None) -> Iterator[list[str]]:
     """What an upstream for every provider has heard."""
     monkeypatch.setenv(VARIABLE, "127.0.0.1")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
-    server.heard = []  # type: ignore[attr-defined]
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
     upstreams = services().pipeline.options.upstreams
-    before = dict(upstreams)
-    url = f"http://127.0.0.1:{server.server_address[1]}"
-    upstreams.update(dict.fromkeys(NAMES, url))  # type: ignore[attr-defined]
-    yield server.heard  # type: ignore[attr-defined]
-    upstreams.clear()  # type: ignore[attr-defined]
-    upstreams.update(before)  # type: ignore[attr-defined]
+    with echoing() as server, monkeypatch.context() as patch:
+        for name in NAMES:
+            patch.setitem(upstreams, name, server.url)  # type: ignore[arg-type]
+        yield server.heard
     services().pipeline.recordings.clear()
     services().drifts.clear()
-    server.shutdown()
-    server.server_close()
     forget()
 
 

@@ -4,18 +4,15 @@ that stays when the processes have ended, neither in the database nor in logs no
 import base64
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from http.client import HTTPConnection
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from random import Random
-from threading import Thread
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.hostile.test_recording_secrets import LETTERS, NAMES, Echo, calls
+from tests.hostile.test_recording_secrets import LETTERS, NAMES, calls, echoing
 from tests.project import processes
 from tests.serving.processes.serve_process import Serving, serving
 
@@ -59,19 +56,6 @@ def files_of(*folders: Path) -> list[bytes]:
     return found
 
 
-@contextmanager
-def echo() -> Iterator[tuple[str, list[str]]]:
-    """The address of an upstream, and what it has heard."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
-    server.heard = []  # type: ignore[attr-defined]
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}", server.heard  # type: ignore[attr-defined]
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
 def asked(server: Serving, method: str, path: str, body: Any, **headers: str) -> tuple[int, bytes]:
     data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
     connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
@@ -88,8 +72,8 @@ def test_no_key_stays_of_what_a_server_records(tmp_path: Path, real: bool) -> No
     keys = Keys()
     home = tmp_path / "home"
     home.mkdir()
-    with echo() as (url, heard):
-        upstreams = ",".join(f"{name}={url}" for name in NAMES)
+    with echoing() as upstream:
+        upstreams = ",".join(f"{name}={upstream.url}" for name in NAMES)
         with serving(home, "--no-demo", warm=True, **DEV, MOCKLLM_UPSTREAMS=upstreams) as one:
             given = {name: keys() for name in NAMES} if real else {}
             begun = {"mode": "all", "name": "c", "keys": given}
@@ -106,7 +90,7 @@ def test_no_key_stays_of_what_a_server_records(tmp_path: Path, real: bool) -> No
             shown = [asked(one, "GET", path, "")[1] for path in ("/control/requests", "/metrics")]
             code, out, err = one.end()
     assert code == 0
-    said = "\n".join(heard)
+    said = "\n".join(upstream.heard)
     assert all(key in said for key in (given.values() if real else keys.made))
     kept = [ended, *shown, out.encode(), err.encode(), *files_of(home)]
     assert any(b"chat/completions" in data for data in files_of(home))

@@ -225,19 +225,19 @@ async def test_an_edited_step_answers_with_its_new_text() -> None:
         assert b"new" in (await playing.ask(chat()))[2]
 
 
-async def test_the_clock_goes_on() -> None:
+async def test_the_clock_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     playing = Playing(scenario("s", says("Hi!")), clock=None)
     at = iter(range(1_800_000_000, 1_800_000_100))
     for _ in range(6):
-        playing.pipeline.exchange = _at(playing, next(at) // 3 * 3)  # type: ignore[method-assign]
+        monkeypatch.setattr(playing.pipeline, "exchange", _at(playing, next(at) // 3 * 3))
         _, _, body = await playing.ask(chat())
     assert b'"created":1800000003' in body
 
 
-async def test_what_was_made_in_another_second_makes_room() -> None:
+async def test_what_was_made_in_another_second_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     playing = Playing(scenario("s", says("Hi!")), clock=None)
     for second in range(1_800_000_000, 1_800_000_003):
-        playing.pipeline.exchange = _at(playing, second)  # type: ignore[method-assign]
+        monkeypatch.setattr(playing.pipeline, "exchange", _at(playing, second))
         answers = [await playing.pipeline.answer(chat()) for _ in range(4)]
         kinds = [type(answer.reply.frames) for answer in answers]
         assert kinds == [tuple, tuple, FilledFrames, FilledFrames]
