@@ -59,6 +59,8 @@ def mcp(options: Namespace) -> int:
             mcp_server.serve_http(server, options.port)
     except OSError as error:
         return _refused(f"port {options.port}: {error.strerror}")
+    except OverflowError:
+        return _refused(f"port {options.port}: expected a number from 0 to 65535")
     return 0
 
 

@@ -116,6 +116,9 @@ def test_what_cannot_be_served_is_one_line(tmp_path: Path) -> None:
         said = refused(written(tmp_path, "18"), "--port", port)
     assert said.startswith(f"mockllm mcp: port {port}: Address already in use")
     assert said.count("\n") == 1
+    for port in ("65536", "-1"):
+        said = refused(written(tmp_path, "18"), "--port", port)
+        assert said == f"mockllm mcp: port {port}: expected a number from 0 to 65535\n"
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
