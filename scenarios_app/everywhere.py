@@ -1,7 +1,7 @@
 """What the processes that serve from one database ask one another; a process alone asks itself."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scenarios_app.catalog import catalog
@@ -29,11 +29,11 @@ class Everywhere:
             "flush": lambda _: journal.flush(FLUSH_SECONDS),
             "lost": journal.losses.of,
             "served": lambda session: sorted(steps.served_in(session)),
-            "forget": _done(steps.forget),
+            "forget": _each(steps.forget),
             "begin": _done(lambda _: steps.begin()),
             "seen": lambda _: steps.told(),
             "figures": lambda _: self.figures(),
-            "whole": _done(journal.losses.forget),
+            "whole": _each(journal.losses.forget),
         }
         told: dict[str, Callable[[str], Any]] = {
             "own": own_changed,
@@ -83,15 +83,15 @@ class Everywhere:
         except StateUnavailable:
             return [self.figures()]
 
-    def forget(self, session: str | None) -> None:
-        """Forget the steps that answered a session, or all of them."""
-        self._asked("forget", session)
+    def forget(self, sessions: Sequence[str] | None) -> None:
+        """Forget the steps that answered these sessions, or all of them."""
+        self._asked("forget", sessions)
 
-    def forget_losses(self, session: str | None) -> None:
-        """The journal of a session, or of all, begins anew."""
-        self._asked("whole", session)
+    def forget_losses(self, sessions: Sequence[str] | None) -> None:
+        """The journal of these sessions, or of all, begins anew."""
+        self._asked("whole", sessions)
 
-    def _asked(self, word: str, about: str | None = None) -> Iterable[Any]:
+    def _asked(self, word: str, about: Any = None) -> Iterable[Any]:
         if self._bus is None:
             return [self._answers[word](about)]
         answers = self._bus.ask(word, json.dumps(about))
@@ -114,9 +114,19 @@ def _about(answer: Callable[[Any], Any]) -> Callable[[str], Any]:
     return lambda text: answer(json.loads(text))
 
 
-def _done(forget: Callable[[str | None], None]) -> Callable[[str | None], bool]:
-    def done(session: str | None) -> bool:
-        forget(session)
+def _done(do: Callable[[Any], None]) -> Callable[[Any], bool]:
+    def done(about: Any) -> bool:
+        do(about)
         return True
 
     return done
+
+
+def _each(forget: Callable[[str | None], None]) -> Callable[[Any], bool]:
+    """Forgets every session of a list, or with None all there are."""
+
+    def forgotten(sessions: Sequence[str] | None) -> None:
+        for session in [None] if sessions is None else sessions:
+            forget(session)
+
+    return _done(forgotten)

@@ -1,7 +1,7 @@
 """What all views of the control API have in common: who gets in, how JSON is read, shapes, errors,
 descriptions, and the journal's rows with all in them that has ended."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -170,15 +170,17 @@ def completeness(session: str | None) -> dict[str, Any]:
     return {"complete": lost == 0, "lost": lost}
 
 
-def forget_rows(session: str | None) -> None:
-    """Empty the journal of a session, or of all; what it lost of them is forgotten with them. What
-    the coverage of the run has to know of its requests is looked at first."""
-    rows = rows_of_session(session)
+def forget_rows(sessions: Sequence[str] | None) -> None:
+    """Empty the journal of sessions, or of all; what it lost of them is forgotten with them. What
+    the coverage of the run has to know of their requests is looked at first."""
+    rows = rows_of_session(None)
+    if sessions is not None:
+        rows = rows.filter(session__in=sessions)
     observe(rows)
     of_the_run, _ = since_begin(rows).delete()
     rows.delete()
     services().steps.observe(of_the_run)
-    services().everywhere.forget_losses(session)
+    services().everywhere.forget_losses(sessions)
 
 
 def rows_of_session(session: str | None) -> QuerySet[ServedRequest]:

@@ -176,7 +176,8 @@ class RequestsView(ControlView):
     @documented("delete_requests", query=SessionQuery, answers={204: (None, "They are gone.")})
     def delete(self, request: Request) -> Response:
         """Empty the journal, or what it has of a session; states stay as they are."""
-        forget_rows(_named(self.query(SessionQuery).get("session")))
+        session = _named(self.query(SessionQuery).get("session"))
+        forget_rows(None if session is None else [session])
         return Response(status=204)
 
 

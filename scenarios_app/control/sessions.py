@@ -1,5 +1,7 @@
 """Sessions: what one remembers, and forgetting it."""
 
+from collections.abc import Sequence
+
 from asgiref.sync import async_to_sync
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -7,6 +9,7 @@ from rest_framework.response import Response
 
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from scenarios_app.control.kit import (
+    ControlError,
     ControlView,
     JournalledBody,
     NeededSession,
@@ -18,6 +21,9 @@ from scenarios_app.control.kit import (
 )
 from scenarios_app.engine.state import SessionState, alias
 from scenarios_app.serving.services import services
+
+# Each is looked for by name and key, and forgotten everywhere.
+MOST_AT_ONCE = 1_000
 
 
 class ConsumedBody(Shape):
@@ -56,6 +62,13 @@ class ResetBody(Shape):
         default=None,
         help_text="A session's name or API key; null for every session.",
     )
+    sessions = serializers.ListField(
+        child=Text(),
+        required=False,
+        allow_empty=False,
+        max_length=MOST_AT_ONCE,
+        help_text=f"Names or API keys of up to {MOST_AT_ONCE} sessions, in place of `session`.",
+    )
     scenarios = Flag(
         required=False, default=False, help_text="Drop the sessions' own scenarios as well."
     )
@@ -92,19 +105,36 @@ class StateView(ControlView):
 class ResetView(ControlView):
     @documented("reset", body=ResetBody, answers={200: (ResetBody, "What was reset, by its name.")})
     def post(self, request: Request) -> Response:
-        """Forget a session's consumption, attempts, counters, ordinals and journal."""
+        """Forget a session's consumption, attempts, counters, ordinals and journal; or those of
+        several sessions, or of all"""
         asked = self.given_as(ResetBody)
+        several, scenarios = asked.get("sessions"), asked["scenarios"]
+        if several is not None:
+            if asked["session"] is not None:
+                message = "session: given beside `sessions`, which takes its place"
+                raise ControlError(400, message, field="session")
+            names = [session_named(one) for one in several]
+            flush()
+            forget(names, scenarios=scenarios)
+            return Response({"session": None, "sessions": names, "scenarios": scenarios})
         session = None if asked["session"] is None else session_named(asked["session"])
         flush()
-        forget(session, scenarios=asked["scenarios"])
-        return Response({"session": session, "scenarios": asked["scenarios"]})
+        forget(None if session is None else [session], scenarios=scenarios)
+        return Response({"session": session, "scenarios": scenarios})
 
 
-def forget(session: str | None, *, scenarios: bool) -> None:
-    """Forget a session, or every one; the journal has been flushed."""
-    async_to_sync(services().state.reset)(session, scenarios=scenarios)
-    forget_rows(session)
-    services().everywhere.forget(session)
+def forget(sessions: Sequence[str] | None, *, scenarios: bool) -> None:
+    """Forget sessions, or every one; the journal has been flushed."""
+    _reset(sessions, scenarios)
+    forget_rows(sessions)
+    services().everywhere.forget(sessions)
+
+
+@async_to_sync
+async def _reset(sessions: Sequence[str] | None, scenarios: bool) -> None:
+    state = services().state
+    for session in [None] if sessions is None else sessions:
+        await state.reset(session, scenarios=scenarios)
 
 
 def session_named(given: str) -> str:

@@ -211,10 +211,7 @@ class OwnScenarios:
 
     def put(self, document: ScenarioDocument) -> bool:
         self._know([document])
-        before = self._change(lambda kept: {**kept, document.name: dump(document)})
-        if document.name in before:
-            self._forget(document.name)
-        return document.name not in before
+        return not _placed(self._session, document.name, dump(document))
 
     def remove(self, name: str) -> None:
         def without(kept: Kept) -> Kept:
@@ -240,13 +237,12 @@ class OwnScenarios:
         kept: tuple[int, Kept] = _ask(services().state.scenarios_of, self._session)
         return kept
 
-    def _change(self, change: Callable[[Kept], Kept]) -> Kept:
-        """Change what is kept; returns what was."""
+    def _change(self, change: Callable[[Kept], Kept]) -> None:
         keep = services().state.keep_scenarios
         while True:
             revision, kept = self._kept()
             if async_to_sync(keep)(self._session, change(kept), was=revision):
-                return kept
+                return
 
     def _know(self, documents: list[ScenarioDocument]) -> None:
         for document in documents:
@@ -255,6 +251,20 @@ class OwnScenarios:
 
     def _forget(self, name: str) -> None:
         async_to_sync(services().state.clear_scenario)(name, session=self._session)
+
+
+@async_to_sync
+async def _placed(session: str, name: str, document: Json) -> bool:
+    """Put a document in its place in one go: each way to the event loop and back costs more than
+    what is done there. Returns whether there was one of its name, which is then forgotten."""
+    state = services().state
+    while True:
+        revision, kept = await state.scenarios_of(session)
+        if await state.keep_scenarios(session, {**kept, name: document}, was=revision):
+            break
+    if name in kept:
+        await state.clear_scenario(name, session=session)
+    return name in kept
 
 
 def _one(kept: Kept, name: str) -> Json:

@@ -159,7 +159,7 @@ class VerdictView(ControlView):
         flush()
         session = session_named(given["session"])
         body = _of_session(session, asked)
-        forget(session, scenarios=True)
+        forget([session], scenarios=True)
         return Response(body)
 
 

@@ -156,8 +156,10 @@ class Pipeline:
             await recording.give_cassettes(exchange.session)
         try:
             request = await self._request(exchange, work)
-        except WireError as error:
-            return await self._unread(exchange, work, error, recording)
+        except WireError:
+            if (reply := await self._unread(exchange, work, recording)) is None:
+                raise
+            return reply
         endpoint = target.endpoint
         assert endpoint is not None
         if request.stream and not self._take_stream(exchange):
@@ -200,25 +202,26 @@ class Pipeline:
         return request
 
     async def _unread(
-        self, exchange: Exchange, work: Work, error: WireError, recording: Recording | None
-    ) -> Reply:
-        """The answer to a call that cannot be read: what was recorded for it, or the error."""
+        self, exchange: Exchange, work: Work, recording: Recording | None
+    ) -> Reply | None:
+        """What was recorded for a call that cannot be read. The error is not handed over: in a
+        frame that it comes out of it would keep itself, and the call's body, alive."""
         try:
             version, documents = await self._state.scenarios_of(exchange.session)
         except StateUnavailable:
-            raise error from None
+            return None
         index = self._catalog.index_for(documents, version)
         if not index.recorded:
-            raise error
+            return None
         try:
             request = await work(admit_unread, exchange.call, exchange.target, self.options)
         except WireError:
-            raise error from None
+            return None
         arrival = await self._state.arrive(exchange.session)
         session, consumed = exchange.session, arrival.consumed
         decision = await Choosing(index, request, session, consumed, self._state, work).recorded()
         if decision is None:
-            raise error
+            return None
         exchange.request = request
         exchange.ordinal = arrival.ordinal
         return await self._responded(exchange, decision, work, recording)

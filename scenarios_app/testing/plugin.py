@@ -216,7 +216,7 @@ def mockllm(request: pytest.FixtureRequest, mockllm_server: "SharedServer") -> I
         judging = Judging(item, session, marked, tape, named)
         item.stash[_judging] = judging
         yield session
-        judging.close()
+        judging.close(mockllm_server)
 
 
 @dataclass
@@ -248,16 +248,15 @@ class Judging:
             for line in self.tape.keep() if self.tape else ():
                 self._warn(line)
 
-    def close(self) -> None:
-        """Forget the test; one that failed by itself has its verdict told."""
+    def close(self, server: "SharedServer") -> None:
+        """Have the test forgotten; one that failed by itself has its verdict told."""
         from scenarios_app.testing.control import ServerFailed
 
-        if self.verdict is not None:
-            self.session.end()
-            return
+        told = ""
         try:
-            told = self._told_of()
-            self.session.end()
+            if self.verdict is None:
+                told = self._told_of()
+            server.end(self.session)
         except ServerFailed as error:
             told = str(error)
         if told:

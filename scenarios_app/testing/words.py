@@ -204,10 +204,6 @@ class Mockllm:
             allow_unserved="*" if allow_unserved else None,
         )
 
-    def end(self) -> None:
-        """Forget all there is of this test, its steps too."""
-        self._control.send("POST", "reset", {"session": self._session, "scenarios": True})
-
     def common_names(self) -> list[str]:
         """The scenarios of the server that all tests have."""
         listed = self._control.send("GET", "scenarios")

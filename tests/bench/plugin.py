@@ -1,7 +1,7 @@
 """What a test costs beside its own requests, in milliseconds of CPU, and what the first one waits.
 
 A test is here what the fixture `mockllm` does: it says one word, its request is answered, and the
-verdict is asked for, and it is forgotten. Of several rounds the best counts.
+verdict is asked for, and it is forgotten, with others at once. Of several rounds the best counts.
 """
 
 import json
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from http.client import HTTPConnection
 
 from scenarios_app.testing.control import Control
+from scenarios_app.testing.sessions import SharedServer
 from scenarios_app.testing.words import Mockllm
 from tests.bench.cpu import spent
 from tests.bench.servers import ROOT, SERVE, Running, running
@@ -47,14 +48,15 @@ def costs(server: Running, number: int) -> dict[str, tuple[float, float]]:
     """What the server and this process spend on each part of a test."""
     control = Control(f"http://127.0.0.1:{server.port}")
     connection = HTTPConnection("127.0.0.1", server.port)
-    tests = [Mockllm(control, f"bench-{number}-{test}") for test in range(TESTS)]
+    shared = SharedServer(control, alone=True)
+    tests = [shared.session(f"{number}-{test}") for test in range(TESTS)]
     said = measured(server, lambda test: test.on("weather").reply("Sunny."), tests)
     for test in tests:
         ask(connection, test.api_key)
     judged = measured(server, passes, tests)
-    forgotten = measured(server, Mockllm.end, tests)
+    forgotten = measured(server, shared.end, tests)
     connection.close()
-    control.close()
+    shared.close()
     return {"a step, said": said, "its verdict": judged, "forgotten": forgotten}
 
 

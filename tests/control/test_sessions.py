@@ -111,6 +111,23 @@ def test_reset_of_no_session_is_of_all(control: Control, body: dict[str, object]
     assert control.get("scenarios").json()["scenarios"] == [EVERYTHING]
 
 
+def test_several_sessions_are_reset_at_once(control: Control) -> None:
+    control.post("scenarios", EVERYTHING)
+    control.post("scenarios", scenario("own"), session="sk-one")
+    for key in ("sk-one", "sk-two", "sk-three"):
+        chat("go", key=key)
+    asked = ["sk-one", key_session("sk-two"), "nobody"]
+    response = control.post("reset", {"sessions": asked, "scenarios": True})
+    names = [key_session("sk-one"), key_session("sk-two"), "nobody"]
+    assert response.json() == {"session": None, "sessions": names, "scenarios": True}
+    for key in ("sk-one", "sk-two"):
+        assert control.get("state", session=key).json() == {"session": key, **EMPTY}
+        assert control.get("requests", session=key).json()["requests"] == []
+    assert control.get("scenarios/own", session="sk-one").status_code == 404
+    assert control.get("state", session="sk-three").json()["counters"] == {"calls": 1}
+    assert len(control.get("requests").json()["requests"]) == 1
+
+
 @pytest.mark.parametrize("session", ["sk-one", None])
 def test_reset_drops_a_sessions_own_scenarios_only_if_asked(
     control: Control, session: str | None
@@ -134,6 +151,12 @@ def test_reset_drops_a_sessions_own_scenarios_only_if_asked(
         ({"session": ["sk-one"]}, "session"),
         ({"session": None, "scenarios": "true"}, "scenarios"),
         ({"session": None, "scenarios": None}, "scenarios"),
+        ({"sessions": []}, "sessions"),
+        ({"sessions": None}, "sessions"),
+        ({"sessions": "sk-one"}, "sessions"),
+        ({"sessions": ["sk-one", 5]}, "sessions.1"),
+        ({"sessions": ["sk-one"] * 1_001}, "sessions"),
+        ({"session": "sk-one", "sessions": ["sk-one"]}, "session"),
         ([], None),
         ("sk-one", None),
     ],

@@ -1,8 +1,10 @@
 """Large work keeps nobody waiting: it has a thread, or one turn of the event loop each."""
 
 import asyncio
+import gc
 import os
 import signal
+import sys
 import threading
 from typing import Any
 
@@ -169,3 +171,20 @@ async def test_what_takes_the_place_of_a_large_answer_has_the_ids_it_would_have(
         ids.append(dict(answer.reply.headers)["x-request-id"])
         answer.through()
     assert ids[0] == ids[1]
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"messages": [' + b"1," * 300_000 + b"1]}", b'{"messages": "' + b"x" * 300_000]
+)
+async def test_a_body_that_is_refused_is_let_go_without_the_garbage_collector(body: bytes) -> None:
+    here, before = Playing(), sys.getrefcount(body)
+    gc.disable()
+    try:
+        call = Call("POST", "/v1/chat/completions", {}, {"authorization": "Bearer k"}, body)
+        status, _, _ = await here.ask(call)
+        del call
+        # The thread lets go of what it has done when it does the next.
+        await in_thread(int)
+        assert (status, sys.getrefcount(body)) == (400, before)
+    finally:
+        gc.enable()

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from tests.serving.processes.serve_process import Serving, serving, written
 from tests.shared import postgres, redis
-from tests.soak.leavings import SHORT, SLOW, drops, ended_with_streams
+from tests.soak.hours import QUICK, REQUESTS, hours
+from tests.soak.leavings import SHORT, SLOW, Held, drops, ended_with_streams
 from tests.soak.once import fight
 from tests.soak.outages import Engine, Outages
 from tests.soak.servers import listening, once, shared
@@ -103,11 +104,25 @@ def clients_dropped(count: int = 20_000, workers: int = 2) -> bool:
         before, *later = asyncio.run(drops(server.port, pids, count=count))
     first, after = later[0], later[-1]
     slope = (after.megabytes - first.megabytes) / workers / (count * 3 / 4) * 10_000
-    print(
-        f"  before {before}, after {after}, {slope:+.1f} MB a process per 10,000 from a quarter on"
-    )
+    print(f"  before {before}, {_told(after, slope)}")
     nothing = after.descriptors <= before.descriptors and after.threads <= before.threads
     return nothing and (count < 10_000 or slope <= MEGABYTES_PER_10_000)
+
+
+def two_hours(minutes: int = 120, at_once: int = 16, workers: int = 2) -> bool:
+    """What a team does in two hours, at ten requests a second, as fast as it goes."""
+    with folder() as place, shared(place, SHORT, QUICK, workers=workers, warm=False) as server:
+        pids = server.children()
+        before, *later = asyncio.run(hours(server.port, pids, minutes=minutes, at_once=at_once))
+    first, after = later[0], later[-1]
+    slope = (after.megabytes - first.megabytes) / workers / (minutes * REQUESTS * 3 / 4) * 10_000
+    print(f"  before {before}, {_told(after, slope)}")
+    nothing = after.descriptors <= before.descriptors and after.threads <= before.threads
+    return nothing and slope <= MEGABYTES_PER_10_000
+
+
+def _told(after: Held, slope: float) -> str:
+    return f"after {after}, {slope:+.1f} MB a process per 10,000 from a quarter on"
 
 
 def ended_under_way(streams: int = 100, workers: int = 4) -> bool:
@@ -127,6 +142,7 @@ EVERY: dict[str, Callable[..., bool]] = {
     "redis": redis_killed,
     "postgres": postgres_restarted,
     "drops": clients_dropped,
+    "hours": two_hours,
     "end": ended_under_way,
 }
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,8 @@ SLOW_WORDS, SHORT_WORDS = 200, 30
 SLOW, SHORT = paced("slow", SLOW_WORDS), paced("short", SHORT_WORDS)
 # How the line of an event begins, of all wires and the chat.
 EVENT = (b"data: ", b"{")
+# What stands where an answer in chunks has ended.
+LAST = b"0\r\n"
 # One more than any of the wires makes of the short answer, its first and last ones too.
 EVENTS = 40
 
@@ -63,7 +65,7 @@ def streams() -> dict[str, bytes]:
 
 
 async def drop(port: int, data: bytes, *, events: int, inside: bool) -> None:
-    """Ask, read so many events, or a piece of the next one too, and go."""
+    """Ask, read so many events, or a piece of the next one too, or to the end, and go."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(data)
     with suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
@@ -71,10 +73,9 @@ async def drop(port: int, data: bytes, *, events: int, inside: bool) -> None:
             if events or inside:
                 head = await reader.readuntil(b"\r\n\r\n")
                 assert b" 200 " in head, head
-            for _ in range(events):
-                while not (await reader.readuntil(b"\n")).startswith(EVENT):
-                    pass
-            if inside:
+            while events and (line := await reader.readuntil(b"\n")) != LAST:
+                events -= line.startswith(EVENT)
+            if inside and not events:
                 await reader.readexactly(9)
     writer.transport.abort()
 
@@ -98,27 +99,33 @@ async def drops(port: int, pids: set[int], *, count: int, at_once: int = 20) -> 
     """What processes hold before, and after each quarter of so many clients that have left at each
     border of an answer's events and inside of each; once the last run of the chat, which goes on,
     has ended."""
-    requests = list(streams().values())
+    found = [await warmed(port, pids)]
+    for quarter in range(4):
+        places = range(quarter * count // 4, (quarter + 1) * count // 4)
+        await _dropped(port, places, at_once)
+        found.append(await settled(pids))
+        print(f"  {places.stop:,}: {found[-1]}", flush=True)
+    return found
 
-    async def some(places: Iterator[int]) -> None:
-        for place in places:
+
+async def warmed(port: int, pids: set[int]) -> Held:
+    """What processes hold once they have all that they make as they need it."""
+    await _dropped(port, range(WARM), WARM_AT_ONCE)
+    return await settled(pids)
+
+
+async def _dropped(port: int, places: range, at_once: int) -> None:
+    requests, left = list(streams().values()), iter(places)
+
+    async def some() -> None:
+        for place in left:
             wire, border = place % len(requests), place // len(requests)
             events, inside = border // 2 % EVENTS, border % 2 == 1
             await drop(port, requests[wire], events=events, inside=inside)
 
-    async def all_of(places: range, at_once: int) -> Held:
-        left = iter(places)
-        async with asyncio.TaskGroup() as group:
-            for _ in range(at_once):
-                group.create_task(some(left))
-        return await settled(pids)
-
-    found = [await all_of(range(WARM), WARM_AT_ONCE)]
-    for quarter in range(4):
-        places = range(quarter * count // 4, (quarter + 1) * count // 4)
-        found.append(await all_of(places, at_once))
-        print(f"  {places.stop:,}: {found[-1]}", flush=True)
-    return found
+    async with asyncio.TaskGroup() as group:
+        for _ in range(at_once):
+            group.create_task(some())
 
 
 async def settled(pids: set[int]) -> Held:

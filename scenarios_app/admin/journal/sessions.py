@@ -19,6 +19,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from scenarios_app.admin.journal.record import button, may_record, session_url
+from scenarios_app.control.sessions import forget
 from scenarios_app.engine.state import SessionState, StateUnavailable
 from scenarios_app.journal import journal
 from scenarios_app.models import (
@@ -143,17 +144,11 @@ def reset(request: HttpRequest) -> HttpResponse:
 
 
 def reset_session(name: str | None, *, scenarios: bool) -> None:
-    everywhere = services().everywhere
-    everywhere.flush()
-    async_to_sync(services().state.reset)(name, scenarios=scenarios)
-    everywhere.forget(name)
-    rows = (
-        ServedRequest.objects.all() if name is None else ServedRequest.objects.filter(session=name)
-    )
-    rows.delete()
+    """Forget a session, or every one and what columns show of answers that are not kept."""
+    services().everywhere.flush()
+    forget(None if name is None else [name], scenarios=scenarios)
     if name is None:
         PastAnswers.objects.all().delete()
-    everywhere.forget_losses(name)
 
 
 def tell_losses(request: HttpRequest, session: str | None) -> None:

@@ -1,0 +1,63 @@
+"""Sessions of tests that have ended are forgotten many at once, and none is met again."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from scenarios_app.testing.control import Control
+from scenarios_app.testing.sessions import AT_ONCE, SharedServer
+from scenarios_app.testing.words import Mockllm
+
+
+class Resets(Control):
+    """A server that takes note of what it is asked to forget."""
+
+    def __init__(self, status: int = 200) -> None:
+        super().__init__("http://127.0.0.1:1")
+        self.forgotten: list[list[str]] = []
+        self._status = status
+
+    def response(
+        self, method: str, path: str, body: Any = None, **query: str | None
+    ) -> httpx2.Response:
+        assert (method, path, body["scenarios"]) == ("POST", "reset", True)
+        self.forgotten.append(body["sessions"])
+        asked = httpx2.Request(method, "http://127.0.0.1:1")
+        return httpx2.Response(self._status, json={"message": "no"}, request=asked)
+
+
+def ended(server: SharedServer, *tests: str) -> list[str]:
+    """The keys of tests that have begun and ended."""
+    sessions: list[Mockllm] = [server.session(test) for test in tests]
+    for session in sessions:
+        server.end(session)
+    return [session.api_key for session in sessions]
+
+
+def test_so_many_are_forgotten_in_one_request_and_the_rest_at_the_end() -> None:
+    control = Resets()
+    server = SharedServer(control, alone=True)
+    keys = ended(server, *map(str, range(AT_ONCE + 2)))
+    assert control.forgotten == [keys[:AT_ONCE]]
+    server.close()
+    assert control.forgotten == [keys[:AT_ONCE], keys[AT_ONCE:]]
+
+
+def test_a_test_that_runs_again_begins_as_new() -> None:
+    control = Resets()
+    server = SharedServer(control, alone=True)
+    keys = ended(server, "one", "two")
+    assert server.session("other").api_key not in keys
+    assert control.forgotten == []
+    assert server.session("one").api_key == keys[0]
+    assert control.forgotten == [keys]
+
+
+@pytest.mark.parametrize("tests", [0, 1])
+def test_a_server_that_has_gone_is_not_asked_twice(tests: int) -> None:
+    control = Resets(status=500)
+    server = SharedServer(control, alone=True)
+    ended(server, *map(str, range(tests)))
+    server.close()
+    assert len(control.forgotten) == tests
