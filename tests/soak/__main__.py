@@ -16,13 +16,15 @@ from pathlib import Path
 
 from tests.serving.processes.serve_process import Serving, serving, written
 from tests.shared import postgres, redis
+from tests.soak.cancels import cancelled
 from tests.soak.hours import QUICK, REQUESTS, hours
 from tests.soak.leavings import SHORT, SLOW, Held, drops, ended_with_streams
 from tests.soak.once import fight
 from tests.soak.outages import Engine, Outages
-from tests.soak.servers import listening, once, shared
+from tests.soak.servers import database, listening, once, shared
 
 RECOVERED_SECONDS = 5.0
+CANCELLED_SECONDS = 0.2
 MEGABYTES_PER_10_000 = 2.0
 
 
@@ -125,6 +127,17 @@ def _told(after: Held, slope: float) -> str:
     return f"after {after}, {slope:+.1f} MB a process per 10,000 from a quarter on"
 
 
+def cancelled_elsewhere(count: int = 100) -> bool:
+    """Runs of the chat that a process of another server is told to end."""
+    with folder() as place, folder() as beside, database(None) as address:
+        serve = partial(shared, workers=1, postgres=address, warm=False)
+        with serve(place, SLOW) as one, serve(beside, SLOW) as other:
+            took = asyncio.run(cancelled(one.port, other.port, count=count))
+    half, most = took[count // 2], took[count * 95 // 100]
+    print(f"  half within {half * 1000:.0f} ms, 95 of 100 within {most * 1000:.0f} ms")
+    return most <= CANCELLED_SECONDS
+
+
 def ended_under_way(streams: int = 100, workers: int = 4) -> bool:
     """A server that is told to end while it streams."""
     with folder() as place, shared(place, SLOW, workers=workers) as server:
@@ -143,6 +156,7 @@ EVERY: dict[str, Callable[..., bool]] = {
     "postgres": postgres_restarted,
     "drops": clients_dropped,
     "hours": two_hours,
+    "cancel": cancelled_elsewhere,
     "end": ended_under_way,
 }
 
