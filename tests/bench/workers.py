@@ -1,8 +1,8 @@
 """Answers in a second of a server of one worker and of two that share a Redis and a PostgreSQL.
 
-Two workers, who asks and the two engines want more than two processors. Where there are no more, the
-second ratio tells: of what workers would answer in a second with a processor each, by the CPU that
-an answer takes them.
+Two workers, who asks and the two engines want more than two processors. Where there are no more,
+the second ratio tells: of what workers would answer in a second with a processor each, by the CPU
+that an answer takes them.
 """
 
 import tempfile
