@@ -1,15 +1,12 @@
-"""CPU per answer beside the fastest peer, aimock, in the same rounds: `make bench-peers`.
+"""CPU per answer beside the fastest peers, in the same rounds: `make bench-peers`.
 
-Both hold 1,000 steps and give the same 200 words, whole or in about 66 events. The peer comes from
-npm into `.peers/`. Rounds alternate, so that what else runs on the machine meets both; the ratio of
-each pair counts, and of all pairs the median, with the least and the greatest beside it.
+All hold 1,000 steps and give the same 200 words, whole or in about 66 events; those of Python cut
+a stream as they like. Rounds alternate, so that what else runs on the machine meets both; the ratio
+of each pair counts, and of all pairs the median, with the least and the greatest beside it.
 """
 
 import json
-import shutil
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,21 +17,19 @@ from typing import Any
 
 from tests.bench.cpu import spent
 from tests.bench.load import ask
-from tests.bench.servers import ROOT, SERVE, Running, running
+from tests.bench.peer_servers import AIMOCK, NEEDLES, PYTHON, TEXT, Peer, can_install, serving
+from tests.bench.servers import SERVE, Running, running
 
-PACKAGE, VERSION, COMMAND = "@copilotkit/aimock", "1.43.0", "llmock"
-FOLDER = ROOT / ".peers"
-STEPS = 1_000
 ASKED_FOR = 777
-WORDS = [f"word{i:03}" for i in range(200)]
-# 64 pieces of the text; with the role and the finish 66 events.
-PIECE = len(" ".join(WORDS)) // 64 + 1
 ROUNDS, ROUND_SECONDS, WARM_SECONDS = 7, 1.0, 2.0
+MODES = ("test mode", "every row in SQLite")
 GOALS = {
-    "test mode, whole": 1.3,
-    "test mode, stream": 3.0,
-    "every row in SQLite, whole": 1.0,
-    "every row in SQLite, stream": 2.0,
+    (AIMOCK.name, "test mode, whole"): 1.3,
+    (AIMOCK.name, "test mode, stream"): 3.0,
+    (AIMOCK.name, "every row in SQLite, whole"): 1.0,
+    (AIMOCK.name, "every row in SQLite, stream"): 2.0,
+    **{(peer.name, "test mode, whole"): 4.0 for peer in PYTHON},
+    **{(peer.name, "test mode, stream"): 20.0 for peer in PYTHON},
 }
 
 
@@ -45,29 +40,16 @@ def document() -> dict[str, Any]:
         "steps": [
             {
                 "consume": False,
-                "match": {"messages": [{"role": "user", "contains": f"needle-{n:03}."}]},
-                "produce": {"text": " ".join(WORDS), "pacing": {"words_per_chunk": 3}},
+                "match": {"messages": [{"role": "user", "contains": needle}]},
+                "produce": {"text": TEXT, "pacing": {"words_per_chunk": 3}},
             }
-            for n in range(STEPS)
+            for needle in NEEDLES
         ],
     }
 
 
-def fixtures() -> dict[str, Any]:
-    """The peer's: the same topics and texts."""
-    return {
-        "fixtures": [
-            {
-                "match": {"userMessage": f"needle-{n:03}."},
-                "response": {"content": " ".join(WORDS)},
-            }
-            for n in range(STEPS)
-        ]
-    }
-
-
 def request(port: int, *, stream: bool) -> bytes:
-    message = {"role": "user", "content": f"please answer needle-{ASKED_FOR}. now"}
+    message = {"role": "user", "content": f"please answer {NEEDLES[ASKED_FOR]} now"}
     body = json.dumps({"model": "gpt-4o", "messages": [message], "stream": stream}).encode()
     head = (
         f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
@@ -75,33 +57,6 @@ def request(port: int, *, stream: bool) -> bytes:
         f"Content-Length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body
-
-
-@contextmanager
-def peer(directory: Path) -> Iterator[Running]:
-    """The peer, installed when it is missing."""
-    program = FOLDER / "node_modules" / ".bin" / COMMAND
-    if not program.exists():
-        FOLDER.mkdir(exist_ok=True)
-        package = f"{PACKAGE}@{VERSION}"
-        install = ["npm", "install", "--prefix", str(FOLDER), "--no-audit", "--no-fund", package]
-        subprocess.run(install, check=True, stdout=subprocess.DEVNULL)
-    path = directory / "fixtures.json"
-    path.write_text(json.dumps(fixtures()))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-    process = subprocess.Popen(
-        [program, "-p", str(port), "-f", path, "-c", str(PIECE), "--log-level", "silent"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-    )
-    try:
-        _await(port)
-        yield Running(process.pid, port)
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 @contextmanager
@@ -127,21 +82,28 @@ def microseconds(server: Running, *, stream: bool, seconds: float) -> float:
 
 
 def main() -> None:
-    if shutil.which("npm") is None:
-        sys.exit("the peer needs Node and npm")
+    peers = [peer for peer in (AIMOCK, *PYTHON) if can_install(peer)]
+    if AIMOCK not in peers:
+        print("aimock needs Node and npm: left out", file=sys.stderr)
     print(
-        f"{'µs of CPU per answer':<32}{'aimock':>8}{'ours':>8}{'ratio':>8}{'spread':>14}{'goal':>6}"
+        f"{'µs of CPU per answer':<40}{'peer':>8}{'ours':>8}{'ratio':>8}{'spread':>14}{'goal':>6}"
     )
-    with tempfile.TemporaryDirectory() as folder, peer(Path(folder)) as theirs:
-        for mode in ("test mode", "every row in SQLite"):
-            directory = Path(folder, mode.split()[0])
+    with tempfile.TemporaryDirectory() as folder:
+        for peer in peers:
+            against(peer, Path(folder))
+
+
+def against(peer: Peer, folder: Path) -> None:
+    with serving(peer, folder) as theirs:
+        for mode in MODES if peer is AIMOCK else MODES[:1]:
+            directory = folder / f"{peer.program}-{mode.split()[0]}"
             directory.mkdir()
             with ours(directory, mode=mode) as server:
-                for stream in (False, True):
-                    compare(f"{mode}, {'stream' if stream else 'whole'}", theirs, server, stream)
+                for stream in (False,) if peer.pauses else (False, True):
+                    compare(peer, mode, theirs, server, stream=stream)
 
 
-def compare(name: str, theirs: Running, server: Running, stream: bool) -> None:
+def compare(peer: Peer, mode: str, theirs: Running, server: Running, *, stream: bool) -> None:
     for each in (theirs, server):
         microseconds(each, stream=stream, seconds=WARM_SECONDS)
     rounds = [
@@ -153,20 +115,11 @@ def compare(name: str, theirs: Running, server: Running, stream: bool) -> None:
     ]
     ratios = sorted(them / us for them, us in rounds)
     them, us = (statistics.median(column) for column in zip(*rounds, strict=True))
+    what = f"{mode}, {'stream' if stream else 'whole'}"
+    row = f"{peer.program}, {what}"
     spread = f"{ratios[0]:.2f}–{ratios[-1]:.2f}"
-    ratio = statistics.median(ratios)
-    print(f"{name:<32}{them:>8.0f}{us:>8.0f}{ratio:>8.2f}{spread:>14}{GOALS[name]:>6}", flush=True)
-
-
-def _await(port: int) -> None:
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except OSError:
-            time.sleep(0.05)
-    raise RuntimeError("the peer did not start")
+    ratio, goal = statistics.median(ratios), GOALS[peer.name, what]
+    print(f"{row:<40}{them:>8.0f}{us:>8.0f}{ratio:>8.2f}{spread:>14}{goal:>6}", flush=True)
 
 
 if __name__ == "__main__":

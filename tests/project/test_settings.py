@@ -21,16 +21,17 @@ def test_dev_keeps_its_database_in_the_working_directory(tmp_path: Path) -> None
     assert (chosen["MOCKLLM_PORT"], chosen["MOCKLLM_CLOCK"]) == (8000, None)
 
 
-def test_a_file_database_is_in_wal_mode(tmp_path: Path) -> None:
+def test_how_a_file_database_is_opened(tmp_path: Path) -> None:
     code = (
         "from mockllm_site.kit import env; env.configure()\n"
         "from django.db import connection as c\n"
         "with c.cursor() as q:\n"
-        "    for name in ('journal_mode', 'synchronous', 'busy_timeout'):\n"
+        "    for name in ('journal_mode', 'synchronous', 'busy_timeout',\n"
+        "                 'page_size', 'secure_delete'):\n"
         "        print(q.execute(f'PRAGMA {name}').fetchone()[0])\n"
     )
     done = processes.python("-P", "-c", code, cwd=tmp_path)
-    assert done.stdout.split() == ["wal", "1", "20000"], done.stderr
+    assert done.stdout.split() == ["wal", "1", "20000", "16384", "2"], done.stderr
 
 
 def test_test_mode_ignores_the_database_and_redis(tmp_path: Path) -> None:

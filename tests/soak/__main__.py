@@ -119,7 +119,7 @@ def two_hours(minutes: int = 120, at_once: int = 16, workers: int = 2) -> bool:
     first, after = later[0], later[-1]
     slope = (after.megabytes - first.megabytes) / workers / (minutes * REQUESTS * 3 / 4) * 10_000
     print(f"  before {before}, {_told(after, slope)}")
-    nothing = after.descriptors <= before.descriptors and after.threads <= before.threads
+    nothing = after.descriptors <= first.descriptors and after.threads <= first.threads
     return nothing and slope <= MEGABYTES_PER_10_000
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from tests.load.probing import ask
 from tests.soak.client import Client
-from tests.soak.leavings import EVENTS, Held, drop, settled, streams, warmed
+from tests.soak.leavings import EVENTS, WARM_AT_ONCE, Held, drop, settled, streams, warmed
 
 # A minute: ten requests a second, of whom so many leave before their answer ends.
 REQUESTS, LEAVING = 600, 60
@@ -36,7 +36,10 @@ QUICK = saying("quick", "quickly", "An answer without a pause between its words.
 async def hours(port: int, pids: set[int], *, minutes: int, at_once: int) -> list[Held]:
     """What processes hold before, and after each quarter of so many minutes, of which some go on at
     once. Raises AssertionError for an answer that is not right."""
-    found = [await warmed(port, pids)]
+    await warmed(port, pids)
+    # What the control API makes as it is needed, such as a connection for each thread.
+    await asyncio.gather(*(_tested(port, -1 - test, Counter()) for test in range(WARM_AT_ONCE)))
+    found = [await settled(pids)]
     for quarter in range(4):
         left = iter(range(quarter * minutes // 4, (quarter + 1) * minutes // 4))
         statuses: Counter[int] = Counter()
