@@ -26,15 +26,16 @@ class SharedServer:
         """The session of a test, the same one in each run that has the server alone, so that the
         answers are."""
         key = f"mockllm-{hashlib.sha256((self._prefix + test).encode()).hexdigest()[:24]}"
-        if key in self._ended:
+        session = Mockllm(self.control, key)
+        if session.session in self._ended:
             # The same test once more.
             self.forget()
-        return Mockllm(self.control, key)
+        return session
 
     def end(self, session: Mockllm) -> None:
         """Have a test's session forgotten, its steps too, with those of others: a request for each
         would take longer than the forgetting."""
-        self._ended.append(session.api_key)
+        self._ended.append(session.session)
         if len(self._ended) >= AT_ONCE:
             self.forget()
 

@@ -87,7 +87,8 @@ class Mockllm:
         self.openai_base_url = f"{control.base_url}/v1"
         self.api_key = api_key
         self._control = control
-        self._session = key_session(api_key)
+        # As the control API and the journal name it.
+        self.session = key_session(api_key)
         self._on: list[On] = []
 
     def on(
@@ -138,19 +139,19 @@ class Mockllm:
     def requests(self) -> list[dict[str, Any]]:
         """This test's requests with what was sent and answered, as `/control/requests/ID` has
         them, in the order in which answers ended."""
-        lines = self._control.requests(self._session)
+        lines = self._control.requests(self.session)
         return [self._control.send("GET", f"requests/{line['id']}") for line in lines]
 
     @property
     def counters(self) -> dict[str, int]:
         """The counters that this test's requests have moved."""
-        state = self._control.send("GET", "state", session=self._session)
+        state = self._control.send("GET", "state", session=self.session)
         counters: dict[str, int] = state["counters"]
         return counters
 
     def reset(self) -> None:
         """Forget this test's requests, counters, and what was used up. Steps stay."""
-        self._control.send("POST", "reset", {"session": self._session, "scenarios": False})
+        self._control.send("POST", "reset", {"session": self.session, "scenarios": False})
 
     def verify(
         self,
@@ -166,7 +167,7 @@ class Mockllm:
         __tracebackhide__ = True
         counts = {"equals": times, "at_least": at_least, "at_most": at_most}
         count = {key: number for key, number in counts.items() if number is not None}
-        body = {"session": self._session, "match": match_of(text, **match)}
+        body = {"session": self.session, "match": match_of(text, **match)}
         verified = self._control.send("POST", "verify", {**body, "count": count or {"at_least": 1}})
         if not verified["passed"]:
             raise AssertionError("\n".join(_unverified(count or {"at_least": 1}, verified)))
@@ -181,13 +182,13 @@ class Mockllm:
     ) -> None:
         """Have what no step answers passed on and kept, or with mode `none` answered from the
         cassette alone. `keys` are sent upstream in place of `api_key`."""
-        begun = {"session": self._session, "mode": mode, "name": name, "keys": dict(keys)}
+        begun = {"session": self.session, "mode": mode, "name": name, "keys": dict(keys)}
         cassettes = [] if cassette is None else [cassette]
         self._control.send("PUT", "recording", {**begun, "cassettes": cassettes})
 
     def end_recording(self) -> Any:
         """What was recorded since then, as DELETE `/control/recording` has it."""
-        return self._control.send("DELETE", "recording", session=self._session)
+        return self._control.send("DELETE", "recording", session=self.session)
 
     def unsaid(self) -> list[str]:
         """Steps that were begun with `on` and have no answer."""
@@ -199,7 +200,7 @@ class Mockllm:
         return self._control.send(
             "GET",
             "verdict",
-            session=self._session,
+            session=self.session,
             scenarios=",".join(scenarios) or None,
             allow_unserved="*" if allow_unserved else None,
         )
@@ -212,7 +213,7 @@ class Mockllm:
     def _put(self, document: Mapping[str, Any]) -> None:
         __tracebackhide__ = True
         name = document.get("name") or "unnamed"
-        self._control.send("PUT", scenario_path(str(name)), document, session=self._session)
+        self._control.send("PUT", scenario_path(str(name)), document, session=self.session)
 
 
 def match_of(

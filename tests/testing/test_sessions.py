@@ -28,30 +28,30 @@ class Resets(Control):
 
 
 def ended(server: SharedServer, *tests: str) -> list[str]:
-    """The keys of tests that have begun and ended."""
+    """The sessions of tests that have begun and ended."""
     sessions: list[Mockllm] = [server.session(test) for test in tests]
     for session in sessions:
         server.end(session)
-    return [session.api_key for session in sessions]
+    return [session.session for session in sessions]
 
 
 def test_so_many_are_forgotten_in_one_request_and_the_rest_at_the_end() -> None:
     control = Resets()
     server = SharedServer(control, alone=True)
-    keys = ended(server, *map(str, range(AT_ONCE + 2)))
-    assert control.forgotten == [keys[:AT_ONCE]]
+    names = ended(server, *map(str, range(AT_ONCE + 2)))
+    assert control.forgotten == [names[:AT_ONCE]]
     server.close()
-    assert control.forgotten == [keys[:AT_ONCE], keys[AT_ONCE:]]
+    assert control.forgotten == [names[:AT_ONCE], names[AT_ONCE:]]
 
 
 def test_a_test_that_runs_again_begins_as_new() -> None:
     control = Resets()
     server = SharedServer(control, alone=True)
-    keys = ended(server, "one", "two")
-    assert server.session("other").api_key not in keys
+    names = ended(server, "one", "two")
+    assert server.session("other").session not in names
     assert control.forgotten == []
-    assert server.session("one").api_key == keys[0]
-    assert control.forgotten == [keys]
+    assert server.session("one").session == names[0]
+    assert control.forgotten == [names]
 
 
 @pytest.mark.parametrize("tests", [0, 1])
