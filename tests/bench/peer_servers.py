@@ -39,6 +39,10 @@ class Peer:
     pauses: bool = False
 
     @property
+    def title(self) -> str:
+        return f"{self.name.rpartition('/')[2]} {self.version}"
+
+    @property
     def path(self) -> Path:
         return FOLDER / ("node_modules/.bin" if self.npm else f"{self.program}/bin") / self.program
 

@@ -18,9 +18,11 @@ from typing import Any
 from tests.bench.cpu import spent
 from tests.bench.load import ask
 from tests.bench.peer_servers import AIMOCK, NEEDLES, PYTHON, TEXT, Peer, can_install, serving
-from tests.bench.servers import SERVE, Running, running
+from tests.bench.plot import Pair, write
+from tests.bench.servers import ROOT, SERVE, Running, running
 
 ASKED_FOR = 777
+PLOT = ROOT / "docs" / "benchmarks.svg"
 ROUNDS, ROUND_SECONDS, WARM_SECONDS = 7, 1.0, 2.0
 MODES = ("test mode", "every row in SQLite")
 GOALS = {
@@ -89,21 +91,22 @@ def main() -> None:
         f"{'µs of CPU per answer':<40}{'peer':>8}{'ours':>8}{'ratio':>8}{'spread':>14}{'goal':>6}"
     )
     with tempfile.TemporaryDirectory() as folder:
-        for peer in peers:
-            against(peer, Path(folder))
+        pairs = [pair for peer in peers for pair in against(peer, Path(folder))]
+    write(PLOT, "µs of CPU per answer, beside peers (each tenfold is as wide)", pairs)
+    print(f"the plot is in {PLOT.relative_to(ROOT)}")
 
 
-def against(peer: Peer, folder: Path) -> None:
+def against(peer: Peer, folder: Path) -> Iterator[Pair]:
     with serving(peer, folder) as theirs:
         for mode in MODES if peer is AIMOCK else MODES[:1]:
             directory = folder / f"{peer.program}-{mode.split()[0]}"
             directory.mkdir()
             with ours(directory, mode=mode) as server:
                 for stream in (False,) if peer.pauses else (False, True):
-                    compare(peer, mode, theirs, server, stream=stream)
+                    yield compare(peer, mode, theirs, server, stream=stream)
 
 
-def compare(peer: Peer, mode: str, theirs: Running, server: Running, *, stream: bool) -> None:
+def compare(peer: Peer, mode: str, theirs: Running, server: Running, *, stream: bool) -> Pair:
     for each in (theirs, server):
         microseconds(each, stream=stream, seconds=WARM_SECONDS)
     rounds = [
@@ -116,10 +119,11 @@ def compare(peer: Peer, mode: str, theirs: Running, server: Running, *, stream: 
     ratios = sorted(them / us for them, us in rounds)
     them, us = (statistics.median(column) for column in zip(*rounds, strict=True))
     what = f"{mode}, {'stream' if stream else 'whole'}"
-    row = f"{peer.program}, {what}"
+    row = f"{peer.title}, {what}"
     spread = f"{ratios[0]:.2f}–{ratios[-1]:.2f}"
     ratio, goal = statistics.median(ratios), GOALS[peer.name, what]
     print(f"{row:<40}{them:>8.0f}{us:>8.0f}{ratio:>8.2f}{spread:>14}{goal:>6}", flush=True)
+    return Pair(f"{peer.title}: {what}", them, us)
 
 
 if __name__ == "__main__":
