@@ -14,7 +14,7 @@ SPREAD = -n $(WORKERS) --dist worksteal
 # Or else each process that a test starts compiles everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run test test-quick test-postgres test-long coverage lint bench bench-peers bench-workers bench-testing bench-first-test load soak mutate load-plugin replay constraints docs test-browser-deps test-npm test-frameworks screenshots
+.PHONY: setup run test test-all test-quick test-postgres test-long coverage lint bench bench-peers bench-workers bench-testing bench-first-test load soak mutate load-plugin replay constraints docs test-browser-deps test-npm test-frameworks screenshots
 
 setup: $(STAMP)
 
@@ -40,13 +40,23 @@ $(RUNTIME) $(STAMP): pyproject.toml constraints.txt
 run: $(RUNTIME)
 	$(PY) manage.py serve $(if $(filter command%,$(origin HOST)),--host '$(HOST)') $(if $(PORT),--port '$(PORT)')
 
-# All of them, or those in TESTS.
-test: setup
-	$(PYTEST) $(SPREAD) $(TESTS)
+# The suite in five minutes, or the tests in TESTS: all but those that start processes or a browser by
+# the dozen, or try each page and operation in turn. `make test-all` runs these too, CI part by part.
+DEAR := $(shell cat .ci/dear)
 
-# What tells most in the least time: nothing random, no browser, no process but its own.
+test: setup
+	$(PYTEST) $(SPREAD) $(or $(TESTS),$(addprefix --ignore=,$(DEAR)))
+
+test-all: setup
+	$(PYTEST) $(SPREAD)
+
+# What tells most in the least time, two minutes of it: the engine, the wires and what serves them;
+# nothing random, no page, no SDK, no process but its own.
+QUICK := $(addprefix tests/,engine wire serving control verdict recording play state traces chat) \
+	$(wildcard tests/test_*.py)
+
 test-quick: setup
-	$(PYTEST) $(SPREAD) -m 'not (long or hypothesis or browser or process)'
+	$(PYTEST) $(SPREAD) -m 'not (long or hypothesis or browser or process)' $(QUICK)
 
 # What is the same test a hundred times as often, and the whole number of random examples.
 test-long: setup
