@@ -7,8 +7,10 @@ only add to it.
 
 import json
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx2
 
@@ -41,7 +43,7 @@ class Case:
     name: str
     path: str
     headers: dict[str, str]
-    stream: bool
+    asked: dict[str, Any]
 
     def request(self, path: str) -> bytes:
         lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {len(self.body)}"]
@@ -50,20 +52,30 @@ class Case:
 
     @property
     def body(self) -> bytes:
-        messages = [{"role": "user", "content": "please answer needle-777 now"}]
-        asked = {"model": "m", "max_tokens": 99, "messages": messages, "stream": self.stream}
-        return json.dumps(asked).encode()
+        return json.dumps(self.asked).encode()
 
 
-KEY = {"Authorization": "Bearer test"}
-CASES = [
-    Case(f"{provider}, {'stream' if stream else 'whole'}", path, headers, stream)
-    for provider, path, headers in (
-        ("openai", "/v1/chat/completions", KEY),
-        ("anthropic", "/v1/messages", {**KEY, "anthropic-version": "2023-06-01"}),
-    )
-    for stream in (False, True)
-]
+def cases() -> Iterator[Case]:
+    """Each wire, whole and streamed."""
+    text = "please answer needle-777 now"
+    said, key = [{"role": "user", "content": text}], {"Authorization": "Bearer test"}
+    parts = {"contents": [{"role": "user", "parts": [{"text": text}]}]}
+    gemini, google = "/v1beta/models/gemini-2.5-flash:", {"x-goog-api-key": "test"}
+    claude = {**key, "anthropic-version": "2023-06-01"}
+    for stream in (False, True):
+        kind = "stream" if stream else "whole"
+        chat = {"model": "m", "max_tokens": 99, "messages": said, "stream": stream}
+        method = "streamGenerateContent?alt=sse" if stream else "generateContent"
+        responses = {"model": "m", "input": text, "stream": stream}
+        ollama = {"model": "m", "messages": said, "stream": stream}
+        yield Case(f"openai, {kind}", "/v1/chat/completions", key, chat)
+        yield Case(f"responses, {kind}", "/v1/responses", key, responses)
+        yield Case(f"anthropic, {kind}", "/v1/messages", claude, chat)
+        yield Case(f"gemini, {kind}", gemini + method, google, parts)
+        yield Case(f"ollama, {kind}", "/api/chat", key, ollama)
+
+
+CASES = list(cases())
 
 
 def main() -> None:

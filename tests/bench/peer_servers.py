@@ -114,7 +114,12 @@ AIMOCK = Peer(
 )
 PYTHON = (
     Peer(
-        "fakellm", "0.3.5", "fakellm", ("serve", "--port", "{port}", "--config", "{file}"), _fakellm
+        "fakellm",
+        "0.3.5",
+        "fakellm",
+        ("serve", "--port", "{port}", "--config", "{file}"),
+        _fakellm,
+        pauses=True,
     ),
     Peer(
         "stubllm",

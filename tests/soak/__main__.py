@@ -16,15 +16,16 @@ from pathlib import Path
 
 from tests.serving.processes.serve_process import Serving, serving, written
 from tests.shared import postgres, redis
-from tests.soak.cancels import cancelled
 from tests.soak.hours import QUICK, REQUESTS, hours
 from tests.soak.leavings import SHORT, SLOW, Held, drops, ended_with_streams
 from tests.soak.once import fight
 from tests.soak.outages import Engine, Outages
+from tests.soak.runs import cancelled, interrupted
 from tests.soak.servers import database, listening, once, shared
 
 RECOVERED_SECONDS = 5.0
 CANCELLED_SECONDS = 0.2
+INTERRUPTED_SECONDS = 10.0
 MEGABYTES_PER_10_000 = 2.0
 
 
@@ -138,6 +139,20 @@ def cancelled_elsewhere(count: int = 100) -> bool:
     return most <= CANCELLED_SECONDS
 
 
+def interrupted_elsewhere(times: int = 10) -> bool:
+    """Runs of the chat whose server is killed, followed at another one."""
+    took = []
+    with folder() as place, database(None) as address:
+        serve = partial(shared, workers=1, postgres=address, warm=False)
+        with serve(place, SLOW) as other:
+            for _ in range(times):
+                with folder() as beside, serve(beside, SLOW) as one:
+                    kill = one.process.kill
+                    took.append(asyncio.run(interrupted(one.port, other.port, kill)))
+    print(f"  told after {min(took):.1f} to {max(took):.1f} s")
+    return max(took) <= INTERRUPTED_SECONDS
+
+
 def ended_under_way(streams: int = 100, workers: int = 4) -> bool:
     """A server that is told to end while it streams."""
     with folder() as place, shared(place, SLOW, workers=workers) as server:
@@ -157,6 +172,7 @@ EVERY: dict[str, Callable[..., bool]] = {
     "drops": clients_dropped,
     "hours": two_hours,
     "cancel": cancelled_elsewhere,
+    "interrupt": interrupted_elsewhere,
     "end": ended_under_way,
 }
 
