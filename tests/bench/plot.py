@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-WIDTH, LABEL, BAR, GAP, TOP, BOTTOM = 760, 250, 14, 14, 44, 34
+WIDTH, LABEL, BAR, GAP, TOP, BOTTOM = 800, 285, 14, 14, 44, 34
 LEAST, MOST = 100.0, 10_000.0
 TICKS = (100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 # Seen on white and on black, and told apart without their colours by the words beside them.
