@@ -121,6 +121,7 @@ MIDDLEWARE = [
     "mockllm_site.pages.errors.json_errors",
     "django.middleware.security.SecurityMiddleware",
     "mockllm_site.kit.security_headers.security_headers",
+    "mockllm_site.kit.lost_streams.close_lost_files",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",

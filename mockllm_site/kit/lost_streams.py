@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.utils.decorators import async_only_middleware
+from django.utils.decorators import async_only_middleware, sync_only_middleware
 
 _closing: set["asyncio.Task[None]"] = set()
 
@@ -50,6 +50,22 @@ def close_lost_streams(
             raise
         finally:
             _asked.reset(token)
+
+    return middleware
+
+
+@sync_only_middleware
+def close_lost_files(
+    get_response: Callable[[HttpRequest], HttpResponseBase],
+) -> Callable[[HttpRequest], HttpResponseBase]:
+    """The same for the file of a response. It has to stand right before what gives such ones."""
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        response = get_response(request)
+        file: Closable | None = getattr(response, "file_to_stream", None)
+        if file is not None:
+            close_if_lost(file)
+        return response
 
     return middleware
 

@@ -54,6 +54,7 @@ def test_all_columns_are_in_sight(admin: Admin) -> None:
         httpx2.post(url, headers=headers, json={"model": "claude-sonnet-5-5", "messages": said})
     open_journal(admin)
     cell = admin.page.locator(ROWS).locator(f"[title='{session}']")
+    expect(cell).to_be_visible()
     box = cell.bounding_box()
     assert box is not None and box["height"] < 30
     right = admin.page.evaluate(
