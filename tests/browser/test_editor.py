@@ -1,7 +1,7 @@
 """Writing scenarios by clicks: what a browser saves is what the next request gets."""
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import ElementHandle, Locator, Page, expect
 
 from scenarios_app.models import Scenario
 from tests.admin.pages import a_scenario, texts
@@ -95,12 +95,20 @@ def drag(page: Page, what: Locator, to: int) -> None:
     page.mouse.down()
     page.mouse.move(x, start["y"] + (-5 if up else 15), steps=5)
     for nudge in range(100):
-        if moved.evaluate("row => [...row.parentElement.children].indexOf(row)") == to:
-            break
+        if place_of(moved) == to:
+            # A row that slides under the hand changes places with it once more.
+            page.wait_for_function("document.getAnimations().length === 0")
+            if place_of(moved) == to:
+                break
         y = end["y"] + (5 if up else end["height"] - 5) + nudge % 2
         page.mouse.move(x, y, steps=3)
     page.mouse.up()
     page.wait_for_function("!document.body.classList.contains('sorting')")
+
+
+def place_of(row: ElementHandle) -> int:
+    place: int = row.evaluate("row => [...row.parentElement.children].indexOf(row)")
+    return place
 
 
 def test_steps_are_moved_by_keys(admin: Admin) -> None:
