@@ -87,11 +87,11 @@ def drag(page: Page, what: Locator, to: int) -> None:
     """By its handle to another place; a hand, too, lets go only when the row is there."""
     moved = what.element_handle()
     handle = what.locator(".sc-handle")
-    handle.scroll_into_view_if_needed()
+    # Waits until the handle is in sight, stands still, and nothing lies over it.
+    handle.hover(position={"x": 5, "y": 5})
     start, end = handle.bounding_box(), row(page, to).locator("summary").first.bounding_box()
     assert moved and start and end
     x, up = start["x"] + 5, end["y"] < start["y"]
-    page.mouse.move(x, start["y"] + 5)
     page.mouse.down()
     page.mouse.move(x, start["y"] + (-5 if up else 15), steps=5)
     for nudge in range(100):
