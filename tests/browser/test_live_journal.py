@@ -53,10 +53,17 @@ def test_all_columns_are_in_sight(admin: Admin) -> None:
         said = [{"role": "user", "content": "How are you today? " * 9}]
         httpx2.post(url, headers=headers, json={"model": "claude-sonnet-5-5", "messages": said})
     open_journal(admin)
-    cell = admin.page.locator(ROWS).locator(f"[title='{session}']")
-    expect(cell).to_be_visible()
-    box = cell.bounding_box()
-    assert box is not None and box["height"] < 30
+    # Rows are drawn anew when the page has joined: where a cell is, is asked in one go.
+    place = admin.page.wait_for_function(
+        """title => {
+            const cell = document.querySelector(`#result_list tbody [title="${title}"]`);
+            const { x, width, height } = cell?.getBoundingClientRect() ?? {};
+            return height ? { x, width, height } : null;
+        }""",
+        arg=session,
+    )
+    box = place.json_value()
+    assert box["height"] < 30
     right = admin.page.evaluate(
         "document.querySelector('#result_list').getBoundingClientRect().right"
     )
