@@ -42,7 +42,7 @@ run: $(RUNTIME)
 
 # The suite in five minutes, or the tests in TESTS: all but those that start processes or a browser by
 # the dozen, or try each page and operation in turn. `make test-all` runs these too, CI part by part.
-DEAR := $(shell cat .ci/dear)
+DEAR = $(shell cat .ci/dear)
 
 test: setup
 	$(PYTEST) $(SPREAD) $(or $(TESTS),$(addprefix --ignore=,$(DEAR)))

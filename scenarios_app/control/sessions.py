@@ -23,7 +23,7 @@ from scenarios_app.engine.state import SessionState, alias
 from scenarios_app.serving.services import services
 
 # Each is looked for by name and key, and forgotten everywhere.
-MOST_AT_ONCE = 1_000
+MOST_AT_ONCE = 100
 
 
 class ConsumedBody(Shape):

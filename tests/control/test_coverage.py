@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from scenarios_app.admin.journal.sessions import reset_session
+from scenarios_app.engine.state import key_session
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
 from tests.control.asking import KEY, Control, chat, error_of, says, scenario
@@ -61,10 +63,15 @@ def test_a_condition_that_held_once_is_not_told(run: Control) -> None:
     assert [never["field"] for never in one["steps"][1]["never_true"]] == ["match.stream"]
 
 
-def test_what_was_covered_outlives_journal_and_session(run: Control) -> None:
+@pytest.mark.parametrize("by_admin", [False, True])
+def test_what_was_covered_outlives_journal_and_session(run: Control, by_admin: bool) -> None:
     chat("Hello")
     chat("Bye")
-    run.post("reset", {"session": KEY})
+    if by_admin:
+        reset_session(key_session(KEY), scenarios=False)
+    else:
+        run.post("reset", {"session": KEY})
+    assert run.get("requests").json()["requests"] == []
     run.delete("requests")
     found = coverage(run)
     (one,) = found["scenarios"]

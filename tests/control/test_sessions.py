@@ -155,7 +155,7 @@ def test_reset_drops_a_sessions_own_scenarios_only_if_asked(
         ({"sessions": None}, "sessions"),
         ({"sessions": "sk-one"}, "sessions"),
         ({"sessions": ["sk-one", 5]}, "sessions.1"),
-        ({"sessions": ["sk-one"] * 1_001}, "sessions"),
+        ({"sessions": ["sk-one"] * 101}, "sessions"),
         ({"session": "sk-one", "sessions": ["sk-one"]}, "session"),
         ([], None),
         ("sk-one", None),
