@@ -5,11 +5,12 @@ import gc
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from threading import Event, Thread
 from typing import NamedTuple, TypeAlias
 
 from django.db import connection
+from msgspec.structs import replace
 
 from scenarios_app.engine.document import DocumentError, ScenarioDocument, compile_scenario
 from scenarios_app.engine.matching.index import Index, build_index

@@ -1,9 +1,11 @@
 """Provider-neutral requests, responses and errors: what every wire parses into and renders from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec.structs import force_setattr
 
 from scenarios_app.engine.parts import (
     AnswerPart,
@@ -21,8 +23,7 @@ ToolKind: TypeAlias = Literal["function", "custom", "hosted"]
 CallMode: TypeAlias = Literal["auto", "none", "required"]
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(msgspec.Struct, frozen=True):
     """One message. Developer messages and instructions are `system`; tool results are `tool`."""
 
     role: Role
@@ -36,8 +37,7 @@ class Message:
         return "\n".join(p.text for p in self.parts if isinstance(p, TextPart))
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(msgspec.Struct, frozen=True):
     """A tool that the request offers, under the name the client gave it.
 
     A `function` takes JSON of its `schema`, a `custom` one text of the format that stands there; a
@@ -50,8 +50,7 @@ class Tool:
     kind: ToolKind = "function"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolChoice:
+class ToolChoice(msgspec.Struct, frozen=True):
     """Whether an answer calls a tool: if it wants to, never, or for sure; and which `names` it
     chooses among, where these are not all that are offered."""
 
@@ -59,8 +58,7 @@ class ToolChoice:
     names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class JsonFormat:
+class JsonFormat(msgspec.Struct, frozen=True):
     """That the text of an answer is JSON of a schema, which stands in the request under `place`.
     A `bare` answer is the string that the JSON would be."""
 
@@ -94,8 +92,7 @@ class SentRequest:
         self.known: dict[Any, Any] = {}
 
 
-@dataclass(frozen=True)
-class CanonicalRequest:
+class CanonicalRequest(msgspec.Struct, frozen=True, dict=True):
     """One request for an answer, over any wire.
 
     `path` is the raw path without query and `route` its canonical form
@@ -128,14 +125,14 @@ class CanonicalRequest:
     response_format: Json = None
     json: JsonFormat | None = None
     n: int = 1
-    headers: Mapping[str, str] = field(default_factory=dict)
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
+    metadata: Mapping[str, str] = {}
     own: Any = None
     computed: bool = False
     also: tuple[str, ...] = ()
     thought_tokens: int = 0
     cached_tokens: int = 0
-    sent: SentRequest | None = field(default=None, compare=False, repr=False)
+    sent: SentRequest | None = None
 
     @cached_property
     def turn(self) -> int:
@@ -168,8 +165,7 @@ class CanonicalRequest:
         return tuple(p for m in self.messages for p in m.parts if isinstance(p, ToolResultPart))
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True):
     """Token counts of one answer. `reasoning_tokens` and `cached_tokens` are parts of the totals,
     what was read from or written to a `cache_…` stands beside them. `total` is a scripted one."""
 
@@ -186,8 +182,7 @@ class Usage:
         return self.input_tokens + self.output_tokens if self.total is None else self.total
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """One of an answer's choices. `chunks`, when scripted, are its stream deltas in order."""
 
     parts: tuple[AnswerPart, ...]
@@ -196,8 +191,7 @@ class Choice:
     chunks: tuple[Chunk, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CanonicalResponse:
+class CanonicalResponse(msgspec.Struct, frozen=True):
     """A whole answer. `id` is the bare hex that a wire puts its prefix before.
 
     `created` is in Unix seconds. `metadata` holds extra top-level fields for the provider that
@@ -211,13 +205,12 @@ class CanonicalResponse:
     model: str
     choices: tuple[Choice, ...]
     usage: Usage
-    metadata: Mapping[str, Json] = field(default_factory=dict)
+    metadata: Mapping[str, Json] = {}
     consecutive: bool = False
     spoken: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorAnswer:
+class ErrorAnswer(msgspec.Struct, frozen=True):
     """An error to be rendered in a provider's envelope.
 
     `type`, `code` and `param` are `None` where the wire's default for `status` applies. `body`
@@ -240,5 +233,5 @@ class ErrorAnswer:
 def as_sent(request: CanonicalRequest, sent: SentRequest) -> CanonicalRequest:
     """The request that was just read off what was sent, which is told to it. A copy of it would
     cost each request more than this is worth."""
-    object.__setattr__(request, "sent", sent)
+    force_setattr(request, "sent", sent)
     return request

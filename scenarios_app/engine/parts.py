@@ -4,14 +4,14 @@ These are pure values. A wire turns a provider's JSON into parts and parts into 
 nothing between the two knows which provider it is.
 """
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+import msgspec
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "stop_sequence"]
 
 
-@dataclass(frozen=True, slots=True)
-class Citation:
+class Citation(msgspec.Struct, frozen=True, gc=False):
     """A source that a text names, and the words of it that are cited."""
 
     url: str
@@ -19,16 +19,14 @@ class Citation:
     cited_text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TextPart:
+class TextPart(msgspec.Struct, frozen=True, gc=False):
     """Prose. A wire without citations says the text alone."""
 
     text: str
     citations: tuple[Citation, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningPart:
+class ReasoningPart(msgspec.Struct, frozen=True, gc=False):
     """Thinking. `signature` goes back to the provider unread; `redacted` is its encrypted form."""
 
     text: str
@@ -36,8 +34,7 @@ class ReasoningPart:
     redacted: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallPart:
+class ToolCallPart(msgspec.Struct, frozen=True, gc=False):
     """A call of a tool. `arguments` is JSON text exactly as it is sent, whole or broken."""
 
     id: str
@@ -45,8 +42,7 @@ class ToolCallPart:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
-class ServerToolUsePart:
+class ServerToolUsePart(msgspec.Struct, frozen=True, gc=False):
     """A call of a tool that the provider runs itself. `input` is the JSON text of an object."""
 
     id: str
@@ -54,8 +50,7 @@ class ServerToolUsePart:
     input: str
 
 
-@dataclass(frozen=True, slots=True)
-class ServerToolResultPart:
+class ServerToolResultPart(msgspec.Struct, frozen=True, gc=False):
     """What the provider's own tool gave back, as JSON text; or `error_code`, why it did not."""
 
     tool_use_id: str
@@ -64,13 +59,11 @@ class ServerToolResultPart:
     error_code: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RefusalPart:
+class RefusalPart(msgspec.Struct, frozen=True, gc=False):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResultPart:
+class ToolResultPart(msgspec.Struct, frozen=True, gc=False):
     """What a tool gave back. `name` is its call's where the wire does not repeat it."""
 
     tool_call_id: str
@@ -79,8 +72,7 @@ class ToolResultPart:
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class OpaquePart:
+class OpaquePart(msgspec.Struct, frozen=True, gc=False):
     """An image, audio, file or anything else that is carried but never read."""
 
     kind: str
@@ -120,16 +112,14 @@ def held_text(part: AnswerPart) -> str:
             return part.text
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(msgspec.Struct, frozen=True, gc=False):
     """One explicit stream delta: `text` continues part number `part` of its choice."""
 
     part: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class PartStart:
+class PartStart(msgspec.Struct, frozen=True, gc=False):
     """Part `index` of choice `choice` begins; `part` is all of it, for its id, name and kind."""
 
     choice: int
@@ -137,8 +127,7 @@ class PartStart:
     part: AnswerPart
 
 
-@dataclass(frozen=True, slots=True)
-class PartDelta:
+class PartDelta(msgspec.Struct, frozen=True, gc=False):
     """More text of part `index`: prose, thinking, refusal or arguments, by the kind of `part`."""
 
     choice: int
@@ -147,15 +136,13 @@ class PartDelta:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class PartEnd:
+class PartEnd(msgspec.Struct, frozen=True, gc=False):
     choice: int
     index: int
     part: AnswerPart
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(msgspec.Struct, frozen=True, gc=False):
     """A choice is complete. Sent once per choice, after all of its parts."""
 
     choice: int

@@ -1,8 +1,9 @@
 """A scenario as the engine runs it: the contract's document as frozen values."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.match import NO_CONDITIONS, Match
@@ -19,8 +20,7 @@ CATCH_ALL = "test-mode"
 ANY_PROVIDER = "any"
 
 
-@dataclass(frozen=True, slots=True)
-class Expect:
+class Expect(msgspec.Struct, frozen=True):
     """What a matched request should also be; what does not hold is a violation, not a mismatch."""
 
     tools: tuple[str, ...] = ()
@@ -30,8 +30,7 @@ class Expect:
     reasoning: Reasoning | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(msgspec.Struct, frozen=True):
     """A failure to act out, of a kind in `producing/faults`. Times are in milliseconds; `None` is
     the kind's own default.
 
@@ -53,16 +52,14 @@ class Fault:
     retryable: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Failures:
+class Failures(msgspec.Struct, frozen=True):
     """The first `times` attempts get `fault`."""
 
     times: int
     fault: Fault = Fault(kind="model_error")
 
 
-@dataclass(frozen=True, slots=True)
-class Pacing:
+class Pacing(msgspec.Struct, frozen=True):
     """When chunks leave: the first after `first_ms`, then by words per second or every `chunk_ms`.
     All zero: as fast as the socket takes it. `jitter` is a share (0-1) of each gap."""
 
@@ -73,8 +70,7 @@ class Pacing:
     jitter: float = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptedUsage:
+class ScriptedUsage(msgspec.Struct, frozen=True):
     """Token counts as scripted; what is `None` is counted from the text."""
 
     input_tokens: int | None = None
@@ -86,8 +82,7 @@ class ScriptedUsage:
     total_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptedChoice:
+class ScriptedChoice(msgspec.Struct, frozen=True):
     """One scripted answer. A tool call with an empty id gets one from the request's seed."""
 
     parts: tuple[AnswerPart, ...] = ()
@@ -96,8 +91,7 @@ class ScriptedChoice:
     stop_sequence: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptedAnswer:
+class ScriptedAnswer(msgspec.Struct, frozen=True):
     """An answer in parts. With `per_choice` each entry is one `choices[].index`; without it the
     only entry is repeated as often as the request asks (`n`). `consecutive` entries are messages
     one after another, which a wire that can say so does not offer as alternatives."""
@@ -106,11 +100,10 @@ class ScriptedAnswer:
     per_choice: bool = False
     consecutive: bool = False
     usage: ScriptedUsage = ScriptedUsage()
-    provider_metadata: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    provider_metadata: Mapping[str, Mapping[str, Json]] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class RawAnswer:
+class RawAnswer(msgspec.Struct, frozen=True):
     """An answer sent as it stands: status 200-599, header values printable latin-1."""
 
     status: int = 200
@@ -118,21 +111,19 @@ class RawAnswer:
     body: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class GeneratedAnswer:
+class GeneratedAnswer(msgspec.Struct, frozen=True):
     """An answer made from the request. `lorem`: as long as the user message's hash says, then
     that message. `auto`: a tool call, JSON or lorem, whichever the request asks for."""
 
     kind: GeneratedKind = "lorem"
     usage: ScriptedUsage = ScriptedUsage()
-    provider_metadata: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    provider_metadata: Mapping[str, Mapping[str, Json]] = {}
 
 
 Answer: TypeAlias = ScriptedAnswer | RawAnswer | GeneratedAnswer
 
 
-@dataclass(frozen=True, slots=True)
-class Produce:
+class Produce(msgspec.Struct, frozen=True):
     """What a step gives: an answer (one for streams, one for whole answers, mostly the same),
     a fault alone, or an answer with a fault striking inside it. `recorded` is what it was when that
     was recorded, as long as it is still the same."""
@@ -145,8 +136,7 @@ class Produce:
     recorded: RecordedAnswer | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SideEffects:
+class SideEffects(msgspec.Struct, frozen=True):
     counter: str | None = None
     status: int | None = None
     headers: tuple[tuple[str, str], ...] = ()
@@ -154,8 +144,7 @@ class SideEffects:
     asserts: tuple[Match, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """One step. `key` identifies it for consumption and attempts and survives edits of its
     neighbours; `label` is its name, or its number from 1 where it has none."""
 
@@ -170,15 +159,14 @@ class Step:
     side_effects: SideEffects = SideEffects()
 
 
-@dataclass(frozen=True, slots=True)
-class Scenario:
+class Scenario(msgspec.Struct, frozen=True):
     """A named, ordered list of steps and how a request gets to them."""
 
     name: str
     steps: tuple[Step, ...] = ()
     priority: int = 0
     select: Select = "match"
-    variables: Mapping[str, Json] = field(default_factory=dict)
+    variables: Mapping[str, Json] = {}
     system_prompt_must_include: tuple[str, ...] = ()
     default_usage: ScriptedUsage = ScriptedUsage()
     catch_all: bool = False

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from urllib.parse import urlencode
+
+import msgspec
 
 from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
 from scenarios_app.engine.instructions import instructed
@@ -45,8 +46,7 @@ NOTHING = Expect()
 AT_ONCE = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Choosing:
+class Choosing(msgspec.Struct, frozen=True):
     """One request's way through the index. It consumes, counts and remembers violations."""
 
     index: Index

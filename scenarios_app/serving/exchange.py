@@ -1,11 +1,11 @@
 """One call from its arrival to its journal entry: what is known of it, as it becomes known."""
 
-import dataclasses
 import time
 from os import urandom
 from typing import Literal, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.matching.near_misses import NearMiss
@@ -118,7 +118,7 @@ class Exchange(msgspec.Struct):
         call = self.call
         if len(call.body) > beyond:
             self._seed, self._body_bytes = self.seed, len(call.body)
-            self.call = dataclasses.replace(call, body=call.body[:beyond])
+            self.call = replace(call, body=call.body[:beyond])
         if self.request is not None:
             self._asked = self.asked
             self.model, self.stream = self.request.model, self.request.stream

@@ -2,8 +2,10 @@
 every step beside that, with what keeps it from answering."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
+
+import msgspec
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.conditions.match import Verdict
@@ -24,8 +26,7 @@ STEPS = 1_000
 _FRESH = "not yet served in this session"
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainedStep:
+class ExplainedStep(msgspec.Struct, frozen=True):
     """Every condition on a step, what it wanted and what it got: all of them hold for the step
     that answers and for no other. `wins`: it would answer. `matches`: it could, and the last of the
     conditions says what goes before it, unless it wins. `near` is its place from 0 among the near
@@ -40,8 +41,7 @@ class ExplainedStep:
     near: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(msgspec.Struct, frozen=True):
     """`reply` is what would be sent; `whole` and `streamed` are what the same decision comes
     to either way, where a scenario was looked for. Without a decision the call was refused, or its
     answer is computed."""

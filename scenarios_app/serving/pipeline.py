@@ -1,7 +1,6 @@
 """Answers a provider request, whichever door it came in by."""
 
 import asyncio
-import dataclasses
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -147,7 +146,7 @@ class Pipeline:
     def refuse_body(self, call: Call) -> Answer:
         """The answer to a call whose body is too large; what was read of it does not matter."""
         message = f"The request's body is larger than {self.options.max_body_bytes} bytes."
-        return self.refuse(dataclasses.replace(call, body=b""), ErrorAnswer(413, message))
+        return self.refuse(replace(call, body=b""), ErrorAnswer(413, message))
 
     async def _reply(self, exchange: Exchange, recording: Recording | None) -> Reply:
         call, target, options = exchange.call, exchange.target, self.options

@@ -1,7 +1,8 @@
 """Reads a request off a call, or refuses it: limits, key, version, JSON, fields, in this order."""
 
-from dataclasses import replace
 from itertools import chain
+
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, Message, SentRequest, as_sent
 from scenarios_app.engine.parts import ReasoningPart, ToolCallPart

@@ -1,6 +1,5 @@
 """From what was chosen to the reply: produced, paced, broken where a fault says so, encoded."""
 
-import dataclasses
 import json
 from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
@@ -249,7 +248,7 @@ def _pacing(exchange: Exchange, step: Step, *, stream: bool) -> Pacing:
         return own
     if not isinstance(scripted_answer(step.produce, stream=stream), GeneratedAnswer):
         return own
-    return dataclasses.replace(own, words_per_second=exchange.options.words_per_second)
+    return replace(own, words_per_second=exchange.options.words_per_second)
 
 
 def _unscripted(

@@ -1,10 +1,10 @@
 """What a wire is: the shape every provider module has, and the framing they share."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
 from scenarios_app.engine.parts import StreamEvent
@@ -16,8 +16,7 @@ Headers: TypeAlias = tuple[tuple[str, str], ...]
 encode_json = msgspec.json.Encoder().encode
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """One HTTP request. `path` is raw (percent-encoded, without query); header names are
     lower-case and repeated headers joined by a comma. `raw_query` is `query` as it was sent, and
     `scheme` what its client was told to speak, as far as that is known."""
@@ -31,16 +30,14 @@ class Call:
     scheme: str = "http"
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(msgspec.Struct, frozen=True):
     """The whole answer to a call that another call carried; without a body where none came."""
 
     status: int
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(msgspec.Struct, frozen=True):
     """What computed answers are made of: the known models with their owners, the clock, the
     request's number in its session, and the answers to the calls that it carried, in order."""
 
@@ -71,8 +68,7 @@ Compute: TypeAlias = Callable[[CanonicalRequest, Facts], bytes]
 Carries: TypeAlias = Callable[[CanonicalRequest], Sequence[Call]]
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(msgspec.Struct, frozen=True):
     """What a session stores under a name; without `data` it gives up what is there."""
 
     name: str
@@ -97,8 +93,7 @@ def _leaves_nothing(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ..
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Archival:
+class Archival(msgspec.Struct, frozen=True):
     """How an endpoint uses the archive of answers that later requests can name.
 
     `references` gives the names that a request leads to, as far as what is found is known;
@@ -119,8 +114,7 @@ class Archival:
     prefix: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(msgspec.Struct, frozen=True):
     """A method and path of a provider, and what is done there.
 
     In its `pattern` a `{name}` before a slash takes one segment, any other what is there. The
@@ -149,14 +143,14 @@ class Endpoint:
     alias_of: str | None = None
     bodiless: bool = False
     media_type: str = "application/json"
-    canonical: str = field(init=False)
+    canonical: str = ""
     """The path as steps name it, with its variable places."""
-    generates: bool = field(init=False)
+    generates: bool = False
     """Whether the engine answers."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "canonical", self.alias_of or self.pattern)
-        object.__setattr__(self, "generates", self.render is not None)
+        force_setattr(self, "canonical", self.alias_of or self.pattern)
+        force_setattr(self, "generates", self.render is not None)
 
 
 class Wire(Protocol):

@@ -1,7 +1,6 @@
 """Typed reading of untrusted JSON: every wrong turn is one 400 that names the place."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import msgspec
 
@@ -13,8 +12,7 @@ _decode = msgspec.json.Decoder().decode
 SLICE_BYTES = 262_144
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """How much JSON is read before it is refused."""
 
     depth: int = 64

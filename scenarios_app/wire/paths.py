@@ -4,9 +4,10 @@ base URL meant by one that would be a provider's if it began otherwise."""
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from urllib.parse import unquote
+
+import msgspec
 
 from scenarios_app.wire.base import Call, Endpoint
 
@@ -40,8 +41,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(out, re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Meant:
+class Meant(msgspec.Struct, frozen=True):
     """Where a request was meant to go: to `path`. It begins with `base`, which the base URL should
     end in, or is whole without anything there. `lead` is what stands before it instead."""
 

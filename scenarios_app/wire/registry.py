@@ -6,11 +6,13 @@ and knows its path has it, so the one that claims everything stands last.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import TypeAlias
 from urllib.parse import unquote
+
+import msgspec
+from msgspec.structs import replace
 
 from scenarios_app.engine.secrets import declare
 from scenarios_app.wire.anthropic import wire as anthropic_messages
@@ -36,8 +38,7 @@ SHIPPED: tuple[Wire, ...] = (
 _LONG = 512
 
 
-@dataclass(slots=True)
-class _Installed:
+class _Installed(msgspec.Struct):
     wires: tuple[Wire, ...]
     endings: Endings
 
@@ -66,13 +67,12 @@ def ways() -> Mapping[str, Wire]:
     return {wire.name: wire for wire in reversed(wires())}
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """Where a call goes. Without an endpoint, `error` is the provider's 404 or 405."""
 
     wire: Wire
     endpoint: Endpoint | None
-    params: Params = field(default_factory=dict)
+    params: Params = {}
     error: WireError | None = None
 
 

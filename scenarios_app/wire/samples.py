@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+import msgspec
 
 from scenarios_app.engine.canonical import Message
 from scenarios_app.engine.parts import TextPart, ToolCallPart, ToolResultPart
@@ -16,8 +17,7 @@ CALL = "call_1"
 FILLER = "…"
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """A request before any provider's words. `result` is that of a call of `called`. Where the
     whole `conversation` is given, it stands in place of these and of the user's message."""
 
@@ -48,8 +48,7 @@ class Asked:
         return tuple(messages)
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(msgspec.Struct, frozen=True):
     """A request in one provider's words: the raw path with its query, the headers and the body."""
 
     path: str
@@ -57,8 +56,7 @@ class Sent:
     body: Json
 
 
-@dataclass(frozen=True, slots=True)
-class Sdk:
+class Sdk(msgspec.Struct, frozen=True):
     """How one SDK is pointed at a server."""
 
     name: str

@@ -3,12 +3,13 @@ a test installs is known everywhere else by that."""
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from django.db import models
 from django.test import Client as Browser
+from msgspec.structs import replace
 
 from scenarios_app import builder
 from scenarios_app.admin.editor.forms import provider_choices

@@ -2,10 +2,10 @@
 
 import functools
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from scenarios_app.engine.state import key_session
 from scenarios_app.serving.cors import METHODS, preflight_headers, shared_headers

@@ -1,10 +1,10 @@
 """Gemini through the pipeline: its two kinds of stream, its sessions, its paths, its thinking."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.state import key_session

@@ -2,10 +2,10 @@
 
 import json
 import logging
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from scenarios_app.engine.state import key_session, put_scenario
 from scenarios_app.serving import playback

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document.answer import (

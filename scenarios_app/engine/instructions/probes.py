@@ -1,7 +1,8 @@
 """What a probe in an instruction block is told: the request, as the server read it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.instructions.json_reader import compact
@@ -12,8 +13,7 @@ NO_TOOLS = "The request offers no tools."
 NO_HEADERS = "The request has no headers."
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(msgspec.Struct, frozen=True):
     """A request before any wire has read it: its path with the query, its headers with their
     secrets masked, and its decoded body."""
 

@@ -1,12 +1,14 @@
 """The index: every enabled scenario, filed once per change and asked for every request."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from heapq import merge
 from itertools import chain, islice
 from operator import attrgetter
 from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.match import Match
@@ -41,8 +43,7 @@ class Rank(NamedTuple):
     place: int
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One step with its rank among all steps and all conditions on it. `ref` is its scenario and
     key: what a session remembers of a step that it has consumed."""
 
@@ -181,17 +182,15 @@ def _asked_for(entry: Entry) -> Entry:
     return replace(entry, match=Match((*asked, *entry.match.conditions)))
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """A step that a request matches. `groups` holds the named groups of its conditions."""
 
     scenario: Scenario
     step: Step
-    groups: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Index:
+class Index(msgspec.Struct, frozen=True, eq=False):
     """Immutable; threads may share it. Of each layer the names given with it are hidden: a later
     layer has scenarios of those names."""
 

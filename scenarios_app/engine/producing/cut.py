@@ -1,7 +1,8 @@
 """An answer that no script gives, cut where its request wants it to end."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from scenarios_app.engine.parts import (
     AnswerPart,

@@ -4,10 +4,12 @@ tokens counted; and the answers that end a turn script."""
 import json
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from itertools import count
+
+import msgspec
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import (
     CanonicalRequest,
@@ -42,8 +44,7 @@ from scenarios_app.engine.scenario import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Seed:
+class Seed(msgspec.Struct, frozen=True):
     """What one request makes of itself; every id is hexadecimal, without a provider's prefix."""
 
     hex: str
@@ -97,13 +98,12 @@ def identified(
     return tuple(ids.choice(choice) for choice in choices)
 
 
-@dataclass(slots=True)
-class _Ids:
+class _Ids(msgspec.Struct):
     """What is given so far, in the order of the answer."""
 
     fresh: Iterator[str]
     prefix: str
-    used: dict[str, str] = field(default_factory=dict)
+    used: dict[str, str] = {}
 
     def choice(self, choice: Choice) -> Choice:
         parts = tuple(map(self.part, choice.parts))

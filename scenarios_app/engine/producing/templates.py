@@ -7,8 +7,9 @@ import json
 import re
 from collections import UserDict
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from functools import cached_property
+
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, Choice, Json
 from scenarios_app.engine.parts import (

@@ -1,12 +1,11 @@
 """An answer as it was recorded, and for which requests it stands as it is."""
 
-from dataclasses import dataclass
+import msgspec
 
 from scenarios_app.engine.canonical import CanonicalRequest
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedAnswer:
+class RecordedAnswer(msgspec.Struct, frozen=True):
     """`chunks` are the pieces of the body, each with its milliseconds from the request's end.
     `path` is the endpoint that it is for and `stream` whether one was asked for; empty and None
     where that is not known. With `pace` the pieces leave at their times. A `cut` one ends in

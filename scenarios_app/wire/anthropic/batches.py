@@ -6,8 +6,10 @@ between: then none of its requests was answered, as far as anybody is told.
 """
 
 import re
-from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.wire.anthropic.batch import (
@@ -46,8 +48,7 @@ _MOST = 100_000
 _CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
-@dataclass(frozen=True, slots=True)
-class BatchFields:
+class BatchFields(msgspec.Struct, frozen=True):
     """What a request about batches holds: the calls of a new one with their custom ids, the name of
     one, or a page of all; and what is stored of these, once it is found."""
 

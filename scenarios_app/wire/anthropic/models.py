@@ -1,8 +1,9 @@
 """What is known of a model of Anthropic's, and pages of lists."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
@@ -48,8 +49,7 @@ def model_info(model: str) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """The part of a list that is asked for, between the ids of two entries."""
 
     after: str

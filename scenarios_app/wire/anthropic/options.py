@@ -1,8 +1,9 @@
 """What of an Anthropic answer depends on its model and on the options of its request."""
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.wire.base import Call
@@ -21,8 +22,7 @@ _HOUR = b'"1h"'
 _RARE = frozenset({"container", "context_management", "fallbacks", "inference_geo", "speed"})
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """What is asked of an answer beside its text.
 
     `geo` is where it is computed, `thinking` says whether it tells how much it thought. What is
@@ -65,8 +65,7 @@ def _plain(model: str, *, thinking: bool) -> Options:
     return Options(geo=traits.geo, thinking=thinking or traits.adaptive)
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
+class Traits(msgspec.Struct, frozen=True):
     """What is known of a model by its name."""
 
     placed: bool

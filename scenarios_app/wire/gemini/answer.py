@@ -4,7 +4,6 @@ parts, and why each of them finished."""
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha512
 from typing import Any
 
@@ -63,8 +62,7 @@ SILENCE: dict[str, Any] = {"text": ""}
 _decode = msgspec.json.Decoder().decode
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """One of an answer's candidates: a choice, or several that are one after another."""
 
     index: int

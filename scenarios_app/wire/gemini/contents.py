@@ -6,9 +6,11 @@ last of which is an empty text: up to there, contents of the model are one messa
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TypeAlias
+
+import msgspec
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import Json, Message
 from scenarios_app.engine.parts import (
@@ -67,14 +69,15 @@ def read_text(content: Node) -> str:
     return Message("user", tuple(_parts(content, _Calls()))).text
 
 
-@dataclass(slots=True)
-class _Calls:
+class _Calls(msgspec.Struct):
     """The calls of a conversation: the ids that wait for a result, by name, and those that have
     one."""
 
     made: int = 0
-    waiting: defaultdict[str, deque[str]] = field(default_factory=lambda: defaultdict(deque))
-    answered: set[str] = field(default_factory=set)
+    waiting: defaultdict[str, deque[str]] = msgspec.field(
+        default_factory=lambda: defaultdict(deque)
+    )
+    answered: set[str] = set()
 
     def call(self, given: str | None, name: str) -> str:
         """The id of a call: the one given, else its number in the conversation."""

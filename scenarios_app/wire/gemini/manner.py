@@ -1,8 +1,9 @@
 """What of a Gemini answer depends on the model's generation and on the options of its request."""
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 _VERSION = re.compile(r"gemini-(\d)(?:\.(\d))?")
 _LATEST = re.compile(r"gemini-(?:flash|pro)(?:-lite)?-latest")
@@ -12,8 +13,7 @@ _LITE = "-lite"
 _UNTHINKING = re.compile(r"-(?:image|tts|audio|live|computer-use)")
 
 
-@dataclass(frozen=True, slots=True)
-class Manner:
+class Manner(msgspec.Struct, frozen=True):
     """How a model says its answers.
 
     `indexed`: the first candidate has an index too. `call_ids`: calls have ids. `explains`: an

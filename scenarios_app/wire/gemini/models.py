@@ -3,8 +3,9 @@
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from scenarios_app.engine.canonical import CanonicalRequest, Message
 from scenarios_app.engine.parts import TextPart
@@ -47,8 +48,7 @@ def model_info(model: str) -> dict[str, Any]:
     return info
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """The part of a models list that is asked for: how many of them, from a token's place on."""
 
     size: int

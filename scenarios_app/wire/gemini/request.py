@@ -1,7 +1,8 @@
 """Gemini request bodies read into canonical requests: what is to be answered, what is counted."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import (
     ANY_OBJECT,

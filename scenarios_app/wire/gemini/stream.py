@@ -1,7 +1,8 @@
 """A Gemini answer as a stream: server-sent events, or the elements of one JSON array."""
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from scenarios_app.engine.canonical import CanonicalResponse, Json
 from scenarios_app.engine.parts import (
@@ -34,8 +35,7 @@ from scenarios_app.wire.gemini.manner import Manner
 from scenarios_app.wire.gemini.usage import RunningUsage, usage_of
 
 
-@dataclass(frozen=True, slots=True)
-class Framing:
+class Framing(msgspec.Struct, frozen=True):
     """The bytes around each chunk. A blank line ends every one: the server counts them by it."""
 
     first: bytes

@@ -5,7 +5,6 @@ import binascii
 import re
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -28,8 +27,7 @@ _DURATION = re.compile(r"[-+]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|Âµs|Î
 _NOT_ZERO = re.compile(r"[1-9]")
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """The settings of a model that anything here depends on."""
 
     temperature: float | None = None

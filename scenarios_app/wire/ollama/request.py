@@ -1,7 +1,8 @@
 """Reads Ollama's requests: for an answer in chat or generate, for embeddings, about models."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from scenarios_app.engine.canonical import CanonicalRequest, Message, Role
 from scenarios_app.engine.parts import (
@@ -44,14 +45,13 @@ def read_messages(node: Node) -> tuple[Message, ...]:
     return tuple(map(reading.message, node.items()))
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(msgspec.Struct):
     """A conversation as far as it is read. `open` are the calls of the last message that made
     some, those that have no result yet; `given` are the ids that calls have of their own."""
 
     calls: int = 0
-    open: list[ToolCallPart] = field(default_factory=list)
-    given: set[str] = field(default_factory=set)
+    open: list[ToolCallPart] = []
+    given: set[str] = set()
 
     def message(self, node: Node) -> Message:
         named = need(node, "role")
@@ -119,8 +119,7 @@ PROVIDER = "ollama"
 MOST_INPUTS = 2_048
 
 
-@dataclass(frozen=True, slots=True)
-class GenerateFields:
+class GenerateFields(msgspec.Struct, frozen=True):
     """Whether a request puts its model away, whether its prompt is raw, so that its answer brings
     no conversation to go on with, and how many likely tokens are told at the place of each; None if
     none is told."""
@@ -130,8 +129,7 @@ class GenerateFields:
     top_logprobs: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingFields:
+class EmbeddingFields(msgspec.Struct, frozen=True):
     """How long a vector is to be, how many tokens of a text are read, and whether a longer text is
     cut or refused."""
 

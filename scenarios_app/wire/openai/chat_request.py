@@ -1,7 +1,8 @@
 """Reads OpenAI chat requests."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Tool
 from scenarios_app.engine.parts import (
@@ -171,8 +172,7 @@ def _text(node: Node) -> str:
 _MAX_TOKENS = ("max_completion_tokens", "max_tokens")
 
 
-@dataclass(frozen=True, slots=True)
-class ChatFields:
+class ChatFields(msgspec.Struct, frozen=True):
     """What a chat request says that decides the form of its answer alone: the names of its custom
     tools, whether it offers legacy `functions` and nothing else, whether a stream tells usage and
     its deltas hide how long they are, the dialect, and how many likely tokens are told at the place

@@ -1,7 +1,8 @@
 """OpenAI's legacy completions: a prompt in, plain text out."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from scenarios_app.engine.canonical import (
     CanonicalRequest,
@@ -53,8 +54,7 @@ _TYPES: Mapping[str, Callable[[Node], object]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CompletionFields:
+class CompletionFields(msgspec.Struct, frozen=True):
     """Whether the prompt comes before its completions, whether a stream tells usage, and how many
     likely tokens are told at the place of each; None if none is told."""
 

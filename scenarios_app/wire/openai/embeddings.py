@@ -3,7 +3,8 @@
 import base64
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Message
 from scenarios_app.engine.parts import OpaquePart, TextPart
@@ -27,8 +28,7 @@ _MOST_TOKENS = 300_000
 _FORMATS = "'float' and 'base64'"
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingFields:
+class EmbeddingFields(msgspec.Struct, frozen=True):
     """What is to be embedded, texts or lists of tokens, in how many dimensions and which form."""
 
     inputs: tuple[Json, ...]

@@ -1,13 +1,14 @@
 """What is known of OpenAI's models by the beginning of their names: what their answers say where a
 request says nothing of it."""
 
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 
+import msgspec
+from msgspec.structs import replace
 
-@dataclass(frozen=True, slots=True)
-class Family:
+
+class Family(msgspec.Struct, frozen=True):
     """Models of one kind.
 
     `effort` is how much they think unless they are told otherwise, None where they can't think.

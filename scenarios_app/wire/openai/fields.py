@@ -2,7 +2,8 @@
 items, as its lists are asked for and answered."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from scenarios_app.engine.canonical import (
     ANY_OBJECT,
@@ -177,8 +178,7 @@ _PAGE, _LARGEST_PAGE = 20, 100
 _DIGITS = 9
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """Which part of a list is asked for: how many items after the one with that id."""
 
     after: str | None

@@ -1,7 +1,8 @@
 """What all of OpenAI's endpoints share: keys, errors, headers, and the forms of paths on Azure."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import ErrorAnswer, Json
 from scenarios_app.wire.base import Call, Endpoint, Headers, encode_json, retry_after_seconds

@@ -1,8 +1,9 @@
 """The OpenAI wire: chat completions, and all of `/v1/` that no other wire claims."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
 from scenarios_app.wire.base import (

@@ -1,9 +1,9 @@
 """Each probe says what the request holds, and of what is not there that it is not."""
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Tool
 from scenarios_app.engine.instructions.kinds import Probe

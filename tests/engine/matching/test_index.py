@@ -1,11 +1,11 @@
 """The index gives what trying every step would give, in the order of the contract."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.match import Match

@@ -1,11 +1,11 @@
 """The answer that keeps what its request asks for: calls, JSON, limits, refusals."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import (
     CallMode,

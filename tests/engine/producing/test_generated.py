@@ -1,8 +1,7 @@
 """A step that generates its answer: from the request alone, with what its script adds."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import (
     CanonicalRequest,

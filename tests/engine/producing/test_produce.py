@@ -1,8 +1,7 @@
 """A step and a request make one answer: picked, repeated, identified, counted, limited."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import (
     CanonicalRequest,

@@ -1,10 +1,9 @@
 """Tokens are what the script says, else counted, and never nothing at all."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, Choice, Message, Tool, Usage
 from scenarios_app.engine.parts import (

@@ -5,10 +5,10 @@ import json
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from scenarios_app.serving.doors import bodies
 from scenarios_app.serving.doors.asgi import ProviderDoor

@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 import pytest
+from msgspec.structs import force_setattr
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from scenarios_app.serving.doors.direct import DirectProtocol, begun
@@ -214,7 +215,7 @@ async def test_an_answer_with_a_broken_header_reaches_no_client() -> None:
     echo = says("Hi!", side_effects={"headers": {"x-extra": "1"}})
     async with direct(scenario("s", echo)) as (running, playing):
         step = playing.catalog.index.by_name["s"].steps[0]
-        object.__setattr__(step.side_effects, "headers", (("x-extra", "1\r\nx-forged: 2"),))
+        force_setattr(step.side_effects, "headers", (("x-extra", "1\r\nx-forged: 2"),))
         reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
         writer.write(raw(chat()))
         assert await asyncio.wait_for(reader.read(), 60) == b""

@@ -1,11 +1,11 @@
 """Requests and answers in every dialect of OpenAI's API, for the tests of them."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse
 from scenarios_app.engine.parts import (

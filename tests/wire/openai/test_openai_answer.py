@@ -1,9 +1,9 @@
 """Whole OpenAI answers, key by key and by the official SDK's strict validation."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from openai._models import validate_type
 from openai.types.chat import ChatCompletion
 

@@ -1,8 +1,7 @@
 """The forms that OpenAI's paths have on Azure, and its key."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.wire.body import Node

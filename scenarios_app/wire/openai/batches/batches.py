@@ -6,7 +6,9 @@ cancelled in between: then none of its requests was answered, as far as anybody 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.wire.base import (
@@ -51,8 +53,7 @@ _SERVED = (
 _WINDOW = "24h"
 
 
-@dataclass(frozen=True, slots=True)
-class BatchFields:
+class BatchFields(msgspec.Struct, frozen=True):
     """What a request about batches holds: which file a new one is made of, for which endpoint; the
     name of one; or a page of all. And what is found of these: the requests in the file with what
     is wrong with them, the batches."""

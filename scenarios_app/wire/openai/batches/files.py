@@ -1,7 +1,9 @@
 """OpenAI's files: uploaded, listed, told of, read again and deleted."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.wire.base import (
@@ -39,8 +41,7 @@ _PURPOSES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FileFields:
+class FileFields(msgspec.Struct, frozen=True):
     """A file to keep, the name of one, or a page of all of a purpose; and what is stored of these,
     once it is found."""
 

@@ -1,8 +1,8 @@
 """Reads a form with a file in it, as `multipart/form-data` has it."""
 
-from dataclasses import dataclass
 from io import BytesIO
 
+import msgspec
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import Field, File, FormParser, parse_options_header
 
@@ -13,16 +13,14 @@ _KIND = b"multipart/form-data"
 _MOST_FIELDS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class FilePart:
+class FilePart(msgspec.Struct, frozen=True):
     """A file that was uploaded."""
 
     name: str
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(msgspec.Struct, frozen=True):
     """The fields of a form, and its files, by their names. Of those alike the last one counts."""
 
     fields: dict[str, str]

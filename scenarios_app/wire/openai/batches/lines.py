@@ -1,7 +1,6 @@
 """The lines of a batch's input: each one a request, or what is wrong with it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import msgspec
 
@@ -14,8 +13,7 @@ from scenarios_app.wire.errors import WireError
 MOST_LINES = 50_000
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(msgspec.Struct, frozen=True):
     """A request of a batch."""
 
     custom_id: str

@@ -1,7 +1,9 @@
 """Who answers behind OpenRouter, by the beginning of a model's name, and in which words."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalResponse, Json
 from scenarios_app.engine.parts import ReasoningPart
@@ -10,15 +12,14 @@ from scenarios_app.wire.openai.dialects.dialect import Fields
 from scenarios_app.wire.openai.opaque import opaque_of
 
 
-@dataclass(frozen=True, slots=True)
-class Vendor:
+class Vendor(msgspec.Struct, frozen=True):
     """A provider behind OpenRouter: what it calls the ends of answers, and its form of thinking,
     which may be summed up and encrypted."""
 
     title: str
     form: str = "unknown"
     summed_up: bool = False
-    reasons: Mapping[str, str] = field(default_factory=dict)
+    reasons: Mapping[str, str] = {}
 
 
 _OTHER = Vendor("Together")

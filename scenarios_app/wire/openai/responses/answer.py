@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Json, Usage
 from scenarios_app.engine.parts import (
@@ -30,8 +32,7 @@ _WEB_SEARCH = "web_search"
 THOUGHT = (-1, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(msgspec.Struct, frozen=True):
     """An item of the output, and the part of the answer that it says. A message has its `content`
     in one piece."""
 
@@ -41,8 +42,7 @@ class Placed:
     content: dict[str, Json] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Offered:
+class Offered(msgspec.Struct, frozen=True):
     """The names of the tools that are called in a way of their own: those that take any text, and
     those that stand in a namespace, where a search finds them."""
 

@@ -1,7 +1,7 @@
 """OpenAI's conversations, which requests for Responses can go on with: what is known of one, and
 its items, listed, added and taken out."""
 
-from dataclasses import dataclass, replace
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.wire.base import (
@@ -41,8 +41,7 @@ _ALL_ITEMS = f"{_ONE}/items"
 _ONE_ITEM = f"{_ALL_ITEMS}/{{{_ITEM}}}"
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationFields(ResponseFields):
+class ConversationFields(ResponseFields, frozen=True):
     """A request about a conversation is read as one that goes on with it is, with items to add for
     an input; besides, it names an item or a page of them."""
 

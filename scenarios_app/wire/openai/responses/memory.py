@@ -3,10 +3,10 @@ conversation, single items; and what is kept of its own answer."""
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from hashlib import sha256
 
 import msgspec
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Json, Message
 from scenarios_app.wire.base import Archival, Found, Stored

@@ -2,7 +2,6 @@
 with and what it answered, and all of its stream if it was streamed."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -23,8 +22,7 @@ _PREFIXES: Mapping[str, str] = {
 _decode = msgspec.json.Decoder().decode
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True):
     """One that is kept. `items` are what it was asked with, each with an id; where they were only
     added to a conversation there is no answer."""
 
@@ -46,12 +44,11 @@ class Record:
         return next((n.value for n in nodes if n.get("id").value == item_id), None)
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(msgspec.Struct, frozen=True):
     """What is kept of a conversation beside its items; `gone` are the ids of those taken out."""
 
     created_at: int
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = {}
     gone: tuple[str, ...] = ()
 
 

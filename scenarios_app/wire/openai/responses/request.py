@@ -1,7 +1,8 @@
 """Reads a request for one of OpenAI's Responses."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Tool, ToolKind
 from scenarios_app.engine.parts import TextPart
@@ -57,8 +58,7 @@ _LOGPROBS = "message.output_text.logprobs"
 _KEPT = frozenset(_TYPES) - {"include"} | {"input", "tools"}
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseFields:
+class ResponseFields(msgspec.Struct, frozen=True):
     """What a request for a Response says beside what every request does.
 
     `given` are the fields of its body that an answer says again, and its input; `conversation` is
@@ -68,7 +68,7 @@ class ResponseFields:
     the latest answer before it, and what is known of the conversation.
     """
 
-    given: Mapping[str, Json] = field(default_factory=dict)
+    given: Mapping[str, Json] = {}
     conversation: str | None = None
     obfuscated: bool = True
     top_logprobs: int | None = None

@@ -1,7 +1,8 @@
 """What OpenAI answers about Responses that are stored: each whole or streamed again, its input, and
 the end of it."""
 
-from dataclasses import dataclass, replace
+import msgspec
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.wire.base import (
@@ -27,8 +28,7 @@ ID = "response_id"
 _ONE = f"/v1/responses/{{{ID}}}"
 
 
-@dataclass(frozen=True, slots=True)
-class StoredFields:
+class StoredFields(msgspec.Struct, frozen=True):
     """Which response is asked for, from which event of its stream and which page of its input;
     and its record, once it is found."""
 
