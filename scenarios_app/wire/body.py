@@ -39,7 +39,8 @@ class Node(msgspec.Struct, frozen=True):
 
     def maybe(self, key: str) -> "Node | None":
         """As `get`, but None where the key is missing or null."""
-        value = self.object().get(key)
+        of = self.value if isinstance(self.value, dict) else self.object()
+        value = of.get(key)
         if value is None:
             return None
         return Node(value, f"{self.place}.{key}" if self.place else key)

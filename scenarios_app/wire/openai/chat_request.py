@@ -1,6 +1,7 @@
 """Reads OpenAI chat requests."""
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
@@ -21,20 +22,18 @@ from scenarios_app.wire.openai.dialects.dialect import Dialect
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI, PROVIDERS
 from scenarios_app.wire.openai.dialects.untyped import with_types
 from scenarios_app.wire.openai.fields import (
-    check_types,
+    COMMON,
+    UNSAID,
     choice_of,
     json_of,
     model_of,
     read_choices,
     read_definition,
-    read_metadata,
-    read_number,
+    read_given,
+    read_pairs,
     read_stop,
-    read_stream,
     read_tool_choice,
     unsupported,
-    wants_obfuscation,
-    wants_usage,
 )
 from scenarios_app.wire.openai.logprobs import read_top
 from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
@@ -169,9 +168,6 @@ def _text(node: Node) -> str:
     return "\n".join(part.text for part in _content(node) if isinstance(part, TextPart))
 
 
-_MAX_TOKENS = ("max_completion_tokens", "max_tokens")
-
-
 class ChatFields(msgspec.Struct, frozen=True):
     """What a chat request says that decides the form of its answer alone: the names of its custom
     tools, whether it offers legacy `functions` and nothing else, whether a stream tells usage and
@@ -189,30 +185,6 @@ class ChatFields(msgspec.Struct, frozen=True):
 # What steps may call a request in a dialect, beside by the provider whose API it is.
 _NAMES: Mapping[str, tuple[str, ...]] = {
     name: (name,) if name in PROVIDERS or name == "azure" else () for name in DIALECTS
-}
-
-# Fields that nothing here depends on, but whose wrong type the real API refuses as well.
-_TYPES: Mapping[str, Callable[[Node], object]] = {
-    "audio": Node.object,
-    "frequency_penalty": Node.number,
-    "logit_bias": Node.object,
-    "logprobs": Node.flag,
-    "modalities": Node.items,
-    "moderation": Node.object,
-    "parallel_tool_calls": Node.flag,
-    "prediction": Node.object,
-    "presence_penalty": Node.number,
-    "prompt_cache_key": Node.text,
-    "prompt_cache_options": Node.object,
-    "prompt_cache_retention": Node.text,
-    "safety_identifier": Node.text,
-    "seed": Node.integer,
-    "service_tier": Node.text,
-    "store": Node.flag,
-    "top_logprobs": Node.integer,
-    "user": Node.text,
-    "verbosity": Node.text,
-    "web_search_options": Node.object,
 }
 
 
@@ -234,8 +206,10 @@ def read_chat(
     if dialect.own_tools:
         body = with_types(body)
     messages = read_messages(body.need("messages"))
-    check_types(body, _TYPES)
-    choice, form = read_tool_choice(body, "tool_choice", "function_call"), _response_format(body)
+    given = read_given(body, _FIELDS)
+    offered = given.get("tools", ())
+    choice = given.get("tool_choice", given.get("function_call"))
+    form = given.get("response_format")
     return CanonicalRequest(
         provider=PROVIDER,
         also=also,
@@ -243,40 +217,41 @@ def read_chat(
         route=endpoint.canonical,
         model=model,
         messages=messages,
-        tools=_tools(body),
+        tools=(*offered, *given.get("functions", ())),
         tool_choice=choice,
         choice=choice_of(choice),
-        stream=read_stream(body),
-        temperature=read_number(body, "temperature"),
-        top_p=read_number(body, "top_p"),
-        max_tokens=_max_tokens(body),
-        stop=read_stop(body),
-        reasoning=_reasoning(body),
+        stream=given.get("stream", False),
+        temperature=given.get("temperature"),
+        top_p=given.get("top_p"),
+        # The newer name wins where both are given.
+        max_tokens=given.get("max_completion_tokens", given.get("max_tokens")),
+        stop=given.get("stop", ()),
+        reasoning=given.get("reasoning_effort", False) or given.get("reasoning", False),
         response_format=form,
         json=json_of(form, "response_format"),
-        n=read_choices(body),
+        n=given.get("n", 1),
         headers=call.headers,
-        metadata=read_metadata(body),
-        own=_own(body, dialect),
+        metadata=given.get("metadata", {}),
+        own=_own(body, given, dialect),
     )
 
 
-def _own(body: Node, dialect: Dialect) -> ChatFields:
-    tools = body.maybe("tools")
+def _own(body: Node, given: Mapping[str, Any], dialect: Dialect) -> ChatFields:
+    offered, options = given.get("tools", ()), given.get("stream_options", UNSAID)
     return ChatFields(
-        custom_tools=frozenset(_custom(tools)) if tools else frozenset(),
-        legacy_functions=bool(body.get("functions").value) and not (tools and tools.value),
-        include_usage=wants_usage(body),
-        obfuscated=wants_obfuscation(body),
+        custom_tools=frozenset([tool.name for tool in offered if tool.kind == "custom"]),
+        legacy_functions=bool(given.get("functions")) and not offered,
+        include_usage=options.include_usage,
+        obfuscated=options.obfuscated,
         dialect=dialect,
-        top_logprobs=_top_logprobs(body),
+        top_logprobs=_top_logprobs(body, given),
     )
 
 
-def _top_logprobs(body: Node) -> int | None:
-    if body.get("logprobs").value is True:
+def _top_logprobs(body: Node, given: Mapping[str, Any]) -> int | None:
+    if given.get("logprobs"):
         return read_top(body)
-    if body.maybe("top_logprobs") is None:
+    if "top_logprobs" not in given:
         return None
     raise WireError(
         400,
@@ -286,19 +261,12 @@ def _top_logprobs(body: Node) -> int | None:
     )
 
 
-def _custom(tools: Node) -> Iterator[str]:
-    for tool in tools.items():
-        if tool.get("type").value == "custom":
-            yield tool.get("custom").get("name").text()
+def _tools(node: Node) -> tuple[Tool, ...]:
+    return tuple([_tool(item) for item in node.items()])
 
 
-def _tools(body: Node) -> tuple[Tool, ...]:
-    tools: list[Tool] = []
-    if node := body.maybe("tools"):
-        tools.extend(_tool(item) for item in node.items())
-    if legacy := body.maybe("functions"):
-        tools.extend(read_definition(item, "parameters") for item in legacy.items())
-    return tuple(tools)
+def _functions(node: Node) -> tuple[Tool, ...]:
+    return tuple([read_definition(item, "parameters") for item in node.items()])
 
 
 def _tool(node: Node) -> Tool:
@@ -312,21 +280,14 @@ def _tool(node: Node) -> Tool:
             raise unsupported(kind, "'function' and 'custom'")
 
 
-def _max_tokens(body: Node) -> int | None:
-    """The newer name wins where both are given."""
-    given = [node for key in _MAX_TOKENS if (node := body.maybe(key))]
-    limits = [node.integer() for node in given]
-    return limits[0] if limits else None
+def _effort(node: Node) -> bool:
+    return node.text() != "none"
 
 
-def _reasoning(body: Node) -> bool:
-    """Whether thinking was asked for: by `reasoning_effort`, or by other servers' `reasoning`."""
-    effort = body.maybe("reasoning_effort")
-    if effort and effort.text() != "none":
-        return True
-    node = body.get("reasoning")
+def _reasoning(node: Node) -> bool:
+    """Whether other servers' `reasoning` asks for thinking."""
     match node.value:
-        case None | "none":
+        case "none":
             return False
         case str():
             return True
@@ -340,9 +301,41 @@ def _reasoning(body: Node) -> bool:
             raise node.wrong("an object")
 
 
-def _response_format(body: Node) -> Json:
-    node = body.maybe("response_format")
-    if node is None:
-        return None
+def _response_format(node: Node) -> Json:
     node.need("type").text()
     return node.value
+
+
+# The real API refuses a wrong type of what nothing here depends on as well.
+_FIELDS: Mapping[str, Callable[[Node], object]] = {
+    **COMMON,
+    "audio": Node.object,
+    "function_call": read_tool_choice,
+    "functions": _functions,
+    "logit_bias": Node.object,
+    "logprobs": Node.flag,
+    "max_completion_tokens": Node.integer,
+    "max_tokens": Node.integer,
+    "metadata": read_pairs,
+    "modalities": Node.items,
+    "moderation": Node.object,
+    "n": read_choices,
+    "parallel_tool_calls": Node.flag,
+    "prediction": Node.object,
+    "prompt_cache_key": Node.text,
+    "prompt_cache_options": Node.object,
+    "prompt_cache_retention": Node.text,
+    "reasoning": _reasoning,
+    "reasoning_effort": _effort,
+    "response_format": _response_format,
+    "safety_identifier": Node.text,
+    "seed": Node.integer,
+    "service_tier": Node.text,
+    "stop": read_stop,
+    "store": Node.flag,
+    "tool_choice": read_tool_choice,
+    "tools": _tools,
+    "top_logprobs": Node.integer,
+    "verbosity": Node.text,
+    "web_search_options": Node.object,
+}

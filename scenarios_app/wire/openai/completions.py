@@ -25,14 +25,13 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.chat_answer import finish_reason
 from scenarios_app.wire.openai.dialects.usages import of_openai
 from scenarios_app.wire.openai.fields import (
+    COMMON,
     MOST_CHOICES,
-    check_types,
+    UNSAID,
     model_of,
     read_choices,
-    read_number,
+    read_given,
     read_stop,
-    read_stream,
-    wants_usage,
 )
 from scenarios_app.wire.openai.logprobs import completion_logprobs, read_top
 from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
@@ -41,16 +40,18 @@ _OBJECT = "text_completion"
 _MOST_LOGPROBS = 5
 # What an answer consists of can't be replaced by a script's own top-level fields.
 _STRUCTURE = frozenset({"object", "choices", "usage"})
-_TYPES: Mapping[str, Callable[[Node], object]] = {
+# The real API refuses a wrong type of what nothing here depends on as well.
+_FIELDS: Mapping[str, Callable[[Node], object]] = {
+    **COMMON,
     "best_of": Node.integer,
     "echo": Node.flag,
-    "frequency_penalty": Node.number,
     "logit_bias": Node.object,
     "logprobs": Node.integer,
-    "presence_penalty": Node.number,
+    "max_tokens": Node.integer,
+    "n": read_choices,
     "seed": Node.integer,
+    "stop": read_stop,
     "suffix": Node.text,
-    "user": Node.text,
 }
 
 
@@ -67,9 +68,8 @@ def read_completion(call: Call, endpoint: Endpoint, params: Params, body: Node) 
     """A request for a completion: a user message for each prompt."""
     model = model_of(body, params.get(DEPLOYMENT))
     prompts = _prompts(body.get("prompt"))
-    check_types(body, _TYPES)
-    limit = body.maybe("max_tokens")
-    n = read_choices(body)
+    given = read_given(body, _FIELDS)
+    n = given.get("n", 1)
     if n * len(prompts) > MOST_CHOICES:
         raise WireError(
             400,
@@ -84,19 +84,19 @@ def read_completion(call: Call, endpoint: Endpoint, params: Params, body: Node) 
         route=endpoint.canonical,
         model=model,
         messages=prompts,
-        stream=read_stream(body),
-        temperature=read_number(body, "temperature"),
-        top_p=read_number(body, "top_p"),
-        max_tokens=limit.integer() if limit else None,
-        stop=read_stop(body),
+        stream=given.get("stream", False),
+        temperature=given.get("temperature"),
+        top_p=given.get("top_p"),
+        max_tokens=given.get("max_tokens"),
+        stop=given.get("stop", ()),
         n=n * len(prompts),
         headers=call.headers,
-        own=CompletionFields(body.get("echo").value is True, wants_usage(body), _logprobs(body)),
+        own=CompletionFields(
+            given.get("echo", False),
+            given.get("stream_options", UNSAID).include_usage,
+            read_top(body, _MOST_LOGPROBS, "logprobs") if "logprobs" in given else None,
+        ),
     )
-
-
-def _logprobs(body: Node) -> int | None:
-    return read_top(body, _MOST_LOGPROBS, "logprobs") if body.maybe("logprobs") else None
 
 
 def text_completion(request: CanonicalRequest, response: CanonicalResponse) -> bytes:

@@ -13,7 +13,7 @@ from scenarios_app.wire.base import Call, Endpoint, Facts, Params, encode_json, 
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.embedding import unit_vector
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.fields import check_types, model_of, unsupported
+from scenarios_app.wire.openai.fields import model_of, read_given, unsupported
 from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
 
 _LARGE = "text-embedding-3-large"
@@ -43,7 +43,7 @@ def read_embeddings(call: Call, endpoint: Endpoint, params: Params, body: Node) 
     form = body.maybe("encoding_format")
     if form and form.text() not in ("float", "base64"):
         raise unsupported(form, _FORMATS)
-    check_types(body, {"user": Node.text})
+    read_given(body, {"user": Node.text})
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,

@@ -2,6 +2,7 @@
 items, as its lists are asked for and answered."""
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 import msgspec
 
@@ -40,50 +41,48 @@ def unsupported(node: Node, supported: str) -> WireError:
     )
 
 
-def check_types(body: Node, types: Mapping[str, Callable[[Node], object]]) -> None:
-    """Refuse a body in which one of these fields is of another type."""
-    for key in body.object().keys() & types.keys():
-        if node := body.maybe(key):
-            types[key](node)
+def read_given(body: Node, readers: Mapping[str, Callable[[Node], Any]]) -> dict[str, Any]:
+    """What these readers make of their fields, of those that a body gives, in its order; null is
+    not given."""
+    given = {}
+    for key, value in body.object().items():
+        if value is not None and (read := readers.get(key)) is not None:
+            given[key] = read(Node(value, f"{body.place}.{key}" if body.place else key))
+    return given
 
 
 def read_metadata(body: Node) -> dict[str, str]:
     node = body.maybe("metadata")
-    return {key: node.get(key).text() for key in node.object()} if node else {}
+    return read_pairs(node) if node else {}
 
 
-def read_number(body: Node, key: str) -> float | None:
-    node = body.maybe(key)
-    return node.number() if node else None
+def read_pairs(node: Node) -> dict[str, str]:
+    """An object of texts."""
+    return {key: node.get(key).text() for key in node.object()}
 
 
-def read_stream(body: Node) -> bool:
-    """Whether a stream is asked for."""
-    if options := body.maybe("stream_options"):
-        for key in ("include_usage", "include_obfuscation"):
-            if option := options.maybe(key):
-                option.flag()
-    stream = body.maybe("stream")
-    return stream.flag() if stream else False
+class StreamOptions(msgspec.Struct, frozen=True):
+    """Whether a stream tells what the answer costs, and whether its deltas hide how long they are;
+    as it is where a request says nothing of it."""
+
+    include_usage: bool = False
+    obfuscated: bool = True
 
 
-def wants_usage(body: Node) -> bool:
-    """Whether a stream is to tell what the answer costs."""
-    options = body.maybe("stream_options")
-    return options is not None and options.get("include_usage").value is True
+UNSAID = StreamOptions()
 
 
-def wants_obfuscation(body: Node) -> bool:
-    """Whether the deltas of a stream are to hide how long they are: unless it is said otherwise."""
-    options = body.maybe("stream_options")
-    return options is None or options.get("include_obfuscation").value is not False
+def read_stream_options(node: Node) -> StreamOptions:
+    usage, obfuscation = node.maybe("include_usage"), node.maybe("include_obfuscation")
+    return StreamOptions(
+        include_usage=usage.flag() if usage else False,
+        obfuscated=obfuscation.flag() if obfuscation else True,
+    )
 
 
-def read_stop(body: Node) -> tuple[str, ...]:
-    node = body.get("stop")
+def read_stop(node: Node) -> tuple[str, ...]:
+    """One text, or several."""
     match node.value:
-        case None:
-            return ()
         case str(text):
             return (text,)
         case list():
@@ -92,11 +91,8 @@ def read_stop(body: Node) -> tuple[str, ...]:
             raise node.wrong("a string or an array")
 
 
-def read_choices(body: Node) -> int:
+def read_choices(node: Node) -> int:
     """How many choices are asked for."""
-    node = body.maybe("n")
-    if node is None:
-        return 1
     n = node.integer()
     if 1 <= n <= MOST_CHOICES:
         return n
@@ -108,14 +104,23 @@ def read_choices(body: Node) -> int:
     )
 
 
-def read_tool_choice(body: Node, *keys: str) -> Json:
-    """The first that is given of these fields, which are names or objects."""
-    choice = next((node for key in keys if (node := body.maybe(key))), None)
-    if choice is None:
-        return None
-    if isinstance(choice.value, str | dict):
-        return choice.value
-    raise choice.wrong("a string or an object")
+def read_tool_choice(node: Node) -> Json:
+    """A tool choice as it was sent: a name or an object."""
+    if isinstance(node.value, str | dict):
+        return node.value
+    raise node.wrong("a string or an object")
+
+
+# How fields are read that all endpoints have which answer in text.
+COMMON: Final[Mapping[str, Callable[[Node], object]]] = {
+    "frequency_penalty": Node.number,
+    "presence_penalty": Node.number,
+    "stream": Node.flag,
+    "stream_options": read_stream_options,
+    "temperature": Node.number,
+    "top_p": Node.number,
+    "user": Node.text,
+}
 
 
 _MODES: Mapping[str, CallMode] = {"none": "none", "required": "required", "any": "required"}

@@ -179,6 +179,14 @@ def test_a_field_of_the_wrong_type_is_refused_by_name(fields: dict[str, Any], pa
     assert f"'{param}'" in error.message
 
 
+def test_of_several_wrong_fields_the_first_in_the_body_is_named() -> None:
+    """As a set would order them, another one would be named in another process."""
+    wrong = dict.fromkeys(["seed", "user", "logit_bias", "top_p", "modalities", "audio"], True)
+    for name in wrong:
+        fields = {name: True, **wrong}
+        assert refusal_of(**fields).param == name
+
+
 @pytest.mark.parametrize(
     ("fields", "param"),
     [

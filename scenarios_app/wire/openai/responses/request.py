@@ -1,6 +1,7 @@
 """Reads a request for one of OpenAI's Responses."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
@@ -9,15 +10,14 @@ from scenarios_app.engine.parts import TextPart
 from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.openai.fields import (
-    check_types,
+    COMMON,
+    UNSAID,
     choice_of,
     json_of,
     read_definition,
-    read_metadata,
-    read_number,
-    read_stream,
+    read_given,
+    read_pairs,
     read_tool_choice,
-    wants_obfuscation,
 )
 from scenarios_app.wire.openai.logprobs import read_top
 from scenarios_app.wire.openai.responses.items import kind_of, read_items, unpacked
@@ -27,7 +27,8 @@ from scenarios_app.wire.openai.shared import PROVIDER
 # Who names none has a prompt that does, or does not mind.
 MODEL = "gpt-4o"
 
-# Fields that nothing here depends on, but whose wrong type the real API refuses as well.
+# Fields that an answer says again, but for what it includes. Of those that nothing here depends on
+# the real API refuses a wrong type as well.
 _TYPES: Mapping[str, Callable[[Node], object]] = {
     "background": Node.flag,
     "context_management": Node.items,
@@ -52,6 +53,12 @@ _TYPES: Mapping[str, Callable[[Node], object]] = {
     "top_logprobs": Node.integer,
     "truncation": Node.text,
     "user": Node.text,
+}
+_FIELDS: Mapping[str, Callable[[Node], object]] = {
+    **COMMON,
+    **_TYPES,
+    "metadata": read_pairs,
+    "tool_choice": read_tool_choice,
 }
 _LOGPROBS = "message.output_text.logprobs"
 # What an answer says again, and what finding the conversation takes.
@@ -80,14 +87,12 @@ class ResponseFields(msgspec.Struct, frozen=True):
 
 def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request, as far as it can be understood alone: what it names is not in it yet."""
-    check_types(body, _TYPES)
+    fields = read_given(body, _FIELDS)
     model, conversation = body.maybe("model"), body.maybe("conversation")
-    limit = body.maybe("max_output_tokens")
-    fields = body.object()
-    given = {key: fields[key] for key in fields.keys() & _KEPT}
+    given = {key: value for key, value in body.object().items() if key in _KEPT}
     named = _conversation(conversation) if conversation else None
     items = tuple(read_input(given))
-    choice, form = read_tool_choice(body, "tool_choice"), _format(body.maybe("text"))
+    choice, form = fields.get("tool_choice"), _format(body.maybe("text"))
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
@@ -97,16 +102,16 @@ def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
         tools=(*_tools(body.maybe("tools")), *_added_tools(items)),
         tool_choice=choice,
         choice=choice_of(choice),
-        stream=read_stream(body),
-        temperature=read_number(body, "temperature"),
-        top_p=read_number(body, "top_p"),
-        max_tokens=limit.integer() if limit else None,
+        stream=fields.get("stream", False),
+        temperature=fields.get("temperature"),
+        top_p=fields.get("top_p"),
+        max_tokens=fields.get("max_output_tokens"),
         reasoning=_reasoning(body.maybe("reasoning")),
         response_format=form,
         json=json_of(form, "text.format"),
         headers=call.headers,
-        metadata=read_metadata(body),
-        own=ResponseFields(given, named, _obfuscated(body), _top_logprobs(body)),
+        metadata=fields.get("metadata", {}),
+        own=ResponseFields(given, named, _obfuscated(fields), _top_logprobs(body)),
     )
 
 
@@ -147,8 +152,9 @@ def _top_logprobs(body: Node) -> int | None:
     return top if asked or top else None
 
 
-def _obfuscated(body: Node) -> bool:
-    return body.get("background").value is not True and wants_obfuscation(body)
+def _obfuscated(fields: Mapping[str, Any]) -> bool:
+    obfuscated: bool = fields.get("stream_options", UNSAID).obfuscated
+    return obfuscated and not fields.get("background")
 
 
 def _conversation(node: Node) -> str:
