@@ -40,6 +40,8 @@ class GuardedProtocol(DirectProtocol):
     _in_head = True
     _refused = False
     _waiting_since: float | None = None
+    # Since when nothing is asked: no answer is on its way.
+    _idle_since: float | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -49,6 +51,7 @@ class GuardedProtocol(DirectProtocol):
     def data_received(self, data: bytes) -> None:
         if self._refused:
             return
+        self._idle_since = None
         if self._in_head:
             self._head += len(data)
         elif self._waiting_since is not None:
@@ -79,13 +82,31 @@ class GuardedProtocol(DirectProtocol):
         self._waiting_since = None
         super().on_message_complete()
 
+    def on_response_complete(self) -> None:
+        """As uvicorn does it, but for the timer: setting and taking back one for each answer costs
+        each of them, and `look` comes by anyway."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        else:
+            self._idle_since = time.monotonic()
+
     def is_free(self) -> bool:
         return not self._beyond and super().is_free()
 
     def look(self, now: float) -> None:
         """End a connection whose client has let itself be waited for too long."""
+        if self.transport.is_closing():
+            return
+        idle = self._idle_since
+        if idle is not None and now - idle > self.timeout_keep_alive:
+            self.transport.close()
+            return
         since = self._waiting_since
-        if since is None or self.transport.is_closing() or self.flow.read_paused:
+        if since is None or self.flow.read_paused:
             return
         if self._refused:
             self.transport.close()

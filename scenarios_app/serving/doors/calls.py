@@ -58,21 +58,39 @@ def make_call(
     scheme: str = "http",
 ) -> Call:
     """A call with its headers decoded and repeated ones joined."""
+    read = read_headers(headers)
+    return call_of(method, path, query=query, headers=read, body=body, scheme=scheme)
+
+
+def call_of(
+    method: str,
+    path: str,
+    *,
+    query: bytes,
+    headers: Mapping[str, str],
+    body: bytes,
+    scheme: str = "http",
+) -> Call:
+    """A call whose headers have been read."""
+    raw_query = _text(query)
+    pairs = dict(parse_qsl(raw_query, keep_blank_values=True)) if query else {}
+    return Call(method.upper(), path, pairs, headers, body, raw_query, scheme)
+
+
+def read_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Headers by their names in lower case, repeated ones joined."""
     joined: dict[str, str] = {}
     for raw_name, raw_value in headers:
-        name = raw_name.decode("latin-1").lower()
-        value = _text(raw_value)
+        name = _name(raw_name)
+        value = raw_value.decode() if raw_value.isascii() else _text(raw_value)
         joined[name] = f"{joined[name]}, {value}" if name in joined else value
-    raw_query = _text(query)
-    return Call(
-        method=method.upper(),
-        path=path,
-        query=dict(parse_qsl(raw_query, keep_blank_values=True)) if query else {},
-        headers=joined,
-        body=body,
-        raw_query=raw_query,
-        scheme=scheme,
-    )
+    return joined
+
+
+@functools.lru_cache(maxsize=256)
+def _name(raw: bytes) -> str:
+    # Kept once, for all the requests that the journal still holds.
+    return raw.decode("latin-1").lower()
 
 
 def _text(value: bytes) -> str:

@@ -3,15 +3,15 @@ write, and streams are written by timers. All else goes through uvicorn's cycle,
 and so does everything where the state is shared: each answer waits for it, which takes a task."""
 
 import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from functools import partial
-from typing import Any, ClassVar, NoReturn, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from functools import lru_cache, partial
+from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from scenarios_app.serving.doors.asgi import give
 from scenarios_app.serving.doors.bodies import SMALL_BODY
-from scenarios_app.serving.doors.calls import App, Receive, Scope, Send, make_call
+from scenarios_app.serving.doors.calls import App, Receive, Scope, Send, call_of, read_headers
 from scenarios_app.serving.doors.paced import PacedStream
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.serving.playback import Answer
@@ -21,21 +21,32 @@ from scenarios_app.wire.registry import owns
 T = TypeVar("T")
 
 
+class Plain(NamedTuple):
+    """What is known of a request that may be answered here, once its head is read."""
+
+    pipeline: Pipeline
+    path: str
+    query: bytes
+    headers: Mapping[str, str]
+
+
 class DirectProtocol(HttpToolsProtocol):
     """One connection. `running` gives the pipeline, as soon as it runs; set once, before the first
     connection."""
 
     running: ClassVar[tuple[Callable[[], Pipeline | None], ...]] = ()
-    # The body so far of a request that may be answered here.
+    # The body so far of a request that may be answered here, and what is known of its head.
     _pieces: list[bytes] | None = None
+    _plain: Plain
     _stream: PacedStream | None = None
     _ending = False
 
     def on_headers_complete(self) -> None:
         # Armed by the answer before this request, if both came in one packet.
         self._unset_keepalive_if_required()
-        if self._is_plain() and self.is_free():
-            self._pieces = []
+        plain = self._read_plain()
+        if plain is not None and self.is_free():
+            self._pieces, self._plain = [], plain
             # The one that is there belongs to the request before. uvicorn begins without one too,
             # though it declares that there always is one.
             self.cycle = None  # type: ignore[assignment]
@@ -52,11 +63,10 @@ class DirectProtocol(HttpToolsProtocol):
         if self._pieces is None:
             super().on_message_complete()
             return
-        body, self._pieces = b"".join(self._pieces), None
-        pipeline = self._pipeline()
-        assert pipeline is not None
-        path, _, query = self.url.partition(b"?")
-        call = make_call("POST", path.decode("ascii"), query=query, headers=self.headers, body=body)
+        pieces, self._pieces = self._pieces, None
+        pipeline, path, query, headers = self._plain
+        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        call = call_of("POST", path, query=query, headers=headers, body=body)
         answering = pipeline.answer(call)
         answer = answering if pipeline.waits else begun(answering)
         if not (isinstance(answer, Answer) and self._given(answer)):
@@ -87,13 +97,10 @@ class DirectProtocol(HttpToolsProtocol):
         else:
             self._ending = True
 
-    def _pipeline(self) -> Pipeline | None:
-        return next((find() for find in self.running), None)
-
-    def _is_plain(self) -> bool:
-        """Whether the request is one for the pipeline, and of those that nearly all are: a small
-        body of known length, and nothing that is about the connection."""
-        parser, path = self.parser, self.url.partition(b"?")[0]
+    def _read_plain(self) -> Plain | None:
+        """The head of a request for the pipeline, if it is as nearly all are: with a small body of
+        known length, and nothing that is about the connection."""
+        parser, (path, _, query) = self.parser, self.url.partition(b"?")
         if (
             parser.get_method() != b"POST"
             or not path.startswith(b"/")
@@ -104,20 +111,20 @@ class DirectProtocol(HttpToolsProtocol):
             or parser.should_upgrade()
             or self.root_path
         ):
-            return False
-        length = b""
-        for name, value in self.headers:
-            if name == b"content-length":
-                length = value
-            elif name == b"transfer-encoding":
-                return False
+            return None
+        headers = read_headers(self.headers)
+        length = headers.get("content-length", "")
         # So many digits are too many already.
-        if not length.isdigit() or len(length) > 6 or int(length) > SMALL_BODY:
-            return False
-        pipeline = self._pipeline()
-        if pipeline is None or int(length) > pipeline.options.max_body_bytes:
-            return False
-        return owns(path.decode("ascii"))
+        if not length.isdecimal() or len(length) > 6 or "transfer-encoding" in headers:
+            return None
+        for find in self.running:
+            pipeline, raw = find(), path.decode("ascii")
+            if pipeline is None or not owns(raw):
+                return None
+            if int(length) > min(SMALL_BODY, pipeline.options.max_body_bytes):
+                return None
+            return Plain(pipeline, raw, query, headers)
+        return None
 
     def _given(self, answer: Answer) -> bool:
         """Give an answer, unless it takes a whole answer's delay, the connection's end, a client
@@ -159,15 +166,16 @@ class DirectProtocol(HttpToolsProtocol):
         stream.go_on()
 
     def _opening(self, reply: Reply, headers: str, *, last: bool) -> bytes:
-        lines = [STATUS_LINE[reply.status]]
-        lines += [b"%b: %b\r\n" % header for header in self.server_state.default_headers]
-        lines.append(headers.encode("latin-1"))
-        if last:
-            lines.append(b"connection: close\r\n")
-        if reply.streaming:
-            lines.append(b"transfer-encoding: chunked\r\n")
-        lines.append(b"\r\n")
-        return b"".join(lines)
+        return b"".join(
+            (
+                STATUS_LINE[reply.status],
+                _lines(*self.server_state.default_headers),
+                headers.encode("latin-1"),
+                b"connection: close\r\n" if last else b"",
+                b"transfer-encoding: chunked\r\n" if reply.streaming else b"",
+                b"\r\n",
+            )
+        )
 
     def _end(self, *, last: bool) -> None:
         if last:
@@ -190,6 +198,12 @@ class DirectProtocol(HttpToolsProtocol):
 
 
 LAST_CHUNK = b"0\r\n\r\n"
+
+
+@lru_cache(maxsize=4)
+def _lines(*headers: tuple[bytes, bytes]) -> bytes:
+    """The header lines that all answers of one second have."""
+    return b"".join(b"%b: %b\r\n" % header for header in headers)
 
 
 def _chunk(data: bytes) -> bytes:
