@@ -33,8 +33,8 @@ class Message(msgspec.Struct, frozen=True):
     def text(self) -> str:
         """The text parts joined by newlines; for a tool message, its results' content."""
         if self.role == "tool":
-            return "\n".join(p.content for p in self.parts if isinstance(p, ToolResultPart))
-        return "\n".join(p.text for p in self.parts if isinstance(p, TextPart))
+            return "\n".join([p.content for p in self.parts if isinstance(p, ToolResultPart)])
+        return "\n".join([p.text for p in self.parts if isinstance(p, TextPart)])
 
 
 class Tool(msgspec.Struct, frozen=True):

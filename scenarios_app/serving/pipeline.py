@@ -234,6 +234,10 @@ class Pipeline:
         if recording is not None:
             decision = heard(exchange, recording, decision)
         exchange.decide(decision)
+        if decision.kind == "step":
+            ready = self._prepared.find(exchange, decision, request)
+            if ready is not None:
+                return ready
         if is_made_to_fit(decision, request):
             work = in_thread
         elif work is at_once and is_long_script(decision, stream=request.stream):

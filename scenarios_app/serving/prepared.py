@@ -2,9 +2,9 @@
 alone, so one that is asked for again is kept, with holes where its ids stand."""
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+import msgspec
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest
@@ -41,13 +41,12 @@ def _call_id(number: int) -> Find:
 _FINDS: Final = tuple(_finds())
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(msgspec.Struct, frozen=True):
     """A reply with the specimen's ids in it: which of these are in its body, and in which of its
     headers."""
 
     reply: Reply
-    ids: tuple[tuple[str, Find], ...]
+    ids: tuple[tuple[bytes, Find], ...]
     headers: tuple[tuple[int, str, Find], ...]
 
     def filled(self, seed: Seed) -> Reply:
@@ -57,7 +56,7 @@ class Prepared:
         for place, hole, find in self.headers:
             name, value = headers[place]
             headers[place] = name, value.replace(hole, find(seed))
-        ids = tuple((hole.encode(), find(seed).encode()) for hole, find in self.ids)
+        ids = tuple([(hole, find(seed).encode()) for hole, find in self.ids])
         assert isinstance(reply.frames, tuple)
         return replace(reply, headers=tuple(headers), frames=FilledFrames(reply.frames, ids))
 
@@ -80,23 +79,25 @@ class PreparedAnswers:
         # another second is of no more use, and makes room for what is made in this one.
         self._known: dict[Hashable, _Known] = {}
 
+    def find(
+        self, exchange: Exchange, decision: Decision, request: CanonicalRequest
+    ) -> Reply | None:
+        """The reply of a decision's step, if it was prepared."""
+        known = self._known.get(_key(exchange, decision, request))
+        if known is None or known.created != exchange.created:
+            return None
+        made = known.made
+        return made.filled(exchange.seed) if isinstance(made, Prepared) else None
+
     def reply(
         self, exchange: Exchange, decision: Decision, request: CanonicalRequest, make: Make
     ) -> Reply:
-        """The reply of a decision's step, as `make` would make it."""
-        step, endpoint = decision.step, exchange.target.endpoint
-        assert step is not None and endpoint is not None
-        if endpoint.form is None or request.n > 1:
+        """The reply of a decision's step as `make` makes it; the second time it is prepared."""
+        step, created = decision.step, exchange.created
+        key = _key(exchange, decision, request)
+        if step is None or key is None:
             return make(exchange, decision, request)
-        key = (
-            id(step),
-            id(endpoint),
-            request.stream,
-            request.model,
-            (count_input(request), request.thought_tokens, request.cached_tokens),
-            endpoint.form(request),
-        )
-        known, created = self._known.get(key), exchange.created
+        known = self._known.get(key)
         if known is None:
             if len(self._known) >= self._most:
                 self._known.pop(next(iter(self._known)), None)
@@ -106,8 +107,6 @@ class PreparedAnswers:
             pass
         elif known.created != created:
             self._known[key] = _Known(step, created)
-        elif known.made is not None:
-            return known.made.filled(exchange.seed)
         else:
             reply = make(exchange, decision, request)
             specimen = make(replace(exchange, _seed=SPECIMEN), decision, request)
@@ -115,6 +114,23 @@ class PreparedAnswers:
             self._known[key] = _Known(step, created, made or "never")
             return reply
         return make(exchange, decision, request)
+
+
+def _key(exchange: Exchange, decision: Decision, request: CanonicalRequest) -> Hashable:
+    """What answers have in common that differ in their ids alone; None for one of its own kind."""
+    step, endpoint = decision.step, exchange.target.endpoint
+    if step is None or endpoint is None or endpoint.form is None or request.n > 1:
+        return None
+    return (
+        id(step),
+        id(endpoint),
+        request.stream,
+        request.model,
+        count_input(request),
+        request.thought_tokens,
+        request.cached_tokens,
+        endpoint.form(request),
+    )
 
 
 def can_be_prepared(step: Step) -> bool:
@@ -138,7 +154,7 @@ def prepared(specimen: Reply, reply: Reply, seed: Seed) -> Prepared | None:
         for hole, find in holes
         if hole in value
     )
-    ids = tuple((hole, find) for hole, find in holes if hole.encode() in body)
+    ids = tuple((hole.encode(), find) for hole, find in holes if hole.encode() in body)
     made = Prepared(specimen, ids, headers)
     filled = made.filled(seed)
     same = replace(filled, frames=tuple(filled.frames)) == reply

@@ -94,7 +94,8 @@ class Layers:
 
         def made() -> Any:
             exchange.decide(decision)
-            reply = respond(exchange, decision, asked, pipeline._prepared)
+            reply = pipeline._prepared.find(exchange, decision, asked)
+            reply = reply or respond(exchange, decision, asked, pipeline._prepared)
             return Answer(pipeline.dressed(exchange, reply), exchange, pipeline).give_at_once()
 
         def answered() -> Answer:

@@ -104,6 +104,7 @@ EFFECTS: tuple[dict[str, Any], ...] = (
 
 def each_time(playing: Playing) -> Playing:
     """The same pipeline, where nothing is prepared."""
+    playing.pipeline._prepared.find = lambda *_: None  # type: ignore[method-assign]
     playing.pipeline._prepared.reply = (  # type: ignore[method-assign]
         lambda exchange, decision, request, make: make(exchange, decision, request)
     )

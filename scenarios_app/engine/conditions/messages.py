@@ -79,9 +79,10 @@ class MessageCondition(AboutText):
     def read(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
         _, role, which = subject
         if which == "last":
-            last = (m.text for m in reversed(request.messages) if not role or m.role == role)
-            text = next(last, None)
-            return () if text is None else (text,)
+            for message in reversed(request.messages):
+                if not role or message.role == role:
+                    return (message.text,)
+            return ()
         messages = _new(request.messages) if which == "new" else request.messages
         fitting = [m for m in messages if not role or m.role == role]
         if which == "any" or which == "new":

@@ -62,7 +62,7 @@ class Reading:
         """The texts at a place, none where the request has no such place."""
         found = self._texts.get(subject)
         if found is None:
-            found = tuple(Text(plain) for plain in subject.read(self.request, subject))
+            found = tuple([Text(plain) for plain in subject.read(self.request, subject)])
             self._texts[subject] = found
         return found
 

@@ -45,13 +45,15 @@ class Rank(NamedTuple):
 
 class Entry(msgspec.Struct, frozen=True):
     """One step with its rank among all steps and all conditions on it. `ref` is its scenario and
-    key: what a session remembers of a step that it has consumed."""
+    key: what a session remembers of a step that it has consumed. It is `recorded` if it is for a
+    request that was."""
 
     rank: Rank
     scenario: Scenario
     step: Step
     match: Match
     ref: tuple[str, str]
+    recorded: bool = False
 
 
 class Layer:
@@ -80,7 +82,7 @@ class Layer:
             steps = sorted((matching[at] for at in positions), key=lambda entry: entry.rank.place)
             if defaults := _in_the_way(steps):
                 self._defaults[name] = defaults
-        self.recorded = any(entry.match.of(RecordedCondition) for entry in matching)
+        self.recorded = any(entry.recorded for entry in matching)
         many = self._matches if len(self._every) > COMPARED else []
         self._words: Words = same._words if same else Words(many)
 
@@ -151,7 +153,8 @@ def entries_of(scenarios: Sequence[Scenario], select: Select) -> Iterator[Entry]
             for number, step in enumerate(scenario.steps):
                 match = step.match.with_turn(step.turn)
                 rank = Rank(-scenario.priority, _particularity(match), scenario.name, number)
-                yield Entry(rank, scenario, step, match, (scenario.name, step.key))
+                recorded = bool(match.of(RecordedCondition))
+                yield Entry(rank, scenario, step, match, (scenario.name, step.key), recorded)
 
 
 def _in_the_way(steps: Sequence[Entry]) -> list[Entry]:
@@ -268,7 +271,7 @@ class Index(msgspec.Struct, frozen=True, eq=False):
         offers = self._offers(reading, eligible, scenario)
         while (best := next(offers, None)) is not None:
             offered = best
-            if best.match.of(RecordedCondition):
+            if best.recorded:
                 best = self._exactly(reading, eligible, best)
             yield Candidate(best.scenario, best.step, best.match.groups(reading))
             lost.add(best.ref)

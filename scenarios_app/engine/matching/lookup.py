@@ -93,7 +93,7 @@ class Literals:
         seen: set[int] = set()
         for piece in self._pieces(text):
             hits = self._automaton.find_matches_as_indexes(piece, overlapping=True)
-            seen.update(hit[0] for hit in hits)
+            seen.update([hit[0] for hit in hits])
             if len(seen) == len(self._positions):
                 break
         return {position for literal in seen for position in self._positions[literal]}

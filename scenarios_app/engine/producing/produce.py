@@ -75,7 +75,9 @@ class Seed(msgspec.Struct, frozen=True):
 
 def make_seed(session: str, method: str, path: str, body: bytes, ordinal: int) -> Seed:
     """The seed of the `ordinal`-th request of a session. Nothing else of a request counts."""
-    own, said, at = (text.encode("utf-8", "surrogatepass") for text in (session, method, path))
+    own = session.encode("utf-8", "surrogatepass")
+    said = method.encode("utf-8", "surrogatepass")
+    at = path.encode("utf-8", "surrogatepass")
     number = b"%d" % ordinal
     # Each part with its length before it: no two requests can frame the same bytes.
     framed = b"%d:%b%d:%b%d:%b%d:%b%d:%b" % (

@@ -27,8 +27,9 @@ def count_tokens(characters: int) -> int:
 
 def count_input(request: CanonicalRequest) -> int:
     """Tokens of a request, at least 1: the text of all its messages and the tools it offers."""
-    parts = (part for message in request.messages for part in message.parts)
-    characters = sum(map(_length, parts)) + sum(map(_tool_length, request.tools))
+    characters = sum(map(_tool_length, request.tools))
+    for message in request.messages:
+        characters += sum(map(_length, message.parts))
     return max(1, count_tokens(characters))
 
 
