@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Container, Iterator
 from functools import partial
 from itertools import chain
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
@@ -46,6 +47,14 @@ NOTHING = Expect()
 AT_ONCE = 64
 
 
+class Found(NamedTuple):
+    """What may answer a request, of the scenario alone that is named: the best, and the others."""
+
+    name: str | None
+    best: Candidate | None
+    others: Iterator[Candidate]
+
+
 class Choosing(msgspec.Struct, frozen=True):
     """One request's way through the index. It consumes, counts and remembers violations."""
 
@@ -60,25 +69,37 @@ class Choosing(msgspec.Struct, frozen=True):
 
     async def choose(self) -> Decision:
         """What answers the request."""
-        decision = await self.work(decide_by_id, self.index, self.request)
+        found = await self.work(self._look)
+        if not isinstance(found, Decision):
+            return await self._matching(found)
+        if found.way == "match":
+            return found
+        if found.scenario is None or found.step is None:
+            return await self._missing(found)
+        only = Candidate(found.scenario, found.step)
+        chosen = await self._try(only, "by_id")
+        assert chosen is not None
+        return chosen
+
+    def _look(self) -> Decision | Found:
+        """What is decided by name, or what may answer; all of it that takes no state."""
+        decision = decide_by_id(self.index, self.request)
         if decision is not None:
-            if decision.scenario is None or decision.step is None:
-                return await self._missing(decision)
-            only = Candidate(decision.scenario, decision.step)
-            chosen = await self._try(only, "by_id")
-            assert chosen is not None
-            return chosen
+            return decision
         narrowed = scenario_in_header(self.index, self.request)
         if isinstance(narrowed, Decision):
             return narrowed
         name = narrowed.name if narrowed else None
-        found = self.index.candidates(self.request, scenario=name, consumed=self.consumed)
+        candidates = self.index.candidates(self.request, scenario=name, consumed=self.consumed)
+        return Found(name, next(candidates, None), candidates)
+
+    async def _matching(self, found: Found) -> Decision:
         decision = await self._first(found)
         if decision is None:
-            near = await self._near(name)
+            near = await self._near(found.name)
             return Decision("unmatched", "match", near_misses=near, text=unmatched_message(near))
         if decision.scenario is not None and decision.scenario.catch_all:
-            return decision._replace(fallback=True, near_misses=await self._near(name))
+            return decision._replace(fallback=True, near_misses=await self._near(found.name))
         return decision
 
     async def override(self) -> Decision | None:
@@ -93,16 +114,19 @@ class Choosing(msgspec.Struct, frozen=True):
         """The first of these, of the scenario alone that a header names."""
         narrowed = scenario_in_header(self.index, self.request)
         name = narrowed.name if isinstance(narrowed, Scenario) else None
-        return await self._first(candidates(self.request, scenario=name, consumed=self.consumed))
+        every = candidates(self.request, scenario=name, consumed=self.consumed)
+        return await self._first(Found(name, await self.work(next, every, None), every))
 
-    async def _first(self, candidates: Iterator[Candidate]) -> Decision | None:
-        while (candidate := await self.work(next, candidates, None)) is not None:
+    async def _first(self, found: Found) -> Decision | None:
+        _, candidate, candidates = found
+        while candidate is not None:
             decision = await self._try(candidate, "match")
             if decision is None and self._is_plain(candidate):
                 # Others are taking steps at the same moment: seek a free one among many at once.
                 decision, candidates = await self._one_of(candidates)
             if decision is not None:
                 return decision
+            candidate = await self.work(next, candidates, None)
         return None
 
     async def _one_of(

@@ -190,7 +190,8 @@ class Pipeline:
     async def _request(self, exchange: Exchange, work: Work) -> CanonicalRequest:
         """What a call asks for, with what it names of earlier answers; raises WireError."""
         call, target, options = exchange.call, exchange.target, self.options
-        request = exchange.request = await work(admit, call, target, options)
+        keyed = exchange.keyed
+        request = exchange.request = await work(admit, call, target, options, keyed=keyed)
         endpoint = target.endpoint
         if endpoint is not None and endpoint.archival is not None:
             request = await resolve(
@@ -294,10 +295,11 @@ class Pipeline:
         """A call that has just arrived."""
         # Who calls a door with a path that no provider owns means the last of them.
         target = find(call) or misplaced(call) or Target(wires()[-1], None)
-        session = session_of(target.wire, call)
+        key = target.wire.api_key(call)
         clock = self.options.clock
         created = int(time.time()) if clock is None else clock
-        return Exchange(call, target, self.options, session, created)
+        session = session_of(call, key)
+        return Exchange(call, target, self.options, session, created, keyed=key is not None)
 
     def instead(self, exchange: Exchange, error: ErrorAnswer, headers: Headers) -> Reply:
         """The reply in place of one that cannot be given."""

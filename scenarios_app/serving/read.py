@@ -15,9 +15,10 @@ from scenarios_app.wire.registry import Target
 _AROUND = len(": \r\n")
 
 
-def admit(call: Call, target: Target, options: Options) -> CanonicalRequest:
-    """The request that a call makes of its target; raises WireError."""
-    endpoint = admit_head(call, target, options)
+def admit(call: Call, target: Target, options: Options, *, keyed: bool = False) -> CanonicalRequest:
+    """The request that a call makes of its target; raises WireError. It is `keyed` if it is known
+    to have a key."""
+    endpoint = admit_head(call, target, options, keyed=keyed)
     limits = options.limits
     bodiless = endpoint.bodiless or call.method != "POST"
     body = Node({}) if bodiless else read_body(call.body, limits)
@@ -47,12 +48,12 @@ def admit_unread(call: Call, target: Target, options: Options) -> CanonicalReque
     return as_sent(request, SentRequest(call.method, call.query, call.body, unread=True))
 
 
-def admit_head(call: Call, target: Target, options: Options) -> Endpoint:
+def admit_head(call: Call, target: Target, options: Options, *, keyed: bool = False) -> Endpoint:
     """The endpoint of a call whose head is as it must be; raises WireError. Looks at no body."""
     check_head(call, options)
     if target.endpoint is None:
         raise target.error or WireError(404, f"Unknown request URL: {call.method} {call.path}.")
-    if options.require_auth:
+    if options.require_auth and not keyed:
         target.wire.authorise(call)
     target.wire.check(call)
     check_session(call)

@@ -156,8 +156,10 @@ def with_headers(reply: Reply, *more: Headers) -> Reply:
     """A reply with more headers; a later one takes the place of an earlier one of its name."""
     headers = reply.headers
     for group in more:
-        names = {name for name, _ in group}
-        headers = (*[header for header in headers if header[0] not in names], *group)
+        names = dict(group).keys()
+        if not names.isdisjoint(dict(headers)):
+            headers = tuple([header for header in headers if header[0] not in names])
+        headers = (*headers, *group)
     return replace(reply, headers=headers)
 
 

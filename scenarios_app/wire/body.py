@@ -47,16 +47,15 @@ class Node(msgspec.Struct, frozen=True):
 
     def need(self, key: str) -> "Node":
         """As `get`, but the key must be there and not null."""
-        node = self.maybe(key)
-        if node is None:
-            place = self.get(key).place
-            raise WireError(
-                400,
-                f"Missing required parameter: '{place}'.",
-                param=place,
-                code="missing_required_parameter",
-            )
-        return node
+        if (node := self.maybe(key)) is not None:
+            return node
+        place = self.get(key).place
+        raise WireError(
+            400,
+            f"Missing required parameter: '{place}'.",
+            param=place,
+            code="missing_required_parameter",
+        )
 
     def object(self) -> dict[str, Json]:
         if isinstance(self.value, dict):
@@ -104,7 +103,8 @@ class Node(msgspec.Struct, frozen=True):
 
 def read_body(body: bytes, limits: Limits) -> Node:
     """Decode a request body that must be one JSON object within the limits."""
-    if more_values_than(limits.nodes, body):
+    commas, openings = _counts(body)
+    if max(commas, openings) > limits.nodes and more_values_than(limits.nodes, body):
         raise _too_many(limits)
     try:
         value = _decode(body)
@@ -112,7 +112,7 @@ def read_body(body: bytes, limits: Limits) -> Node:
         raise WireError(400, f"The body of the request is not valid JSON: {error}.") from None
     except RecursionError:
         raise _too_deep(limits) from None
-    if sum(_counts(body)) >= min(limits.depth, limits.nodes):
+    if commas + openings >= min(limits.depth, limits.nodes):
         # With less in it, it can be neither too deep nor too many.
         _measure(value, limits)
     if not isinstance(value, dict):

@@ -77,7 +77,9 @@ class Layers:
 
         def read() -> tuple[Any, Any]:
             exchange = pipeline.exchange(self.call)
-            exchange.request = admit(exchange.call, exchange.target, exchange.options)
+            exchange.request = admit(
+                exchange.call, exchange.target, exchange.options, keyed=exchange.keyed
+            )
             return exchange, exchange.request
 
         async def chosen() -> Any:

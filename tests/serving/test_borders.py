@@ -41,12 +41,13 @@ def headed(**headers: str) -> Call:
     ],
 )
 def test_a_session_is_the_header_else_the_key_else_the_default(call: Call, session: str) -> None:
-    assert session_of(OPENAI, call) == session
+    assert session_of(call, OPENAI.api_key(call)) == session
 
 
 def test_a_key_has_one_session_on_every_wire_and_is_not_to_be_got_from_it() -> None:
-    name = session_of(OPENAI, headed(authorization="Bearer sk-secret"))
-    assert name == session_of(ANTHROPIC, headed(x_api_key="sk-secret"))
+    bearer, header = headed(authorization="Bearer sk-secret"), headed(x_api_key="sk-secret")
+    name = session_of(bearer, OPENAI.api_key(bearer))
+    assert name == session_of(header, ANTHROPIC.api_key(header))
     assert re.fullmatch("key-[0-9a-f]{12}", name)
 
 

@@ -114,9 +114,9 @@ async def test_large_requests_are_worked_on_beside_the_loop(
     threads = []
     done = getattr(pipelines, stage)
 
-    def seen(*given: Any) -> Any:
+    def seen(*given: Any, **more: Any) -> Any:
         threads.append(threading.current_thread())
-        return done(*given)
+        return done(*given, **more)
 
     monkeypatch.setattr(pipelines, stage, seen)
     status, _, _ = await Playing(ECHO).ask(call)

@@ -133,7 +133,7 @@ class DirectProtocol(HttpToolsProtocol):
         at_once = answer.at_once
         if self.flow.write_paused or not (at_once or (reply.streaming and not answer.cuts)):
             return False
-        headers = "".join([f"{name}: {value}\r\n" for name, value in reply.headers])
+        headers = "\r\n".join(map(": ".join, (*reply.headers, END)))
         if headers.count("\n") != len(reply.headers) or headers.count("\r") != len(reply.headers):
             return False
         if at_once:
@@ -197,6 +197,8 @@ class DirectProtocol(HttpToolsProtocol):
             super().shutdown()
 
 
+# After the last of the headers.
+END = ("",)
 LAST_CHUNK = b"0\r\n\r\n"
 
 

@@ -220,19 +220,14 @@ def read_chat(
         tools=(*offered, *given.get("functions", ())),
         tool_choice=choice,
         choice=choice_of(choice),
-        stream=given.get("stream", False),
-        temperature=given.get("temperature"),
-        top_p=given.get("top_p"),
         # The newer name wins where both are given.
         max_tokens=given.get("max_completion_tokens", given.get("max_tokens")),
-        stop=given.get("stop", ()),
         reasoning=given.get("reasoning_effort", False) or given.get("reasoning", False),
         response_format=form,
         json=json_of(form, "response_format"),
-        n=given.get("n", 1),
         headers=call.headers,
-        metadata=given.get("metadata", {}),
         own=_own(body, given, dialect),
+        **{key: value for key, value in given.items() if key in _SAME},
     )
 
 
@@ -306,6 +301,8 @@ def _response_format(node: Node) -> Json:
     return node.value
 
 
+# Those that are called so in every request.
+_SAME = frozenset({"metadata", "n", "stop", "stream", "temperature", "top_p"})
 # The real API refuses a wrong type of what nothing here depends on as well.
 _FIELDS: Mapping[str, Callable[[Node], object]] = {
     **COMMON,
