@@ -4,6 +4,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from django.conf import settings
+from django.core.signals import setting_changed
 
 # Those of `mockllm_site.settings` in prod, where the environment says nothing either.
 DEFAULTS: Final = MappingProxyType(
@@ -35,5 +36,21 @@ DEFAULTS: Final = MappingProxyType(
 )
 
 
+_known: Final[dict[str, Any]] = {}
+
+
 def setting(name: str) -> Any:
-    return getattr(settings, name, DEFAULTS[name])
+    """What a setting says. Django looks through its own layers each time, which every request would
+    pay for."""
+    try:
+        return _known[name]
+    except KeyError:
+        return _known.setdefault(name, getattr(settings, name, DEFAULTS[name]))
+
+
+def _forget(**_: object) -> None:
+    """A test has another value for a setting."""
+    _known.clear()
+
+
+setting_changed.connect(_forget)

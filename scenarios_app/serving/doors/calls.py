@@ -81,8 +81,7 @@ def read_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """Headers by their names in lower case, repeated ones joined."""
     joined: dict[str, str] = {}
     for raw_name, raw_value in headers:
-        name = _name(raw_name)
-        value = raw_value.decode() if raw_value.isascii() else _text(raw_value)
+        name, value = _name(raw_name), _text(raw_value)
         joined[name] = f"{joined[name]}, {value}" if name in joined else value
     return joined
 
