@@ -11,9 +11,14 @@ from scenarios_app.engine.secrets import MASK, STEMS, is_secret, key_names, mask
 # A key of JSON, also inside JSON that is text within JSON, where each quote stands behind a
 # backslash.
 _KEY = re.compile(r'(\\{0,7})"([^"\\]{1,200})\1"\s*+:\s*+')
-# What makes a key one of a secret, looked for in one pass: most bodies hold none of it.
+# What makes a key one of a secret, looked for in one pass: most bodies hold none of it. Nearly all
+# answers count `tokens`, an ordinary word where no other small letter comes after it.
 _STEMS = (*STEMS, "sig")
-_ANY_STEM = re2.compile("(?i)" + "|".join(_STEMS))
+_TOKEN_STEM = "token"
+_ANY_STEM = re2.compile(
+    f"(?i:{'|'.join(stem for stem in _STEMS if stem != _TOKEN_STEM)})"
+    f"|(?i:{_TOKEN_STEM})(?:$|[^s]|s[a-z])"
+)
 # How far a key reaches back from one of its words, and backslashes from its quote.
 _LONGEST_KEY, _MOST_BACKSLASHES = 200, 7
 _CAPITALS = re.compile("[A-Z]+")

@@ -1,7 +1,8 @@
 """Whatever is sent, the answer is the provider's own error, and the next request is answered."""
 
+from dataclasses import replace
+
 import pytest
-from msgspec.structs import replace
 
 from scenarios_app.journal import journal
 from tests.hostile.corpus import CHAT, GOOD, GROUPS, OPENAI, Row
