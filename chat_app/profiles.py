@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from chat_app.errors import NOT_FOUND, VALIDATION_ERROR, ChatError
 from chat_app.models import ModelProfile
 from chat_app.models.profiles import DEFAULT_PROFILE, MOCK_URL, NotAKeyName, check_key_name
+from mockllm_site.kit.rows import find
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,8 @@ class Named:
 
 def ensure_default_profile() -> ModelProfile:
     """The default profile; made if it is missing, and left as it is if somebody changed it."""
+    if (found := find(ModelProfile, {"name": DEFAULT_PROFILE})) is not None:
+        return found
     profile, _ = ModelProfile.objects.get_or_create(
         name=DEFAULT_PROFILE,
         defaults={
@@ -36,7 +39,7 @@ def profile_named(name: str | None) -> ModelProfile:
     """A profile by its name, None being the default one; raises NOT_FOUND."""
     if name is None or name == DEFAULT_PROFILE:
         return default_profile()
-    found = None if "\0" in name else ModelProfile.objects.filter(name=name).first()
+    found = None if "\0" in name else find(ModelProfile, {"name": name})
     if found is None:
         raise ChatError(NOT_FOUND, "Profile not found", field="profile")
     return found

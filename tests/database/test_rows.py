@@ -9,8 +9,8 @@ import pytest
 from django.db import DatabaseError, connection
 from django.db.models import Model
 
-from chat_app.models import Conversation, Message
-from mockllm_site.kit.rows import add, change, highest, insert
+from chat_app.models import Conversation, Message, ModelProfile
+from mockllm_site.kit.rows import add, change, find, highest, insert
 from traces_app.models import ModelCall, Status, Trace, TraceEvent
 
 pytestmark = pytest.mark.django_db
@@ -47,6 +47,26 @@ def a_message() -> Message:
 
 def a_trace() -> Trace:
     return Trace(conversation=conversation(), started_at=AT, lease_until=None, owner="me")
+
+
+def a_profile() -> ModelProfile:
+    return ModelProfile(name=ODD, provider_id="p", model_id="m", mcp_servers=[ODD], temperature=0.5)
+
+
+@pytest.mark.parametrize("made", [a_conversation, a_message, a_trace, a_profile])
+def test_a_row_that_is_found_is_the_one_that_a_query_gives(made: Callable[[], Model]) -> None:
+    row = made()
+    row.save()
+    found = find(type(row), {"id": row.pk})
+    assert found is not None
+    asked = type(row)._default_manager.get(pk=row.pk)
+    columns = [field.attname for field in row._meta.concrete_fields]
+    assert [getattr(found, one) for one in columns] == [getattr(asked, one) for one in columns]
+    types = [[type(getattr(one, column)) for column in columns] for one in (found, asked)]
+    assert types[0] == types[1]
+    assert (found._state.adding, found._state.db) == (False, "default")
+    row.delete()
+    assert find(type(row), {"id": found.pk}) is None
 
 
 @pytest.mark.parametrize("made", [a_conversation, a_message, a_trace])
