@@ -68,6 +68,8 @@ class GuardedProtocol(DirectProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        # What came before it in the same packet may have been answered by now.
+        self._idle_since = None
         if not self._in_head:
             self._in_head, self._head = True, 0
             self._waiting_since = time.monotonic()

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import resource
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any
 
 import pytest
@@ -13,9 +13,11 @@ import uvicorn
 from mockllm_site.serve import acceptor as descriptors
 from mockllm_site.serve import protocol
 from mockllm_site.serve.acceptor import RESERVE, Acceptor, connection_cap
-from mockllm_site.serve.protocol import GuardedProtocol, Limits
+from mockllm_site.serve.protocol import GuardedProtocol, Limits, look_at_all
 from mockllm_site.serve.server import Server, Stop
 from scenarios_app.serving.doors.calls import Message, Receive, Scope, Send
+from tests.serving.doors.direct_door import answer_of, raw
+from tests.serving.pipelines import Playing, chat, says, scenario
 
 HEAD_BYTES = 32_768
 OPENING = b"POST / HTTP/1.1\r\nhost: any\r\n"
@@ -50,14 +52,21 @@ async def serving(
     connections: int = 100,
     most: int | None = None,
     patience: float = 60.0,
+    idle: int = 60,
 ) -> AsyncIterator[int]:
-    """The port of a server that lets itself be kept waiting for so many seconds."""
+    """The port of a server that lets itself be kept waiting for so many seconds, and where so many
+    may pass before a connection is used again."""
     monkeypatch.setattr(protocol, "HEAD_SECONDS", patience)
     monkeypatch.setattr(protocol, "BODY_SECONDS", patience)
     limits = Limits(HEAD_BYTES, connections, busy)
     monkeypatch.setattr(GuardedProtocol, "limits", limits, raising=False)
     config = uvicorn.Config(
-        reading, http=GuardedProtocol, log_config=None, lifespan="off", access_log=False
+        reading,
+        http=GuardedProtocol,
+        log_config=None,
+        lifespan="off",
+        access_log=False,
+        timeout_keep_alive=idle,
     )
     stop = object.__new__(Stop)
     stop.asked = False
@@ -150,6 +159,64 @@ async def test_whole_requests_are_answered_one_after_another(
             head = await reader.readuntil(b"\r\n\r\n")
             assert head.startswith(b"HTTP/1.1 200 ")
             assert await reader.readexactly(len(str(size))) == b"%d" % size
+        writer.close()
+
+
+async def test_a_connection_that_is_not_used_again_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with serving(monkeypatch, idle=0) as port:
+        said = await asyncio.wait_for(told(port, OPENING + b"content-length: 0\r\n\r\n"), 60)
+    assert said.startswith(b"HTTP/1.1 200 ")
+
+
+def looking(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Awaitable[None]]:
+    """Waits until the server has looked at its connections."""
+    looks = 0
+
+    def look(connections: Iterable[Any]) -> None:
+        nonlocal looks
+        look_at_all(connections)
+        looks += 1
+
+    async def looked() -> None:
+        # The one that is under way may have begun too early.
+        before = looks
+        while looks < before + 2:
+            await asyncio.sleep(0.01)
+
+    monkeypatch.setattr("mockllm_site.serve.server.look_at_all", look)
+    return looked
+
+
+async def test_no_connection_is_idle_while_a_request_comes_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked = looking(monkeypatch)
+    async with serving(monkeypatch, idle=0) as port:
+        reader, writer = await connected(port)
+        writer.write(OPENING + b"content-length: 0\r\n\r\n" + OPENING)
+        assert (await reader.readuntil(b"\r\n\r\n0")).startswith(b"HTTP/1.1 200 ")
+        writer.write(b"content-length: 2\r\n\r\na")
+        await looked()
+        writer.write(b"b")
+        assert (await asyncio.wait_for(reader.read(), 60)).startswith(b"HTTP/1.1 200 ")
+        writer.close()
+
+
+async def test_nor_where_it_comes_in_one_packet_with_one_that_is_answered_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked, playing = looking(monkeypatch), Playing(scenario("s", says("Hi!")))
+    monkeypatch.setattr(GuardedProtocol, "running", (lambda: playing.pipeline,))
+    asked = raw(chat())
+    async with serving(monkeypatch, idle=0) as port:
+        reader, writer = await connected(port)
+        writer.write(asked + asked[:-1])
+        assert b"Hi!" in await answer_of(reader)
+        await looked()
+        writer.write(asked[-1:])
+        assert b"Hi!" in await answer_of(reader)
         writer.close()
 
 
