@@ -21,13 +21,25 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A JSON value and the place it stands at, such as `messages[0].content`.
+    """A JSON value and where it stands: under a key, or a number of a list, of the node that it is
+    `inside`.
 
     A missing key and an explicit null are the same: a node whose value is `None`.
     """
 
     value: Json
-    place: str = ""
+    at: str | int = ""
+    inside: "Node | None" = None
+
+    @property
+    def place(self) -> str:
+        """Where it stands in the body, such as `messages[0].content`. Only errors ask."""
+        if self.inside is None:
+            return str(self.at)
+        around = self.inside.place
+        if isinstance(self.at, int):
+            return f"{around}[{self.at}]"
+        return f"{around}.{self.at}" if around else self.at
 
     @property
     def given(self) -> bool:
@@ -35,15 +47,13 @@ class Node(msgspec.Struct, frozen=True):
 
     def get(self, key: str) -> "Node":
         """The node at a key of this object."""
-        return Node(self.object().get(key), f"{self.place}.{key}" if self.place else key)
+        return Node(self.object().get(key), key, self)
 
     def maybe(self, key: str) -> "Node | None":
         """As `get`, but None where the key is missing or null."""
         of = self.value if isinstance(self.value, dict) else self.object()
         value = of.get(key)
-        if value is None:
-            return None
-        return Node(value, f"{self.place}.{key}" if self.place else key)
+        return None if value is None else Node(value, key, self)
 
     def need(self, key: str) -> "Node":
         """As `get`, but the key must be there and not null."""
@@ -89,7 +99,7 @@ class Node(msgspec.Struct, frozen=True):
         """The nodes of this list, checked at once and yielded in order."""
         if not isinstance(self.value, list):
             raise self.wrong("an array")
-        return (Node(item, f"{self.place}[{i}]") for i, item in enumerate(self.value))
+        return (Node(item, number, self) for number, item in enumerate(self.value))
 
     def wrong(self, wanted: str) -> WireError:
         """The error for a value that is not `wanted`."""

@@ -47,7 +47,7 @@ def read_given(body: Node, readers: Mapping[str, Callable[[Node], Any]]) -> dict
     given = {}
     for key, value in body.object().items():
         if value is not None and (read := readers.get(key)) is not None:
-            given[key] = read(Node(value, f"{body.place}.{key}" if body.place else key))
+            given[key] = read(Node(value, key, body))
     return given
 
 
