@@ -73,6 +73,7 @@ IMPORTED = (
 class Request:
     """What a process begins with."""
 
+    python: str
     arguments: list[str]
     folder: str
     environment: dict[str, str]
@@ -172,6 +173,8 @@ def begin(request: Request) -> list[str]:
     os.chdir(request.folder)
     os.environ.clear()
     os.environ.update(request.environment)
+    # What it starts in turn is warm too.
+    sys.executable = request.python
     sys.stdin, sys.stdout, sys.stderr = (_stream(number) for number in range(3))
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
     time.tzset()
