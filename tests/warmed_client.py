@@ -10,7 +10,7 @@ import sys
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 HARMLESS = {"PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONUNBUFFERED"}
 # What an interpreter is given before what it runs; more would be for one that is started anew.
-KNOWN = ("-P", "-c", "-m")
+KNOWN = ("-P", "-c", "-m", "-u")
 
 
 class Signals:
@@ -36,6 +36,9 @@ class Signals:
 
 def main(path: str, arguments: list[str]) -> None:
     first = arguments[0] if arguments else "-"
+    if first.startswith("-m") and first != "-m":
+        arguments = ["-m", first.removeprefix("-m"), *arguments[1:]]
+        first = "-m"
     known = first in KNOWN or not first.startswith("-")
     if not known or {name for name in os.environ if name.startswith("PYTHON")} - HARMLESS:
         # A hash seed and its like are what an interpreter begins with.

@@ -182,6 +182,11 @@ def begin(request: Request) -> list[str]:
     match request.arguments:
         case ["-P", *arguments]:
             return arguments
+        case ["-u", "-c", *arguments]:
+            for stream in (sys.stdout, sys.stderr):
+                stream.reconfigure(write_through=True)
+            sys.path.insert(0, "")
+            return ["-c", *arguments]
         case ["-c", *_] as arguments:
             sys.path.insert(0, "")
         case ["-m", *_] as arguments:
