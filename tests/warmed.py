@@ -1,6 +1,6 @@
 """Python processes that have imported already. `python()` stands for an interpreter: what is
 started with it is forked from one that is warm. Arguments, folder, environment and streams are its
-own, settings are read after the fork, and it ends as it would.
+own, settings are read after the fork, it ends as it would, and what it starts is warm too.
 
 Tests of imports, hash seeds, process ids or what is left after a kill start `sys.executable`.
 """

@@ -9,6 +9,8 @@ import sys
 
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 HARMLESS = {"PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONUNBUFFERED"}
+# What an interpreter is given before what it runs; more would be for one that is started anew.
+KNOWN = ("-P", "-c", "-m", "-u")
 
 
 class Signals:
@@ -33,13 +35,18 @@ class Signals:
 
 
 def main(path: str, arguments: list[str]) -> None:
-    if {name for name in os.environ if name.startswith("PYTHON")} - HARMLESS:
+    first = arguments[0] if arguments else "-"
+    if first.startswith("-m") and first != "-m":
+        arguments = ["-m", first.removeprefix("-m"), *arguments[1:]]
+        first = "-m"
+    known = first in KNOWN or not first.startswith("-")
+    if not known or {name for name in os.environ if name.startswith("PYTHON")} - HARMLESS:
         # A hash seed and its like are what an interpreter begins with.
         os.execv(sys.executable, [sys.executable, *arguments])
     signals = Signals()
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(f"{path}.socket")
-        request = marshal.dumps((arguments, os.getcwd(), dict(os.environ)))
+        request = marshal.dumps((path, arguments, os.getcwd(), dict(os.environ)))
         socket.send_fds(connection, [len(request).to_bytes(8, "big")], [0, 1, 2])
         connection.sendall(request)
         for stream in (0, 1, 2):

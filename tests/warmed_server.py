@@ -26,9 +26,13 @@ from django.conf import settings
 IMPORTED = (
     "ahocorasick_rs",
     "anthropic",
+    "axes.apps",
     "channels.routing",
     "channels_redis.core",
+    "chat_app.prompt.context",
+    "chat_app.stream.pipeline",
     "chat_app.tools.demo_server",
+    "chat_app.tools.toolbox",
     "django.contrib.admin",
     "django.contrib.postgres.fields",
     "django.core.handlers.asgi",
@@ -36,7 +40,9 @@ IMPORTED = (
     "django.core.management.commands.migrate",
     "django.db.backends.postgresql.base",
     "django.db.backends.sqlite3.base",
+    "django.views.decorators.http",
     "django_filters",
+    "environ",
     "google.genai",
     "mcp",
     "openai",
@@ -45,10 +51,20 @@ IMPORTED = (
     "rest_framework.serializers",
     "rich.console",
     "scenarios_app.engine.document",
+    "scenarios_app.recording.files",
+    "scenarios_app.serving.choose",
+    "scenarios_app.serving.recorder.recordings",
+    "scenarios_app.serving.reply",
+    "scenarios_app.verdict.counts",
     "scenarios_app.wire.registry",
     "simple_history.models",
+    "traces_app.log",
     "unfold",
-    "uvicorn",
+    "unfold.dataclasses",
+    "unfold.utils",
+    "uvicorn.loops.uvloop",
+    "uvicorn.protocols.http.httptools_impl",
+    "uvicorn.protocols.websockets.auto",
     "whitenoise.middleware",
 )
 
@@ -57,6 +73,7 @@ IMPORTED = (
 class Request:
     """What a process begins with."""
 
+    python: str
     arguments: list[str]
     folder: str
     environment: dict[str, str]
@@ -156,6 +173,8 @@ def begin(request: Request) -> list[str]:
     os.chdir(request.folder)
     os.environ.clear()
     os.environ.update(request.environment)
+    # What it starts in turn is warm too.
+    sys.executable = request.python
     sys.stdin, sys.stdout, sys.stderr = (_stream(number) for number in range(3))
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
     time.tzset()
@@ -163,6 +182,11 @@ def begin(request: Request) -> list[str]:
     match request.arguments:
         case ["-P", *arguments]:
             return arguments
+        case ["-u", "-c", *arguments]:
+            for stream in (sys.stdout, sys.stderr):
+                stream.reconfigure(write_through=True)
+            sys.path.insert(0, "")
+            return ["-c", *arguments]
         case ["-c", *_] as arguments:
             sys.path.insert(0, "")
         case ["-m", *_] as arguments:

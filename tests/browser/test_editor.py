@@ -1,7 +1,7 @@
 """Writing scenarios by clicks: what a browser saves is what the next request gets."""
 
 import pytest
-from playwright.sync_api import ElementHandle, Locator, Page, expect
+from playwright.sync_api import ElementHandle, Locator, Page, Route, expect
 
 from scenarios_app.models import Scenario
 from tests.admin.pages import a_scenario, texts
@@ -70,17 +70,43 @@ def test_a_new_step_comes_last_and_opens_itself(admin: Admin) -> None:
 
 
 def test_steps_are_dragged_the_new_one_too(admin: Admin) -> None:
-    scenario = a_scenario("three", {"answer_text": "a"}, {"answer_text": "b"}, {"answer_text": "c"})
+    scenario = a_scenario("three", *({"match_user": word, "answer_text": word} for word in "abc"))
     page = admin.page
     admin.go(page_of(scenario))
     new = add_step(page)
+    new.get_by_label("Last user message").last.fill("new")
     new.get_by_label("Answer text").fill("new")
     new.locator("summary").first.click()
+    # What was written is checked, so no note comes or goes that would move the rows.
+    expect(page.locator("#checked")).to_have_text("Nothing suspicious")
     drag(page, row(page, 3), 0)
     expect(row(page, 0).locator(".sc-number").first).to_have_text("1")
     drag(page, row(page, 1), 3)
     admin.save()
     assert texts(scenario) == ["new", "b", "c", "a"]
+
+
+def test_notes_do_not_move_the_rows_while_one_is_held(admin: Admin) -> None:
+    scenario = a_scenario("two", {"match_user": "a", "consume": False}, {"match_user": "b"})
+    page = admin.page
+    notes, doubt = page.locator("#notes"), "Step 2: step 1 always answers first"
+    second = row(page, 1)
+    checks: list[Route] = []
+    page.route("**/check/", lambda route: checks.append(route))
+    admin.go(page_of(scenario))
+    with page.expect_request("**/check/"):
+        open_row(page, 0).get_by_label("Last user message").last.fill("")
+    second.locator(".sc-handle").hover()
+    page.mouse.down()
+    before = second.bounding_box()
+    with page.expect_response("**/check/"):
+        checks.pop().continue_()
+    page.wait_for_function("!document.querySelector('.htmx-request')")
+    assert doubt not in notes.inner_text()
+    assert second.bounding_box() == before
+    page.unroute("**/check/")
+    page.mouse.up()
+    expect(notes).to_contain_text(doubt)
 
 
 def drag(page: Page, what: Locator, to: int) -> None:

@@ -29,6 +29,8 @@ SECONDS = 120.0
 LAST_LINES = 20
 PORT, TEST_PORT = "8000", "5099"
 URL = "MOCKLLM_URL"
+# What is installed here for tests of our own, and slow to start.
+WITHOUT = "-p no:schemathesis -p no:hypothesispytest -p no:django"
 _STARTS = re.compile(r"\bmake run\b|\bserve\b")
 _ADDRESS = re.compile(rf"127\.0\.0\.1:({PORT}|{TEST_PORT})\b")
 # What an event stream says while there is nothing to say.
@@ -134,6 +136,7 @@ class Newcomer:
             if "pytest" in block.text:
                 # Nobody has told a reader's tests of a server: they start their own.
                 more[URL] = ""
+                more["PYTEST_ADDOPTS"] = WITHOUT
             self._output = self._finished(["bash", "-ec", self._rewritten(block.text)], **more)
 
     def _run_python(self, block: Block) -> None:

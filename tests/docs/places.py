@@ -4,7 +4,6 @@ installed is there already, warm."""
 import os
 import shutil
 import site
-import subprocess
 import sys
 import sysconfig
 import venv
@@ -39,17 +38,6 @@ def warm_commands(folder: Path) -> Path:
     for name, arguments in _WARM.items():
         _script(folder / name, f'#!/bin/sh\nexec {warmed.python()} {arguments} "$@"\n')
     return folder
-
-
-def migrated(folder: Path) -> Path:
-    """Makes the file of a database as it is before a server first uses it."""
-    subprocess.run(
-        [warmed.python(), "-P", "-m", "mockllm_site", "migrate", "--verbosity", "0"],
-        cwd=folder,
-        env={"PATH": os.environ["PATH"]},
-        check=True,
-    )
-    return folder / "mockllm.sqlite3"
 
 
 def clone(folder: Path) -> Path:

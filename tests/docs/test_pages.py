@@ -1,34 +1,28 @@
 """Every code block of README, CONTRIBUTING and docs/ does what it says, pasted as it stands."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
+from tests import migrated
 from tests.docs.blocks import blocks_of, pages
 from tests.docs.newcomer import Newcomer
-from tests.docs.places import INSTALLED, clone, migrated, shell_path, warm_commands
+from tests.docs.places import INSTALLED, clone, shell_path, warm_commands
 
 IN_A_CLONE = ("README.md", "CONTRIBUTING.md")
 PAGES = [page for page in pages() if blocks_of(page)]
 
 
-@pytest.fixture(scope="session")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database that nothing is in yet. How its tables are made is what a clone shows."""
-    return migrated(tmp_path_factory.mktemp("tables"))
-
-
 # A page is many starts of processes, and a busy machine is no fault of its.
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", PAGES)
-def test_every_block_of_a_page_works(page: str, tables: Path, tmp_path: Path) -> None:
+def test_every_block_of_a_page_works(page: str, tmp_path: Path) -> None:
     folder = tmp_path / "mockllm"
     folder.mkdir()
     if page in IN_A_CLONE:
         path, python = shell_path(clone(folder)), str(folder / ".venv" / "bin" / "python")
     else:
-        shutil.copy2(tables, folder)
+        migrated.copy_to(folder / "mockllm.sqlite3")
         warm = warm_commands(tmp_path / "bin")
         path, python = shell_path(warm, INSTALLED), str(warm / "python")
     with Newcomer(folder, path=path, python=python) as newcomer:

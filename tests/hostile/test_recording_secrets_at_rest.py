@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests import migrated, warmed
 from tests.hostile.test_recording_secrets import LETTERS, NAMES, calls, echoing
 from tests.project import processes
 from tests.serving.processes.serve_process import Serving, serving
@@ -187,8 +188,10 @@ def test_no_key_stays_of_a_file_that_is_imported(
     # It has them, but for a few that its format has no place for.
     assert len(keys.found_in(*files_of(tmp_path))) >= len(keys.made) - 3
     kept = []
-    for arguments in (("migrate", "-v0"), ("import", f"../{name}"), ("export_scenarios",)):
-        done = processes.run(processes.COMMAND, *arguments, cwd=home, variables=DEV)
+    migrated.copy_to(home / "mockllm.sqlite3")
+    command = (warmed.python(), "-P", "-m", "mockllm_site")
+    for arguments in (("import", f"../{name}"), ("export_scenarios",)):
+        done = processes.run(*command, *arguments, cwd=home, variables=DEV)
         assert done.returncode == 0, done.stderr
         kept += [done.stdout.encode(), done.stderr.encode()]
     assert b'"steps"' in kept[-2]

@@ -12,6 +12,10 @@ RESPONSES = "https://api.openai.com/v1/responses"
 GEMINI = "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash"
 OLLAMA = "http://localhost:11434/api/chat"
 SAID = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 9}
+ANSWER = {
+    "id": "c",
+    "choices": [{"index": 0, "message": {"content": "Hi"}, "finish_reason": "stop"}],
+}
 BODIES: dict[str, Any] = {
     RESPONSES: {"model": "m", "input": "hi"},
     f"{GEMINI}:generateContent": {"contents": [{"parts": [{"text": "hi"}]}]},

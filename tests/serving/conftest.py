@@ -1,9 +1,12 @@
 """The four ways in which a live server can have the doors."""
 
+import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
+from tests import warmed
 from tests.serving.processes.servers import serving
 
 LIVE = [("uvicorn", "door"), ("daphne", "door"), ("uvicorn", "view"), ("daphne", "view")]
@@ -13,5 +16,8 @@ LIVE = [("uvicorn", "door"), ("daphne", "door"), ("uvicorn", "view"), ("daphne",
 def port(request: pytest.FixtureRequest) -> Iterator[int]:
     """Where a door is served, once for the whole run."""
     server, app = request.param
-    with serving(server, f"tests.serving.doors.door_apps:{app}") as port:
+    with ExitStack() as running:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "executable", warmed.python())
+            port = running.enter_context(serving(server, f"tests.serving.doors.door_apps:{app}"))
         yield port

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests import migrated
 from tests.serving.processes.serve_process import Serving, serving, written
 from tests.soak.client import Client
 from tests.soak.servers import listening, once
@@ -34,6 +35,7 @@ def full_disk(server: Serving) -> Iterator[None]:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Serving]:
+    migrated.copy_to(tmp_path / "db.sqlite3")
     given = {
         "MOCKLLM_ENV": "dev",
         "DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3",

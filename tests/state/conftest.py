@@ -6,12 +6,24 @@ from pathlib import Path
 import pytest
 
 from scenarios_app.journal import Journal
+from tests import migrated
 from tests.state.outside import postgres_database
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """One that nobody has made tables in."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/empty.sqlite3"
+    else:
+        with postgres_database(empty=True) as address:
+            yield address
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def shared_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
+        migrated.copy_to(tmp_path / "shared.sqlite3")
         yield f"sqlite:///{tmp_path}/shared.sqlite3"
     else:
         with postgres_database() as address:

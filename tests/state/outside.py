@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from tests import warmed
+from tests import migrated, warmed
 from tests.engines import POSTGRES
 from tests.services import require
 
@@ -63,8 +63,9 @@ def running(database: str, script: str, *, folder: Path) -> Iterator["subprocess
 
 
 @contextmanager
-def postgres_database() -> Iterator[str]:
-    """The address of a new, empty database on the machine's PostgreSQL."""
+def postgres_database(*, empty: bool = False) -> Iterator[str]:
+    """The address of a new database on the machine's PostgreSQL: with tables unless it is to be
+    empty, and nothing in them."""
     try:
         import psycopg
 
@@ -74,7 +75,8 @@ def postgres_database() -> Iterator[str]:
         raise
     name = f"mockllm_{uuid4().hex[:12]}"
     with server:
-        server.execute(f"CREATE DATABASE {name}")
+        template = "template1" if empty else migrated.template()
+        server.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         try:
             yield POSTGRES.rpartition("/")[0] + f"/{name}"
         finally:

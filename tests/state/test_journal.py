@@ -300,7 +300,6 @@ def test_rows_of_a_test_case_end_with_it(journal: Journal) -> None:
 
 
 RECORDS = """
-call_command("migrate", verbosity=0)
 from tests.state.entries import entry
 from scenarios_app.journal import journal
 for number in range(450):

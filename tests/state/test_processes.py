@@ -9,7 +9,6 @@ from scenarios_app.catalog import snapshot
 from tests.state.outside import run, running
 
 SERVES = """
-call_command("migrate", verbosity=0)
 from scenarios_app.catalog import catalog
 catalog.start()
 print("ready", sorted(catalog.index().by_name), flush=True)
@@ -70,7 +69,6 @@ def test_they_are_looked_for_more_than_once_a_second() -> None:
 
 
 EDITS = """
-call_command("migrate", verbosity=0)
 from threading import Thread
 from django.db import connection
 from scenarios_app.catalog import catalog
@@ -99,7 +97,6 @@ def test_edits_of_several_threads_are_all_seen(shared_database: str, tmp_path: P
 
 
 ROUND_TRIP = """
-call_command("migrate", verbosity=0)
 from hypothesis import given, settings
 from scenarios_app.engine.document import dump
 from scenarios_app.models import Scenario

@@ -69,9 +69,9 @@ print(json.dumps({
 
 
 def test_what_was_there_stays_and_is_neither_archived_nor_excluded(
-    shared_database: str, tmp_path: Path
+    empty_database: str, tmp_path: Path
 ) -> None:
-    found = json.loads(run(shared_database, f"EDITORS = {OLD}\n{UPGRADE}", folder=tmp_path))
+    found = json.loads(run(empty_database, f"EDITORS = {OLD}\n{UPGRADE}", folder=tmp_path))
     assert set(found.pop("editors")) == OLD | NEW
     assert found == {
         "conversations": [{"title": "Köln", "archived": False, "tags": []}],

@@ -4,8 +4,11 @@ import sys
 from collections.abc import Callable
 from typing import TypeAlias
 
-# A run inside a test forgets what it has imported; of these there would be two.
+# A run inside a test forgets what it has imported; of these there would be two, and SDKs take long.
+import anthropic  # noqa: F401
+import google.genai  # noqa: F401
 import httpcore2  # noqa: F401
+import openai  # noqa: F401
 import pytest
 
 from tests import warmed

@@ -216,9 +216,13 @@ def test_workers_write_their_cassettes_side_by_side(
 ) -> None:
     for name in ("MOCKLLM_URL", "PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "executable", warmed.python())
+    # No other plugin of this environment is loaded in each of its processes.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_PLUGINS", "scenarios_app.testing.plugin,xdist.plugin")
     many = TESTS.replace('["a/b", "a_b"]', "[str(n) for n in range(6)]")
     pytester.makepyfile(test_many=many)
-    options = ("-p", "no:cacheprovider", "-p", "no:django", "-n", "2", "--dist", "load")
+    options = ("-p", "no:cacheprovider", "-n", "2", "--dist", "load")
     result = pytester.runpytest_subprocess(*options, "--mockllm-record=all")
     result.assert_outcomes(passed=8)
     found = list((pytester.path / "cassettes" / "test_many").iterdir())

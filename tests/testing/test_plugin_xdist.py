@@ -2,9 +2,12 @@
 
 import os
 import select
+import sys
 from contextlib import suppress
 
 import pytest
+
+from tests import warmed
 
 # A busy machine is no fault of theirs.
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
@@ -45,17 +48,24 @@ def spread(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest
     return pytester
 
 
-def test_workers_share_a_server_and_no_session(spread: pytest.Pytester) -> None:
-    spread.makepyfile(test_many=MANY)
+@pytest.fixture
+def warm_spread(spread: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """The same, whose processes are forked from one that is warm."""
+    monkeypatch.setattr(sys, "executable", warmed.python())
+    return spread
+
+
+def test_workers_share_a_server_and_no_session(warm_spread: pytest.Pytester) -> None:
+    warm_spread.makepyfile(test_many=MANY)
     options = ("-p", "no:cacheprovider", "-n", str(WORKERS), "--dist", "load")
     reports = ("--mockllm-report", "report.json", "--mockllm-coverage", "coverage.xml")
-    result = spread.runpytest_subprocess(*options, *reports)
+    result = warm_spread.runpytest_subprocess(*options, *reports)
     result.assert_outcomes(passed=TESTS)
-    seen = [line.split() for line in (spread.path / "seen").read_text().splitlines()]
+    seen = [line.split() for line in (warm_spread.path / "seen").read_text().splitlines()]
     assert len({worker for worker, _ in seen}) == WORKERS
     assert len({url for _, url in seen}) == 1
-    assert (spread.path / "report.json").read_text().count('"passed": true') == TESTS + 1
-    assert '<testsuite name="mockllm coverage"' in (spread.path / "coverage.xml").read_text()
+    assert (warm_spread.path / "report.json").read_text().count('"passed": true') == TESTS + 1
+    assert '<testsuite name="mockllm coverage"' in (warm_spread.path / "coverage.xml").read_text()
 
 
 BROKEN = """
@@ -73,11 +83,11 @@ def test_it(mockllm, number):
 """
 
 
-def test_every_worker_is_told_why_there_is_no_server(spread: pytest.Pytester) -> None:
-    spread.makepyfile(test_broken=BROKEN)
-    result = spread.runpytest_subprocess("-n", "2", "--dist", "each")
+def test_every_worker_is_told_why_there_is_no_server(warm_spread: pytest.Pytester) -> None:
+    warm_spread.makepyfile(test_broken=BROKEN)
+    result = warm_spread.runpytest_subprocess("-n", "2", "--dist", "each")
     result.assert_outcomes(errors=4)
-    shared = spread.runpytest_subprocess("-n", "2")
+    shared = warm_spread.runpytest_subprocess("-n", "2")
     shared.assert_outcomes(errors=2)
     assert str(shared.stdout).count("mockllm: --fixture none: No fixture named 'none' found") >= 2
 

@@ -27,13 +27,6 @@ request = urllib.request.Request(
 )
 print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"])
 """
-# The command, whose server is forked too: its interpreter is its first argument.
-WARM = """
-import sys
-from mockllm_site.__main__ import main
-sys.executable, sys.argv = sys.argv[1], ["mockllm", *sys.argv[2:]]
-main()
-"""
 PASSED_ON = """
 import signal, sys
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
@@ -55,7 +48,7 @@ def run(
     """The command and its server start warm unless another command is given."""
     # Settings of the command's are nothing to the server.
     variables = {"DJANGO_SETTINGS_MODULE": "of.somebody.else", "MOCKLLM_ENV": "nonsense"}
-    command = command or (warmed.python(), "-P", "-c", WARM, warmed.python())
+    command = command or (warmed.python(), "-P", "-m", "mockllm_site")
     return processes.run(*command, "run", *arguments, cwd=folder, variables=variables)
 
 

@@ -2,7 +2,6 @@
 and times, and a call that was not recorded is told there."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +87,7 @@ def replaying(folder: Path, document: dict[str, Any], *options: str) -> str:
     """A file of servers in which the tools of a document stand for those of the server `demo`."""
     file = folder / "replayed.json"
     file.write_text(json.dumps(document))
-    program = [sys.executable, "-P", "-m", "mockllm_site", "mcp", str(file), *options]
+    program = [warmed.python(), "-P", "-m", "mockllm_site", "mcp", str(file), *options]
     return servers(folder, demo=program)
 
 

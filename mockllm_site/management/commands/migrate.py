@@ -2,9 +2,15 @@
 
 from typing import Any
 
+from django.apps import apps
 from django.core.management.commands import migrate
+from django.core.management.sql import emit_post_migrate_signal
+from django.db import connection
 
 from mockllm_site.serve.database import in_memory
+
+# What asks for less than all tables, or for none.
+PARTS = ("app_label", "check_unapplied", "fake", "plan", "prune")
 
 
 class Command(migrate.Command):
@@ -12,5 +18,16 @@ class Command(migrate.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         # No app has migrations there.
-        run_syncdb = options["run_syncdb"] or (in_memory() and not options["app_label"])
-        super().handle(*args, **{**options, "run_syncdb": run_syncdb})
+        if not in_memory():
+            super().handle(*args, **options)
+        elif any(options[part] for part in PARTS):
+            super().handle(*args, **{**options, "run_syncdb": not options["app_label"]})
+        else:
+            self._make_tables(options["verbosity"], options["interactive"])
+
+    def _make_tables(self, verbosity: int, interactive: bool) -> None:
+        """What Django does too, but for the models of before and after in which migrations think:
+        to make those takes longer than to make the tables."""
+        self.verbosity = verbosity
+        self.sync_apps(connection, {app.label for app in apps.get_app_configs()})
+        emit_post_migrate_signal(verbosity, interactive, connection.alias)

@@ -11,6 +11,7 @@
   const touched = new WeakSet();
   const line = document.createElement("a");
   let place = null;
+  let heldBack = false;
 
   const status = document.createElement("span");
   line.id = "checked";
@@ -96,6 +97,12 @@
     if (target === form) detail.path = form.getAttribute("hx-post");
   });
   notes.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    // Notes above a row that is held would push it and all places for it away from the hand.
+    heldBack = Boolean(form.querySelector(".sortable-chosen"));
+    if (heldBack) {
+      detail.shouldSwap = false;
+      return;
+    }
     // A login page is no answer.
     detail.shouldSwap = detail.xhr.status === 200 && !detail.xhr.responseURL.includes("/login/");
     if (!detail.shouldSwap) fail();
@@ -112,4 +119,8 @@
     if (moved) scroller(place.field).scrollBy({ top: moved, behavior: "instant" });
   });
   form.addEventListener("htmx:sendError", fail);
+  form.addEventListener("unchoose", () => {
+    if (heldBack) form.dispatchEvent(new CustomEvent("scenario:changed"));
+    heldBack = false;
+  });
 })();

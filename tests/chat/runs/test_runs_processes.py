@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import migrated
 from tests.chat.scripts import ENDLESS
 from tests.processes import Process, begun
 from tests.services import require
@@ -34,6 +35,7 @@ class Place:
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """A database alone."""
     if request.param == "sqlite":
+        migrated.copy_to(tmp_path / "shared.sqlite3")
         yield Place(f"sqlite:///{tmp_path}/shared.sqlite3", tmp_path)
         return
     with postgres_database() as address:

@@ -55,6 +55,7 @@ def leave(port: int, case: Case) -> None:
     assert told(port)["streams"] == 0
 
 
+@pytest.mark.usefixtures("warm")
 @pytest.mark.parametrize("server", ["uvicorn", "daphne"])
 def test_any_server_can_run_the_application(server: str) -> None:
     """Without `serve` nobody else makes the tables of a database in memory."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests import warmed
+from tests import migrated, warmed
 
 READY_SECONDS = 90.0
 END_SECONDS = 60.0
@@ -102,7 +102,12 @@ def serving(
     descriptors: int | None = None,
     **variables: str,
 ) -> Iterator[Serving]:
-    """A server on a free port; ended by force if the test has not ended it."""
+    """A server on a free port; ended by force if the test has not ended it. A warm one finds the
+    tables of its own database made."""
+    own = directory / "mockllm.sqlite3"
+    dev = variables.get("MOCKLLM_ENV") == "dev" and "DATABASE_URL" not in variables
+    if warm and dev and not own.exists():
+        migrated.copy_to(own)
     process = start(
         directory, "--port", "0", *arguments, warm=warm, descriptors=descriptors, **variables
     )

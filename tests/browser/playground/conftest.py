@@ -1,0 +1,45 @@
+"""The playground in a real browser, as a person has it: its page, and what one does on it."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.conftest import OpenPage
+from tests.live import Live
+
+# What goes on for as long as a test looks at it.
+SLOW = {"text": "word " * 400, "pacing": {"words_per_second": 20, "words_per_chunk": 1}}
+
+
+class Playground:
+    """The page, and what one does on it."""
+
+    def __init__(self, page: Page, live: Live) -> None:
+        self.page = page
+        self.live = live
+
+    def go(self, query: str = "") -> None:
+        self.page.goto(f"{self.live.base_url}/chat/{query}")
+
+    def say(self, text: str) -> None:
+        self.page.fill("#message", text)
+        self.page.keyboard.press("Enter")
+
+    def answer(self, status: str = "complete") -> Any:
+        return self.page.locator(f"article.assistant[data-status={status}]").last
+
+    @property
+    def banner(self) -> Any:
+        return self.page.locator("#error-banner")
+
+
+@pytest.fixture
+def playground(open_page: OpenPage, live: Live) -> Playground:
+    return Playground(open_page(), live)
+
+
+@pytest.fixture
+def refused(open_page: OpenPage, live: Live) -> Playground:
+    """For what goes wrong: browsers complain of each answer that is an error."""
+    return Playground(open_page(refused=True), live)

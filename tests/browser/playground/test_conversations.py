@@ -1,0 +1,55 @@
+"""Conversations in the playground: after a reload, in a second tab, and in their list."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.playground.conftest import SLOW, Playground
+from tests.chat.chatting import scenario
+
+pytestmark = pytest.mark.browser
+
+
+def test_after_a_reload_the_running_answer_goes_on(playground: Playground) -> None:
+    playground.live.load(scenario({**SLOW, "text": "one " * 30 + "end"}))
+    playground.go()
+    playground.say("Go on")
+    expect(playground.answer("running").locator(".text")).to_contain_text("one one")
+    playground.page.reload()
+    answer = playground.answer()
+    expect(answer.locator(".text")).to_have_text("one " * 30 + "end")
+    expect(playground.page.locator("article.assistant")).to_have_count(1)
+
+
+def test_a_second_tab_follows_the_same_answer(playground: Playground) -> None:
+    playground.live.load(scenario({**SLOW, "text": "one " * 30 + "end"}))
+    playground.go()
+    playground.say("Go on")
+    expect(playground.answer("running").locator(".text")).to_contain_text("one")
+    second = playground.page.context.new_page()
+    second.goto(playground.page.url)
+    expect(second.locator("article.assistant .text")).to_have_text("one " * 30 + "end")
+    expect(playground.answer().locator(".text")).to_have_text("one " * 30 + "end")
+
+
+def test_conversations_are_listed_opened_renamed_and_deleted(refused: Playground) -> None:
+    playground, page = refused, refused.page
+    playground.live.load(scenario({"text": "Hi."}, {"text": "Hi."}))
+    playground.go()
+    playground.say("First talk")
+    expect(playground.answer()).to_be_visible()
+    page.click("#new")
+    expect(page.locator("article")).to_have_count(0)
+    playground.say("Second talk")
+    expect(page.locator("#conversations li")).to_have_count(2)
+    page.get_by_role("link", name="First talk").click()
+    expect(page.locator("article.user")).to_have_text("First talk")
+    page.once("dialog", lambda dialog: dialog.accept("Renamed"))
+    page.click("#rename")
+    expect(page.locator("#title")).to_have_text("Renamed")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.click("#delete")
+    expect(page.locator("#conversations li")).to_have_count(1)
+    expect(page.locator("#empty")).to_be_visible()
+    page.go_back()
+    expect(playground.banner).to_have_attribute("data-code", "NOT_FOUND")
+    expect(page.locator("article")).to_have_count(0)

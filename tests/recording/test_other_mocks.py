@@ -1,0 +1,119 @@
+"""Scripts of aimock and WireMock: what each says, and what is not carried over."""
+
+import json
+from typing import Any
+
+from tests.recording.files import read, refused
+from tests.recording.interactions import ANSWER, SAID
+
+
+def test_fixtures_of_aimock() -> None:
+    fixtures: list[dict[str, Any]] = [
+        {"match": {"userMessage": "hello"}, "response": {"content": "Hi", "reasoning": "Hm."}},
+        {
+            "match": {
+                "userMessage": "weather",
+                "systemMessage": ["a", "b"],
+                "toolName": "get_weather",
+                "model": "gpt-4o",
+                "hasToolResult": True,
+                "turnIndex": 1,
+                "sequenceIndex": 0,
+                "responseFormat": "json",
+            },
+            "response": {
+                "toolCalls": [{"name": "get_weather", "arguments": '{"city": "Paris"}', "id": "c"}],
+                "finishReason": "tool_calls",
+                "usage": {"prompt_tokens": 3, "completion_tokens": 4},
+            },
+            "latency": 10,
+            "chunkSize": 5,
+        },
+        {
+            "match": {"toolCallId": "c", "toolResultContains": "ok"},
+            "response": {"content": {"a": 1}},
+        },
+        {
+            "match": {"model": "m"},
+            "response": {"error": {"message": "Slow down", "type": "t"}, "status": 429},
+        },
+        {"match": {"inputText": "x"}, "response": {"embedding": [0.5]}},
+        {
+            "response": {
+                "blocks": [{"type": "toolCall", "name": "f"}, {"type": "text", "text": "x"}]
+            }
+        },
+        {"match": {}, "response": {"image": {"url": "x"}}},
+    ]
+    made = read({"fixtures": fixtures}, "fixtures.json")
+    one, two, three, four, five, six = made.document["steps"]
+    assert one == {
+        "match": {"messages": [{"role": "user", "which": "last", "contains": "hello"}]},
+        "produce": {"reasoning": [{"text": "Hm."}], "text": "Hi"},
+        "consume": False,
+    }
+    assert two["match"]["tools"] == ["get_weather"]
+    assert [m["contains"] for m in two["match"]["messages"]] == ["a", "b", "weather"]
+    assert two["match"]["tool_results"] == [{"regex": "^"}]
+    assert (two["turn"], "consume" in two) == (2, False)
+    assert two["produce"]["tool_calls"][0]["arguments"] == {"city": "Paris"}
+    assert two["produce"]["usage"] == {"input_tokens": 3, "output_tokens": 4}
+    assert two["produce"]["pacing"] == {"first_ms": 10, "chunk_ms": 10}
+    assert three["match"]["tool_results"] == [{"tool_call_id": "c"}]
+    assert three["produce"] == {"text": '{"a": 1}'}
+    fault = {"kind": "http", "status": 429, "message": "Slow down", "type": "t"}
+    assert four["produce"] == {"fault": fault}
+    assert five["produce"]["raw"]["body"]["data"][0]["embedding"] == [0.5]
+    assert six["produce"]["parts"] == [
+        {"tool_call": {"name": "f", "arguments": {}}},
+        {"text": "x"},
+    ]
+    assert made.notes == (
+        "fixture 2: responseFormat is not carried over",
+        "fixture 2: chunkSize is not carried over",
+        "fixture 5: inputText is not carried over",
+        "left out: fixture 7: an answer that is no text, call or error",
+    )
+
+
+def mapping(**keys: Any) -> dict[str, Any]:
+    request = {"method": "POST", "urlPath": "/v1/chat/completions", **keys.pop("request", {})}
+    response = {"status": 200, "jsonBody": ANSWER, **keys.pop("response", {})}
+    return {"request": request, "response": response, **keys}
+
+
+def test_mappings_of_wiremock() -> None:
+    mappings = [
+        mapping(
+            request={
+                "bodyPatterns": [{"equalToJson": json.dumps(SAID), "ignoreExtraElements": True}]
+            }
+        ),
+        mapping(
+            priority=1,
+            request={"bodyPatterns": [{"contains": "hello"}, {"matchesJsonPath": "$.x"}]},
+            response={"fixedDelayMilliseconds": 20, "transformers": ["x"]},
+            scenarioName="s",
+        ),
+        mapping(request={"urlPath": "/orders"}),
+        {
+            "request": {"urlPathPattern": "/v1/models/[^/]+", "method": "GET"},
+            "response": {"status": 404, "body": "nope", "headers": {"content-type": "text/plain"}},
+        },
+    ]
+    made = read({"mappings": mappings}, "mappings.json")
+    first, exact, models = made.document["steps"]
+    assert first["match"]["messages"] == [{"which": "any", "contains": "hello"}]
+    assert "recorded" not in first["match"] and first["produce"]["latency_ms"] == 20
+    assert exact["match"]["recorded"]["body"] == SAID
+    assert exact["produce"]["text"] == "Hi" and exact["consume"] is False
+    assert models["produce"]["raw"]["status"] == 404
+    assert made.notes == (
+        "mapping 1: matchesJsonPath is not carried over",
+        "mapping 1: scenarioName is not carried over",
+        "mapping 1: transformers is not carried over",
+        "mapping 2: ignoreExtraElements is not carried over",
+        "left out: mapping 3: /orders is no path of a provider here",
+    )
+    assert read(mapping(response={"jsonBody": None, "base64Body": "aGk="})).steps == 1
+    assert "Base64" in refused(mapping(response={"jsonBody": None, "base64Body": "%"}))

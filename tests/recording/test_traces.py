@@ -1,0 +1,182 @@
+"""Traces, OpenTelemetry's and the chat's own: what each says, and what is not carried over."""
+
+import json
+from typing import Any
+
+from tests.recording.files import read
+
+
+def attributes(**values: Any) -> list[dict[str, Any]]:
+    def held(value: Any) -> dict[str, Any]:
+        match value:
+            case bool():
+                return {"boolValue": value}
+            case int():
+                return {"intValue": str(value)}
+            case list():
+                return {"arrayValue": {"values": [held(item) for item in value]}}
+            case dict():
+                pairs = [{"key": k, "value": held(v)} for k, v in value.items()]
+                return {"kvlistValue": {"values": pairs}}
+            case None:
+                return {}
+            case _:
+                return {"stringValue": value}
+
+    return [{"key": key.replace("__", "."), "value": held(value)} for key, value in values.items()]
+
+
+def otlp(*spans: dict[str, Any]) -> dict[str, Any]:
+    return {"resourceSpans": [{"scopeSpans": [{"spans": list(spans)}]}]}
+
+
+def test_a_trace_with_genai_attributes() -> None:
+    asked = [
+        {"role": "system", "parts": [{"type": "text", "content": "Be kind."}]},
+        {"role": "user", "parts": [{"type": "text", "content": "Weather?"}]},
+    ]
+    call = {"type": "tool_call", "id": "c", "name": "get", "arguments": {"city": "Paris"}}
+    result = {
+        "role": "tool",
+        "parts": [{"type": "tool_call_response", "id": "c", "response": "sunny"}],
+    }
+    said = [
+        {
+            "role": "assistant",
+            "parts": [{"type": "reasoning", "content": "Hm."}, call, {**call, "id": "d"}],
+            "finish_reason": "tool_call",
+        }
+    ]
+    first = {
+        "name": "chat gpt-4o",
+        "startTimeUnixNano": "2",
+        "attributes": attributes(
+            gen_ai__operation__name="chat",
+            gen_ai__provider__name="azure.ai.openai",
+            gen_ai__request__model="gpt-4o",
+            gen_ai__usage__input_tokens=5,
+            gen_ai__tool__definitions=json.dumps([{"type": "function", "name": "get"}]),
+        ),
+        "events": [
+            {
+                "attributes": [
+                    *attributes(other=True),
+                    {"key": "gen_ai.input.messages", "value": {"stringValue": json.dumps(asked)}},
+                    {"key": "gen_ai.output.messages", "value": {"stringValue": json.dumps(said)}},
+                ]
+            }
+        ],
+    }
+    second = {
+        "name": "chat",
+        "startTimeUnixNano": 3,
+        "attributes": [
+            *attributes(gen_ai__system="unheard-of"),
+            *attributes(gen_ai__response__finish_reasons=["length"]),
+            {
+                "key": "gen_ai.input.messages",
+                "value": {"stringValue": json.dumps([*asked, *said, result])},
+            },
+            *attributes(
+                gen_ai__output__messages=[
+                    {"role": "assistant", "parts": [{"type": "text", "content": "Sun."}]}
+                ]
+            ),
+        ],
+    }
+    numbered = {
+        "name": "old",
+        "startTimeUnixNano": "4",
+        "attributes": attributes(
+            gen_ai__prompt__0__role="user",
+            gen_ai__prompt__0__content="Bye",
+            gen_ai__completion__0__content="Bye!",
+        ),
+    }
+    others = [
+        {"name": "tool", "attributes": attributes(gen_ai__operation__name="execute_tool")},
+        {
+            "name": "execute_tool get",
+            "startTimeUnixNano": "2000000",
+            "endTimeUnixNano": "9000000",
+            "attributes": attributes(
+                gen_ai__operation__name="execute_tool",
+                gen_ai__tool__call__id="d",
+                gen_ai__tool__call__result="out of reach",
+                error__type="RuntimeError",
+            ),
+        },
+        {"name": "GET /", "attributes": attributes(http__method="GET")},
+        {"name": "silent", "attributes": attributes(gen_ai__operation__name="chat")},
+    ]
+    made = read([otlp(numbered, second), otlp(first, *others)], "spans.json")
+    one, two, three = made.document["steps"]
+    assert one["match"] == {
+        "provider": "openai",
+        "model": "gpt-4o",
+        "messages": [{"role": "user", "which": "last", "equals": "Weather?"}],
+    }
+    assert one["turn"] == 1 and two["turn"] == 2
+    assert one["expect"] == {"tools": ["get"], "allow_missing_tools": True}
+    called = {"name": "get", "arguments": {"city": "Paris"}}
+    failed = {"text": "out of reach", "is_error": True, "ms": 7}
+    assert one["produce"] == {
+        "reasoning": [{"text": "Hm."}],
+        "tool_calls": [
+            {"id": "c", **called, "result": "sunny"},
+            {"id": "d", **called, "result": failed},
+        ],
+        "usage": {"input_tokens": 5},
+    }
+    assert two["match"]["messages"][1] == {"role": "tool", "which": "last", "equals": "sunny"}
+    assert two["produce"] == {"text": "Sun.", "finish_reason": "length"}
+    assert three["produce"] == {"text": "Bye!"}
+    assert made.notes == ("left out: span silent: it does not say what the model answered",)
+
+
+def test_a_trace_of_the_chat() -> None:
+    called = [{"tool_call": {"id": id, "name": "get", "arguments": '{"a": 1}'}} for id in "cdefgh"]
+    calls: list[dict[str, Any]] = [
+        {
+            "number": 1,
+            "purpose": "answer",
+            "parts": [{"thinking": "Hm."}, *called],
+            "tools": ["get", "set"],
+            "finish_reason": "tool_calls",
+        },
+        {"number": 2, "purpose": "summary", "parts": []},
+        {"number": 3, "purpose": "answer", "parts": [{"text": "{{ x }}"}], "input_tokens": 3},
+        {"number": 4, "purpose": "answer", "parts": [], "code": "NETWORK_ERROR"},
+    ]
+    gone = {"is_error": True, "code": "SERVICE_UNAVAILABLE"}
+    outputs = [
+        {"tool_call_id": "d", "output": "rai", "truncated": True},
+        {"tool_call_id": "c", "output": "sunny", "truncated": False},
+        {"tool_call_id": "e", "output": "Error: no", "is_error": True},
+        {"tool_call_id": "f", "output": "Error: slow", **gone},
+        {"tool_call_id": "g", "output": "Error: gone", **gone},
+        {"tool_call_id": "h", "output": "Error: what?", "is_error": True, "code": "NOT_FOUND"},
+    ]
+    ends = [
+        {"tool_call_id": "f", "status": "timeout", "duration_ms": 30_000},
+        {"tool_call_id": "c", "status": "success", "duration_ms": 12},
+    ]
+    events = [{"type": "tool_output", **one} for one in outputs]
+    events += [{"type": "tool_end", **one} for one in ends]
+    made = read({"trace_id": "t", "events": events, "model_calls": calls}, "trace.json")
+    first, second = made.document["steps"]
+    assert first["expect"] == {"tools": ["get", "set"], "allow_missing_tools": True}
+    results = {call["id"]: call.get("result") for call in first["produce"]["tool_calls"]}
+    assert results == {
+        "c": {"text": "sunny", "ms": 12},
+        "d": None,
+        "e": {"text": "Error: no", "is_error": True},
+        "f": {"fault": "timeout", "ms": 30_000},
+        "g": {"fault": "disconnect"},
+        "h": None,
+    }
+    said = [condition["equals"] for condition in second["match"]["messages"]]
+    assert said == ["sunny", *("Error: no", "Error: slow", "Error: gone", "Error: what?")]
+    assert second["produce"]["text"] == "{{ braces }} x }}"
+    assert made.notes[1] == "left out: the result of d: the trace holds only its beginning"
+    assert made.notes[2] == "left out: call 4: it failed with NETWORK_ERROR"

@@ -1,0 +1,81 @@
+"""What a project chooses for all of its tests with the pytest plugin: scenarios, and a report."""
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.testing.conftest import Run
+
+# A busy machine is no fault of theirs.
+pytestmark = pytest.mark.timeout(300)
+CONFIGURED = """
+import pytest
+import openai
+
+
+@pytest.fixture(scope="session")
+def mockllm_config():
+    step = {"consume": False, "produce": {"text": "Common."}}
+    return {"scenarios": [{"name": "common", "steps": [step]}], "fixtures": ["turns"]}
+
+
+def ask():
+    with openai.OpenAI() as client:
+        answer = client.chat.completions.create(
+            model="m", messages=[{"role": "user", "content": "Hello"}]
+        )
+    return answer.choices[0].message.content
+
+
+@pytest.mark.mockllm(scenario="common")
+def test_common():
+    assert ask() == "Common."
+
+
+@pytest.mark.mockllm(scenario="common")
+def test_its_steps_have_to_answer():
+    pass
+
+
+@pytest.mark.mockllm(scenario=["own.json", {"name": "more", "steps": []}])
+class TestOwn:
+    @pytest.mark.mockllm(allow_unserved=True)
+    def test_a_file_and_a_document(self, mockllm):
+        assert ask() == "From a file."
+
+
+def test_what_others_do_not_name_they_need_not_ask(mockllm):
+    assert mockllm.openai_base_url == f"{mockllm.base_url}/v1"
+"""
+
+
+def test_scenarios_of_all_tests_and_of_one(run: Run, pytester: pytest.Pytester) -> None:
+    step = {"match": {"messages": [{"contains": "Hello"}]}, "produce": {"text": "From a file."}}
+    pytester.makefile(".json", own=json.dumps({"name": "own", "priority": 1, "steps": [step]}))
+    result = run("--mockllm-coverage", "coverage.json", test_configured=CONFIGURED)
+    result.assert_outcomes(passed=3, failed=1)
+    covered = json.loads((pytester.path / "coverage.json").read_text())
+    (common,) = [one for one in covered["scenarios"] if one["scenario"] == "common"]
+    assert [step["served"] for step in common["steps"]] == [1]
+    result.stdout.fnmatch_lines(["never served: common, step 1"])
+
+
+ONE = 'def test_ok(mockllm): pass\ndef test_bad(mockllm): mockllm.on("<x>").reply("y")\n'
+
+
+def test_a_report_has_every_verdict(run: Run, pytester: pytest.Pytester) -> None:
+    for name in ("new/report.json", "report.xml", "report.txt"):
+        run("--mockllm-report", name, test_one=ONE).assert_outcomes(passed=1, failed=1)
+    told = json.loads((pytester.path / "new/report.json").read_text())
+    assert told["passed"] is False
+    assert [(one["test"], one["passed"]) for one in told["tests"]] == [
+        ("test_one.py::test_ok", True),
+        ("test_one.py::test_bad", False),
+    ]
+    suite = ElementTree.parse(pytester.path / "report.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    failure = suite.find("testcase[@name='test_bad']/failure")
+    assert failure is not None and "never served: 01 on('<x>'), step 1" in str(failure.text)
+    text = (pytester.path / "report.txt").read_text()
+    assert text.startswith("2 tests, 1 with a verdict that failed\n\ntest_one.py::test_ok\n")

@@ -1,0 +1,188 @@
+"""What the pytest plugin says of what is wrong: at its test where there is one, in one line where
+none can run."""
+
+import os
+
+import pytest
+
+from tests.testing.conftest import Run
+
+# A busy machine is no fault of theirs.
+pytestmark = pytest.mark.timeout(300)
+WRONG = """
+import os
+
+import openai
+import pytest
+
+ASKED = [{"role": "user", "content": "Hello"}]
+
+
+def ask():
+    with openai.OpenAI(max_retries=0) as client:
+        client.chat.completions.create(model="gpt-4o", messages=ASKED)
+
+
+def test_unserved(mockllm):
+    mockllm.on("never").reply("x")
+
+
+@pytest.mark.mockllm(allow_unserved=True)
+def test_allowed(mockllm):
+    mockllm.on("never").reply("x")
+
+
+@pytest.mark.mockllm(strict=False)
+def test_lenient(mockllm):
+    mockllm.on("never").reply("x")
+
+
+def test_unmatched(mockllm):
+    try:
+        ask()
+    except openai.NotFoundError:
+        pass
+
+
+def test_unsaid(mockllm):
+    mockllm.on("never")
+
+
+def test_refused(mockllm):
+    mockllm.on("never").reply("x", latncy_ms=3)
+
+
+def test_its_own_failure(mockllm):
+    mockllm.on("never").reply("x")
+    assert "this" == "that"
+
+
+@pytest.mark.mockllm(scenario="nothing.json")
+def test_unknown_scenario():
+    pass
+
+
+@pytest.mark.mockllm(scenario="broken.json")
+def test_broken_scenario():
+    pass
+
+
+@pytest.mark.mockllm(scenrio="nothing.json")
+def test_misspelt_marker():
+    pass
+
+
+@pytest.mark.mockllm("a.json", False)
+def test_too_many_values():
+    pass
+
+
+def test_the_environment_is_as_before():
+    assert "MOCKLLM_URL" not in os.environ
+    assert os.environ["OPENAI_API_KEY"] == "mine"
+"""
+
+
+def test_what_is_wrong_is_told_at_its_test(
+    run: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "mine")
+    pytester.makefile(".json", broken='{"name": "broken", "steps": [{"prodce": {}}]}')
+    result = run("-rA", test_wrong=WRONG)
+    # A verdict comes when a test has passed, so that its own failure is never in its shadow.
+    result.assert_outcomes(passed=3, failed=5, errors=4)
+    out = result.stdout
+    out.fnmatch_lines_random(
+        [
+            "never served: 01 on('never'), step 1",
+            "mockllm: 01 on('never') has no answer: add .reply(…), .tool_call(…) or .fail(…)",
+            "mockllm: FAILED: session *, 1 request, 1 unmatched",
+            "*latncy_ms: unknown key, did you mean *latency_ms*",
+            "E       AssertionError: assert 'this' == 'that'",
+            "mockllm: the marker names 'nothing.json': there is no such file beside test_wrong.py, "
+            "and no such scenario on the server (it has none)",
+            "*broken.json: steps[[]0].prodce: unknown key, did you mean *produce*",
+            "mockllm: the marker takes scenario, strict, allow_unserved, cassette, not 'scenrio'",
+            "mockllm: the marker takes *, not 2 values without a name",
+        ]
+    )
+    for passed in ("test_allowed", "test_lenient", "test_the_environment_is_as_before"):
+        out.fnmatch_lines([f"PASSED test_wrong.py::{passed}"])
+    for failed in ("test_unserved", "test_unmatched", "test_unsaid"):
+        out.fnmatch_lines([f"FAILED test_wrong.py::{failed} - *"])
+    # The test's own line, and none of ours.
+    out.fnmatch_lines(['>       mockllm.on("never").reply("x", latncy_ms=3)'])
+    out.no_fnmatch_line("*def send(*")
+
+
+DYING = """
+import os
+import signal
+from pathlib import Path
+
+import openai
+
+
+def test_dies(mockllm):
+    mockllm.on("hello").reply("x")
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        if f"--parent\\0{os.getpid()}\\0" in file.read_text():
+            os.kill(int(file.parent.name), signal.SIGKILL)
+    openai.OpenAI(max_retries=0).chat.completions.create(model="m", messages=[])
+
+
+def test_after(mockllm):
+    mockllm.on("hello").reply("x")
+"""
+
+
+def test_a_server_that_dies_is_told_and_nothing_hangs(run: Run) -> None:
+    result = run(warm=False, test_dying=DYING)
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(
+        ["E *openai.APIConnectionError: Connection error.", "no mockllm server answers at http://*"]
+    )
+    result.stdout.fnmatch_lines(
+        ["E *ServerFailed: no mockllm server answers at http://127.0.0.1:*"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ('{"scenaros": []}', "mockllm_config: no 'scenaros' is known, expected some of *"),
+        ('{"scenarios": ["none.json"]}', "none.json: cannot be read: No such file or directory"),
+        ('{"fixtures": ["none"]}', "*No fixture named 'none' found*"),
+        ('{"settings": {"MOCKLLM_MAX_STREAMS": "x"}}', "MOCKLLM_MAX_STREAMS: expected *"),
+    ],
+)
+def test_a_server_that_cannot_start_is_told(run: Run, config: str, said: str) -> None:
+    fixture = f"@pytest.fixture(scope='session')\ndef mockllm_config(): return {config}\n"
+    result = run(test_config=f"import pytest\n{fixture}def test_it(mockllm): pass\n")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"mockllm: {said}"])
+
+
+def test_a_url_where_nobody_answers_is_told(run: Run) -> None:
+    result = run("--mockllm-url", "http://127.0.0.1:9", test_it="def test_it(mockllm): pass")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["mockllm: no mockllm server answers at http://127.0.0.1:9: *"])
+
+
+CLASHING = """
+def pytest_addoption(parser):
+    parser.addoption("--mockllm-url")
+"""
+
+
+def test_an_option_of_two_plugins_is_one_line(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(clashing=CLASHING)
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "environ", environment)
+        result = pytester.runpytest_subprocess(
+            "-p", "clashing", "-p", "scenarios_app.testing.plugin"
+        )
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    said = f"{result.stderr.str()}{result.stdout.str()}"
+    assert "--mockllm-url is an option of another plugin too" in said
