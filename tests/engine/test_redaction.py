@@ -142,7 +142,7 @@ def test_secret_names_inside_a_masked_value_are_masked_with_it() -> None:
 
 NAMES = st.lists(
     st.sampled_from(
-        ["token", "tokens", "Token", "TOKENS", "tokenS", "s", "ource", "é", "_", "-", "Count", "K"]
+        ["token", "tokens", "Token", "TOKENS", "tokenS", "s", "tuff", "é", "_", "-", "Count", "K"]
     ),
     max_size=5,
 ).map("".join)
