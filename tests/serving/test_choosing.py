@@ -8,9 +8,16 @@ import pytest
 from scenarios_app.engine.matching.index import build_index
 from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.memory import MemoryState
-from scenarios_app.engine.scenario import Expect, Failures, Scenario
+from scenarios_app.engine.scenario import (
+    Expect,
+    Failures,
+    GeneratedAnswer,
+    Produce,
+    Scenario,
+)
 from scenarios_app.engine.state import AttemptRef, StepRef
-from scenarios_app.serving.choose import Choosing, received
+from scenarios_app.serving.choose import Choosing, received, with_cancel
+from scenarios_app.serving.options import Options
 from scenarios_app.wire.base import Call
 from tests.engine.asking import ask, saying, scenario, step
 
@@ -35,6 +42,31 @@ async def test_a_step_without_failures_counts_no_attempt_and_gives_what_it_captu
     match = saying(regex="(?P<city>Paris|Rome)")
     found = await decided(scenario("s", step(match)), said="in Rome")
     assert (found.kind, found.attempt, found.groups) == ("step", 0, {"city": "Rome"})
+
+
+async def test_a_failing_attempt_gives_what_its_step_captured_too() -> None:
+    match = saying(regex="(?P<city>Paris|Rome)")
+    found = await decided(scenario("s", step(match, failures=Failures(times=1))), said="in Rome")
+    assert (found.kind, found.way, found.attempt) == ("failure", "match", 1)
+    assert found.groups == {"city": "Rome"}
+
+
+async def test_a_scenario_that_a_header_names_answers_alone() -> None:
+    own, other = scenario("own", step(key="own")), scenario("other", step(), priority=5)
+    found = await decided(own, other, headers={"x-mockllm-scenario": "own"})
+    assert found.scenario is own
+    nothing = scenario("own", step(saying(equals="never"), key="own"))
+    found = await decided(nothing, other, headers={"x-mockllm-scenario": "own"})
+    assert (found.kind, found.way) == ("unmatched", "match")
+
+
+def test_a_stream_breaks_off_where_the_settings_say_if_its_answer_is_generated() -> None:
+    generated = Produce(GeneratedAnswer("lorem"), GeneratedAnswer("lorem"))
+    decision = Decision("step", "match", scenario("s"), step(produce=generated))
+    assert with_cancel(decision, Options(cancel_after_chunks=2)).cancel_after_chunks == 2
+    assert with_cancel(decision, Options()) == decision
+    for other in (decision._replace(kind="failure"), decision._replace(step=None)):
+        assert with_cancel(other, Options(cancel_after_chunks=2)) == other
 
 
 async def test_a_violation_tells_its_way_and_how_often_its_step_has_failed() -> None:

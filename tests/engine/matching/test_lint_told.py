@@ -80,6 +80,11 @@ def test_a_suspicion_tells_all_of_itself(
     assert found(document) == [Suspicion(*suspicion)]
 
 
+def test_a_wider_step_of_a_lower_priority_is_in_nobodys_way() -> None:
+    wide = of("a", one(PARTICULAR), priority=-1)
+    assert found(wide, of("s", one(user(contains="weather in Paris")))) == []
+
+
 def test_what_a_scenario_lacks_is_told_of_its_steps() -> None:
     (suspicion,) = found(of("s"))
     assert (suspicion.scenario, suspicion.step, suspicion.place) == ("s", 0, "steps")
