@@ -224,3 +224,23 @@ def test_so_many_streams_are_open_at_once() -> None:
     assert [streams.take() for _ in range(4)] == [True, True, True, False]
     streams.free()
     assert (streams.open, streams.take(), streams.take()) == (2, True, False)
+
+
+async def test_a_whole_answer_waits_once() -> None:
+    step = says("Hi!")
+    step["produce"]["latency_ms"] = 1
+    answer = await Playing(scenario("s", step)).pipeline.answer(chat())
+    assert answer.reply.delay == 0.001
+    body = b"".join([piece async for piece in answer.pieces()])
+    assert json.loads(body)["choices"][0]["message"]["content"] == "Hi!"
+    assert answer.reply.delay == 0.0
+
+
+async def test_a_whole_answer_that_waits_when_the_server_stops_says_when_to_come_back() -> None:
+    step = says("Hi!")
+    step["produce"]["latency_ms"] = 60_000
+    playing = Playing(scenario("s", step))
+    playing.pipeline.drain_at = lambda: 0.0
+    status, headers, body = await playing.ask(chat())
+    assert (status, headers["retry-after-ms"]) == (503, "1000")
+    assert "shutting down" in json.loads(body)["error"]["message"]

@@ -159,6 +159,17 @@ def test_a_call_is_told_as_it_came() -> None:
     assert received(call()).url == "/v1/x"
 
 
+def test_a_secret_of_any_form_is_told_nowhere() -> None:
+    headers = {"authorization": "Bearer open sesame 1234", "x-note": "of open sesame 1234"}
+    told = received(
+        call(headers=headers, query={"key": "abracadabra"}, raw_query="key=abracadabra")
+    )
+    assert "sesame" not in f"{told.url}{json.dumps(dict(told.headers))}"
+    assert "abracadabra" not in told.url
+    noted = received(call(query={"key": "abracadabra"}, headers={"x-note": "abracadabra"}))
+    assert "abracadabra" not in noted.headers["x-note"]
+
+
 def test_a_call_is_told_without_its_secrets() -> None:
     headers = {"authorization": "Bearer sk-hidden-1234", "x-note": "sent with sk-hidden-1234"}
     query = {"key": "AIza-hidden-5678", "alt": "sse"}

@@ -155,6 +155,11 @@ def test_a_custom_tool_gets_a_text_of_its_form_for_the_message(form: Any, said: 
     assert list(map(choice_of, requests)) == list(map(choice_of, requests))
 
 
+def test_the_form_of_a_custom_tool_is_no_schema() -> None:
+    form = {"syntax": "lark", "definition": "x", "$ref": "#/lost"}
+    assert called(asking(tools=(Tool("run", "", form, "custom"),))) == "run"
+
+
 def test_json_is_of_its_schema_and_streams_in_pieces() -> None:
     choice = choice_of(asking(json=JsonFormat(CITY, "response_format")))
     (part,) = choice.parts

@@ -1,6 +1,7 @@
 """A plan holds the whole answer, well nested and in time, and a fault strikes where it should."""
 
 from collections import defaultdict
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -116,8 +117,12 @@ def test_an_empty_chunk_is_a_delta_unless_it_opens_its_part() -> None:
 
 @pytest.mark.parametrize("sequential", [False, True])
 def test_scripted_events_say_of_which_choice_and_part_they_are(sequential: bool) -> None:
-    timed = planned(response_of(AB, INTERLEAVED), sequential=sequential)
-    parts = (AB.parts, INTERLEAVED.parts)
+    silent = ReasoningPart("a b"), *INTERLEAVED.parts, ReasoningPart("c d")
+    chunks = tuple(Chunk(chunk.part + 1, chunk.text) for chunk in INTERLEAVED.chunks or ())
+    second = replace(INTERLEAVED, parts=silent, chunks=chunks)
+    timed = planned(response_of(AB, second), sequential=sequential)
+    parts = (AB.parts, silent)
+    assert {"0:a", "0: b", "4:c", "4: d"} <= set(outline(timed))
     numbers = []
     for _, event in timed:
         assert not isinstance(event, FaultMark)

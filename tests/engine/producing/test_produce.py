@@ -234,6 +234,7 @@ def test_an_unscripted_answer_is_no_template() -> None:
     assert "{{ city }}" in found.choices[0].parts[1].arguments  # type: ignore[union-attr]
     assert found.choices[0].finish_reason == "tool_calls"
     assert found.usage == Usage(64, 32)
+    assert found.spoken == ""
 
 
 def test_a_step_may_name_the_dialect_of_a_request_that_leaves_it_open() -> None:
