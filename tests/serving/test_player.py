@@ -147,6 +147,11 @@ async def test_a_stream_may_only_last_so_long_after_its_head() -> None:
     assert pieces[-1][1] == end
 
 
+async def test_what_a_slow_reader_did_not_take_in_time_is_not_given() -> None:
+    pieces = await played(stream(Frame(0, b"a"), Frame(1, b"b")), max_seconds=2, reading=5)
+    assert [(at, piece[:9]) for at, piece in pieces] == [(0, b"a"), (5, b"error 504")]
+
+
 @given(
     st.lists(st.floats(0, 100), max_size=30),
     st.floats(0, 10),

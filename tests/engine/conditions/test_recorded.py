@@ -49,9 +49,9 @@ def test_the_recorded_request_is_met_also_with_other_ids() -> None:
     strict, other = condition(exact=["ids"]), Reading(sent(with_result("sunny", "call_2")))
     assert strict.holds(Reading(sent(BODY)))
     assert not strict.holds(other)
-    assert {place for place, _, _ in strict.mismatches(other)} == {
-        "match.recorded.messages[1].tool_calls[0].id",
-        "match.recorded.messages[2].tool_call_id",
+    assert set(strict.mismatches(other)) == {
+        ("match.recorded.messages[1].tool_calls[0].id", '"call_1"', '"call_2"'),
+        ("match.recorded.messages[2].tool_call_id", '"call_1"', '"call_2"'),
     }
 
 
@@ -72,6 +72,7 @@ def test_what_is_new_and_gone_is_told() -> None:
     ]
     assert told(Difference("new", "a", None, [1])) == "a is new: [1]"
     assert told(Difference("removed", "a", {"b": 1}, None)) == 'a is gone: {"b": 1}'
+    assert told(Difference("new", "a", None, "x" * 100)) == 'a is new: "' + "x" * 79 + '…"'
 
 
 def test_ten_differences_are_told_at_the_most() -> None:
