@@ -95,6 +95,14 @@ async def test_scenarios_that_change_stay_while_any_of_their_names_is_remembered
     assert (await store.scenarios_of("secret"))[1] == {}
 
 
+async def test_scenarios_stay_with_the_name_that_they_were_kept_under() -> None:
+    store = MemoryState(2)
+    await used(store, key_session("secret"))
+    assert await store.keep_scenarios("secret", {"own": DOCUMENT}, was=0)
+    await used(store, "b")
+    assert (await store.scenarios_of("secret"))[1] == {"own": DOCUMENT}
+
+
 async def test_a_reset_of_a_session_uses_it_where_it_has_scenarios_and_forgets_it_else() -> None:
     store = MemoryState(2)
     await put_scenario(store, "own", "own", DOCUMENT)

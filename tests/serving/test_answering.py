@@ -244,3 +244,14 @@ async def test_a_whole_answer_that_waits_when_the_server_stops_says_when_to_come
     status, headers, body = await playing.ask(chat())
     assert (status, headers["retry-after-ms"]) == (503, "1000")
     assert "shutting down" in json.loads(body)["error"]["message"]
+
+
+async def test_the_journal_keeps_the_error_with_which_the_server_ends_a_stream() -> None:
+    step = says("one two three")
+    step["produce"]["pacing"] = {"chunk_ms": 1_000, "words_per_chunk": 1}
+    playing = Playing(scenario("s", step))
+    playing.pipeline.drain_at = lambda: 0.0
+    _, _, body = await playing.ask(chat(stream=True))
+    (entry,) = playing.journal
+    assert b"shutting down" in body
+    assert b"".join(entry.response_body) == body and entry.response_bytes == len(body)

@@ -8,6 +8,7 @@ import pytest
 from scenarios_app.engine.matching.index import build_index
 from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.memory import MemoryState
+from scenarios_app.engine.parts import TextPart
 from scenarios_app.engine.scenario import (
     Expect,
     Failures,
@@ -16,10 +17,12 @@ from scenarios_app.engine.scenario import (
     Scenario,
 )
 from scenarios_app.engine.state import AttemptRef, StepRef
-from scenarios_app.serving.choose import Choosing, received, with_cancel
+from scenarios_app.serving.choose import Choosing, choose_in_band, received, with_cancel
 from scenarios_app.serving.options import Options
 from scenarios_app.wire.base import Call
+from scenarios_app.wire.errors import WireError
 from tests.engine.asking import ask, saying, scenario, step
+from tests.serving.modes import marked
 
 STRICT = Expect(temperature=0.2)
 BY_ID: Any = {"select": "first_user_message"}
@@ -157,6 +160,22 @@ def test_a_call_is_told_as_it_came() -> None:
     told = received(call(query={"a": "b c"}, raw_query="a=b%20c", headers={"x-a": "1"}))
     assert (told.url, told.headers, told.body) == ("/v1/x?a=b%20c", {"x-a": "1"}, {"a": 1})
     assert received(call()).url == "/v1/x"
+
+
+def test_a_block_in_a_request_is_answered_with_the_call_that_brought_it() -> None:
+    request = ask(marked({"messages": [{"request_url_echo": {}}]}))
+    found = choose_in_band(call(raw_query="a=b"), request, Options(inband=True))
+    assert found is not None and found.scripted is not None and found.way == "in_band"
+    (choice,) = found.scripted.choices
+    assert choice.parts == (TextPart("/v1/x?a=b"),)
+
+
+def test_a_wrong_block_is_refused_by_its_place() -> None:
+    request = ask(marked({"messages": [{"text": 5}]}))
+    with pytest.raises(WireError) as refused:
+        choose_in_band(call(), request, Options(inband=True))
+    error = refused.value.answer
+    assert (error.status, error.param) == (400, "messages")
 
 
 def test_a_secret_of_any_form_is_told_nowhere() -> None:
