@@ -1,7 +1,7 @@
 """What an index is made of: when it is made anew, what is filed by no literal, what is near."""
 
 from scenarios_app.engine.conditions.subjects import Reading
-from scenarios_app.engine.matching.index import COMPARED, build_index
+from scenarios_app.engine.matching.index import COMPARED, Index, build_index, overlay
 from tests.engine.asking import ask, call, saying, scenario, step
 
 
@@ -24,3 +24,19 @@ def test_patterns_that_ignore_case_are_found_by_no_literal() -> None:
     match = saying(regex="^[xy]+$", ignore_case=True)
     index = build_index([scenario("a", step(match, key="any"), step(saying(equals="z")))])
     assert [one.step.key for one in index.candidates(ask("XyX"))] == ["any"]
+
+
+def keys_of(index: Index, name: str) -> list[str]:
+    return [one.step.key for one in index.candidates(ask("x"), scenario=name)]
+
+
+def test_one_scenario_is_asked_for_alone_beside_those_of_a_session() -> None:
+    common = build_index([scenario("a", step(key="a")), scenario("b", step(key="b"))])
+    index = overlay(common, [scenario("c", step(key="c"))])
+    assert [keys_of(index, name) for name in "abc"] == [["a"], ["b"], ["c"]]
+
+
+def test_one_scenario_is_asked_for_alone_also_after_a_default_in_its_middle() -> None:
+    steps = step(key="default"), step(saying(contains="x"), key="more")
+    index = build_index([scenario("a", step(key="other")), scenario("b", *steps)])
+    assert keys_of(index, "b") == ["default", "more"]
