@@ -40,3 +40,9 @@ def test_one_scenario_is_asked_for_alone_also_after_a_default_in_its_middle() ->
     steps = step(key="default"), step(saying(contains="x"), key="more")
     index = build_index([scenario("a", step(key="other")), scenario("b", *steps)])
     assert keys_of(index, "b") == ["default", "more"]
+
+
+def test_a_literal_of_a_pattern_that_ignores_case_is_found_in_any_case() -> None:
+    match = saying(regex=r"WEATHER\d", ignore_case=True)
+    index = build_index([scenario("a", step(match, key="any"))])
+    assert [one.step.key for one in index.candidates(ask("weather1"))] == ["any"]
