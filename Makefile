@@ -131,7 +131,7 @@ soak: setup
 	$(PY) -m tests.soak $(RUN)
 
 # What the tests do not notice: faults put into the pure parts and serving, one by one, each tried
-# with the tests that come by it. Hours for all; make mutate ONLY="scenarios_app.engine.memory*"
+# with the tests that come by it. An hour and a half for all; make mutate ONLY="scenarios_app.engine.memory*"
 mutate: setup
 	$(PY) -m uv pip install --quiet --python $(PY) 'mutmut>=3.8,<4'
 	$(VENV)/bin/mutmut run $(ONLY)

@@ -258,3 +258,16 @@ async def test_the_step_that_is_taken_among_many_is_told_by_its_label(store: Sta
     assert await store.consume("a", steps[0])
     assert await store.consume_first("a", steps) == 1
     assert (await store.read("a")).consumed == tuple(steps[:2])
+
+
+async def test_who_has_no_scenarios_can_have_none_again(store: StateStore) -> None:
+    assert await store.keep_scenarios("a", {}, was=0)
+    assert await store.scenarios_of("a") == (0, {})
+
+
+async def test_who_arrives_is_told_the_revision_of_its_scenarios(store: StateStore) -> None:
+    assert (await store.arrive("a")).revision == 0
+    await put_scenario(store, "a", "own", {})
+    arrival = await store.arrive("a")
+    assert (arrival.revision, arrival.documents) == await store.scenarios_of("a")
+    assert arrival.revision != 0

@@ -82,6 +82,49 @@ async def test_scenarios_stay_while_a_session_of_their_key_is_used(first: str) -
     assert (await store.scenarios_of(other))[1] == {}
 
 
+@pytest.mark.parametrize("again", ["secret", key_session("secret")])
+async def test_scenarios_that_change_stay_while_any_of_their_names_is_remembered(
+    again: str,
+) -> None:
+    store = MemoryState(2)
+    await put_scenario(store, "secret", "own", DOCUMENT)
+    await put_scenario(store, again, "more", DOCUMENT)
+    await used(store, key_session("secret"), "secret", "b")
+    assert set((await store.scenarios_of("secret"))[1]) == {"own", "more"}
+    await used(store, "c")
+    assert (await store.scenarios_of("secret"))[1] == {}
+
+
+async def test_scenarios_stay_with_the_name_that_they_were_kept_under() -> None:
+    store = MemoryState(2)
+    await used(store, key_session("secret"))
+    assert await store.keep_scenarios("secret", {"own": DOCUMENT}, was=0)
+    await used(store, "b")
+    assert (await store.scenarios_of("secret"))[1] == {"own": DOCUMENT}
+
+
+async def test_a_reset_of_a_session_uses_it_where_it_has_scenarios_and_forgets_it_else() -> None:
+    store = MemoryState(2)
+    await put_scenario(store, "own", "own", DOCUMENT)
+    await used(store, "a")
+    await store.reset("a")
+    assert (await store.sessions(), store.kept) == (("own",), 1)
+    await used(store, "b")
+    await store.reset("own")
+    await used(store, "c")
+    assert (await store.scenarios_of("own"))[1] == {"own": DOCUMENT}
+    assert await store.sessions() == ("c", "own")
+    await used(store, "d")
+    assert await store.sessions() == ("c", "d")
+
+
+async def test_a_session_without_scenarios_can_be_reset_with_its_scenarios() -> None:
+    store = MemoryState()
+    await used(store, "a")
+    await store.reset("a", scenarios=True)
+    assert await store.sessions() == ()
+
+
 async def test_of_violations_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryState()
     for number in range(memory.VIOLATIONS + 1):

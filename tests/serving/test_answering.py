@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from scenarios_app.serving.playback import Streams
 from scenarios_app.serving.reply import Ending, Reply
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Playing, chat, claude, says, scenario
@@ -169,3 +170,88 @@ async def test_more_text_than_the_limit_is_an_error_and_not_an_answer() -> None:
     playing = Playing(scenario("s", says("x" * 50)), max_text_bytes=49)
     status, _, _ = await playing.ask(chat())
     assert status == 400
+
+
+async def outcome(call: Call, step: dict[str, Any], *, end: str, **how: Any) -> str:
+    """What the journal says of an answer whose first piece has left, and that ends so."""
+    playing = Playing(scenario("s", step))
+    answer = await playing.pipeline.answer(call)
+    answer.give_at_once()
+    getattr(answer, end)(**how)
+    # It ends once, however often it is told so.
+    answer.through()
+    answer.left()
+    (entry,) = playing.journal
+    return entry.outcome
+
+
+@pytest.mark.parametrize(
+    ("end", "how", "told"),
+    [
+        ("through", {}, "complete"),
+        ("through", {"early": False}, "complete"),
+        ("through", {"early": True}, "fault"),
+        ("left", {}, "client_gone"),
+    ],
+)
+async def test_how_an_answer_ends_is_told_once(end: str, how: dict[str, Any], told: str) -> None:
+    assert await outcome(chat(), says("Hi!"), end=end, **how) == told
+
+
+async def test_where_no_connection_can_be_closed_an_error_says_so() -> None:
+    answer = await Playing(scenario("s", faulty("disconnect"))).pipeline.answer(chat())
+    assert answer.cuts and answer.may_cut
+    answer.without_cut()
+    assert not answer.cuts and answer.reply.status == 500
+    assert dict(answer.reply.headers)["x-mockllm-fault"] == "unsupported"
+    assert json.loads(answer.reply.body)["error"]["message"] == (
+        "This step closes the connection, which works under uvicorn and daphne and in process, "
+        "but not on this server."
+    )
+    answer.left()
+
+
+async def test_what_closes_no_connection_stays_as_it_is() -> None:
+    answer = await Playing(scenario("s", says("Hi!"))).pipeline.answer(chat())
+    before = answer.reply
+    answer.without_cut()
+    assert answer.reply is before
+    answer.left()
+
+
+def test_so_many_streams_are_open_at_once() -> None:
+    streams = Streams(3)
+    assert [streams.take() for _ in range(4)] == [True, True, True, False]
+    streams.free()
+    assert (streams.open, streams.take(), streams.take()) == (2, True, False)
+
+
+async def test_a_whole_answer_waits_once() -> None:
+    step = says("Hi!")
+    step["produce"]["latency_ms"] = 1
+    answer = await Playing(scenario("s", step)).pipeline.answer(chat())
+    assert answer.reply.delay == 0.001
+    body = b"".join([piece async for piece in answer.pieces()])
+    assert json.loads(body)["choices"][0]["message"]["content"] == "Hi!"
+    assert answer.reply.delay == 0.0
+
+
+async def test_a_whole_answer_that_waits_when_the_server_stops_says_when_to_come_back() -> None:
+    step = says("Hi!")
+    step["produce"]["latency_ms"] = 60_000
+    playing = Playing(scenario("s", step))
+    playing.pipeline.drain_at = lambda: 0.0
+    status, headers, body = await playing.ask(chat())
+    assert (status, headers["retry-after-ms"]) == (503, "1000")
+    assert "shutting down" in json.loads(body)["error"]["message"]
+
+
+async def test_the_journal_keeps_the_error_with_which_the_server_ends_a_stream() -> None:
+    step = says("one two three")
+    step["produce"]["pacing"] = {"chunk_ms": 1_000, "words_per_chunk": 1}
+    playing = Playing(scenario("s", step))
+    playing.pipeline.drain_at = lambda: 0.0
+    _, _, body = await playing.ask(chat(stream=True))
+    (entry,) = playing.journal
+    assert b"shutting down" in body
+    assert b"".join(entry.response_body) == body and entry.response_bytes == len(body)

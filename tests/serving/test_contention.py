@@ -39,6 +39,7 @@ async def test_the_next_free_step_answers() -> None:
     state = Watched()
     found = await chosen(state, *(step(key=f"{number}") for number in range(5)), others=3)
     assert found.step and (found.kind, found.way, found.step.key) == ("step", "match", "3")
+    assert found.attempt == 0
     assert await taken(state) == ["0", "1", "2", "3"]
     assert state.at_once == [4]
 

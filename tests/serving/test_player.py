@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios_app.serving.playback import LOOK_UP, Player, never, play
-from scenarios_app.serving.reply import Ending, Frame, Reply, whole
+from scenarios_app.serving.reply import PIECE_BYTES, Ending, Frame, Reply, whole
 from tests.serving.acting import WIRE, FakeClock
 
 HELLO = (Frame(0, b"a\n\n"), Frame(1, b"b\n\n"), Frame(1, b"c\n\n"), Frame(2.5, b"d\n\n"))
@@ -40,6 +40,18 @@ def stream(*frames: Frame, delay: float = 0.0, ending: Ending = Ending.COMPLETE)
 async def test_what_is_due_leaves_in_one_piece() -> None:
     pieces = await played(stream(*HELLO))
     assert pieces == [(0, b"a\n\n"), (1, b"b\n\nc\n\n"), (2.5, b"d\n\n")]
+
+
+async def test_what_is_due_leaves_in_parts_of_some_size_and_others_have_a_turn_between() -> None:
+    clock = FakeClock()
+    part = b"x" * (PIECE_BYTES * 3 // 5)
+    pieces = await played(stream(*[Frame(0, part)] * 5), clock=clock)
+    assert [len(piece) for _, piece in pieces] == [2 * len(part), 2 * len(part), len(part)]
+    assert clock.slept == [0, 0]
+    full = await played(stream(*[Frame(0, b"x" * PIECE_BYTES)] * 2), clock=clock)
+    assert [len(piece) for _, piece in full] == [PIECE_BYTES] * 2
+    # Nobody waits after the last piece.
+    assert clock.slept == [0, 0, 0]
 
 
 async def test_an_unpaced_reply_never_sleeps() -> None:
@@ -133,6 +145,11 @@ async def test_a_stream_may_only_last_so_long_after_its_head() -> None:
     assert [at for at, _ in pieces] == [100, 101, 102.5, 160]
     end = b"error 504 after 4: The stream was ended: it may last 60 seconds.\n\n"
     assert pieces[-1][1] == end
+
+
+async def test_what_a_slow_reader_did_not_take_in_time_is_not_given() -> None:
+    pieces = await played(stream(Frame(0, b"a"), Frame(1, b"b")), max_seconds=2, reading=5)
+    assert [(at, piece[:9]) for at, piece in pieces] == [(0, b"a"), (5, b"error 504")]
 
 
 @given(

@@ -35,11 +35,9 @@ class Need(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What lint knows of the server: names of providers, and of the tools that requests have
-    offered; empty, where that is not known."""
+    """What lint knows of the server: names of providers; empty, where that is not known."""
 
     providers: Collection[str] = ()
-    offered: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

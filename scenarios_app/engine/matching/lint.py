@@ -56,7 +56,7 @@ def lint(
     `offered` the tools that requests have offered so far: empty, where that is not known."""
     matching = list(entries_of(scenarios, "match"))
     by_id = list(entries_of(scenarios, "first_user_message"))
-    known = Known(providers, offered)
+    known = Known(providers)
     found = [
         *_shadowed(matching),
         *(warning for entry in matching for warning in _impossible(entry)),

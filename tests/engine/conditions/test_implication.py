@@ -36,6 +36,7 @@ T = TextCondition
         (T(startswith="the weather"), T(startswith="the")),
         (T(regex="a+b"), T(regex="a+b")),
         (T(contains="WEATHER", ignore_case=True), T(contains="weather", ignore_case=True)),
+        (T(contains="STRASSE", ignore_case=True), T(contains="Straße", ignore_case=True)),
         (T(equals="a", contains="b"), T(equals="a")),
         (T(contains="a"), T()),
         (T(), T(contains="")),
@@ -60,6 +61,8 @@ def test_the_narrower_condition_implies_the_wider(
         (T(regex="[^a]"), T(regex="[^a]", ignore_case=True)),
         (T(regex="ab"), T(contains="ab")),
         (T(equals="b"), T(regex="a")),
+        (T(), T(contains="X")),
+        (T(), T(startswith="X")),
     ],
 )
 def test_what_does_not_follow_is_not_said_to(narrow: TextCondition, wide: TextCondition) -> None:
@@ -108,6 +111,11 @@ def test_every_match_implies_itself_and_none(match: Match) -> None:
         (gave(name="f", is_error=True), gave(is_error=True), True),
         (gave(name="f"), gave(name="f", is_error=True), False),
         (gave(), gave(tool_call_id="x"), False),
+        (gave(tool_call_id="x"), gave(tool_call_id="x"), True),
+        (gave(tool_call_id="x"), gave(tool_call_id="y"), False),
+        (gave(name="f"), gave(name="f"), True),
+        (gave(name="f"), gave(name="g"), False),
+        (call("f", {"a": 1}), call("f", {"a": 2}), False),
         (call("f"), gave(), False),
         (on(contains="a", which="last"), on(contains="a", which="first"), False),
     ],
@@ -116,6 +124,26 @@ def test_calls_and_results_are_compared_as_wholes(
     narrow: Match, wide: Match, follows: bool
 ) -> None:
     assert narrow.implies(wide) is follows
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "excluded"),
+    [
+        (T(equals="a"), T(equals="b"), True),
+        (T(equals="a"), T(contains="b"), True),
+        (T(contains="b"), T(equals="a"), True),
+        (T(equals="a"), T(contains="a"), False),
+        (T(contains="a"), T(contains="b"), False),
+        (T(equals="a", ignore_case=True), T(equals="A"), False),
+        (T(equals="A"), T(equals="a", ignore_case=True), False),
+        (T(equals="a", ignore_case=True), T(equals="B", ignore_case=True), True),
+    ],
+)
+def test_conditions_exclude_each_other_either_way_round(
+    one: TextCondition, other: TextCondition, excluded: bool
+) -> None:
+    assert one.excludes(other) is excluded
+    assert other.excludes(one) is excluded
 
 
 def test_alternatives_are_implied_one_by_one() -> None:

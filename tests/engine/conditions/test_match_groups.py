@@ -101,6 +101,10 @@ def test_calls_and_results_are_nearer_the_more_of_them_is_right() -> None:
     wanted = call("a", {"x": 1})
     near, far, none = distances(wanted, called("a", "{}"), called("b", "{}"), "no call")
     assert near < far == none == 1.0
+    right_arguments, wrong = distances(wanted, called("b", '{"x": 1}'), called("b", '{"x": 2}'))
+    assert (right_arguments, wrong) == (0.5, 1.0)
     wanted = gave(equals("sunny"), name="a", tool_call_id="1", is_error=True)
     near, middle, none = distances(wanted, result("sunn", "a", "1", True), result("sunn"), "none")
     assert near < middle < none == 1.0
+    wrong = (result("xyz", "b", "2", False), result("sunny", "b", "2", False))
+    assert distances(wanted, *wrong) == [1.0, 0.75]

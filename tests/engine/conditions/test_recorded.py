@@ -46,7 +46,13 @@ def with_result(content: str, call_id: str = "call_1") -> dict[str, Any]:
 def test_the_recorded_request_is_met_also_with_other_ids() -> None:
     assert condition().holds(Reading(sent(BODY)))
     assert condition().holds(Reading(sent(with_result("sunny", "call_2"))))
-    assert not condition(exact=["ids"]).holds(Reading(sent(with_result("sunny", "call_2"))))
+    strict, other = condition(exact=["ids"]), Reading(sent(with_result("sunny", "call_2")))
+    assert strict.holds(Reading(sent(BODY)))
+    assert not strict.holds(other)
+    assert set(strict.mismatches(other)) == {
+        ("match.recorded.messages[1].tool_calls[0].id", '"call_1"', '"call_2"'),
+        ("match.recorded.messages[2].tool_call_id", '"call_1"', '"call_2"'),
+    }
 
 
 def test_another_tool_result_is_another_conversation() -> None:
@@ -66,12 +72,22 @@ def test_what_is_new_and_gone_is_told() -> None:
     ]
     assert told(Difference("new", "a", None, [1])) == "a is new: [1]"
     assert told(Difference("removed", "a", {"b": 1}, None)) == 'a is gone: {"b": 1}'
+    assert told(Difference("new", "a", None, "x" * 100)) == 'a is new: "' + "x" * 79 + '…"'
+
+
+def test_ten_differences_are_told_at_the_most() -> None:
+    reading = Reading(sent({f"key{number}": number for number in range(20)}))
+    assert len(list(condition().mismatches(reading))) == 10
+    told = condition().actual(Reading(sent({"messages": BODY["messages"], "temperature": 1})))
+    assert told == 'model is gone: "gpt-4o"; temperature is new: 1'
 
 
 def test_the_rules_that_made_two_the_same_are_told() -> None:
     assert condition().actual(Reading(sent(BODY))) == "the same"
     reading = Reading(sent(with_result("sunny", "call_2")))
     assert condition().actual(reading) == "the same but for what these rules leave out: ids"
+    labelled = Reading(sent(with_result("sunny", "call_2") | {"metadata": {"a": "b"}}))
+    assert condition().actual(labelled).endswith(": ids, labels")
 
 
 def test_a_request_of_which_the_body_is_not_known_is_never_met() -> None:
@@ -122,6 +138,8 @@ def test_it_moves_on_and_may_be_masked_in_the_journal() -> None:
         ({"messages": [{"content": "a"}, {"content": [{"text": "b"}, {"x": 1}]}]}, "b"),
         ({"messages": [{"content": "a"}, {"role": "assistant"}]}, "a"),
         ({"input": "said"}, "said"),
+        ({"input": [{"output": "a result"}]}, "a result"),
+        ({"prompt": "asked"}, "asked"),
         ({"contents": [{"parts": [{"text": "g"}]}]}, "g"),
         ({"other": 1}, ""),
         (None, ""),

@@ -97,6 +97,7 @@ def test_agrees_with_python(condition: TextCondition, text: str) -> None:
     [
         ("(a", "not an RE2 pattern: missing ): (a"),
         ("(?=a)", "not an RE2 pattern: look-ahead is not supported ((?=)"),
+        ("a: (?=b)", "not an RE2 pattern: look-ahead is not supported ((?=)"),
         ("(?!a)", "not an RE2 pattern: look-ahead is not supported ((?!)"),
         ("(?<=a)b", "not an RE2 pattern: look-behind is not supported ((?<=)"),
         ("(?<!a)b", "not an RE2 pattern: look-behind is not supported ((?<!)"),

@@ -49,6 +49,8 @@ def test_each_is_told_with_what_takes_more(
         (r"\b(?:Über|unter)", [r"\b"]),
         (r"né+\b", [r"\b"]),
         (r"(?i)\Büber", [r"\B"]),
+        (r"ö\b", [r"\b"]),
+        (r"[ö]\w", [r"\w"]),
     ],
 )
 def test_wherever_it_stands(pattern: str, names: list[str]) -> None:
@@ -66,6 +68,11 @@ def test_wherever_it_stands(pattern: str, names: list[str]) -> None:
         r"(?i)\bmünchen\s\b",
         r"(?P<größe>\w+)",
         r"größe\\w",
+        r"ö[^]\wö]",
+        r"ö[ö\w-]",
+        r"ö[\w\PL-]",
+        r"öK\b",
+        r"öK\Bln",
         r"ö\Q\w\E",
         r"[\pL\pN_]+ö",
         "–\\w",
@@ -73,6 +80,22 @@ def test_wherever_it_stands(pattern: str, names: list[str]) -> None:
 )
 def test_what_takes_what_it_seems_to_is_clean(pattern: str) -> None:
     assert named(pattern) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "instead"),
+    [
+        (r"é\w", (r"\w", WORD)),
+        (r"é\w[ab]", None),
+        (r"é[[:alpha:]]", None),
+        (r"\bé", None),
+        (r"\Bé", None),
+    ],
+)
+def test_a_class_that_can_be_replaced_comes_with_what_takes_more(
+    pattern: str, instead: tuple[str, str] | None
+) -> None:
+    assert [told for _, told in narrow_classes(pattern)] == [instead]
 
 
 def test_what_is_proposed_takes_what_was_meant() -> None:

@@ -165,6 +165,11 @@ def test_each_failed_assertion_is_told_with_all_its_mismatches() -> None:
             + ", ".join(f"t{n}" for n in range(20))
             + " and 2 more)",
         ),
+        (
+            {"tools": ("a",)},
+            ask(tools=[f"t{n}" for n in range(20)]),
+            f"Expected tools not available: a (offered: {', '.join(f't{n}' for n in range(20))})",
+        ),
         ({"top_p": 1.0}, ask(), "Expected topP 1 but received undefined"),
         (
             {"reasoning": "enabled"},

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scenarios_app.engine.conditions.match import Match
 from scenarios_app.engine.conditions.subjects import Reading
 from scenarios_app.engine.conditions.texts import TextCondition, compile_regex
+from scenarios_app.engine.matching import lookup
 from scenarios_app.engine.matching.lookup import Literals, Pattern, Regexes, Words
 from tests.engine.asking import PATTERNS, TEXTS, ask, saying, when
 
@@ -46,6 +47,12 @@ def test_of_a_long_literal_the_end_is_looked_for() -> None:
     assert literals.find("-" * 30_000 + literal) == {1}
     assert literals.find("-" * 30_000 + literal + "c") == {1, 2}
     assert literals.find(literal[-201:-1]) == set()
+
+
+def test_a_literal_is_found_at_every_place_between_two_pieces() -> None:
+    literals = Literals({"needle": [1]})
+    for before in range(lookup._PIECE - 7, lookup._PIECE + 2):
+        assert literals.find("-" * before + "needle" + "-" * 9) == {1}
 
 
 def test_one_letter_repeated_finds_every_literal_of_that_letter() -> None:

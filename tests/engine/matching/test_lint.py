@@ -220,6 +220,7 @@ def test_an_empty_step_that_is_used_up_is_one_of_a_list() -> None:
     ("condition", "said"),
     [
         ({"contains": "a"}, '"a" is in nearly every message'),
+        ({"contains": "a", "startswith": "b"}, '"a" is in nearly every message'),
         ({"startswith": "h"}, '"h" is in nearly every message'),
         ({"regex": ".*"}, 'the pattern ".*" is found in every message'),
     ],
@@ -231,7 +232,13 @@ def test_a_condition_that_says_little_is_broad(condition: dict[str, Any], said: 
 
 @pytest.mark.parametrize(
     "condition",
-    [{"equals": "a"}, {"contains": "weather"}, {"regex": "a+"}, {"contains": "a", "regex": "b"}],
+    [
+        {"equals": "a"},
+        {"contains": "weather"},
+        {"regex": "a+"},
+        {"regex": "a|X"},
+        {"contains": "a", "regex": "b"},
+    ],
 )
 def test_a_condition_that_says_something_is_clean(condition: dict[str, Any]) -> None:
     assert kinds(one(user(**condition))) == []

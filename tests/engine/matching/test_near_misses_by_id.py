@@ -37,6 +37,12 @@ def test_a_name_like_the_one_asked_for_comes_first_and_each_scenario_once() -> N
     )
 
 
+def test_names_are_found_behind_any_number_of_nearer_steps() -> None:
+    others = (scenario(f"m{n}", step(saying(contains="run-test-x"), key=f"m{n}")) for n in range(9))
+    index = index_of(*others, script("checkout", 1))
+    assert keys(near_misses_by_id(index, ask("run-test"))) == ["checkout.1"]
+
+
 def test_three_names_are_enough() -> None:
     index = index_of(*(script(f"run-{n}", 1) for n in range(9)))
     assert len(near_misses_by_id(index, ask("run"))) == 3

@@ -53,6 +53,22 @@ def test_the_very_request_goes_before_one_that_only_rules_make_the_same() -> Non
     assert order(here, friday, consumed=gone) == ["monday"]
 
 
+def test_each_scenario_has_its_own_recording_of_the_very_request() -> None:
+    monday, friday = ({**SAME, "input": f"on 2026-05-0{day}"} for day in (1, 5))
+    found = [
+        *load_documents({"name": "a", "steps": [recorded("monday", monday)]}),
+        *load_documents({"name": "b", "steps": [recorded("friday", friday)]}),
+    ]
+    here = build_index(map(compile_scenario, found))
+    assert order(here, friday) == ["monday", "friday"]
+
+
+def test_the_very_request_is_found_among_many() -> None:
+    bodies = [{**SAME, "input": f"on 2026-05-{day:02}"} for day in range(1, 31)]
+    steps = [recorded(f"day {day}", body) for day, body in enumerate([*bodies, *bodies])]
+    assert order(index(*steps), bodies[20])[0] == "day 20"
+
+
 def test_a_session_s_own_recording_goes_before_the_common_one() -> None:
     common = index(recorded("common", SAME))
     assert common.recorded and not index({"produce": {"text": "x"}}).recorded

@@ -1,6 +1,7 @@
 """The answer that keeps what its request asks for: calls, JSON, limits, refusals."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -59,6 +60,7 @@ def choosing(mode: CallMode, *names: str) -> ToolChoice:
         ("Is there a room?", "findHotels"),
         ("forecasts", "get_weather"),
         ("call get_weather and find hotels, find rooms", "get_weather"),
+        ("weather, look, room", "findHotels"),
         ("Hello", "findHotels"),
         ("", "findHotels"),
     ],
@@ -67,9 +69,16 @@ def test_the_best_named_tool_is_called(text: str, name: str) -> None:
     assert called(asking(text, tools=(HOTELS, WEATHER))) == name
 
 
+@pytest.mark.parametrize(
+    ("text", "names"), [("GAS", ("ga_prices", "gas_prices")), ("Cats!", ("dog_food", "cat_food"))]
+)
+def test_words_of_four_letters_and_more_have_a_singular(text: str, names: tuple[str, str]) -> None:
+    assert called(asking(text, tools=tuple(map(Tool, names)))) == names[1]
+
+
 def test_arguments_fit_and_are_the_same_for_the_same_message() -> None:
     (first,) = choice_of(asking(tools=(WEATHER,))).parts
-    assert isinstance(first, ToolCallPart)
+    assert isinstance(first, ToolCallPart) and first.id == ""
     assert Draft202012Validator(CITY).is_valid(json.loads(first.arguments))
     assert choice_of(asking(tools=(WEATHER,))).parts == (first,)
     assert choice_of(asking("Another", tools=(WEATHER,))).parts != (first,)
@@ -116,6 +125,8 @@ def test_who_must_call_again_calls_another_tool_as_long_as_there_is_one() -> Non
     assert called(asking(ASKED, CALL, RESULT, **both)) == "findHotels"
     other = Message("assistant", (ToolCallPart("c2", "findHotels", "{}"),))
     assert called(asking(ASKED, CALL, RESULT, other, RESULT, **both)) == "get_weather"
+    answered = (ASKED, CALL, RESULT, say("assistant", "Sunny."))
+    assert called(asking(*answered, "And the weather in Rome?", **both)) == "get_weather"
 
 
 def test_a_hosted_tool_is_not_called() -> None:
@@ -125,15 +136,28 @@ def test_a_hosted_tool_is_not_called() -> None:
 @pytest.mark.parametrize(
     ("form", "said"),
     [
-        ({"type": "text"}, None),
+        ({"type": "text"}, r"\S+( \S+){4}"),
         ({"syntax": "regex", "definition": "^[0-9]{3}$"}, r"\d{3}"),
         ({"type": "grammar", "grammar": {"syntax": "regex", "definition": "^ab?$"}}, "ab?"),
     ],
 )
-def test_a_custom_tool_gets_a_text(form: Any, said: str | None) -> None:
-    (part,) = choice_of(asking(tools=(Tool("run", "", form, "custom"),))).parts
-    assert isinstance(part, ToolCallPart)
-    assert len(part.arguments.split()) == 5 if said is None else part.arguments
+def test_a_custom_tool_gets_a_text_of_its_form_for_the_message(form: Any, said: str) -> None:
+    tools = (Tool("run", "", form, "custom"),)
+    requests = [asking(str(message), tools=tools) for message in range(20)]
+    texts = set()
+    for choice in map(choice_of, requests):
+        (part,) = choice.parts
+        assert isinstance(part, ToolCallPart)
+        assert (part.id, part.name) == ("", "run")
+        assert re.fullmatch(said, part.arguments)
+        texts.add(part.arguments)
+    assert len(texts) > 1
+    assert list(map(choice_of, requests)) == list(map(choice_of, requests))
+
+
+def test_the_form_of_a_custom_tool_is_no_schema() -> None:
+    form = {"syntax": "lark", "definition": "x", "$ref": "#/lost"}
+    assert called(asking(tools=(Tool("run", "", form, "custom"),))) == "run"
 
 
 def test_json_is_of_its_schema_and_streams_in_pieces() -> None:
@@ -143,8 +167,17 @@ def test_json_is_of_its_schema_and_streams_in_pieces() -> None:
     assert Draft202012Validator(CITY).is_valid(json.loads(part.text))
     assert choice.chunks is not None and len(choice.chunks) > 1
     assert "".join(chunk.text for chunk in choice.chunks) == part.text
+    assert {chunk.part for chunk in choice.chunks} == {0}
+    assert choice_of(asking(json=JsonFormat(CITY, "response_format"))) == choice
+    assert choice_of(asking("Another", json=JsonFormat(CITY, "response_format"))).parts != (part,)
     empty = choice_of(asking(json=JsonFormat({"const": ""}, "x", bare=True)))
     assert (empty.parts, empty.chunks) == ((TextPart(""),), None)
+
+
+def test_json_is_written_densely_and_as_it_is_read() -> None:
+    schema = {"const": {"größe": [1, 2], "é": None}}
+    choice = choice_of(asking(json=JsonFormat(schema, "s")))
+    assert choice.parts == (TextPart('{"größe":[1,2],"é":null}'),)
 
 
 def test_a_bare_value_has_no_quotes() -> None:
@@ -174,6 +207,20 @@ def test_anything_else_gets_lorem() -> None:
         (
             {"json": JsonFormat({**CITY, "properties": {"city": False}}, "s")},
             "Invalid schema for s: In context=('city',), no value fits it.",
+            "s",
+        ),
+        (
+            {
+                "json": JsonFormat(
+                    {
+                        "type": "array",
+                        "minItems": 1,
+                        "items": {**CITY, "properties": {"city": False}},
+                    },
+                    "s",
+                )
+            },
+            "Invalid schema for s: In context=('0', 'city'), no value fits it.",
             "s",
         ),
         (

@@ -18,12 +18,14 @@ def test_text_ends_before_the_first_stop_sequence() -> None:
     assert stopped == ScriptedChoice((TextPart("one "),), None, "stop_sequence", "two")
     assert cut(TEXT, max_tokens=None, stop=("", "never")) == TEXT
     assert cut(TEXT, max_tokens=None, stop=("one",)).parts == ()
+    assert cut(TEXT, max_tokens=None, stop=("n",)).parts == (TextPart("o"),)
+    assert cut(TEXT, max_tokens=None, stop=("e",)).parts == (TextPart("on"),)
 
 
 def test_arguments_and_thoughts_know_no_stop_sequence() -> None:
     assert cut(CALL, max_tokens=None, stop=("bcd",)) == CALL
-    thought = ScriptedChoice((ReasoningPart("stop"), TextPart("go")))
-    assert cut(thought, max_tokens=None, stop=("stop",)) == thought
+    thought = ScriptedChoice((ReasoningPart("XXXX"), TextPart("go")))
+    assert cut(thought, max_tokens=None, stop=("XX",)) == thought
 
 
 def test_an_answer_ends_at_its_last_token() -> None:
@@ -31,6 +33,8 @@ def test_an_answer_ends_at_its_last_token() -> None:
         (TextPart("one two "),), finish_reason="length"
     )
     assert cut(TEXT, max_tokens=4, stop=()) == TEXT
+    exact = ScriptedChoice((TextPart("one two."),))
+    assert cut(exact, max_tokens=2, stop=()) == exact
     assert cut(TEXT, max_tokens=0, stop=()).parts == ()
     assert cut(TEXT, max_tokens=-1, stop=()).finish_reason == "length"
     assert cut(CALL, max_tokens=3, stop=()).parts == (
@@ -47,6 +51,20 @@ def test_what_is_cut_at_both_ends_by_its_length() -> None:
         "length",
         None,
     )
+
+
+def test_chunks_are_cut_where_their_parts_are() -> None:
+    chunks = (Chunk(0, "Why?"), Chunk(1, "One "), Chunk(1, "two "), Chunk(1, "three"))
+    whole = ScriptedChoice((ReasoningPart("Why?"), TextPart("One two three")), chunks)
+    in_a_chunk = cut(whole, max_tokens=None, stop=("wo",))
+    assert in_a_chunk.parts == (ReasoningPart("Why?"), TextPart("One t"))
+    assert in_a_chunk.chunks == (*chunks[:2], Chunk(1, "t"))
+    between_two = cut(whole, max_tokens=None, stop=("two",))
+    assert between_two.parts == (ReasoningPart("Why?"), TextPart("One "))
+    assert between_two.chunks == chunks[:2]
+    before_all = cut(whole, max_tokens=None, stop=("One",))
+    assert before_all.parts == (ReasoningPart("Why?"),)
+    assert before_all.chunks == chunks[:1]
 
 
 @settings(max_examples=often(500))

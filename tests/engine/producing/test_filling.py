@@ -121,6 +121,15 @@ def test_each_chunk_is_filled_and_the_whole_is_their_join() -> None:
     )
 
 
+def test_a_chunk_of_text_is_text_though_it_may_be_read_as_json() -> None:
+    text = '{"city": "{{ city }}"}'
+    chunks = (Chunk(0, text),)
+    scripted = ScriptedChoice((TextPart(text),), chunks, "stop_sequence", "END")
+    found = fill_choice(scripted, filling())
+    said = f'{{"city": "{VALUES["city"]}"}}'
+    assert found == Choice((TextPart(said),), "stop_sequence", "END", (Chunk(0, said),))
+
+
 def test_a_chunk_that_holds_whole_json_arguments_stays_json() -> None:
     choice = ScriptedChoice(
         (ToolCallPart("id", "f", ""),), chunks=(Chunk(0, '{"city":"{{ city }}"}'),)

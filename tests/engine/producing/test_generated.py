@@ -70,6 +70,19 @@ def test_streams_and_whole_answers_get_the_same() -> None:
     assert whole.choices == streamed.choices
 
 
+def test_lorem_is_not_turned_into_a_call() -> None:
+    offered = answered(generating(), ask("What is the weather?", tools=["get_weather"]))
+    assert offered.choices == answered(generating(), ask("What is the weather?")).choices
+
+
+def test_an_answer_may_be_as_long_as_the_limit() -> None:
+    error = produced(generating(), ask("a" * 100), 100)
+    assert isinstance(error, ErrorAnswer)
+    whole = answered(generating(), ask("a" * 100))
+    size = sum(len(part.text) for part in whole.choices[0].parts if isinstance(part, TextPart))
+    assert produced(generating(), ask("a" * 100), size) == whole
+
+
 def test_what_the_user_says_is_no_template() -> None:
     (choice,) = answered(generating(), ask("{{ request.model }} {{ x }}")).choices
     assert isinstance(choice.parts[0], TextPart)

@@ -56,6 +56,8 @@ def test_r4_1_lorem_has_5_to_500_words_by_the_hash_of_the_message(message: str) 
 
 def test_words_are_latin_and_the_same_in_every_process() -> None:
     assert said("Hello").startswith("dolore id velit eiusmod voluptate labore cillum cillum")
+    # A hash has thirty-two bytes, each is a word: these are of the third one.
+    assert lorem("Hello", 70).endswith(" amet do consequat proident labore voluptate")
     assert set(said("Hello").split()) <= {*WORDS, "Hello"}
     assert all(re.fullmatch("[a-z]+", word) for word in WORDS)
 
@@ -152,6 +154,11 @@ def test_pieces_keep_every_space_and_lose_no_word(key: str, text: str) -> None:
     assert "".join(cut) == text
     assert all(cut)
     assert all(3 <= len(piece.split()) <= 10 for piece in cut[:-1])
+
+
+def test_a_text_without_a_word_is_one_piece() -> None:
+    assert list(pieces("key", "  ")) == ["  "]
+    assert list(pieces("key", "")) == []
 
 
 def test_an_answer_to_nothing_is_lorem_alone() -> None:

@@ -28,6 +28,7 @@ def schedule(deltas: Iterable[str], pacing: Pacing, draws: Iterator[float]) -> l
         ("one two three", 1, ["one", " two", " three"]),
         ("one two three", 2, ["one two", " three"]),
         ("one two three", 3, ["one two three"]),
+        ("a b c", 2, ["a b", " c"]),
         ("one two three", 10**12, ["one two three"]),
         ("  one\n\ntwo ", 1, ["  one", "\n\ntwo "]),
         ("  ", 1, ["  "]),
@@ -116,6 +117,11 @@ def test_time_does_not_drift_over_a_long_stream() -> None:
 def test_jitter_delays_by_a_share_of_the_gap(draw: float, expected: list[float]) -> None:
     pacing = Pacing(chunk_ms=1000, jitter=0.5)
     assert schedule(["a", "b", "c"], pacing, repeat(draw)) == expected
+
+
+def test_jitter_is_a_share_of_the_time_that_the_words_take() -> None:
+    pacing = Pacing(words_per_second=2, jitter=0.5)
+    assert schedule(["a", "b c"], pacing, repeat(0.5)) == [0.125, 0.75, 1.5]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalResponse, Choice
 from scenarios_app.engine.parts import (
@@ -19,6 +20,7 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
+from scenarios_app.engine.producing import plan as planning
 from scenarios_app.engine.producing.plan import LONG_CHARACTERS, FaultMark, Timed, plan
 from scenarios_app.engine.producing.produce import Seed
 from scenarios_app.engine.scenario import Fault, Pacing
@@ -113,6 +115,43 @@ def test_an_empty_chunk_is_a_delta_unless_it_opens_its_part() -> None:
     assert outline(planned(response_of(choice))) == ["+0", "0:", "0:x", "-0", "."]
 
 
+@pytest.mark.parametrize("sequential", [False, True])
+def test_scripted_events_say_of_which_choice_and_part_they_are(sequential: bool) -> None:
+    silent = ReasoningPart("a b"), *INTERLEAVED.parts, ReasoningPart("c d")
+    chunks = tuple(Chunk(chunk.part + 1, chunk.text) for chunk in INTERLEAVED.chunks or ())
+    second = replace(INTERLEAVED, parts=silent, chunks=chunks)
+    timed = planned(response_of(AB, second), sequential=sequential)
+    parts = (AB.parts, silent)
+    assert {"0:a", "0: b", "4:c", "4: d"} <= set(outline(timed))
+    numbers = []
+    for _, event in timed:
+        assert not isinstance(event, FaultMark)
+        numbers.append(event.choice)
+        if not isinstance(event, Finish):
+            assert event.part == parts[event.choice][event.index]
+    assert numbers == sorted(numbers) and set(numbers) == {0, 1}
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.5])
+def test_a_sequential_wire_gets_them_so_at_any_pace(jitter: float) -> None:
+    pacing = Pacing(chunk_ms=10, words_per_chunk=1, jitter=jitter)
+    steady = outline(planned(response_of(INTERLEAVED), sequential=True))
+    assert outline(planned(response_of(INTERLEAVED), pacing, sequential=True)) == steady
+
+
+def test_how_long_an_answer_is_counts_its_parts_and_chunks_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(planning, "LONG_CHARACTERS", 10)
+    chunks = (Chunk(0, "abcd"), Chunk(0, ""), Chunk(0, ""), Chunk(0, ""), Chunk(0, ""))
+    assert not planning.is_long(response_of(Choice((TextPart("abcd"),), "stop", chunks=chunks)))
+    more = (*chunks, Chunk(0, ""))
+    assert planning.is_long(response_of(Choice((TextPart("abcd"),), "stop", chunks=more)))
+    parts = (TextPart("abcd"), *[TextPart("")] * 6)
+    assert planning.is_long(response_of(Choice(parts, "stop")))
+    assert not planning.is_long(response_of(Choice(parts[:-1], "stop")))
+
+
 def test_a_part_without_chunks_comes_in_its_place() -> None:
     parts = (ReasoningPart("a b"), TextPart("x"), ToolCallPart("id", "f", "{}"))
     choice = Choice(parts, "stop", chunks=(Chunk(1, "x"),))
@@ -177,6 +216,11 @@ def test_a_stall_puts_off_everything_after_it() -> None:
     assert stalled[:3] == steady[:3]
     assert [at for at, _ in stalled[4:]] == pytest.approx([at + 5 for at, _ in steady[3:]])
     assert [event for _, event in stalled[4:]] == [event for _, event in steady[3:]]
+
+
+def test_a_stall_after_more_chunks_than_there_are_comes_before_the_end() -> None:
+    fault = Fault("stall", after_chunks=9, hold_ms=5)
+    assert outline(planned(response_of(AB), fault=fault))[-3:] == ["-1", "!", "."]
 
 
 def test_long_answers_are_planned_like_short_ones() -> None:

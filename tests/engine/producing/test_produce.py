@@ -162,6 +162,15 @@ def test_metadata_is_that_of_the_provider() -> None:
     assert response(script).metadata == {"tier": 1}
 
 
+def test_metadata_of_another_provider_is_nobodys() -> None:
+    script = said("hi", provider_metadata={"anthropic": {"tier": 2}})
+    assert response(script).metadata == {}
+
+
+def test_an_answer_goes_by_no_other_name() -> None:
+    assert response(said("hi")).spoken == ""
+
+
 def test_metadata_of_any_provider_yields_to_the_providers_own() -> None:
     script = said("hi", provider_metadata={"any": {"a": 1, "b": 2}, "openai": {"b": 3}})
     assert response(script).metadata == {"a": 1, "b": 3}
@@ -224,6 +233,7 @@ def test_an_unscripted_answer_is_no_template() -> None:
     assert "{{ city }}" in found.choices[0].parts[1].arguments  # type: ignore[union-attr]
     assert found.choices[0].finish_reason == "tool_calls"
     assert found.usage == Usage(64, 32)
+    assert found.spoken == ""
 
 
 def test_a_step_may_name_the_dialect_of_a_request_that_leaves_it_open() -> None:

@@ -6,6 +6,9 @@ from hypothesis import strategies as st
 
 from scenarios_app.engine.parts import Chunk, TextPart, ToolCallPart
 from scenarios_app.engine.producing.templates import (
+    BRACES,
+    OPENING,
+    as_written,
     has_templates,
     render_template,
     template_names,
@@ -129,6 +132,19 @@ def test_the_request_and_its_groups_have_names() -> None:
         "request.turn": "2",
         "match.city": "Rome",
     }
+
+
+def test_what_a_regex_caught_holds_no_secret_of_the_request() -> None:
+    secret = "sk-abcdef-1234567890"
+    request = ask("x", headers={"authorization": f"Bearer {secret}"})
+    values = template_values(Scenario("s"), request, {"key": f"it is {secret}"})
+    assert secret not in values["match.key"] and values["match.key"].startswith("it is ")
+
+
+def test_a_text_is_written_so_that_it_is_filled_to_itself() -> None:
+    text = "{{ city }} and {{user.name}} {"
+    assert render_template(as_written(text), {BRACES: OPENING}) == text
+    assert as_written("city") == "city"
 
 
 def test_a_variable_does_not_hide_the_request() -> None:

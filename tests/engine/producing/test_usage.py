@@ -55,6 +55,11 @@ def test_every_choice_counts_as_output() -> None:
     assert count_output((one, two)) == 6
 
 
+def test_what_has_no_text_costs_nothing() -> None:
+    parts = (TextPart("abcd"), OpaquePart("image"))
+    assert count_input(request_of(*parts)) == count_input(request_of(*parts[:1])) == 1
+
+
 def test_characters_are_counted_together_before_rounding() -> None:
     assert count_input(request_of(TextPart("a"), TextPart("b"), TextPart("c"))) == 1
 
@@ -72,6 +77,12 @@ def test_scripted_goes_before_default_goes_before_counted() -> None:
         default=ScriptedUsage(input_tokens=1, cached_tokens=3),
     )
     assert usage == Usage(64, 12, reasoning_tokens=2, cached_tokens=3)
+
+
+def test_a_default_goes_before_what_is_counted() -> None:
+    default = ScriptedUsage(input_tokens=7, output_tokens=8, reasoning_tokens=3, cached_tokens=5)
+    usage = usage_of(request_of(), choices_of(), scripted=NOTHING, default=default)
+    assert usage == Usage(7, 8, reasoning_tokens=3, cached_tokens=5)
 
 
 def test_a_scripted_zero_is_a_zero() -> None:

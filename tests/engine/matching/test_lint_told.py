@@ -1,0 +1,142 @@
+"""All that is told of a suspicion: its step, the place in it, its words, and what is in its way."""
+
+from typing import Any
+
+import pytest
+
+from scenarios_app.engine.document import compile_scenario, load_documents
+from scenarios_app.engine.matching.lint import COMPARED, Suspicion, lint
+from scenarios_app.engine.matching.near_misses import RULES
+from tests.engine.matching.test_lint import ANSWER, CALL, one, user
+
+FIRST = {"turn": 1, "produce": ANSWER}
+BY_ID = {"select": "first_user_message"}
+PARTICULAR = user(contains="weather")
+AGAIN = "it answers the result of get_weather with the same call again"
+ANYTHING = (
+    "it has no condition and is never used up: it answers all that no other offer of its priority "
+    "does, and no scenario of a lower one answers any more"
+)
+
+
+def found(*documents: dict[str, Any], **known: Any) -> list[Suspicion]:
+    loaded = load_documents({"scenarios": list(documents)})
+    return lint([compile_scenario(document) for document in loaded], **known)
+
+
+def of(name: str, *steps: dict[str, Any], **others: Any) -> dict[str, Any]:
+    return {"name": name, "steps": list(steps), **others}
+
+
+@pytest.mark.parametrize(
+    ("document", "suspicion"),
+    [
+        (
+            of("s", one(PARTICULAR), one(PARTICULAR)),
+            (
+                "shadowed",
+                "s",
+                2,
+                "match",
+                f"step 1 always answers first: {RULES['order']}",
+                ("s", 1),
+            ),
+        ),
+        (of("s", one()), ("broad", "s", 1, "match", ANYTHING)),
+        (
+            of("s", one({"model": "m"}), one(user(contains="a"))),
+            ("broad", "s", 2, "match.messages[0]", '"a" is in nearly every message'),
+        ),
+        (
+            of("s", one({"model": "m"}), one(PARTICULAR, produce=CALL)),
+            ("looping", "s", 2, "consume", AGAIN),
+        ),
+        (
+            of("s", FIRST, {"turn": 3, "produce": ANSWER}, **BY_ID),
+            (
+                *("unreachable", "s", 2, "turn"),
+                "turn 3 comes after a turn 2 that is not scripted",
+            ),
+        ),
+        (
+            of("s", {"turn": 2, "produce": ANSWER}, **BY_ID),
+            (
+                *("unreachable", "s", 1, "turn"),
+                "turn 2 comes after a turn 1 that is not scripted",
+            ),
+        ),
+        (
+            of("s", one(PARTICULAR), one({"model": "m"}, produce={"text": " TODO "})),
+            (
+                *("placeholder", "s", 2, "produce.text"),
+                "it answers with a placeholder: “TODO”",
+            ),
+        ),
+    ],
+)
+def test_a_suspicion_tells_all_of_itself(
+    document: dict[str, Any], suspicion: tuple[Any, ...]
+) -> None:
+    assert found(document) == [Suspicion(*suspicion)]
+
+
+def test_a_wider_step_of_a_lower_priority_is_in_nobodys_way() -> None:
+    wide = of("a", one(PARTICULAR), priority=-1)
+    assert found(wide, of("s", one(user(contains="weather in Paris")))) == []
+
+
+def test_what_a_scenario_lacks_is_told_of_its_steps() -> None:
+    (suspicion,) = found(of("s"))
+    assert (suspicion.scenario, suspicion.step, suspicion.place) == ("s", 0, "steps")
+
+
+def test_a_condition_of_no_provider_is_told_where_it_stands() -> None:
+    match = {**PARTICULAR, "provider": "opnai"}
+    (suspicion,) = found(of("s", one(match)), providers=("openai",))
+    assert (suspicion.kind, suspicion.place) == ("unreachable", "match.provider")
+
+
+CALLS = {"tool_calls": [{"name": name, "arguments": {}} for name in ("find", "ask")]}
+
+
+@pytest.mark.parametrize(
+    ("document", "place"),
+    [
+        (of("s", one({**PARTICULAR, "tools": ["find", "ask"]})), "match.tools"),
+        (of("s", one(PARTICULAR, expect={"tools": ["find", "ask"]})), "expect.tools"),
+        (of("s", one(PARTICULAR, consume=True, produce=CALLS)), "produce.tool_calls"),
+        (of("s", {**FIRST, "expect": {"tools": ["find", "ask"]}}, **BY_ID), "expect.tools"),
+        (of("s", {**FIRST, "produce": CALLS}, **BY_ID), "produce.tool_calls"),
+    ],
+)
+def test_tools_that_were_never_offered_are_told(document: dict[str, Any], place: str) -> None:
+    assert found(document, offered={"get_weather"}) == [
+        Suspicion("unoffered", "s", 1, place, "no request has offered ask, find")
+    ]
+
+
+def test_of_a_step_that_is_used_up_all_is_told_but_that_it_is_broad() -> None:
+    broad = one(user(contains="a"), consume=True)
+    nowhere = one({**PARTICULAR, "provider": "opnai"}, consume=True)
+    suspicions = found(of("s", broad, nowhere), providers=("openai",))
+    assert [(s.step, s.kind) for s in suspicions] == [(2, "unreachable")]
+
+
+def test_every_step_is_looked_at_after_one_that_is_suspicious() -> None:
+    shadowed = [one(PARTICULAR), one(PARTICULAR), one(PARTICULAR)]
+    assert [s.step for s in found(of("s", *shadowed)) if s.kind == "shadowed"] == [2, 3]
+    unwritten = [one({"model": name}, produce={"text": "TODO"}) for name in ("a", "b")]
+    assert [s.step for s in found(of("s", *unwritten))] == [1, 2]
+    calls = [
+        one({"model": "m"}),
+        *(one(user(contains=text), produce=CALL) for text in ("ab", "cd")),
+    ]
+    assert [s.step for s in found(of("s", *calls))] == [2, 3]
+
+
+def test_steps_of_one_scenario_are_compared_beyond_many() -> None:
+    fill = [one({"model": f"m{number}"}, consume=True) for number in range(COMPARED - 2)]
+    of_two = [of("b", one({"model": "x"})), of("c", one({"model": "x"}), *fill)]
+    assert [s.scenario for s in found(*of_two)] == ["c"]
+    more = of("d", one({"model": "y"}), one({"model": "y"}))
+    assert [(s.scenario, s.step) for s in found(*of_two, more)] == [("d", 2)]
