@@ -8,12 +8,13 @@ from functools import cache
 from typing import Any, TypeAlias, TypeVar, cast
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import DateTimeField, Field, ForeignKey, Model, UUIDField
 
 from mockllm_site.kit.fields import JsonField
 
-Adapt: TypeAlias = Callable[[Any], Any]
+Adapt: TypeAlias = Callable[[Any, BaseDatabaseWrapper], Any]
 Read: TypeAlias = Callable[[Any, Any, Any], Any]
 M = TypeVar("M", bound=Model)
 
@@ -37,7 +38,8 @@ def insert(
         keys, _ = _columns(model, unique)
         changed = (f"{name(one)} = EXCLUDED.{name(one)}" for one in names if one not in keys)
         into += f" ON CONFLICT ({', '.join(map(name, keys))}) DO UPDATE SET {', '.join(changed)}"
-    adapted = [_adapted(row, adapters) for row in rows]
+    here = _here()
+    adapted = [_adapted(row, adapters, here) for row in rows]
     with transaction.atomic(savepoint=False), connection.cursor() as cursor:
         cursor.executemany(f"INSERT INTO {into}", adapted)
 
@@ -95,7 +97,7 @@ def _equal(model: type[Model], values: Mapping[str, Any]) -> tuple[list[str], li
     """Columns beside places for their values, and these."""
     names, adapters = _columns(model, tuple(values))
     columns = [f"{connection.ops.quote_name(one)} = %s" for one in names]
-    return columns, _adapted(tuple(values.values()), adapters)
+    return columns, _adapted(tuple(values.values()), adapters, _here())
 
 
 @cache
@@ -143,24 +145,34 @@ def _adapter(field: "Field[Any, Any]") -> Adapt | None:
             return None
 
 
-def _adapted(row: Sequence[Any], adapters: Iterable[tuple[int, Adapt]]) -> list[Any]:
+def _here() -> BaseDatabaseWrapper:
+    """This thread's connection itself: what stands for it looks for it each time."""
+    return connections[DEFAULT_DB_ALIAS]
+
+
+def _adapted(
+    row: Sequence[Any], adapters: Iterable[tuple[int, Adapt]], here: BaseDatabaseWrapper
+) -> list[Any]:
     """A row as this database takes it."""
     values = list(row)
     for place, adapt in adapters:
-        values[place] = adapt(values[place])
+        values[place] = adapt(values[place], here)
     return values
 
 
-def _key(value: UUID | None) -> UUID | str | None:
-    if value is None or connection.features.has_native_uuid_field:
+def _key(value: UUID | None, here: BaseDatabaseWrapper) -> UUID | str | None:
+    if value is None or here.features.has_native_uuid_field:
         return value
     return value.hex
 
 
-def _time(value: datetime | None) -> Any:
-    return connection.ops.adapt_datetimefield_value(value)
+def _time(value: datetime | None, here: BaseDatabaseWrapper) -> Any:
+    if here.vendor == "sqlite" and value is not None and value.tzinfo is here.timezone:
+        # As its backend has it, which looks up settings and zones first.
+        return str(value.replace(tzinfo=None))
+    return here.ops.adapt_datetimefield_value(value)
 
 
-def _json(value: Any) -> str:
+def _json(value: Any, here: BaseDatabaseWrapper) -> str:
     # Most of them are empty.
     return _encode(value) if value else "{}" if isinstance(value, dict) else "[]"
