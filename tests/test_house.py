@@ -25,7 +25,7 @@ REQUIRED = {
 ALLOWED = REQUIRED | {"Dockerfile", "compose.yaml", ".dockerignore", ".github"}
 # What the pure parts may import beside the standard library and themselves.
 PURE = {
-    "scenarios_app/engine": {"re2", "ahocorasick_rs", "scenarios_app.engine"},
+    "scenarios_app/engine": {"re2", "ahocorasick_rs", "msgspec", "scenarios_app.engine"},
     "scenarios_app/wire": {
         *("msgspec", "python_multipart"),
         *("scenarios_app.engine", "scenarios_app.wire"),
