@@ -15,7 +15,6 @@ from django.db.models import DateTimeField, Field, ForeignKey, Model, UUIDField
 from mockllm_site.kit.fields import JsonField
 
 Adapt: TypeAlias = Callable[[Any, BaseDatabaseWrapper], Any]
-Read: TypeAlias = Callable[[Any, Any, Any], Any]
 M = TypeVar("M", bound=Model)
 
 _encode = json.JSONEncoder(allow_nan=False).encode
@@ -69,21 +68,21 @@ def highest(model: type[Model], column: str, where: Mapping[str, Any]) -> int | 
 def find(model: type[M], where: Mapping[str, Any]) -> M | None:
     """The row whose columns are as `where` says, as a query would give it; None where there is
     none. Of several it is any."""
-    name = connection.ops.quote_name
-    columns = _all_columns(model)
-    names, _ = _columns(model, columns)
+    here, columns = _here(), _all_columns(model)
+    name, (names, _) = here.ops.quote_name, _columns(model, columns)
     found, sought = _equal(model, where)
     of = f"{', '.join(map(name, names))} FROM {name(model._meta.db_table)}"
-    with connection.cursor() as cursor:
+    with here.cursor() as cursor:
         cursor.execute(f"SELECT {of} WHERE {' AND '.join(found)} LIMIT 1", sought)
         row = cursor.fetchone()
     if row is None:
         return None
     values = list(row)
-    for place, column, converters in _readers(model, connection.vendor):
-        for convert in converters:
-            values[place] = convert(values[place], column, connection)
-    return model.from_db(connection.alias, columns, values)
+    for place, field in enumerate(model._meta.concrete_fields):
+        column = field.get_col(model._meta.db_table)
+        for convert in (*here.ops.get_db_converters(column), *column.get_db_converters(here)):
+            values[place] = convert(values[place], column, here)
+    return model.from_db(here.alias, columns, values)
 
 
 def add(row: Model) -> None:
@@ -103,21 +102,6 @@ def _equal(model: type[Model], values: Mapping[str, Any]) -> tuple[list[str], li
 @cache
 def _all_columns(model: type[Model]) -> tuple[str, ...]:
     return tuple(field.attname for field in model._meta.concrete_fields)
-
-
-@cache
-def _readers(model: type[Model], vendor: str) -> tuple[tuple[int, Any, tuple[Read, ...]], ...]:
-    """By place, what makes a value of the database one of the model, where it is none already."""
-    columns = (field.get_col(model._meta.db_table) for field in model._meta.concrete_fields)
-    readers = (
-        (
-            place,
-            column,
-            (*connection.ops.get_db_converters(column), *column.get_db_converters(connection)),
-        )
-        for place, column in enumerate(columns)
-    )
-    return tuple(reader for reader in readers if reader[2])
 
 
 @cache

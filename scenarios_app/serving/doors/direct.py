@@ -117,14 +117,12 @@ class DirectProtocol(HttpToolsProtocol):
         # So many digits are too many already.
         if not length.isdecimal() or len(length) > 6 or "transfer-encoding" in headers:
             return None
-        for find in self.running:
-            pipeline, raw = find(), path.decode("ascii")
-            if pipeline is None or not owns(raw):
-                return None
-            if int(length) > min(SMALL_BODY, pipeline.options.max_body_bytes):
-                return None
-            return Plain(pipeline, raw, query, headers)
-        return None
+        pipeline, raw = self.running[0]() if self.running else None, path.decode("ascii")
+        if pipeline is None or not owns(raw):
+            return None
+        if int(length) > min(SMALL_BODY, pipeline.options.max_body_bytes):
+            return None
+        return Plain(pipeline, raw, query, headers)
 
     def _given(self, answer: Answer) -> bool:
         """Give an answer, unless it takes a whole answer's delay, the connection's end, a client
