@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from scenarios_app.serving.doors.bodies import SMALL_BODY
 from scenarios_app.serving.doors.calls import App, announced_length
-from scenarios_app.serving.doors.direct import DirectProtocol
+from scenarios_app.serving.doors.direct import DirectProtocol, Plain
 
 # How long the head of a request may take, and how long a body may say nothing.
 HEAD_SECONDS = 10.0
@@ -65,6 +65,11 @@ class GuardedProtocol(DirectProtocol):
         elif self._waiting_since is not None and self._waits_for_room():
             # The application says when there is room for the rest: it reads then.
             self.flow.pause_reading()
+
+    def _answer_known(self, plain: Plain, body: bytes, data: bytes) -> None:
+        # All of the request is there, as after `on_message_complete`.
+        self._in_head, self._waiting_since = False, None
+        super()._answer_known(plain, body, data)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()

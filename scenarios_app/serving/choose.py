@@ -36,6 +36,7 @@ from scenarios_app.engine.redaction import redact_headers, redact_query, redact_
 from scenarios_app.engine.scenario import Expect, GeneratedAnswer, Scenario, Step
 from scenarios_app.engine.secrets import is_secret, secrets_of, without_pieces
 from scenarios_app.engine.state import AnswerState, AttemptRef, StepRef
+from scenarios_app.serving.known import Known
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.worker import Work, at_once
 from scenarios_app.wire.base import Call
@@ -66,10 +67,14 @@ class Choosing(msgspec.Struct, frozen=True):
     work: Work = at_once
     # None of these is remembered.
     secrets: tuple[str, ...] = ()
+    # The request, if it came before.
+    known: Known | None = None
 
     async def choose(self) -> Decision:
         """What answers the request."""
-        found = await self.work(self._look)
+        found: Decision | Found | None = self._again()
+        if found is None:
+            found = await self.work(self._look)
         if not isinstance(found, Decision):
             return await self._matching(found)
         if found.way == "match":
@@ -80,6 +85,22 @@ class Choosing(msgspec.Struct, frozen=True):
         chosen = await self._try(only, "by_id")
         assert chosen is not None
         return chosen
+
+    def _again(self) -> Found | None:
+        """What the same request found before, if that is still to be had."""
+        first = self.known.first(self.index) if self.known else None
+        if first is None:
+            return None
+        step = first.step
+        if step.consume and (first.scenario.name, step.key) in self.consumed:
+            return None
+        return Found(None, first, self._others(first))
+
+    def _others(self, first: Candidate) -> Iterator[Candidate]:
+        """What comes after the first."""
+        for candidate in self.index.candidates(self.request, consumed=self.consumed):
+            if candidate.step is not first.step:
+                yield candidate
 
     def _look(self) -> Decision | Found:
         """What is decided by name, or what may answer; all of it that takes no state."""

@@ -14,10 +14,11 @@ from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.producing.produce import Seed, make_seed
 from scenarios_app.engine.state import key_session
 from scenarios_app.journal.entry import JournalEntry
+from scenarios_app.serving.known import Head
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.reply import Sent
 from scenarios_app.wire.base import Call, Wire
-from scenarios_app.wire.registry import Target
+from scenarios_app.wire.registry import Target, find, misplaced, wires
 
 Outcome: TypeAlias = Literal["complete", "client_gone", "fault", "unmatched"]
 
@@ -53,18 +54,23 @@ def session_of(call: Call, key: str | None) -> str:
     return key_session(key) if key else DEFAULT_SESSION
 
 
+def head_of(call: Call) -> Head:
+    """What the head of a call says."""
+    # Who calls a door with a path that no provider owns means the last of them.
+    target = find(call) or misplaced(call) or Target(wires()[-1], None)
+    key = target.wire.api_key(call)
+    return Head(target, session_of(call, key), keyed=key is not None)
+
+
 class Exchange(msgspec.Struct):
     """Until the request is counted its `ordinal` in the session is 0. `created` is the time that
-    the answer gives as its own, in Unix seconds. A `keyed` call has an API key. Once it is
-    answered, of the `request` its `model` and whether it wants a `stream` are known. What is
-    `passed` on is answered upstream."""
+    the answer gives as its own, in Unix seconds. Once it is answered, of the `request` its `model`
+    and whether it wants a `stream` are known. What is `passed` on is answered upstream."""
 
     call: Call
-    target: Target
+    head: Head
     options: Options
-    session: str
     created: int
-    keyed: bool = False
     ordinal: int = 0
     request: CanonicalRequest | None = None
     model: str = ""
@@ -82,16 +88,24 @@ class Exchange(msgspec.Struct):
     _seed: Seed | None = None
 
     @property
+    def target(self) -> Target:
+        return self.head.target
+
+    @property
+    def session(self) -> str:
+        return self.head.session
+
+    @property
     def wire(self) -> Wire:
-        return self.target.wire
+        return self.head.target.wire
 
     @property
     def seed(self) -> Seed:
         """What everything that could be chance is made of, as of what is known when it is first
         asked for."""
         if self._seed is None:
-            call = self.call
-            self._seed = make_seed(self.session, call.method, call.path, call.body, self.ordinal)
+            call, session = self.call, self.head.session
+            self._seed = make_seed(session, call.method, call.path, call.body, self.ordinal)
         return self._seed
 
     @property
@@ -150,13 +164,13 @@ class Exchange(msgspec.Struct):
         return JournalEntry(
             uid=self.uid,
             at=self.at,
-            session=self.session,
+            session=self.head.session,
             method=call.method,
             path=call.path,
             status=reply.status,
             outcome=self._outcome(sent, fault),
             duration_ms=_ms(time.monotonic() - self.began),
-            provider=self.wire.provider,
+            provider=self.head.target.wire.provider,
             query=call.query,
             model=self.model,
             streamed=reply.streaming,

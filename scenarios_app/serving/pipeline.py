@@ -18,11 +18,12 @@ from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.archive import resolve, store
 from scenarios_app.serving.choose import Choosing, choose_in_band, with_cancel
 from scenarios_app.serving.cors import preflight_headers, shared_headers
-from scenarios_app.serving.exchange import Exchange, session_of
+from scenarios_app.serving.exchange import Exchange, head_of
+from scenarios_app.serving.known import Head, Known, KnownRequests
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.playback import Answer, Streams, never
 from scenarios_app.serving.prepared import PreparedAnswers
-from scenarios_app.serving.read import admit, admit_head, admit_unread, check_size
+from scenarios_app.serving.read import admit_head, admit_unread, check_size, read
 from scenarios_app.serving.recorder.passage import Passage
 from scenarios_app.serving.recorder.recordings import Recording, Recordings, recording_of
 from scenarios_app.serving.recorder.unanswered import (
@@ -44,7 +45,6 @@ from scenarios_app.serving.respond import (
 from scenarios_app.serving.worker import Work, at_once, in_thread, in_turn, work_for
 from scenarios_app.wire.base import Answered, Call, Facts, Headers
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.registry import Target, find, misplaced, wires
 
 log = logging.getLogger(__name__)
 
@@ -83,18 +83,21 @@ class Pipeline:
         self.waits = catch_up is not None
         self._catch_up = catch_up
         self._prepared = PreparedAnswers()
+        self._known = KnownRequests()
         self.recordings: Recordings = {}
 
-    async def answer(self, call: Call) -> Answer:
-        """The answer to a call. The door that plays it out lets it tell the journal."""
+    async def answer(self, call: Call, head: Head | None = None) -> Answer:
+        """The answer to a call, whose `head` the door may know. The door that plays it out lets it
+        tell the journal."""
         if call.method == "OPTIONS":
             allowed = preflight_headers(call, self.options.origins)
             if allowed is not None:
                 return Answer(Reply(204, allowed), None, self)
         if len(call.body) > self.options.max_body_bytes:
             return self.refuse_body(call)
-        exchange = self.exchange(call)
-        recording = recording_of(self.recordings, exchange.session) if self.recordings else None
+        exchange = self.exchange(call, head)
+        recordings = self.recordings
+        recording = recording_of(recordings, exchange.session) if recordings else None
         try:
             reply = await self.work(exchange, recording)
         except Unanswered as unanswered:
@@ -149,29 +152,33 @@ class Pipeline:
         return self.refuse(replace(call, body=b""), ErrorAnswer(413, message))
 
     async def _reply(self, exchange: Exchange, recording: Recording | None) -> Reply:
-        call, target, options = exchange.call, exchange.target, self.options
-        work = work_for(size=len(call.body))
+        call, head, options = exchange.call, exchange.head, self.options
+        work, session = work_for(size=len(call.body)), head.session
         if recording is not None:
-            await recording.give_cassettes(exchange.session)
+            await recording.give_cassettes(session)
+        known = self._known.find(head, call.body)
         try:
-            request = await self._request(exchange, work)
+            request = await self._request(exchange, work, known)
         except WireError:
             if (reply := await self._unread(exchange, work, recording)) is None:
                 raise
             return reply
-        endpoint = target.endpoint
+        if known is not None and request is not known.request:
+            # What it names of earlier answers is another one by now.
+            known = None
+        endpoint = head.target.endpoint
         assert endpoint is not None
         if request.stream and not self._take_stream(exchange):
             message = f"All {options.max_streams} streams of this server are in use."
             return error_reply(exchange, ErrorAnswer(503, message, retry_after_ms=1000))
-        arrival = await self._state.arrive(exchange.session)
+        arrival = await self._state.arrive(session)
         exchange.ordinal = arrival.ordinal
         if arrival.changes and self._catch_up is not None:
             await self._catch_up(arrival.changes)
         index = self._catalog.index_for(arrival.documents, arrival.revision)
         secrets = self._secrets(call)
         choosing = Choosing(
-            index, request, exchange.session, arrival.consumed, self._state, work, secrets
+            index, request, session, arrival.consumed, self._state, work, secrets, known
         )
         decision: Decision | None
         if request.computed or endpoint.fixed:
@@ -179,7 +186,11 @@ class Pipeline:
             if decision is None:
                 return await self._computed(exchange, index, recording)
         elif endpoint.generates:
-            in_band = await work(choose_in_band, call, request, options)
+            in_band = None
+            if known is None or not known.bare:
+                in_band = await work(choose_in_band, call, request, options)
+                if known is not None:
+                    known.bare = in_band is None
             decision = in_band or with_cancel(await choosing.choose(), options)
         else:
             decision = await choosing.override()
@@ -187,13 +198,23 @@ class Pipeline:
                 return await self._computed(exchange, index, recording)
         return await self._responded(exchange, decision, work, recording)
 
-    async def _request(self, exchange: Exchange, work: Work) -> CanonicalRequest:
+    async def _request(
+        self, exchange: Exchange, work: Work, known: Known | None
+    ) -> CanonicalRequest:
         """What a call asks for, with what it names of earlier answers; raises WireError."""
-        call, target, options = exchange.call, exchange.target, self.options
-        keyed = exchange.keyed
-        request = exchange.request = await work(admit, call, target, options, keyed=keyed)
-        endpoint = target.endpoint
-        if endpoint is not None and endpoint.archival is not None:
+        call, head, options = exchange.call, exchange.head, self.options
+        if not head.admitted:
+            admit_head(call, head.target, options, keyed=head.keyed)
+            head.admitted = True
+        if known is not None:
+            request = known.request
+        else:
+            request = await work(read, call, head.target, options)
+            self._known.keep(head, call.body, request)
+        exchange.request = request
+        endpoint = head.target.endpoint
+        assert endpoint is not None
+        if endpoint.archival is not None:
             request = await resolve(
                 request, endpoint.archival, exchange.session, archive=self._state
             )
@@ -291,15 +312,11 @@ class Pipeline:
         answer.through(early=not whole)
         return Answered(answer.reply.status, body)
 
-    def exchange(self, call: Call) -> Exchange:
+    def exchange(self, call: Call, head: Head | None = None) -> Exchange:
         """A call that has just arrived."""
-        # Who calls a door with a path that no provider owns means the last of them.
-        target = find(call) or misplaced(call) or Target(wires()[-1], None)
-        key = target.wire.api_key(call)
         clock = self.options.clock
         created = int(time.time()) if clock is None else clock
-        session = session_of(call, key)
-        return Exchange(call, target, self.options, session, created, keyed=key is not None)
+        return Exchange(call, head or head_of(call), self.options, created)
 
     def instead(self, exchange: Exchange, error: ErrorAnswer, headers: Headers) -> Reply:
         """The reply in place of one that cannot be given."""

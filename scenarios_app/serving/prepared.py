@@ -118,7 +118,7 @@ class PreparedAnswers:
 
 def _key(exchange: Exchange, decision: Decision, request: CanonicalRequest) -> Hashable:
     """What answers have in common that differ in their ids alone; None for one of its own kind."""
-    step, endpoint = decision.step, exchange.target.endpoint
+    step, endpoint = decision.step, exchange.head.target.endpoint
     if step is None or endpoint is None or endpoint.form is None or request.n > 1:
         return None
     return (

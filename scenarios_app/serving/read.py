@@ -6,7 +6,7 @@ from scenarios_app.engine.canonical import CanonicalRequest, Message, SentReques
 from scenarios_app.engine.parts import ReasoningPart, ToolCallPart
 from scenarios_app.serving.exchange import LONGEST_SESSION, SESSION_HEADER
 from scenarios_app.serving.options import Options
-from scenarios_app.wire.base import Call, Endpoint
+from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import Target
@@ -15,11 +15,16 @@ from scenarios_app.wire.registry import Target
 _AROUND = len(": \r\n")
 
 
-def admit(call: Call, target: Target, options: Options, *, keyed: bool = False) -> CanonicalRequest:
-    """The request that a call makes of its target; raises WireError. It is `keyed` if it is known
-    to have a key."""
-    endpoint = admit_head(call, target, options, keyed=keyed)
-    limits = options.limits
+def admit(call: Call, target: Target, options: Options) -> CanonicalRequest:
+    """The request that a call makes of its target; raises WireError."""
+    admit_head(call, target, options)
+    return read(call, target, options)
+
+
+def read(call: Call, target: Target, options: Options) -> CanonicalRequest:
+    """The request of a call whose head is admitted; raises WireError."""
+    endpoint, limits = target.endpoint, options.limits
+    assert endpoint is not None
     bodiless = endpoint.bodiless or call.method != "POST"
     body = Node({}) if bodiless else read_body(call.body, limits)
     request = endpoint.read(call, endpoint, target.params, body)
@@ -48,8 +53,9 @@ def admit_unread(call: Call, target: Target, options: Options) -> CanonicalReque
     return as_sent(request, SentRequest(call.method, call.query, call.body, unread=True))
 
 
-def admit_head(call: Call, target: Target, options: Options, *, keyed: bool = False) -> Endpoint:
-    """The endpoint of a call whose head is as it must be; raises WireError. Looks at no body."""
+def admit_head(call: Call, target: Target, options: Options, *, keyed: bool = False) -> None:
+    """Refuse a call whose head is not as it must be; raises WireError. Looks at no body. It is
+    `keyed` if it is known to have a key."""
     check_head(call, options)
     if target.endpoint is None:
         raise target.error or WireError(404, f"Unknown request URL: {call.method} {call.path}.")
@@ -57,7 +63,6 @@ def admit_head(call: Call, target: Target, options: Options, *, keyed: bool = Fa
         target.wire.authorise(call)
     target.wire.check(call)
     check_session(call)
-    return target.endpoint
 
 
 def check_head(call: Call, options: Options) -> None:

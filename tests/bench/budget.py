@@ -90,9 +90,7 @@ class Layers:
 
         def read() -> tuple[Any, Any]:
             exchange = pipeline.exchange(self.call)
-            exchange.request = admit(
-                exchange.call, exchange.target, exchange.options, keyed=exchange.keyed
-            )
+            exchange.request = admit(exchange.call, exchange.target, exchange.options)
             return exchange, exchange.request
 
         async def chosen() -> Any:

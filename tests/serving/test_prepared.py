@@ -247,8 +247,8 @@ async def test_what_was_made_in_another_second_makes_room(monkeypatch: pytest.Mo
 
 
 def _at(playing: Playing, now: int) -> Any:
-    def exchange(call: Call) -> Any:
-        made = type(playing.pipeline).exchange(playing.pipeline, call)
+    def exchange(call: Call, head: Any) -> Any:
+        made = type(playing.pipeline).exchange(playing.pipeline, call, head)
         made.created = now
         return made
 

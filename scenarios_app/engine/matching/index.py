@@ -193,7 +193,7 @@ class Candidate(msgspec.Struct, frozen=True):
     groups: Mapping[str, str] = {}
 
 
-class Index(msgspec.Struct, frozen=True, eq=False):
+class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
     """Immutable; threads may share it. Of each layer the names given with it are hidden: a later
     layer has scenarios of those names."""
 
@@ -245,6 +245,16 @@ class Index(msgspec.Struct, frozen=True, eq=False):
         """Whether there are steps for what was recorded."""
         return any(layer.recorded for layer, _ in self.layers)
 
+    @property
+    def steady(self) -> bool:
+        """Whether what is offered first to who has consumed nothing is offered first to all who
+        have not consumed it."""
+        return not self.recorded and not self._frees
+
+    @property
+    def _frees(self) -> bool:
+        return any(layer.frees for layer, _ in self.layers)
+
     def near(self, reading: Reading, *, scenario: str | None = None) -> Iterator[Entry]:
         """The steps among which near misses are sought."""
         for layer, hidden in self.layers:
@@ -275,7 +285,7 @@ class Index(msgspec.Struct, frozen=True, eq=False):
                 best = self._exactly(reading, eligible, best)
             yield Candidate(best.scenario, best.step, best.match.groups(reading))
             lost.add(best.ref)
-            if best is not offered or any(layer.frees for layer, _ in self.layers):
+            if best is not offered or self._frees:
                 offers = self._offers(reading, eligible, scenario)
 
     def _offers(

@@ -3,7 +3,7 @@ write, and streams are written by timers. All else goes through uvicorn's cycle,
 and so does everything where the state is shared: each answer waits for it, which takes a task."""
 
 import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
@@ -13,21 +13,25 @@ from scenarios_app.serving.doors.asgi import give
 from scenarios_app.serving.doors.bodies import SMALL_BODY
 from scenarios_app.serving.doors.calls import App, Receive, Scope, Send, call_of, read_headers
 from scenarios_app.serving.doors.paced import PacedStream
+from scenarios_app.serving.exchange import head_of
+from scenarios_app.serving.known import Head
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.serving.playback import Answer
 from scenarios_app.serving.reply import Reply
+from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import owns
 
 T = TypeVar("T")
 
 
 class Plain(NamedTuple):
-    """What is known of a request that may be answered here, once its head is read."""
+    """The head of a request that may be answered here: a call without its body, whose length is
+    said, and what its head says to the pipeline."""
 
     pipeline: Pipeline
-    path: str
-    query: bytes
-    headers: Mapping[str, str]
+    call: Call
+    length: int
+    head: Head
 
 
 class DirectProtocol(HttpToolsProtocol):
@@ -35,18 +39,57 @@ class DirectProtocol(HttpToolsProtocol):
     connection."""
 
     running: ClassVar[tuple[Callable[[], Pipeline | None], ...]] = ()
+    # What heads say that came last, by their bytes.
+    _known: ClassVar[dict[bytes | None, Plain]] = {}
     # The body so far of a request that may be answered here, and what is known of its head.
     _pieces: list[bytes] | None = None
     _plain: Plain
     _stream: PacedStream | None = None
     _ending = False
+    # Whether the next byte begins a request; the bytes of its head, if they came in one packet; and
+    # its answer, if that was made before it is parsed.
+    _between = True
+    _raw: bytes | None = None
+    _made: Answer | Awaitable[Answer] | None = None
+
+    def data_received(self, data: bytes) -> None:
+        if not self._between:
+            super().data_received(data)
+            return
+        raw, end, body = data.partition(HEAD_END)
+        plain = self._known_head(raw) if end else None
+        if plain is not None and len(body) == plain.length and self._may_answer(plain):
+            self._answer_known(plain, body, data)
+        else:
+            self._raw = raw if end else None
+            super().data_received(data)
+            self._raw = None
+
+    def _may_answer(self, plain: Plain) -> bool:
+        return self.is_free() and not plain.pipeline.waits
+
+    def _answer_known(self, plain: Plain, body: bytes, data: bytes) -> None:
+        """Answer a request whose head came before, so that its parser has nothing to say of it."""
+        self._unset_keepalive_if_required()
+        self.cycle = None  # type: ignore[assignment]
+        answer = _asked(plain, body)
+        if not (isinstance(answer, Answer) and self._given(answer)):
+            # It is played out by a cycle, which begins with what the parser says.
+            self._made = answer
+            super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        self._between = False
+        super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         # Armed by the answer before this request, if both came in one packet.
         self._unset_keepalive_if_required()
-        plain = self._read_plain()
+        raw, self._raw = self._raw, None
+        plain = self._known_head(raw) or self._read_plain()
         if plain is not None and self.is_free():
             self._pieces, self._plain = [], plain
+            self._keep(raw, plain)
             # The one that is there belongs to the request before. uvicorn begins without one too,
             # though it declares that there always is one.
             self.cycle = None  # type: ignore[assignment]
@@ -60,15 +103,17 @@ class DirectProtocol(HttpToolsProtocol):
             self._pieces.append(body)
 
     def on_message_complete(self) -> None:
+        self._between = True
         if self._pieces is None:
             super().on_message_complete()
             return
         pieces, self._pieces = self._pieces, None
-        pipeline, path, query, headers = self._plain
+        if (made := self._made) is not None:
+            self._made = None
+            self._hand_over(made)
+            return
         body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        call = call_of("POST", path, query=query, headers=headers, body=body)
-        answering = pipeline.answer(call)
-        answer = answering if pipeline.waits else begun(answering)
+        answer = _asked(self._plain, body)
         if not (isinstance(answer, Answer) and self._given(answer)):
             self._hand_over(answer)
 
@@ -117,12 +162,31 @@ class DirectProtocol(HttpToolsProtocol):
         # So many digits are too many already.
         if not length.isdecimal() or len(length) > 6 or "transfer-encoding" in headers:
             return None
-        pipeline, raw = self.running[0]() if self.running else None, path.decode("ascii")
+        pipeline, raw = self._pipeline(), path.decode("ascii")
         if pipeline is None or not owns(raw):
             return None
         if int(length) > min(SMALL_BODY, pipeline.options.max_body_bytes):
             return None
-        return Plain(pipeline, raw, query, headers)
+        call = call_of("POST", raw, query=query, headers=headers, body=b"")
+        return Plain(pipeline, call, int(length), head_of(call))
+
+    def _pipeline(self) -> Pipeline | None:
+        return self.running[0]() if self.running else None
+
+    def _known_head(self, raw: bytes | None) -> Plain | None:
+        plain = self._known.get(raw)
+        return plain if plain is not None and plain.pipeline is self._pipeline() else None
+
+    def _keep(self, raw: bytes | None, plain: Plain) -> None:
+        """Know a head again whose bytes are all of one request's: a line for each of its headers
+        after the first, and none that ends otherwise."""
+        if raw is None or plain.head.kept or len(raw) > LONGEST_HEAD:
+            return
+        if raw.startswith(b"POST ") and _lines_of(raw) == len(self.headers):
+            if len(self._known) >= MOST_HEADS:
+                self._known.pop(next(iter(self._known)), None)
+            plain.head.kept = True
+            self._known[raw] = plain
 
     def _given(self, answer: Answer) -> bool:
         """Give an answer, unless it takes a whole answer's delay, the connection's end, a client
@@ -197,7 +261,17 @@ class DirectProtocol(HttpToolsProtocol):
 
 # After the last of the headers.
 END = ("",)
+HEAD_END = b"\r\n\r\n"
+# So many heads are known, none of them longer; the one that was met first makes room.
+MOST_HEADS = 1_024
+LONGEST_HEAD = 4_096
 LAST_CHUNK = b"0\r\n\r\n"
+
+
+def _lines_of(raw: bytes) -> int | None:
+    """How many lines come after the first, None where one of them ends otherwise than it should."""
+    ends = raw.count(b"\r\n")
+    return ends if ends == raw.count(b"\n") == raw.count(b"\r") else None
 
 
 @lru_cache(maxsize=4)
@@ -208,6 +282,14 @@ def _lines(*headers: tuple[bytes, bytes]) -> bytes:
 
 def _chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
+
+
+def _asked(plain: Plain, body: bytes) -> Answer | Awaitable[Answer]:
+    """The answer to a request of such a head."""
+    pipeline, given, _, head = plain
+    call = Call(given.method, given.path, given.query, given.headers, body, given.raw_query)
+    answering = pipeline.answer(call, head)
+    return answering if pipeline.waits else begun(answering)
 
 
 def begun(coroutine: Coroutine[Any, Any, T]) -> T | Awaitable[T]:

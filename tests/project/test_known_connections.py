@@ -1,0 +1,113 @@
+"""A connection whose requests are known by their heads is guarded as any other."""
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+
+from mockllm_site.serve.protocol import GuardedProtocol, Limits
+from scenarios_app.serving.doors.calls import Receive, Scope, Send
+from scenarios_app.serving.doors.direct import DirectProtocol
+from tests.serving.doors.direct_door import raw
+from tests.serving.pipelines import Playing, chat, says, scenario
+
+HEAD_BYTES = 1_000
+
+
+class Client(asyncio.Transport):
+    """Takes what it gets, until it is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard: list[bytes] = []
+        self.closed = False
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return ("127.0.0.1", 1) if name in ("peername", "sockname") else default
+
+    def write(self, data: Any) -> None:
+        self.heard.append(bytes(data))
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+
+async def nothing(scope: Scope, receive: Receive, send: Send) -> None:
+    raise AssertionError("it is answered in the protocol")
+
+
+@pytest.fixture
+async def connection(monkeypatch: pytest.MonkeyPatch) -> tuple[GuardedProtocol, Client]:
+    """A connection on which one request was answered, so that its head is known."""
+    playing, client = Playing(scenario("s", says("Hi!"))), Client()
+    monkeypatch.setattr(DirectProtocol, "_known", {})
+    monkeypatch.setattr(GuardedProtocol, "running", (lambda: playing.pipeline,))
+    limits = Limits(HEAD_BYTES, 100, nothing)
+    monkeypatch.setattr(GuardedProtocol, "limits", limits, raising=False)
+    config = uvicorn.Config(nothing, log_config=None, lifespan="off")
+    config.load()
+    protocol = GuardedProtocol(config, ServerState(), {}, asyncio.get_running_loop())
+    protocol.connection_made(client)
+    protocol.data_received(raw(chat()))
+    return protocol, client
+
+
+Connection = tuple[GuardedProtocol, Client]
+
+
+async def test_heads_that_are_known_do_not_add_up(connection: Connection) -> None:
+    protocol, client = connection
+    for _ in range(50):
+        protocol.data_received(raw(chat()))
+    assert len(client.heard) == 51
+    assert all(said.startswith(b"HTTP/1.1 200 ") for said in client.heard)
+
+
+async def test_it_may_be_idle_so_long(connection: Connection) -> None:
+    protocol, client = connection
+    protocol.data_received(raw(chat()))
+    protocol.look(time.monotonic())
+    assert not client.closed
+    protocol.look(time.monotonic() + protocol.timeout_keep_alive + 1)
+    assert client.closed
+
+
+async def test_another_connection_that_begins_with_a_known_head_is_not_waited_for(
+    connection: Connection,
+) -> None:
+    first, _ = connection
+    client = Client()
+    protocol = GuardedProtocol(first.config, first.server_state, {}, first.loop)
+    protocol.connection_made(client)
+    protocol.data_received(raw(chat()))
+    # Longer than a head may take, not so long as it may be idle.
+    protocol.timeout_keep_alive = 3_600
+    protocol.look(time.monotonic() + 60)
+    assert not client.closed
+    assert len(client.heard) == 1
+
+
+async def test_a_head_that_does_not_end_is_refused_after_known_ones(connection: Connection) -> None:
+    protocol, client = connection
+    protocol.data_received(raw(chat()))
+    protocol.data_received(b"POST /v1/chat/completions HTTP/1.1\r\nx-endless: ")
+    protocol.data_received(b"a" * (HEAD_BYTES + 1))
+    assert client.heard[-1].startswith(b"HTTP/1.1 431 ")
+    assert client.closed
+
+
+async def test_beyond_the_most_connections_nobody_is_known(connection: Connection) -> None:
+    protocol, client = connection
+    protocol._beyond = True
+    protocol.app = nothing
+    parsed: list[bytes] = []
+    protocol.parser = type("Parser", (), {"feed_data": lambda self, data: parsed.append(data)})()
+    protocol.data_received(raw(chat()))
+    assert parsed == [raw(chat())]
+    assert len(client.heard) == 1
