@@ -20,7 +20,7 @@ MOST = 1_024
 
 
 class Head(msgspec.Struct, eq=False):
-    """What a call's head says, whatever its body: where it goes, in which session, and whether it
+    """What a call's head says, for any body: where it goes, in which session, and whether it
     has an API key. It is `admitted` once it was found to be as it must be, and `kept` by a door
     that gives it again with the next call of the same head."""
 

@@ -63,8 +63,8 @@ class Player:
     The first piece of the body is there when the head is due, and may be empty; a reply that is
     never started has none. A stream that is not through at `drain_at()`, or `max_seconds` after its
     head, ends there with the provider's in-stream error. Who takes the pieces sets the pace: what
-    became due in the meantime is the next piece. Once it is `over`, `whole` says whether all of it
-    was given. Moments are those of one clock, in seconds.
+    became due in the meantime is the next piece. `again` is when to ask after a piece. Once it is
+    `over`, `whole` says whether all of it was given. Moments are those of one clock, in seconds.
     """
 
     def __init__(
@@ -72,53 +72,65 @@ class Player:
     ) -> None:
         self.over = self.whole = False
         self._reply = reply
-        self._start = now + reply.delay
-        self._drain_at = drain_at
+        self._start = self._due = now + reply.delay
+        may_stop = reply.streaming or not reply.started
+        self._drain_at = drain_at if may_stop else never
+        self._end = self._start + max_seconds if may_stop else math.inf
         self._max_seconds = max_seconds
-        self._may_stop = reply.streaming or not reply.started
         self._frames: Iterator[Frame] | None = None
         self._frame: Frame | None = None
         self._sent = 0
+        self.again = self._due
 
     def next(self, now: float) -> bytes | float | None:
         """The piece that is due, or else when to ask again; None when it is over."""
         if self.over:
             return None
-        begun = self._frames is not None
-        due = self._start if self._frame is None else self._start + self._frame.at
-        if now < due or begun:
-            stop = self._stop()
-            if stop <= now:
-                return self._stopped(now)
-            if now < due:
-                return float(min(due, stop, now + LOOK_UP))
-        if self._reply.started:
-            return self._piece(now)
-        self.over = True
-        return None
-
-    def _piece(self, now: float) -> bytes:
-        """All that is due, of long answers no more than a part."""
+        stop = self._drain_at()
+        if stop > self._end:
+            stop = self._end
         frames = self._frames
+        if stop <= now and (frames is not None or now < self._due):
+            return self._stopped(now)
+        if now < self._due:
+            return float(min(self._due, stop, now + LOOK_UP))
+        if not self._reply.started:
+            self.over = True
+            return None
         if frames is None:
-            frames = self._frames = iter(self._reply.frames)
-            self._frame = next(frames, None)
-        frame, start, size, pieces = self._frame, self._start, 0, []
-        while frame is not None and start + frame.at <= now and size < PIECE_BYTES:
-            pieces.append(frame.data)
-            size += len(frame.data)
-            frame = next(frames, None)
-        self._frame = frame
-        self.over = self.whole = frame is None
-        piece = b"".join(pieces)
-        if frame is not None:
+            return self._first(now, stop)
+        frame = self._frame
+        assert frame is not None
+        return self._piece(frame.data, next(frames, None), now, stop)
+
+    def _first(self, now: float, stop: float) -> bytes:
+        frames = self._frames = iter(self._reply.frames)
+        frame = next(frames, None)
+        if frame is not None and self._start + frame.at <= now:
+            return self._piece(frame.data, next(frames, None), now, stop)
+        return self._piece(b"", frame, now, stop)
+
+    def _piece(self, piece: bytes, after: Frame | None, now: float, stop: float) -> bytes:
+        """What is due, and with it all else that is by now; of long answers no more than a part."""
+        if after is not None and self._start + after.at <= now and len(piece) < PIECE_BYTES:
+            piece, after = self._more(piece, after, now)
+        self._frame = after
+        if after is None:
+            self.over = self.whole = True
+        else:
+            self._due = self._start + after.at
             self._sent += count_events(piece)
+            self.again = min(self._due, stop, now + LOOK_UP)
         return piece
 
-    def _stop(self) -> float:
-        if not self._may_stop:
-            return math.inf
-        return min(self._drain_at(), self._start + self._max_seconds)
+    def _more(self, piece: bytes, after: Frame | None, now: float) -> tuple[bytes, Frame | None]:
+        start, size, pieces, frames = self._start, len(piece), [piece], self._frames
+        assert frames is not None
+        while after is not None and start + after.at <= now and size < PIECE_BYTES:
+            pieces.append(after.data)
+            size += len(after.data)
+            after = next(frames, None)
+        return b"".join(pieces), after
 
     def _stopped(self, now: float) -> bytes | None:
         self.over = True

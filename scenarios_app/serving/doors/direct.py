@@ -211,11 +211,15 @@ class DirectProtocol(HttpToolsProtocol):
         return True
 
     def _play(self, answer: Answer, headers: str) -> None:
+        transport = self.transport
+
         def write(piece: bytes, over: bool) -> None:
-            data = _chunk(piece) + LAST_CHUNK if over else _chunk(piece)
+            data = b"%x\r\n%b\r\n" % (len(piece), piece) if piece else b""
+            if over:
+                data += LAST_CHUNK
             if not stream.response_started:
                 data = self._opening(answer.reply, headers, last=not stream.keep_alive) + data
-            self.transport.write(data)
+            transport.write(data)
 
         def end() -> None:
             self._stream = None

@@ -35,17 +35,21 @@ class PacedStream:
     def go_on(self) -> None:
         """Write what is due, and come back for the rest when that is."""
         self._timer = None
-        while not (self._blocked or self.response_complete):
-            now = time.monotonic()
-            move = self._player.next(now)
-            if not isinstance(move, bytes):
-                self._timer = self._loop.call_later(move - now, self.go_on) if move else None
-                return
+        if self._blocked or self.response_complete:
+            return
+        now = time.monotonic()
+        move = self._player.next(now)
+        if move is None:
+            return
+        if isinstance(move, bytes):
             self._give(move)
-            if len(move) >= PIECE_BYTES and not self.response_complete:
-                # Others have their turn, however fast this one is taken.
-                self._timer = self._loop.call_later(0, self.go_on)
+            if self._blocked or self.response_complete:
                 return
+            # After so much others have their turn, however fast this one is taken.
+            again = now if len(move) >= PIECE_BYTES else self._player.again
+        else:
+            again = move
+        self._timer = self._loop.call_later(again - now if again > now else 0, self.go_on)
 
     def block(self) -> None:
         """The client reads too slowly: nothing is written until `unblock`."""
