@@ -76,6 +76,8 @@ class Exchange(msgspec.Struct):
     model: str = ""
     stream: bool = False
     decision: Decision | None = None
+    # The names of the scenario and the step, empty where there is none.
+    answered_by: tuple[str, str] = ("", "")
     computed: bool = False
     passed: bool = False
     streaming: bool = False
@@ -109,17 +111,6 @@ class Exchange(msgspec.Struct):
         return self._seed
 
     @property
-    def answered_by(self) -> tuple[str, str]:
-        """The names of the scenario and the step, empty where there is none."""
-        decision = self.decision
-        if decision is None:
-            return "", ""
-        if decision.kind == "in_band":
-            return "", decision.text
-        scenario, step = decision.scenario, decision.step
-        return scenario.name if scenario else "", step.label if step else ""
-
-    @property
     def violations(self) -> tuple[str, ...]:
         return self.decision.violations if self.decision else ()
 
@@ -148,10 +139,14 @@ class Exchange(msgspec.Struct):
     def decide(self, decision: Decision) -> None:
         self.decision = decision
         self.decided_at = time.monotonic()
+        scenario, step = decision.scenario, decision.step
+        label = step.label if step else decision.text if decision.kind == "in_band" else ""
+        self.answered_by = scenario.name if scenario else "", label
 
     def entry(self, sent: Sent) -> JournalEntry:
         """What the journal keeps of a call whose answer has ended."""
-        self.forget(beyond=len(self.call.body))
+        if self.request is not None:
+            self.forget(beyond=len(self.call.body))
         call, decision, reply = self.call, self.decision, sent.reply
         step = decision.step if decision else None
         scenario_name, step_label = self.answered_by
@@ -184,7 +179,7 @@ class Exchange(msgspec.Struct):
             fault=fault,
             violations=self.violations,
             near_misses=_plain(decision.near_misses) if decision and decision.near_misses else (),
-            asked=self.asked,
+            asked=self._asked or "",
             answered=reply.said,
             timings=timings,
             request_headers=call.headers,

@@ -1,9 +1,10 @@
 """What this process has answered, counted for /metrics by labels of which there are few."""
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
+from operator import add
 from threading import RLock
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
@@ -47,13 +48,31 @@ class Durations:
         self.total = 0.0
         self._counts = [0] * (len(BOUNDS) + 1)
 
+    @property
+    def count(self) -> int:
+        return sum(self._counts)
+
     def add(self, seconds: float) -> None:
         self._counts[bisect_left(BOUNDS, seconds)] += 1
         self.total += seconds
 
+    def add_all(self, others: "Durations") -> None:
+        self._counts = list(map(add, self._counts, others._counts))
+        self.total += others.total
+
     def buckets(self) -> Iterator[tuple[str, int]]:
         """Each bound with the number of those up to it, as Prometheus has it."""
         return zip((*map(str, BOUNDS), "+Inf"), accumulate(self._counts), strict=True)
+
+
+class Counted:
+    """Of requests that are counted together how long their answers took, and the heads of these."""
+
+    __slots__ = ("answers", "heads")
+
+    def __init__(self) -> None:
+        self.answers = Durations()
+        self.heads = Durations()
 
 
 class Tally:
@@ -63,39 +82,40 @@ class Tally:
         # An answer that nobody played ends when it is collected as garbage, which may be in the
         # middle of counting another: the lock lets its own thread in again.
         self._lock = RLock()
-        self._served: dict[Served, int] = {}
-        self._answers: dict[tuple[str, bool], Durations] = {}
-        self._heads: dict[str, Durations] = {}
+        # By the fields of `Served`: making one for each answer would cost each.
+        self._counted: dict[tuple[str, str, int, Match, bool, str], Counted] = {}
 
     def count(self, entry: JournalEntry) -> None:
         """Count an answer that has ended."""
-        provider, streamed = entry.provider, entry.streamed
-        match = match_of(entry)
-        served = Served(provider, entry.outcome, entry.status // 100, match, streamed, entry.fault)
-        head_ms = entry.timings.get("head_ms")
+        head_ms, match, hundreds = entry.timings.get("head_ms"), match_of(entry), entry.status // 100
+        key = entry.provider, entry.outcome, hundreds, match, entry.streamed, entry.fault
         with self._lock:
-            self._served[served] = self._served.get(served, 0) + 1
-            if (answers := self._answers.get((provider, streamed))) is None:
-                answers = self._answers[provider, streamed] = Durations()
-            answers.add(entry.duration_ms / 1000)
+            if (counted := self._counted.get(key)) is None:
+                counted = self._counted[key] = Counted()
+            counted.answers.add(entry.duration_ms / 1000)
             if head_ms is not None:
-                if (heads := self._heads.get(provider)) is None:
-                    heads = self._heads[provider] = Durations()
-                heads.add(head_ms / 1000)
+                counted.heads.add(head_ms / 1000)
 
     def served(self) -> dict[Served, int]:
-        with self._lock:
-            return dict(self._served)
+        return {served: counted.answers.count for served, counted in self._all()}
 
     def answers(self) -> dict[tuple[str, bool], Durations]:
         """From a request's arrival to its answer's end, by provider and whether it streamed."""
-        with self._lock:
-            return dict(self._answers)
+        found: defaultdict[tuple[str, bool], Durations] = defaultdict(Durations)
+        for served, counted in self._all():
+            found[served.provider, served.streamed].add_all(counted.answers)
+        return found
 
     def heads(self) -> dict[str, Durations]:
         """From a request's arrival to the first byte of its answer, by provider."""
+        found: defaultdict[str, Durations] = defaultdict(Durations)
+        for served, counted in self._all():
+            found[served.provider].add_all(counted.heads)
+        return {provider: heads for provider, heads in found.items() if heads.count}
+
+    def _all(self) -> list[tuple[Served, Counted]]:
         with self._lock:
-            return dict(self._heads)
+            return [(Served(*key), counted) for key, counted in self._counted.items()]
 
 
 def match_of(entry: JournalEntry) -> Match:
