@@ -2,9 +2,10 @@
 own: `python -m tests.bench.budget`. What a live server takes beyond their sum is what the operating
 system takes, and that code which runs once per answer finds its data in no cache.
 
-Scenario and answer are those of `make bench-peers`; of several rounds the best counts. Below stands
-how many bytecodes of Python an answer takes, from its bytes to its bytes, and the functions with
-the most of them: a number that is the same however busy the machine is.
+Scenario and answer are those of `make bench-peers`, to the same request again and again and to some
+that differ; of several rounds the best counts. Below stands how many bytecodes of Python an answer
+takes, from its bytes to its bytes, and the functions with the most of them: a number that is the
+same however busy the machine is.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -46,62 +48,75 @@ def main() -> None:
 
         django.setup()
         call_command("migrate", verbosity=0)
-        print(f"{'µs of CPU per answer, hot':<32}{'whole':>8}{'goal':>6}{'stream':>8}{'goal':>6}")
-        layers = [Layers(stream=stream) for stream in (False, True)]
-        counts = [uvloop.run(each.bytecodes()) for each in layers]
-        costs = [each.costs() for each in layers]
+        for differ in (False, True):
+            tell(*(Layers(stream=stream, differ=differ) for stream in (False, True)), differ=differ)
+
+
+def tell(*layers: "Layers", differ: bool) -> None:
+    title = f"µs of CPU per answer, hot, {'requests differ' if differ else 'the same request'}"
+    print(f"{title:<46}{'whole':>8}{'goal':>6}{'stream':>8}{'goal':>6}")
+    counts = [uvloop.run(each.bytecodes()) for each in layers]
+    costs = [each.costs() for each in layers]
     for name, goals in GOALS.items():
         cells = zip((cost[name] for cost in costs), goals or ("", ""), strict=True)
-        print(f"{name:<32}" + "".join(f"{cost:>8.0f}{goal:>6}" for cost, goal in cells))
+        print(f"{name:<46}" + "".join(f"{cost:>8.0f}{goal:>6}" for cost, goal in cells))
     whole, stream = (count.total() for count in counts)
-    print(f"{'bytecodes of Python':<32}{whole:>8}{'':>6}{stream:>8}")
+    print(f"{'bytecodes of Python':<46}{whole:>8}{'':>6}{stream:>8}")
     for code, count in counts[0].most_common(MOST_FUNCTIONS):
         print(f"{count:>8}  {code.co_qualname}")
 
 
 class Layers:
-    """One request, and what each layer does with it."""
+    """One request, or some that differ, and what each layer does with them."""
 
-    def __init__(self, *, stream: bool) -> None:
+    def __init__(self, *, stream: bool, differ: bool) -> None:
         from scenarios_app.journal import journal
         from scenarios_app.journal.entry import JournalEntry
         from scenarios_app.serving.choose import Choosing
         from scenarios_app.serving.doors.calls import make_call
         from scenarios_app.serving.doors.direct import begun
+        from scenarios_app.serving.exchange import head_of
         from scenarios_app.serving.playback import Answer
-        from scenarios_app.serving.read import admit
         from scenarios_app.serving.respond import respond
         from scenarios_app.serving.services import services
         from scenarios_app.serving.worker import at_once
-        from tests.bench.peers import document, request
+        from tests.bench.peers import DIFFERENT, document, request
         from tests.serving.pipelines import Playing
 
-        data = request(80, stream=stream)
-        head, _, body = data.partition(b"\r\n\r\n")
-        headers = [tuple(line.split(b": ", 1)) for line in head.split(b"\r\n")[1:]]
-        self.data = data
+        numbers = range(DIFFERENT if differ else 1)
+        every = [request(80, stream=stream, number=number) for number in numbers]
+        first, _, _ = every[0].partition(b"\r\n\r\n")
+        headers = [tuple(line.split(b": ", 1)) for line in first.split(b"\r\n")[1:]]
+        self.data = cycle(every)
         self.entry: JournalEntry
         self.playing = Playing(document(), clock=None)
         pipeline = self.pipeline = self.playing.pipeline
         # In test mode's way: the journal takes entries as they are, and writes none.
         journal.unread = True
         pipeline._record = services()._record
-        self.call = make_call("POST", "/v1/chat/completions", query=b"", headers=headers, body=body)
+        bodies = [data.partition(b"\r\n\r\n")[2] for data in every]
+        path = "/v1/chat/completions"
+        calls = [make_call("POST", path, query=b"", headers=headers, body=body) for body in bodies]
+        head, call_after = head_of(calls[0]), cycle(calls).__next__
+        head.kept = True
 
         def read() -> tuple[Any, Any]:
-            exchange = pipeline.exchange(self.call)
-            exchange.request = admit(exchange.call, exchange.target, exchange.options)
-            return exchange, exchange.request
+            exchange = pipeline.exchange(call_after(), head)
+            known = pipeline._known.find(head, exchange.call.body)
+            begun(pipeline._request(exchange, at_once, known))
+            return exchange, known
 
         async def chosen() -> Any:
-            arrival = await self.playing.state.arrive(exchange.session)
+            arrival = await self.playing.state.arrive(head.session)
             index = self.playing.catalog.index_for(arrival.documents, arrival.revision)
-            choosing = Choosing(
-                index, asked, exchange.session, arrival.consumed, self.playing.state, at_once, ()
-            )
-            return await choosing.choose()
+            consumed, state = arrival.consumed, self.playing.state
+            return await Choosing(
+                index, asked, head.session, consumed, state, at_once, (), known
+            ).choose()
 
-        exchange, asked = read()
+        read()
+        exchange, known = read()
+        asked = exchange.request
         decision = begun(chosen())
         exchange.ordinal = 1
 
@@ -112,7 +127,7 @@ class Layers:
             return Answer(pipeline.dressed(exchange, reply), exchange, pipeline).give_at_once()
 
         def answered() -> Answer:
-            answer = begun(pipeline.answer(self.call))
+            answer = begun(pipeline.answer(call_after(), head))
             assert isinstance(answer, Answer) and answer.at_once
             answer.give_at_once()
             return answer
@@ -149,13 +164,13 @@ class Layers:
     async def http(self) -> float:
         """A request through the protocol, which writes to nobody."""
         protocol = self.protocol()
-        return measured(lambda: protocol.data_received(self.data))
+        return measured(lambda: protocol.data_received(next(self.data)))
 
     async def bytecodes(self) -> Counter[CodeType]:
         """Those of one answer, by function, once it is prepared."""
         protocol = self.protocol()
         for _ in range(10):
-            protocol.data_received(self.data)
+            protocol.data_received(next(self.data))
         found: Counter[CodeType] = Counter()
 
         def step(frame: FrameType, event: str, _: object) -> Callable[..., Any]:
@@ -167,8 +182,9 @@ class Layers:
             frame.f_trace_opcodes, frame.f_trace_lines = True, False
             return step
 
+        data = next(self.data)
         sys.settrace(call)
-        protocol.data_received(self.data)
+        protocol.data_received(data)
         sys.settrace(None)
         return found
 

@@ -1,5 +1,6 @@
 """A client that asks for nothing but work: some connections, each with one request on its way."""
 
+import itertools
 import selectors
 import socket
 import time
@@ -18,22 +19,24 @@ class _Connection:
     tail: bytes = field(default=b"")
 
 
-def ask(port: int, request: bytes, *, seconds: float) -> int:
-    """Answers that came in so many seconds; raises unless each has status 200."""
+def ask(port: int, *requests: bytes, seconds: float) -> int:
+    """Answers that came in so many seconds to these requests in turn; raises unless each has status
+    200."""
+    each = itertools.cycle(requests)
     selector = selectors.DefaultSelector()
     address = ("127.0.0.1", port)
     connections = [_Connection(socket.create_connection(address)) for _ in range(CONNECTIONS)]
     for connection in connections:
         connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         selector.register(connection.sock, selectors.EVENT_READ, connection)
-        connection.sock.sendall(request)
+        connection.sock.sendall(next(each))
     done = 0
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         for key, _ in selector.select(0.1):
             if _through(key.data):
                 done += 1
-                key.data.sock.sendall(request)
+                key.data.sock.sendall(next(each))
     for connection in connections:
         connection.sock.close()
     selector.close()
