@@ -1,8 +1,7 @@
 """Provider-neutral requests, responses and errors: what every wire parses into and renders from."""
 
-from collections.abc import Mapping
-from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -16,6 +15,32 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
     ToolResultPart,
 )
+
+T = TypeVar("T")
+Of = TypeVar("Of")
+
+
+class once(Generic[Of, T]):
+    """A property that is worked out when it is first asked for, as `functools.cached_property`
+    does, which takes a lock each time that it works one out."""
+
+    def __init__(self, work: Callable[[Of], T]) -> None:
+        self.work = work
+        self.__doc__ = work.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, of: None, owner: type) -> "once[Of, T]": ...
+    @overload
+    def __get__(self, of: Of, owner: type) -> T: ...
+    def __get__(self, of: Of | None, owner: type) -> "once[Of, T] | T":
+        if of is None:
+            return self
+        found = of.__dict__[self.name] = self.work(of)
+        return found
+
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -32,6 +57,9 @@ class Message(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         """The text parts joined by newlines; for a tool message, its results' content."""
+        parts = self.parts
+        if len(parts) == 1 and isinstance(only := parts[0], TextPart) and self.role != "tool":
+            return only.text
         if self.role == "tool":
             return "\n".join([p.content for p in self.parts if isinstance(p, ToolResultPart)])
         return "\n".join([p.text for p in self.parts if isinstance(p, TextPart)])
@@ -134,12 +162,12 @@ class CanonicalRequest(msgspec.Struct, frozen=True, dict=True):
     cached_tokens: int = 0
     sent: SentRequest | None = None
 
-    @cached_property
+    @once
     def turn(self) -> int:
         """Number of the answer asked for: assistant messages so far, plus one."""
         return 1 + sum(1 for m in self.messages if m.role == "assistant")
 
-    @property
+    @once
     def last_user_text(self) -> str:
         """Text of the last user message, empty when there is none."""
         for message in reversed(self.messages):
@@ -147,7 +175,7 @@ class CanonicalRequest(msgspec.Struct, frozen=True, dict=True):
                 return message.text
         return ""
 
-    @property
+    @once
     def first_user_text(self) -> str:
         """Text of the first user message, empty when there is none."""
         for message in self.messages:
@@ -155,17 +183,17 @@ class CanonicalRequest(msgspec.Struct, frozen=True, dict=True):
                 return message.text
         return ""
 
-    @cached_property
+    @once
     def system_text(self) -> str:
         """All system messages, joined by newlines."""
         return "\n".join(m.text for m in self.messages if m.role == "system")
 
-    @cached_property
+    @once
     def tool_calls(self) -> tuple[ToolCallPart, ...]:
         """Every tool call in earlier assistant messages, in order."""
         return tuple(p for m in self.messages for p in m.parts if isinstance(p, ToolCallPart))
 
-    @cached_property
+    @once
     def tool_results(self) -> tuple[ToolResultPart, ...]:
         """Every tool result in the conversation, in order."""
         return tuple(p for m in self.messages for p in m.parts if isinstance(p, ToolResultPart))

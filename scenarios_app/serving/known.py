@@ -5,6 +5,7 @@ A mock is asked the same again and again, by suites that are run and by load tes
 depends on a session, on the clock or on what was answered before.
 """
 
+from collections import OrderedDict
 from weakref import ReferenceType, ref
 
 import msgspec
@@ -58,7 +59,7 @@ class KnownRequests:
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._known: dict[tuple[Head, bytes], Known] = {}
+        self._known: OrderedDict[tuple[Head, bytes], Known] = OrderedDict()
 
     def find(self, head: Head, body: bytes) -> Known | None:
         """The request of such a head and body, if it came before."""
@@ -67,6 +68,6 @@ class KnownRequests:
     def keep(self, head: Head, body: bytes, request: CanonicalRequest) -> None:
         """A request was read off these."""
         if head.kept and len(body) <= MEDIUM_BYTES:
-            if len(self._known) >= self._most:
-                self._known.pop(next(iter(self._known)), None)
             self._known[head, body] = Known(request)
+            if len(self._known) > self._most:
+                self._known.popitem(last=False)

@@ -14,7 +14,7 @@ from scenarios_app.engine.producing.templates import has_templates
 from scenarios_app.engine.producing.usage import count_input
 from scenarios_app.engine.scenario import GeneratedAnswer, ScriptedAnswer, Step
 from scenarios_app.serving.exchange import Exchange
-from scenarios_app.serving.reply import FilledFrames, Reply
+from scenarios_app.serving.reply import FilledFrames, HoledFrame, Reply
 
 Find: TypeAlias = Callable[[Seed], str]
 Make: TypeAlias = Callable[[Exchange, Decision, CanonicalRequest], Reply]
@@ -42,12 +42,15 @@ _FINDS: Final = tuple(_finds())
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """A reply with the specimen's ids in it: which of these are in its body, and in which of its
-    headers."""
+    """A reply with the specimen's ids in its headers, and which of these are in which; its frames,
+    with holes for the id that they have most often, where they have one; and which others they
+    have."""
 
     reply: Reply
-    ids: tuple[tuple[bytes, Find], ...]
     headers: tuple[tuple[int, str, Find], ...]
+    frames: tuple[HoledFrame, ...]
+    id: Find | None
+    others: tuple[tuple[bytes, Find], ...]
 
     def filled(self, seed: Seed) -> Reply:
         """The reply to the request of a seed, filled when it is sent."""
@@ -56,9 +59,10 @@ class Prepared(msgspec.Struct, frozen=True):
         for place, hole, find in self.headers:
             name, value = headers[place]
             headers[place] = name, value.replace(hole, find(seed))
-        ids = tuple([(hole, find(seed).encode()) for hole, find in self.ids])
-        assert isinstance(reply.frames, tuple)
-        return replace(reply, headers=tuple(headers), frames=FilledFrames(reply.frames, ids))
+        own = self.id(seed).encode() if self.id else b""
+        others = tuple([(hole, find(seed).encode()) for hole, find in self.others])
+        frames = FilledFrames(self.frames, own, others)
+        return replace(reply, headers=tuple(headers), frames=frames)
 
 
 class _Known(NamedTuple):
@@ -147,15 +151,22 @@ def prepared(specimen: Reply, reply: Reply, seed: Seed) -> Prepared | None:
     """The specimen of a reply with its holes; None unless filling them gives that reply."""
     if not isinstance(specimen.frames, tuple) or specimen.stored or reply.stored:
         return None
-    body, holes = specimen.body, [(find(SPECIMEN), find) for find in _FINDS]
+    body, holes = specimen.body, [(find(SPECIMEN).encode(), find) for find in _FINDS]
     headers = tuple(
-        (place, hole, find)
+        (place, hole.decode(), find)
         for place, (_, value) in enumerate(specimen.headers)
         for hole, find in holes
-        if hole in value
+        if hole.decode() in value
     )
-    ids = tuple((hole.encode(), find) for hole, find in holes if hole.encode() in body)
-    made = Prepared(specimen, ids, headers)
+    # The first of those that are there as often.
+    there = sorted((one for one in holes if one[0] in body), key=lambda one: -body.count(one[0]))
+    most = there[0] if there else None
+    frames = tuple(
+        HoledFrame(frame.at, tuple(frame.data.split(most[0])) if most else (frame.data,))
+        for frame in specimen.frames
+    )
+    bare = replace(specimen, frames=())
+    made = Prepared(bare, headers, frames, most[1] if most else None, tuple(there[1:]))
     filled = made.filled(seed)
     same = replace(filled, frames=tuple(filled.frames)) == reply
     return made if same else None

@@ -50,17 +50,26 @@ class LongFrames:
         return self.make()
 
 
+class HoledFrame(msgspec.Struct, frozen=True):
+    """A frame of an answer that was prepared. Between its pieces stands the id that the answer has
+    most often; holes of others are inside them."""
+
+    at: float
+    pieces: tuple[bytes, ...]
+
+
 class FilledFrames(msgspec.Struct, frozen=True, gc=False):
     """The frames of an answer that was prepared, with ids in their holes, made anew each time that
     something goes through them: who holds them has no bytes of their own in memory."""
 
-    frames: tuple[Frame, ...]
-    ids: tuple[tuple[bytes, bytes], ...]
+    frames: tuple[HoledFrame, ...]
+    id: bytes
+    others: tuple[tuple[bytes, bytes], ...]
 
     def __iter__(self) -> Iterator[Frame]:
         for frame in self.frames:
-            data = frame.data
-            for hole, value in self.ids:
+            data = self.id.join(frame.pieces)
+            for hole, value in self.others:
                 data = data.replace(hole, value)
             yield Frame(frame.at, data)
 

@@ -57,8 +57,9 @@ class Node(msgspec.Struct, frozen=True):
 
     def need(self, key: str) -> "Node":
         """As `get`, but the key must be there and not null."""
-        if (node := self.maybe(key)) is not None:
-            return node
+        of = self.value if isinstance(self.value, dict) else self.object()
+        if (value := of.get(key)) is not None:
+            return Node(value, key, self)
         place = self.get(key).place
         raise WireError(
             400,

@@ -42,8 +42,7 @@ class PacedStream:
         if move is None:
             return
         if isinstance(move, bytes):
-            self._give(move)
-            if self._blocked or self.response_complete:
+            if not self._give(move):
                 return
             # After so much others have their turn, however fast this one is taken.
             again = now if len(move) >= PIECE_BYTES else self._player.again
@@ -68,7 +67,8 @@ class PacedStream:
                 self._timer.cancel()
             self._answer.left()
 
-    def _give(self, piece: bytes) -> None:
+    def _give(self, piece: bytes) -> bool:
+        """Write a piece; whether more may be written."""
         over = self.response_complete = self._player.over
         self._answer.note(piece)
         if over:
@@ -78,6 +78,7 @@ class PacedStream:
         self.response_started = True
         if over:
             self._end()
+        return not (over or self._blocked)
 
 
 # Set by the protocol for those who wait in a cycle, and nobody does.
