@@ -1,64 +1,24 @@
 """A connection whose requests are known by their heads is guarded as any other."""
 
-import asyncio
 import time
-from typing import Any
 
 import pytest
-import uvicorn
-from uvicorn.server import ServerState
 
-from mockllm_site.serve.protocol import GuardedProtocol, Limits
-from scenarios_app.serving.doors.calls import Receive, Scope, Send
-from scenarios_app.serving.doors.direct import DirectProtocol
+from mockllm_site.serve.protocol import GuardedProtocol
+from tests.serving.doors import guarded
 from tests.serving.doors.direct_door import raw
+from tests.serving.doors.guarded import HEAD_BYTES, Client, nothing
 from tests.serving.pipelines import Playing, chat, says, scenario
 
-HEAD_BYTES = 1_000
-
-
-class Client(asyncio.Transport):
-    """Takes what it gets, until it is closed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.heard: list[bytes] = []
-        self.closed = False
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return ("127.0.0.1", 1) if name in ("peername", "sockname") else default
-
-    def write(self, data: Any) -> None:
-        self.heard.append(bytes(data))
-
-    def is_closing(self) -> bool:
-        return self.closed
-
-    def close(self) -> None:
-        self.closed = True
-
-
-async def nothing(scope: Scope, receive: Receive, send: Send) -> None:
-    raise AssertionError("it is answered in the protocol")
+Connection = tuple[GuardedProtocol, Client]
 
 
 @pytest.fixture
-async def connection(monkeypatch: pytest.MonkeyPatch) -> tuple[GuardedProtocol, Client]:
+async def connection(monkeypatch: pytest.MonkeyPatch) -> Connection:
     """A connection on which one request was answered, so that its head is known."""
-    playing, client = Playing(scenario("s", says("Hi!"))), Client()
-    monkeypatch.setattr(DirectProtocol, "_known", {})
-    monkeypatch.setattr(GuardedProtocol, "running", (lambda: playing.pipeline,))
-    limits = Limits(HEAD_BYTES, 100, nothing)
-    monkeypatch.setattr(GuardedProtocol, "limits", limits, raising=False)
-    config = uvicorn.Config(nothing, log_config=None, lifespan="off")
-    config.load()
-    protocol = GuardedProtocol(config, ServerState(), {}, asyncio.get_running_loop())
-    protocol.connection_made(client)
+    protocol, client = guarded.connection(Playing(scenario("s", says("Hi!"))), monkeypatch)
     protocol.data_received(raw(chat()))
     return protocol, client
-
-
-Connection = tuple[GuardedProtocol, Client]
 
 
 async def test_heads_that_are_known_do_not_add_up(connection: Connection) -> None:
@@ -99,7 +59,6 @@ async def test_a_head_that_does_not_end_is_refused_after_known_ones(connection: 
     protocol.data_received(b"POST /v1/chat/completions HTTP/1.1\r\nx-endless: ")
     protocol.data_received(b"a" * (HEAD_BYTES + 1))
     assert client.heard[-1].startswith(b"HTTP/1.1 431 ")
-    assert client.closed
 
 
 async def test_beyond_the_most_connections_nobody_is_known(connection: Connection) -> None:
