@@ -101,10 +101,10 @@ EMBEDDED = Call(
 @pytest.mark.parametrize(
     ("call", "stage", "beside"),
     [
-        (chat("x" * LARGE_BYTES), "admit", True),
+        (chat("x" * LARGE_BYTES), "read", True),
         (chat("x" * LARGE_BYTES), "respond", True),
         (chat("x" * LARGE_BYTES), "choose_in_band", True),
-        (chat("x" * MEDIUM_BYTES), "admit", False),
+        (chat("x" * MEDIUM_BYTES), "read", False),
         (chat("x"), "respond", False),
     ],
 )
