@@ -14,7 +14,7 @@ from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.producing.produce import Seed, make_seed
 from scenarios_app.engine.state import key_session
 from scenarios_app.journal.entry import JournalEntry
-from scenarios_app.serving.known import Head
+from scenarios_app.serving.known import Head, Known
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.reply import Sent
 from scenarios_app.wire.base import Call, Wire
@@ -64,8 +64,9 @@ def head_of(call: Call) -> Head:
 
 class Exchange(msgspec.Struct):
     """Until the request is counted its `ordinal` in the session is 0. `created` is the time that
-    the answer gives as its own, in Unix seconds. Once it is answered, of the `request` its `model`
-    and whether it wants a `stream` are known. What is `passed` on is answered upstream."""
+    the answer gives as its own, in Unix seconds. A `known` request came before and names no earlier
+    answers. Once it is answered, of the `request` its `model` and whether it wants a `stream` are
+    known. What is `passed` on is answered upstream."""
 
     call: Call
     head: Head
@@ -73,6 +74,7 @@ class Exchange(msgspec.Struct):
     created: int
     ordinal: int = 0
     request: CanonicalRequest | None = None
+    known: Known | None = None
     model: str = ""
     stream: bool = False
     decision: Decision | None = None

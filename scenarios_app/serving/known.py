@@ -33,9 +33,11 @@ class Head(msgspec.Struct, eq=False):
 
 
 class Known(msgspec.Struct, eq=False):
-    """A request that has come before. It is `bare` once it was seen to script no answer itself."""
+    """A request that has come before. It is `alone` if it names no earlier answers, and then it is
+    as it is once these are resolved. It is `bare` once it was seen to script no answer itself."""
 
     request: CanonicalRequest
+    alone: bool
     bare: bool = False
     _index: "ReferenceType[Index] | None" = None
     _first: Candidate | None = None
@@ -65,9 +67,9 @@ class KnownRequests:
         """The request of such a head and body, if it came before."""
         return self._known.get((head, body)) if head.kept else None
 
-    def keep(self, head: Head, body: bytes, request: CanonicalRequest) -> None:
+    def keep(self, head: Head, body: bytes, request: CanonicalRequest, *, alone: bool) -> None:
         """A request was read off these."""
         if head.kept and len(body) <= MEDIUM_BYTES:
-            self._known[head, body] = Known(request)
+            self._known[head, body] = Known(request, alone)
             if len(self._known) > self._most:
                 self._known.popitem(last=False)

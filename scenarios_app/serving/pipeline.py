@@ -15,7 +15,7 @@ from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.secrets import secrets_of
 from scenarios_app.engine.state import AnswerState, StateUnavailable
 from scenarios_app.journal.entry import JournalEntry
-from scenarios_app.serving.archive import resolve, store
+from scenarios_app.serving.archive import found, store
 from scenarios_app.serving.choose import Choosing, choose_in_band, with_cancel
 from scenarios_app.serving.cors import preflight_headers, shared_headers
 from scenarios_app.serving.exchange import Exchange, head_of
@@ -163,9 +163,8 @@ class Pipeline:
             if (reply := await self._unread(exchange, work, recording)) is None:
                 raise
             return reply
-        if known is not None and request is not known.request:
-            # What it names of earlier answers is another one by now.
-            known = None
+        if known is not None and known.alone:
+            exchange.known = known
         endpoint = head.target.endpoint
         assert endpoint is not None
         if request.stream and not self._take_stream(exchange):
@@ -178,7 +177,7 @@ class Pipeline:
         index = self._catalog.index_for(arrival.documents, arrival.revision)
         secrets = self._secrets(call)
         choosing = Choosing(
-            index, request, session, arrival.consumed, self._state, work, secrets, known
+            index, request, session, arrival.consumed, self._state, work, secrets, exchange.known
         )
         decision: Decision | None
         if request.computed or endpoint.fixed:
@@ -186,11 +185,7 @@ class Pipeline:
             if decision is None:
                 return await self._computed(exchange, index, recording)
         elif endpoint.generates:
-            in_band = None
-            if known is None or not known.bare:
-                in_band = await work(choose_in_band, call, request, options)
-                if known is not None:
-                    known.bare = in_band is None
+            in_band = await self._in_band(exchange, request, work)
             decision = in_band or with_cancel(await choosing.choose(), options)
         else:
             decision = await choosing.override()
@@ -206,21 +201,33 @@ class Pipeline:
         if not head.admitted:
             admit_head(call, head.target, options, keyed=head.keyed)
             head.admitted = True
-        if known is not None:
-            request = known.request
-        else:
-            request = await work(read, call, head.target, options)
-            self._known.keep(head, call.body, request)
-        exchange.request = request
-        endpoint = head.target.endpoint
+        if known is not None and known.alone:
+            exchange.request = known.request
+            return known.request
+        request = known.request if known else await work(read, call, head.target, options)
+        exchange.request = resolved = request
+        endpoint, alone = head.target.endpoint, True
         assert endpoint is not None
-        if endpoint.archival is not None:
-            request = await resolve(
-                request, endpoint.archival, exchange.session, archive=self._state
-            )
-            exchange.request = request
-            check_size(request, options.limits)
-        return request
+        if (archival := endpoint.archival) is not None:
+            there = await found(request, archival, head.session, archive=self._state)
+            exchange.request = resolved = archival.resolve(request, there)
+            check_size(resolved, options.limits)
+            alone = not there and not archival.prefix
+        if known is None:
+            self._known.keep(head, call.body, resolved if alone else request, alone=alone)
+        return resolved
+
+    async def _in_band(
+        self, exchange: Exchange, request: CanonicalRequest, work: Work
+    ) -> Decision | None:
+        """What a request scripts itself."""
+        known = exchange.known
+        if known is not None and known.bare:
+            return None
+        decision = await work(choose_in_band, exchange.call, request, self.options)
+        if known is not None:
+            known.bare = decision is None
+        return decision
 
     async def _unread(
         self, exchange: Exchange, work: Work, recording: Recording | None
@@ -256,15 +263,15 @@ class Pipeline:
         if recording is not None:
             decision = heard(exchange, recording, decision)
         exchange.decide(decision)
+        prepared, reply = self._prepared, None
         if decision.kind == "step":
-            ready = self._prepared.find(exchange, decision, request)
-            if ready is not None:
-                return ready
-        if is_made_to_fit(decision, request):
-            work = in_thread
-        elif work is at_once and is_long_script(decision, stream=request.stream):
-            work = in_turn
-        reply = await work(respond, exchange, decision, request, self._prepared)
+            reply = prepared.find(exchange, decision, request)
+        if reply is None:
+            if is_made_to_fit(decision, request):
+                work = in_thread
+            elif work is at_once and is_long_script(decision, stream=request.stream):
+                work = in_turn
+            reply = await work(respond, exchange, decision, request, prepared)
         if reply.stored:
             stored = reply.stored
             stored = stored if isinstance(stored, tuple) else await in_thread(stored)

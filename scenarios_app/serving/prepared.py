@@ -1,7 +1,7 @@
 """Answers that are encoded once: a step's answers to requests that are alike differ in their ids
 alone, so one that is asked for again is kept, with holes where its ids stand."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -15,6 +15,7 @@ from scenarios_app.engine.producing.usage import count_input
 from scenarios_app.engine.scenario import GeneratedAnswer, ScriptedAnswer, Step
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.reply import FilledFrames, HoledFrame, Reply
+from scenarios_app.wire.base import Stored
 
 Find: TypeAlias = Callable[[Seed], str]
 Make: TypeAlias = Callable[[Exchange, Decision, CanonicalRequest], Reply]
@@ -43,14 +44,15 @@ _FINDS: Final = tuple(_finds())
 
 class Prepared(msgspec.Struct, frozen=True):
     """A reply with the specimen's ids in its headers, and which of these are in which; its frames,
-    with holes for the id that they have most often, where they have one; and which others they
-    have."""
+    with holes for the id that they have most often, where they have one; which others they have;
+    and which of all of them are in what is stored."""
 
     reply: Reply
     headers: tuple[tuple[int, str, Find], ...]
     frames: tuple[HoledFrame, ...]
     id: Find | None
     others: tuple[tuple[bytes, Find], ...]
+    stored: tuple[tuple[bytes, Find], ...]
 
     def filled(self, seed: Seed) -> Reply:
         """The reply to the request of a seed, filled when it is sent."""
@@ -62,7 +64,20 @@ class Prepared(msgspec.Struct, frozen=True):
         own = self.id(seed).encode() if self.id else b""
         others = tuple([(hole, find(seed).encode()) for hole, find in self.others])
         frames = FilledFrames(self.frames, own, others)
-        return replace(reply, headers=tuple(headers), frames=frames)
+        if not reply.stored:
+            return replace(reply, headers=tuple(headers), frames=frames)
+        assert isinstance(reply.stored, tuple)
+        ids = [(hole, find(seed).encode()) for hole, find in self.stored]
+        stored = tuple([_filled(one, ids) for one in reply.stored])
+        return replace(reply, headers=tuple(headers), frames=frames, stored=stored)
+
+
+def _filled(stored: Stored, ids: Iterable[tuple[bytes, bytes]]) -> Stored:
+    name, data = stored.name, stored.data
+    for hole, value in ids:
+        name = name.replace(hole.decode(), value.decode())
+        data = None if data is None else data.replace(hole, value)
+    return Stored(name, data)
 
 
 class _Known(NamedTuple):
@@ -123,7 +138,12 @@ class PreparedAnswers:
 def _key(exchange: Exchange, decision: Decision, request: CanonicalRequest) -> Hashable:
     """What answers have in common that differ in their ids alone; None for one of its own kind."""
     step, endpoint = decision.step, exchange.head.target.endpoint
-    if step is None or endpoint is None or endpoint.form is None or request.n > 1:
+    if step is None or endpoint is None or request.n > 1:
+        return None
+    form: Hashable = exchange.known if endpoint.alike else None
+    if endpoint.form is not None:
+        form = endpoint.form(request)
+    elif form is None:
         return None
     return (
         id(step),
@@ -133,7 +153,7 @@ def _key(exchange: Exchange, decision: Decision, request: CanonicalRequest) -> H
         count_input(request),
         request.thought_tokens,
         request.cached_tokens,
-        endpoint.form(request),
+        form,
     )
 
 
@@ -149,7 +169,7 @@ def can_be_prepared(step: Step) -> bool:
 
 def prepared(specimen: Reply, reply: Reply, seed: Seed) -> Prepared | None:
     """The specimen of a reply with its holes; None unless filling them gives that reply."""
-    if not isinstance(specimen.frames, tuple) or specimen.stored or reply.stored:
+    if not isinstance(specimen.frames, tuple) or not isinstance(specimen.stored, tuple):
         return None
     body, holes = specimen.body, [(find(SPECIMEN).encode(), find) for find in _FINDS]
     headers = tuple(
@@ -166,7 +186,9 @@ def prepared(specimen: Reply, reply: Reply, seed: Seed) -> Prepared | None:
         for frame in specimen.frames
     )
     bare = replace(specimen, frames=())
-    made = Prepared(bare, headers, frames, most[1] if most else None, tuple(there[1:]))
+    kept = b"".join(b"%b %b " % (one.name.encode(), one.data or b"") for one in specimen.stored)
+    stored = tuple(one for one in holes if one[0] in kept)
+    made = Prepared(bare, headers, frames, most[1] if most else None, tuple(there[1:]), stored)
     filled = made.filled(seed)
     same = replace(filled, frames=tuple(filled.frames)) == reply
     return made if same else None

@@ -125,7 +125,8 @@ class Endpoint(msgspec.Struct, frozen=True):
     another's. A `bodiless` one takes no JSON, `archival` is how it uses the archive.
 
     `form` is what of a request, beside its model and its length in tokens, decides the bytes of an
-    answer to it, ids aside: answers of one form are encoded once. Without it each is encoded.
+    answer to it, ids aside: answers of one form are encoded once. Without it those of `alike` ones
+    are that are asked for by the same bytes and name no earlier answers, all others each time.
     What a request `carries` is answered before it is, each call as if it had come by itself. A
     computed answer is of `media_type`.
     """
@@ -139,6 +140,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     carries: Carries | None = None
     archival: Archival | None = None
     form: Callable[[CanonicalRequest], Hashable] | None = None
+    alike: bool = False
     fixed: bool = False
     alias_of: str | None = None
     bodiless: bool = False

@@ -49,7 +49,7 @@ def test_what_was_found_first_is_first_for_each_who_still_has_it(
 ) -> None:
     index = build_index(every)
     gone = {(one.name, key) for one in every for key in consumed}
-    first = Known(request).first(index)
+    first = Known(request, alone=True).first(index)
     if first is not None and not (
         first.step.consume and (first.scenario.name, first.step.key) in gone
     ):
@@ -168,14 +168,14 @@ def test_only_so_many_are_kept_and_none_that_is_long() -> None:
     known, head = KnownRequests(most=3), kept(chat())
     request = CanonicalRequest("openai", "/", "/", "m")
     for number in range(5):
-        known.keep(head, b"%d" % number, request)
+        known.keep(head, b"%d" % number, request, alone=True)
     found = [number for number in range(5) if known.find(head, b"%d" % number)]
     assert found == [2, 3, 4]
-    known.keep(head, b"a" * (MEDIUM_BYTES + 1), request)
+    known.keep(head, b"a" * (MEDIUM_BYTES + 1), request, alone=True)
     assert known.find(head, b"a" * (MEDIUM_BYTES + 1)) is None
 
 
 def test_a_head_that_nobody_keeps_knows_nothing() -> None:
     known, head = KnownRequests(), head_of(chat())
-    known.keep(head, b"{}", CanonicalRequest("openai", "/", "/", "m"))
+    known.keep(head, b"{}", CanonicalRequest("openai", "/", "/", "m"), alone=True)
     assert known.find(head, b"{}") is None

@@ -47,8 +47,24 @@ _BEARER = "bearer "
 
 
 _ENDPOINTS = (
-    Endpoint("POST", CHAT, read_chat, render=whole, encode=LineEncoder, compute=nothing),
-    Endpoint("POST", GENERATE, read_generate, render=whole, encode=LineEncoder, compute=nothing),
+    Endpoint(
+        "POST",
+        CHAT,
+        read_chat,
+        render=whole,
+        encode=LineEncoder,
+        compute=nothing,
+        form=lambda request: (request.own, request.reasoning),
+    ),
+    Endpoint(
+        "POST",
+        GENERATE,
+        read_generate,
+        render=whole,
+        encode=LineEncoder,
+        compute=nothing,
+        alike=True,
+    ),
     Endpoint("POST", "/api/embed", read_embed, compute=embeddings.embed),
     Endpoint("POST", "/api/embeddings", read_embedding, compute=embeddings.embedding),
     Endpoint("POST", "/api/show", read_show, compute=models.shown),

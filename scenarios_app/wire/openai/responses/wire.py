@@ -50,7 +50,13 @@ def _compact(request: CanonicalRequest, facts: Facts) -> bytes:
 
 _ENDPOINTS = (
     Endpoint(
-        "POST", _PATH, read_response, render=_render, encode=ResponseEncoder, archival=ANSWERS
+        "POST",
+        _PATH,
+        read_response,
+        render=_render,
+        encode=ResponseEncoder,
+        archival=ANSWERS,
+        alike=True,
     ),
     Endpoint("POST", f"{_PATH}/input_tokens", read_response, compute=_count, archival=HISTORY),
     Endpoint("POST", f"{_PATH}/compact", read_response, compute=_compact, archival=HISTORY),
