@@ -1,9 +1,12 @@
 """The journal's table: rows go into it many at a time, and the oldest leave it."""
 
 from collections.abc import Sequence
-from typing import Final
+from contextlib import suppress
+from typing import Any, Final
 
+import msgspec
 from django.db import connection, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from mockllm_site.kit import rows
 from scenarios_app.journal.entry import Row
@@ -23,11 +26,12 @@ _KEEP_ANSWERS: Final = f"""
     DO UPDATE SET count = {_PAST}.count + EXCLUDED.count, last = EXCLUDED.last
 """
 _DELETE: Final = f"DELETE FROM {_ROWS} WHERE id <= %s"
+_encode = msgspec.json.Encoder().encode
 
 
 def insert(given: Sequence[Row]) -> None:
     """Write rows, all or none."""
-    rows.insert(ServedRequest, Row._fields, given)
+    rows.insert(ServedRequest, Row._fields, given, json=_json)
 
 
 def trim(most: int) -> None:
@@ -38,3 +42,13 @@ def trim(most: int) -> None:
         if last is not None:
             cursor.execute(_KEEP_ANSWERS, [last - most])
             cursor.execute(_DELETE, [last - most])
+
+
+def _json(value: Any, here: BaseDatabaseWrapper) -> str:
+    """JSON that reads as the model's own does. What is filled is headers and timings, nearly
+    always: flat objects, of which msgspec makes a text in a tenth of the time."""
+    if value and isinstance(value, dict):
+        # Half a character is one that JSON can say and UTF-8 cannot.
+        with suppress(UnicodeEncodeError):
+            return _encode(value).decode()
+    return rows.json_text(value, here)

@@ -1,5 +1,6 @@
 """The journal's rows as the database has them, and the entries that wait until somebody reads."""
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
+from mockllm_site.kit.fields import JsonField
 from scenarios_app import journal as journal_module
 from scenarios_app.journal import Journal, table
 from scenarios_app.journal.entry import JournalEntry, Row, row_of
@@ -16,6 +18,7 @@ from scenarios_app.models import PastAnswers, ServedRequest
 from tests.state.entries import entry, paths
 
 NEAR: list[Any] = [{"scenario": "a", "step": "1", "mismatches": [{"field": "model"}]}]
+JSON = [one.attname for one in ServedRequest._meta.concrete_fields if isinstance(one, JsonField)]
 AT = 1_800_000_000.25
 PAST = PastAnswers.objects
 ODD: list[dict[str, Any]] = [
@@ -25,6 +28,8 @@ ODD: list[dict[str, Any]] = [
     {"response_headers": (("set-cookie", "a=1"), ("set-cookie", "b=2"), ("x", "\0 é 🙂"))},
     {"near_misses": NEAR, "violations": ("é", "\u2028"), "timings": {"head_ms": 0.25}},
     {"request_body": b'{"api_key": "abc", "a": "\xff\xc3"}', "response_body": (b"\xc3", b"\xa9")},
+    {"request_headers": {"\0é\x7f": "half \ud83d"}, "query": {"a\u2028": "🙂\x1f"}},
+    {"near_misses": [{"expected": 2**70, "actual": "half \ud83d"}], "violations": ("half \ud83d",)},
     {"request_body": "é".encode() * 40, "request_bytes": 900, "streamed": True, "matched": True},
 ]
 
@@ -33,16 +38,17 @@ def moment(at: float) -> datetime:
     return datetime.fromtimestamp(at, UTC)
 
 
-def stored() -> list[tuple[Any, ...]]:
-    """The rows as they lie in the database, without their numbers."""
+def stored() -> list[dict[str, Any]]:
+    """The rows as they lie in the database, without their numbers; JSON as it is read."""
     columns = ", ".join(Row._fields)
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {columns} FROM scenarios_app_servedrequest ORDER BY id")
-        return list(cursor.fetchall())
+        found = [dict(zip(Row._fields, row, strict=True)) for row in cursor.fetchall()]
+    return [row | {name: json.loads(row[name]) for name in JSON} for row in found]
 
 
 @pytest.mark.django_db
-def test_rows_are_those_that_the_model_would_store() -> None:
+def test_rows_read_as_those_that_the_model_would_store() -> None:
     rows = [row_of(entry(**fields), body_bytes=50) for fields in ODD]
     table.insert(rows)
     ours = stored()
@@ -154,3 +160,10 @@ def test_an_entry_says_nothing_to_the_garbage_collector() -> None:
     import gc
 
     assert not gc.is_tracked(JournalEntry(str(uuid4()), 0.0, "s", "POST", "/", 200, "fault", 1.0))
+
+
+@pytest.mark.django_db
+def test_what_no_json_can_say_is_refused() -> None:
+    row = row_of(entry(near_misses=[{"expected": float("nan")}]), body_bytes=50)
+    with pytest.raises(ValueError, match="Out of range float"):
+        table.insert([row])
