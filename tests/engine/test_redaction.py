@@ -163,6 +163,12 @@ def test_only_what_holds_no_secret_s_name_is_passed_over(
     assert redact_bodies(["{}", body]) == ["{}", redaction._taken_apart(body)]
 
 
+def test_of_several_bodies_each_is_masked_by_itself() -> None:
+    bodies = ['{"api-key": "', SECRET, f'{{"api-key": "{SECRET}"}}']
+    assert redact_bodies(bodies) == ['{"api-key": "***', SECRET, '{"api-key": "***cdef"}']
+    assert redact_bodies(["{}", SECRET]) == ["{}", SECRET]
+
+
 @pytest.mark.parametrize("name", ["usertokens", "Atokens", "mytoken", "TOKEN", "tokens_key"])
 def test_what_makes_a_name_a_secret_s_is_found_without_any_other(name: str) -> None:
     assert redact_body(f'{{"{name}": "{SECRET}"}}') == f'{{"{name}": "***cdef"}}'
