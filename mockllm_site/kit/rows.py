@@ -1,10 +1,10 @@
 """Rows that are written and read often, by one statement of the database's own: models and queries
 in between take many times as long as the database does."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
+from json import JSONEncoder
 from typing import Any, TypeAlias, TypeVar, cast
 from uuid import UUID
 
@@ -17,7 +17,7 @@ from mockllm_site.kit.fields import JsonField
 Adapt: TypeAlias = Callable[[Any, BaseDatabaseWrapper], Any]
 M = TypeVar("M", bound=Model)
 
-_encode = json.JSONEncoder(allow_nan=False).encode
+_encode = JSONEncoder(allow_nan=False).encode
 
 
 def insert(
@@ -26,11 +26,13 @@ def insert(
     rows: Iterable[Sequence[Any]],
     *,
     unique: tuple[str, ...] = (),
+    json: Adapt | None = None,
 ) -> None:
     """Write rows of a model's table, all or none; `columns` are names of attributes. A row takes
-    the place of one that is there with the same values in the `unique` columns."""
+    the place of one that is there with the same values in the `unique` columns. `json` makes the
+    text of JSON where it need not be the very text that the model would store."""
     name = connection.ops.quote_name
-    names, adapters = _columns(model, columns)
+    names, adapters = _columns(model, columns, json or json_text)
     places = ", ".join(["%s"] * len(names))
     into = f"{name(model._meta.db_table)} ({', '.join(map(name, names))}) VALUES ({places})"
     if unique:
@@ -104,23 +106,31 @@ def _all_columns(model: type[Model]) -> tuple[str, ...]:
     return tuple(field.attname for field in model._meta.concrete_fields)
 
 
+def json_text(value: Any, here: BaseDatabaseWrapper) -> str:
+    """JSON as the model would store it."""
+    # Most of them are empty.
+    return _encode(value) if value else "{}" if isinstance(value, dict) else "[]"
+
+
 @cache
 def _columns(
-    model: type[Model], columns: tuple[str, ...]
+    model: type[Model], columns: tuple[str, ...], json: Adapt = json_text
 ) -> tuple[tuple[str, ...], tuple[tuple[int, Adapt], ...]]:
     """The database's names of columns, and by place what makes a value one of the database, where
     it is none already."""
     fields = tuple(cast("Field[Any, Any]", model._meta.get_field(column)) for column in columns)
-    adapters = [(place, adapt) for place, field in enumerate(fields) if (adapt := _adapter(field))]
+    adapters = [
+        (place, adapt) for place, field in enumerate(fields) if (adapt := _adapter(field, json))
+    ]
     return tuple(str(field.column) for field in fields), tuple(adapters)
 
 
-def _adapter(field: "Field[Any, Any]") -> Adapt | None:
+def _adapter(field: "Field[Any, Any]", json: Adapt) -> Adapt | None:
     match field:
         case ForeignKey():
-            return _adapter(field.target_field)
+            return _adapter(field.target_field, json)
         case JsonField():
-            return _json
+            return json
         case UUIDField():
             return _key
         case DateTimeField():
@@ -155,8 +165,3 @@ def _time(value: datetime | None, here: BaseDatabaseWrapper) -> Any:
         # As its backend has it, which looks up settings and zones first.
         return str(value.replace(tzinfo=None))
     return here.ops.adapt_datetimefield_value(value)
-
-
-def _json(value: Any, here: BaseDatabaseWrapper) -> str:
-    # Most of them are empty.
-    return _encode(value) if value else "{}" if isinstance(value, dict) else "[]"

@@ -2,22 +2,24 @@
 else the same request holds them."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import re2
 
-from scenarios_app.engine.secrets import MASK, STEMS, is_secret, key_names, mask
+from scenarios_app.engine.secrets import MASK, STEMS, is_secret, key_names, mask, secret_names
 
 # A key of JSON, also inside JSON that is text within JSON, where each quote stands behind a
 # backslash.
 _KEY = re.compile(r'(\\{0,7})"([^"\\]{1,200})\1"\s*+:\s*+')
-# What makes a key one of a secret, looked for in one pass: most bodies hold none of it. Nearly all
-# answers count `tokens`, an ordinary word where no other small letter comes after it.
+# A key that one of its words may make a secret's, looked for in one pass: most bodies hold none.
+# Nearly all answers count `tokens`, an ordinary word where no other letter stands beside it.
 _STEMS = (*STEMS, "sig")
 _TOKEN_STEM = "token"
-_ANY_STEM = re2.compile(
-    f"(?i:{'|'.join(stem for stem in _STEMS if stem != _TOKEN_STEM)})"
-    f"|(?i:{_TOKEN_STEM})(?:$|[^s]|s[a-z])"
+_REST_OF_KEY, _END_OF_KEY = r'[^"\\]*', r'\\*"[^"\w]*:'
+_SECRET_KEY = re2.compile(
+    f"(?i:{'|'.join(stem for stem in _STEMS if stem != _TOKEN_STEM)}){_REST_OF_KEY}{_END_OF_KEY}"
+    f"|[A-Za-z]{_TOKEN_STEM}{_REST_OF_KEY}{_END_OF_KEY}"
+    f'|(?i:{_TOKEN_STEM})(?:(?:[^s"\\\\]|s[a-z]){_REST_OF_KEY})?{_END_OF_KEY}'
 )
 # How far a key reaches back from one of its words, and backslashes from its quote.
 _LONGEST_KEY, _MOST_BACKSLASHES = 200, 7
@@ -36,8 +38,14 @@ _WHOLE = frozenset({"apikey", "cookie", "proxyauthorization", "setcookie"})
 
 def redact_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Headers with the secret ones masked; a repeated header keeps all its values."""
-    redacted: dict[str, str] = {}
-    for name, value in headers:
+    given = tuple(headers)
+    redacted = dict(given)
+    if len(redacted) == len(given):
+        for name in secret_names(tuple(redacted)):
+            redacted[name] = mask(redacted[name])
+        return redacted
+    redacted.clear()
+    for name, value in given:
         shown = mask(value) if is_secret(name) else value
         redacted[name] = f"{redacted[name]}, {shown}" if name in redacted else shown
     return redacted
@@ -50,8 +58,23 @@ def redact_query(query: Mapping[str, str]) -> dict[str, str]:
 
 def redact_body(body: str) -> str:
     """JSON text, whole or cut, with strings under secret names masked and the rest untouched."""
-    if not _ANY_STEM.search(body):
-        return body
+    return _taken_apart(body) if _SECRET_KEY.search(body) else body
+
+
+def redact_bodies(bodies: Sequence[str]) -> Sequence[str]:
+    """Each of them as `redact_body` has it: short ones are looked through in one go."""
+    return [*map(redact_body, bodies)] if _SECRET_KEY.search("\n".join(bodies)) else bodies
+
+
+def redact_text(text: str, secrets: Iterable[str]) -> str:
+    """Text in which none of these secrets stands any more."""
+    for secret in secrets:
+        if secret in text:
+            text = text.replace(secret, mask(secret))
+    return text
+
+
+def _taken_apart(body: str) -> str:
     kept: list[str] = []
     end = 0
     for key in _keys(body):
@@ -61,14 +84,6 @@ def redact_body(body: str) -> str:
         shown, end = _masked(body, key)
         kept.append(shown)
     return "".join((*kept, body[end:]))
-
-
-def redact_text(text: str, secrets: Iterable[str]) -> str:
-    """Text in which none of these secrets stands any more."""
-    for secret in secrets:
-        if secret in text:
-            text = text.replace(secret, mask(secret))
-    return text
 
 
 def _keys(body: str) -> Iterator[re.Match[str]]:

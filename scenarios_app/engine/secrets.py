@@ -40,6 +40,7 @@ def declare(names: Iterable[str]) -> None:
     """Take these names for secret ones too, in every case: a provider's own headers for keys."""
     _declared.update(name.lower() for name in names)
     is_secret.cache_clear()
+    secret_names.cache_clear()
     key_names.cache_clear()
 
 
@@ -60,6 +61,13 @@ def is_secret(name: str) -> bool:
     return not words.isdisjoint(_WORDS) or any(stem in word for word in words for stem in STEMS)
 
 
+@lru_cache(maxsize=256)
+def secret_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of some headers' or parameters' names that are secrets'. Requests and answers have the
+    same few sets of them again and again."""
+    return tuple(name for name in names if is_secret(name))
+
+
 def mask(secret: str) -> str:
     """A secret as it may be shown: the last four characters of a long one, so that people can tell
     two keys apart. The scheme before a key is not a secret."""
@@ -74,9 +82,8 @@ def secrets_of(*named: Mapping[str, str]) -> tuple[str, ...]:
     found = {
         secret
         for values in named
-        for name, value in values.items()
-        if is_secret(name)
-        for secret in _bare(name.lower(), value)
+        for name in secret_names(tuple(values))
+        for secret in _bare(name.lower(), values[name])
         if len(secret) >= PIECE
     }
     return tuple(sorted(found, key=len, reverse=True))

@@ -31,7 +31,7 @@ from scenarios_app.journal.losses import Losses
 
 log = logging.getLogger(__name__)
 
-BATCH_ROWS = 200
+BATCH_ROWS = 500
 BATCH_SECONDS = 0.05
 IDLE_SECONDS = 0.25
 FLUSH_SECONDS = 30.0

@@ -104,15 +104,18 @@ def row_of(entry: JournalEntry, *, body_bytes: int) -> Row:
     secrets = secrets_of(entry.request_headers, entry.query)
 
     def clean(text: str) -> str:
-        text = redaction.redact_text(text, secrets)
+        text = redaction.redact_text(text, secrets) if secrets else text
         return text.replace("\0", "\\x00") if "\0" in text else text
 
     def body(data: bytes, size: int) -> str:
-        return clean(redaction.redact_body(_text(data[:body_bytes], whole=size <= body_bytes)))
+        return _text(data[:body_bytes], whole=size <= body_bytes)
 
     response = b"".join(entry.response_body)
     request_bytes = size_of(entry.request_bytes, entry.request_body)
     response_bytes = size_of(entry.response_bytes, response)
+    asked, answered, request_body = redaction.redact_bodies(
+        (entry.asked, entry.answered, body(entry.request_body, request_bytes))
+    )
     return Row(
         uid=UUID(entry.uid),
         at=datetime.fromtimestamp(entry.at, UTC),
@@ -133,18 +136,18 @@ def row_of(entry: JournalEntry, *, body_bytes: int) -> Row:
         outcome=entry.outcome,
         fault=entry.fault,
         status=entry.status,
-        violations=[clean(text) for text in entry.violations],
-        near_misses=_clean(list(entry.near_misses), clean),
-        asked=clean(redaction.redact_body(entry.asked))[:SAID],
-        answered=clean(redaction.redact_body(entry.answered))[:SAID],
+        violations=[*map(clean, entry.violations)],
+        near_misses=[_clean(miss, clean) for miss in entry.near_misses],
+        asked=clean(asked)[:SAID],
+        answered=clean(answered)[:SAID],
         duration_ms=entry.duration_ms,
         timings=dict(entry.timings),
         request_headers=_headers(entry.request_headers.items(), clean),
-        request_body=body(entry.request_body, request_bytes),
+        request_body=clean(request_body),
         request_bytes=request_bytes,
         request_cut=request_bytes > body_bytes,
         response_headers=_headers(entry.response_headers, clean),
-        response_body=body(response, response_bytes),
+        response_body=clean(redaction.redact_body(body(response, response_bytes))),
         response_bytes=response_bytes,
         response_cut=response_bytes > body_bytes,
     )

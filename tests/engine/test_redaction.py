@@ -1,15 +1,20 @@
 """Secrets are masked wherever a request or an answer can hold them."""
 
 import json
-import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenarios_app.engine import redaction
-from scenarios_app.engine.redaction import redact_body, redact_headers, redact_query, redact_text
-from scenarios_app.engine.secrets import mask, secrets_of
+from scenarios_app.engine.redaction import (
+    redact_bodies,
+    redact_body,
+    redact_headers,
+    redact_query,
+    redact_text,
+)
+from scenarios_app.engine.secrets import is_secret, mask, secrets_of
 
 SECRET = "sk-ant-1234567890abcdef"
 
@@ -140,19 +145,47 @@ def test_secret_names_inside_a_masked_value_are_masked_with_it() -> None:
     assert redact_body('{"password": ["a", {"token": "b"}]}') == '{"password": "***"}'
 
 
-NAMES = st.lists(
-    st.sampled_from(
-        ["token", "tokens", "Token", "TOKENS", "tokenS", "s", "tuff", "é", "_", "-", "Count", "K"]
-    ),
-    max_size=5,
-).map("".join)
+WORDS = ["token", "tokens", "Token", "TOKENS", "tokenS", "s", "tuff", "é", "_", "-", "Count", "K"]
+ODD = ["key", "\u212a", "ſig", "AUTH", "author", " ", "1", "\n", '"', ":", "\\", "x" * 190]
+NAMES = st.lists(st.sampled_from([*WORDS, *ODD]), max_size=5).map("".join)
+COLON = st.sampled_from([":", " :", "\t\n: ", "\x1c:", "\x85:", "\xa0\u2028:", "", ",", "é:"])
+VALUES = st.sampled_from(["1", '"sk-live-1234567890"', '"sk-', '["sk-live-1"]', '{"a": ["b"]}', ""])
 
 
-@given(NAMES, st.sampled_from(["", '"', '": "sk-live-1234567890"', '":1,', '": ["sk-live-1"]']))
-def test_only_what_holds_no_secret_s_name_is_passed_over(name: str, rest: str) -> None:
+@given(st.text(max_size=3), st.sampled_from([0, 0, 1, 3, 7, 8]), NAMES, COLON, VALUES)
+def test_only_what_holds_no_secret_s_name_is_passed_over(
+    before: str, depth: int, name: str, colon: str, value: str
+) -> None:
     """Most bodies are looked through once and not taken apart; that must not show."""
-    body = '{"' + name + rest
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(redaction, "_ANY_STEM", re.compile(""))
-        taken_apart = redact_body(body)
-    assert redact_body(body) == taken_apart
+    quote = "\\" * depth + '"'
+    body = before + quote + name + quote + colon + value.replace('"', quote)
+    assert redact_body(body) == redaction._taken_apart(body)
+    assert redact_bodies(["{}", body]) == ["{}", redaction._taken_apart(body)]
+
+
+def test_of_several_bodies_each_is_masked_by_itself() -> None:
+    bodies = ['{"api-key": "', SECRET, f'{{"api-key": "{SECRET}"}}']
+    assert redact_bodies(bodies) == ['{"api-key": "***', SECRET, '{"api-key": "***cdef"}']
+    assert redact_bodies(["{}", SECRET]) == ["{}", SECRET]
+
+
+@pytest.mark.parametrize("name", ["usertokens", "Atokens", "mytoken", "TOKEN", "tokens_key"])
+def test_what_makes_a_name_a_secret_s_is_found_without_any_other(name: str) -> None:
+    assert redact_body(f'{{"{name}": "{SECRET}"}}') == f'{{"{name}": "***cdef"}}'
+
+
+HEADERS = st.lists(
+    st.tuples(
+        st.sampled_from(["accept", "x-key", "set-cookie", "Set-Cookie", "x-mockllm-session"]),
+        st.sampled_from(["", "a", f"Bearer {SECRET}", SECRET]),
+    ),
+    max_size=6,
+)
+
+
+@given(HEADERS)
+def test_headers_are_masked_one_by_one(headers: list[tuple[str, str]]) -> None:
+    shown: dict[str, list[str]] = {}
+    for name, value in headers:
+        shown.setdefault(name, []).append(mask(value) if is_secret(name) else value)
+    assert redact_headers(headers) == {name: ", ".join(each) for name, each in shown.items()}

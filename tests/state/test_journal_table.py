@@ -1,6 +1,8 @@
 """The journal's rows as the database has them, and the entries that wait until somebody reads."""
 
+import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -8,13 +10,17 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
+from mockllm_site.kit.fields import JsonField
 from scenarios_app import journal as journal_module
 from scenarios_app.journal import Journal, table
 from scenarios_app.journal.entry import JournalEntry, Row, row_of
-from scenarios_app.models import ServedRequest
+from scenarios_app.models import PastAnswers, ServedRequest
 from tests.state.entries import entry, paths
 
 NEAR: list[Any] = [{"scenario": "a", "step": "1", "mismatches": [{"field": "model"}]}]
+JSON = [one.attname for one in ServedRequest._meta.concrete_fields if isinstance(one, JsonField)]
+AT = 1_800_000_000.25
+PAST = PastAnswers.objects
 ODD: list[dict[str, Any]] = [
     {},
     {"query": {"key": 'a"quoted\\secret-1', "q": 'a"quoted\\secret-1'}, "attempt": 3},
@@ -22,20 +28,27 @@ ODD: list[dict[str, Any]] = [
     {"response_headers": (("set-cookie", "a=1"), ("set-cookie", "b=2"), ("x", "\0 é 🙂"))},
     {"near_misses": NEAR, "violations": ("é", "\u2028"), "timings": {"head_ms": 0.25}},
     {"request_body": b'{"api_key": "abc", "a": "\xff\xc3"}', "response_body": (b"\xc3", b"\xa9")},
+    {"request_headers": {"\0é\x7f": "half \ud83d"}, "query": {"a\u2028": "🙂\x1f"}},
+    {"near_misses": [{"expected": 2**70, "actual": "half \ud83d"}], "violations": ("half \ud83d",)},
     {"request_body": "é".encode() * 40, "request_bytes": 900, "streamed": True, "matched": True},
 ]
 
 
-def stored() -> list[tuple[Any, ...]]:
-    """The rows as they lie in the database, without their numbers."""
+def moment(at: float) -> datetime:
+    return datetime.fromtimestamp(at, UTC)
+
+
+def stored() -> list[dict[str, Any]]:
+    """The rows as they lie in the database, without their numbers; JSON as it is read."""
     columns = ", ".join(Row._fields)
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {columns} FROM scenarios_app_servedrequest ORDER BY id")
-        return list(cursor.fetchall())
+        found = [dict(zip(Row._fields, row, strict=True)) for row in cursor.fetchall()]
+    return [row | {name: json.loads(row[name]) for name in JSON} for row in found]
 
 
 @pytest.mark.django_db
-def test_rows_are_those_that_the_model_would_store() -> None:
+def test_rows_read_as_those_that_the_model_would_store() -> None:
     rows = [row_of(entry(**fields), body_bytes=50) for fields in ODD]
     table.insert(rows)
     ours = stored()
@@ -47,6 +60,37 @@ def test_rows_are_those_that_the_model_would_store() -> None:
 def test_a_row_has_every_column_but_its_number() -> None:
     columns = [field.column for field in ServedRequest._meta.concrete_fields]
     assert sorted(columns) == sorted(("id", *Row._fields))
+
+
+def answered(*steps: tuple[str, str], at: float = AT) -> None:
+    """One row for each of these scenarios and keys of steps."""
+    entries = [entry(scenario=name, step_key=key, at=at) for name, key in steps]
+    table.insert([row_of(each, body_bytes=50) for each in entries])
+
+
+@pytest.mark.django_db
+def test_answers_of_rows_that_leave_are_added_to_those_that_left_before() -> None:
+    answered(("a", "1"), ("a", "2"), ("a", "1"), ("b", "1"), ("", ""), ("", "1"), ("a", ""))
+    table.trim(0)
+    answered(("b", "1"), ("b", "2"), ("a", "1"), at=AT + 60)
+    answered(("b", "1"), at=AT + 120)
+    answered(("a", "2"))
+    table.trim(1)
+    assert ServedRequest.objects.count() == 1
+    assert {(past.scenario, past.step_key): (past.count, past.last) for past in PAST.all()} == {
+        ("a", "1"): (3, moment(AT + 60)),
+        ("a", "2"): (1, moment(AT)),
+        ("b", "1"): (3, moment(AT + 120)),
+        ("b", "2"): (1, moment(AT + 60)),
+    }
+
+
+@pytest.mark.django_db
+def test_an_empty_table_has_nothing_to_delete() -> None:
+    table.trim(0)
+    answered(("a", "1"), ("a", "2"))
+    table.trim(2)
+    assert (ServedRequest.objects.count(), PAST.count()) == (2, 0)
 
 
 @pytest.fixture
@@ -116,3 +160,10 @@ def test_an_entry_says_nothing_to_the_garbage_collector() -> None:
     import gc
 
     assert not gc.is_tracked(JournalEntry(str(uuid4()), 0.0, "s", "POST", "/", 200, "fault", 1.0))
+
+
+@pytest.mark.django_db
+def test_what_no_json_can_say_is_refused() -> None:
+    row = row_of(entry(near_misses=[{"expected": float("nan")}]), body_bytes=50)
+    with pytest.raises(ValueError, match="Out of range float"):
+        table.insert([row])
