@@ -1,7 +1,9 @@
 """Answers that are encoded once: a step's answers to requests that are alike differ in their ids
 alone, so one that is asked for again is kept, with holes where its ids stand."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from threading import Lock
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -24,8 +26,9 @@ Make: TypeAlias = Callable[[Exchange, Decision, CanonicalRequest], Reply]
 SPECIMEN: Final = Seed("specimen")
 # So many ids of tool calls are looked for in an answer.
 CALLS: Final = 32
-# So many answers are known; the one that was met first makes room.
+# So many answers are known, with so many bytes; the one that was met first makes room.
 MOST: Final = 2_048
+MOST_BYTES: Final = 32_000_000
 
 
 def _finds() -> Iterator[Find]:
@@ -53,6 +56,7 @@ class Prepared(msgspec.Struct, frozen=True):
     id: Find | None
     others: tuple[tuple[bytes, Find], ...]
     stored: tuple[tuple[bytes, Find], ...]
+    size: int
 
     def filled(self, seed: Seed) -> Reply:
         """The reply to the request of a seed, filled when it is sent."""
@@ -88,15 +92,23 @@ class _Known(NamedTuple):
     created: int
     made: Prepared | Literal["never"] | None = None
 
+    @property
+    def size(self) -> int:
+        return self.made.size if isinstance(self.made, Prepared) else 0
+
 
 class PreparedAnswers:
-    """The answers of one pipeline that were asked for more than once."""
+    """The answers of one pipeline that were asked for more than once; no more than `most`, and
+    about so many bytes of them."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
         self._most = most
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self._lock = Lock()
         # With each its step: as long as that is held no other one has its `id`. What was made in
         # another second is of no more use, and makes room for what is made in this one.
-        self._known: dict[Hashable, _Known] = {}
+        self._known: OrderedDict[Hashable, _Known] = OrderedDict()
 
     def find(
         self, exchange: Exchange, decision: Decision, request: CanonicalRequest
@@ -118,21 +130,29 @@ class PreparedAnswers:
             return make(exchange, decision, request)
         known = self._known.get(key)
         if known is None:
-            if len(self._known) >= self._most:
-                self._known.pop(next(iter(self._known)), None)
             can = can_be_prepared(step)
-            self._known[key] = _Known(step, created, None if can else "never")
+            self._put(key, _Known(step, created, None if can else "never"))
         elif known.made == "never":
             pass
         elif known.created != created:
-            self._known[key] = _Known(step, created)
+            self._put(key, _Known(step, created))
         else:
             reply = make(exchange, decision, request)
             specimen = make(replace(exchange, _seed=SPECIMEN), decision, request)
             made = prepared(specimen, reply, exchange.seed)
-            self._known[key] = _Known(step, created, made or "never")
+            self._put(key, _Known(step, created, made or "never"))
             return reply
         return make(exchange, decision, request)
+
+    def _put(self, key: Hashable, known: _Known) -> None:
+        # Long answers are made in another thread.
+        with self._lock:
+            before = self._known.get(key)
+            self._bytes += known.size - (before.size if before else 0)
+            self._known[key] = known
+            while len(self._known) > self._most or self._bytes > self._most_bytes:
+                _, oldest = self._known.popitem(last=False)
+                self._bytes -= oldest.size
 
 
 def _key(exchange: Exchange, decision: Decision, request: CanonicalRequest) -> Hashable:
@@ -188,7 +208,8 @@ def prepared(specimen: Reply, reply: Reply, seed: Seed) -> Prepared | None:
     bare = replace(specimen, frames=())
     kept = b"".join(b"%b %b " % (one.name.encode(), one.data or b"") for one in specimen.stored)
     stored = tuple(one for one in holes if one[0] in kept)
-    made = Prepared(bare, headers, frames, most[1] if most else None, tuple(there[1:]), stored)
+    find, others, size = most[1] if most else None, tuple(there[1:]), len(body) + len(kept)
+    made = Prepared(bare, headers, frames, find, others, stored, size)
     filled = made.filled(seed)
     same = replace(filled, frames=tuple(filled.frames)) == reply
     return made if same else None

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from scenarios_app.serving.known import MOST
-from tests.bench.cpu import spent
+from tests.bench.cpu import Spent, spent
 from tests.bench.load import ask
 from tests.bench.peer_servers import AIMOCK, NEEDLES, PYTHON, TEXT, Peer, can_install, serving
 from tests.bench.plot import Pair, write
@@ -29,6 +29,8 @@ ASKED_FOR = 777
 PLOT = ROOT / "docs" / "benchmarks.svg"
 ROUNDS, ROUND_SECONDS, WARM_SECONDS = 7, 1.0, 2.0
 MODES = ("test mode", "every row in SQLite")
+# Of a processor, by servers that do nothing.
+IDLE_SHARE = 0.05
 # So many requests that differ are asked in turn: more than our server remembers.
 DIFFERENT = 4 * MOST
 # Of the fastest peer by mode and kind, of those of Python by kind.
@@ -88,9 +90,18 @@ def microseconds(server: Running, *, stream: bool, seconds: float, differ: bool 
     asked = [request(server.port, stream=stream, number=number) for number in range(count)]
     before = spent(server.pid)
     done = ask(server.port, *asked, seconds=seconds)
-    # What was recorded last is written within this time.
-    time.sleep(0.1)
-    return (spent(server.pid) - before).process / done * 1e6
+    return (settled(server) - before).process / done * 1e6
+
+
+def settled(server: Running) -> Spent:
+    """What a server has spent once it has nothing more to do: what was recorded last is written
+    then."""
+    now = spent(server.pid)
+    while True:
+        time.sleep(0.1)
+        before, now = now, spent(server.pid)
+        if (now - before).process < IDLE_SHARE * 0.1:
+            return now
 
 
 def main() -> None:

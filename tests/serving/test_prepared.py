@@ -255,6 +255,16 @@ def _at(playing: Playing, now: int) -> Any:
     return exchange
 
 
+async def test_only_so_many_bytes_of_answers_are_kept() -> None:
+    playing = Playing(scenario("s", says("Hi! " * 500)))
+    prepared = playing.pipeline._prepared = PreparedAnswers(most_bytes=10_000)
+    for number in range(10):
+        for _ in range(4):
+            await playing.ask(chat("a" * 4 * number))
+        assert 0 < prepared._bytes <= 10_000
+        assert prepared._bytes == sum(known.size for known in prepared._known.values())
+
+
 async def test_only_so_many_answers_are_kept() -> None:
     playing = Playing(scenario("s", says("Hi!")))
     playing.pipeline._prepared = PreparedAnswers(most=3)
