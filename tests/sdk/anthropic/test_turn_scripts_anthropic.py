@@ -1,4 +1,4 @@
-"""Scripts in turns over Anthropic's client: an agent's run with thinking that is sent back."""
+"""Scripts in turns over Anthropic's client: thinking that is sent back, and what fails."""
 
 from typing import Any
 
@@ -10,7 +10,6 @@ from tests.live import Live
 from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
 
 SCRIPTS = {document["id"]: document for document in examples()}
-OUTAGE = SCRIPTS["investigate-outage"]
 TOOLS: list[dict[str, Any]] = [
     {"name": name, "input_schema": {"type": "object"}}
     for name in ("read_metrics", "read_logs", "agent__task_status", "agent__final_report")
@@ -29,38 +28,15 @@ def results(message: Any) -> dict[str, Any]:
     return {"role": "user", "content": found}
 
 
-def run(
-    claude: AnthropicTalk, id: str, turns: int, *, way: str = "whole", **asked: Any
-) -> list[Any]:
+def run(claude: AnthropicTalk, id: str, turns: int, **asked: Any) -> list[Any]:
     """The answers of so many turns, each sent back as it came."""
     messages: list[Any] = [{"role": "user", "content": id}]
     answers: list[Any] = []
     while len(answers) < turns:
-        given = {**ASKED, "messages": messages, **asked}
-        answer = claude.whole(**given) if way == "whole" else claude.helped(**given).final
+        answer = claude.whole(**{**ASKED, "messages": messages, **asked})
         answers.append(answer)
         messages += [{"role": "assistant", "content": answer.content}, results(answer)]
     return answers
-
-
-@pytest.mark.parametrize("way", ["whole", "streamed"])
-def test_an_agents_run_of_three_turns(live: Live, either_claude: AnthropicTalk, way: str) -> None:
-    live.load(*examples())
-    asked = {"system": "You are on call. Be brief.", "tools": TOOLS}
-    first, second, third = run(either_claude, OUTAGE["id"], 3, way=way, **asked)
-    assert [block.type for block in first.content] == [
-        *("thinking", "text", "tool_use", "text", "tool_use"),
-    ]
-    assert first.content[0].signature == "investigate-outage-1"
-    assert first.content[4].input == {"service": "checkout", "level": "error"}
-    assert [block.type for block in second.content] == ["thinking", "tool_use"]
-    assert third.content[0].text == "Here is what I found."
-    report = third.content[1]
-    assert (report.id, report.name) == ("agent-final-report", "agent__final_report")
-    assert report.input["content_json"]["cause"] == "nightly export"
-    assert [answer.stop_reason for answer in (first, second, third)] == ["tool_use"] * 3
-    assert (first.usage.input_tokens, second.usage.input_tokens) == (310, 64)
-    assert live.state().violations == ()
 
 
 def test_thinking_without_a_signature_switches_reasoning_off_in_later_turns(
