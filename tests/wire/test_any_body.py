@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import CanonicalRequest
@@ -20,7 +20,7 @@ from tests.wire.envelopes import refused_rightly
 from tests.wire.ollama.ollama_bodies import ALL, ROUTES
 from tests.wire.openai.responses_cases import Session
 from tests.wire.rich_bodies import RICH
-from tests.wire.typed import JSON, SCALARS
+from tests.wire.typed import JSON, SCALARS, relaxed
 
 FACTS = Facts({"claude-a": "anthropic", "gemini-a": "gemini", "m": "ollama"}, 1_763_760_000, "f00d")
 # Their keys tell whose path it is where two providers have the same one.
@@ -30,9 +30,6 @@ HEADERS = {
     "openai": {"authorization": "Bearer k"},
     "ollama": {},
 }
-fast = settings(
-    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
 
 
 def some(*fields: str) -> st.SearchStrategy[Any]:
@@ -113,7 +110,7 @@ def read(sent: Sent, body: Any) -> CanonicalRequest | None:
 
 
 @pytest.mark.parametrize("sent", SENT, ids=lambda sent: f"{sent.method} {sent.path}")
-@settings(fast, max_examples=often(1_000))
+@relaxed(max_examples=often(1_000))
 @given(data=st.data())
 def test_any_body_is_a_request_or_refused(sent: Sent, data: st.DataObject) -> None:
     request = read(sent, data.draw(sent.bodies))
@@ -161,7 +158,7 @@ def test_what_is_changed_is_right_to_begin_with(provider: str) -> None:
 
 
 @pytest.mark.parametrize("provider", RICH)
-@settings(fast, max_examples=often(3_000))
+@relaxed(max_examples=often(3_000))
 @given(data=st.data())
 def test_a_request_with_something_else_in_some_places(provider: str, data: st.DataObject) -> None:
     body = data.draw(changed(provider))

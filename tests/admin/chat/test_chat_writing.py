@@ -109,6 +109,9 @@ def test_nul_is_refused_at_its_field(editor: Client) -> None:
         assert set(response.context["adminform"].form.errors) == {name}
 
 
+# ── Deleting ──
+
+
 def test_a_trace_goes_with_its_events_and_leaves_the_answer_and_the_vote(editor: Client) -> None:
     conversation = talk(preference="a")
     trace = conversation.comparisons.get().trace_a
@@ -152,6 +155,9 @@ def test_what_still_runs_is_not_deleted(root: Client) -> None:
     assert Trace.objects.count() == 2
     root.post(LISTS["traces_app.trace"], both | {"_selected_action": [ended.pk]})
     assert Trace.objects.get() == running
+
+
+# ── What is for staff alone ──
 
 
 def test_notes_and_comments_are_told_by_no_api_and_no_other_page(root: Client) -> None:

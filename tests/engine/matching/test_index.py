@@ -12,17 +12,8 @@ from scenarios_app.engine.conditions.match import Match
 from scenarios_app.engine.conditions.texts import RegexError, TextCondition
 from scenarios_app.engine.matching.index import build_index, overlay
 from scenarios_app.engine.scenario import Scenario, Step
-from tests.engine.asking import (
-    CHAT,
-    ask,
-    match_request,
-    requests,
-    saying,
-    scenario,
-    scenarios,
-    step,
-    when,
-)
+from tests.engine.asking import CHAT, ask, match_request, saying, scenario, step, when
+from tests.engine.drawn_asking import requests, scenarios
 from tests.engine.matching.indexed import keys
 from tests.examples import often
 

@@ -29,9 +29,8 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.wire import WIRE
 from tests.examples import often
 from tests.wire.openai.openai_cases import answer, chunks_of, make_call, render
-from tests.wire.openai.test_openai_fuzz import relaxed
 from tests.wire.played import played
-from tests.wire.typed import values_of
+from tests.wire.typed import relaxed, values_of
 
 PATH = "/v1/completions"
 ROUTE = next(route for route in WIRE.endpoints if route.pattern == PATH)

@@ -24,8 +24,7 @@ from scenarios_app.wire.registry import find
 from tests.examples import often
 from tests.wire.openai.openai_cases import make_call
 from tests.wire.openai.test_openai_extras import FACTS
-from tests.wire.openai.test_openai_fuzz import relaxed
-from tests.wire.typed import values_of
+from tests.wire.typed import relaxed, values_of
 
 PATH = "/v1/embeddings"
 SMALL = "text-embedding-3-small"

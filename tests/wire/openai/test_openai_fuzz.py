@@ -1,9 +1,8 @@
 """The OpenAI wire against generated input: any JSON, any legal request, any answer."""
 
-import functools
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openai._models import validate_type
 from openai.lib.streaming.chat import ChatCompletionStreamState
@@ -21,13 +20,7 @@ from tests.examples import often
 from tests.wire.drawn_answers import answers_of
 from tests.wire.envelopes import refused_rightly
 from tests.wire.openai.openai_cases import HELLO, chunks_of, parse, parse_body, render, stream
-from tests.wire.typed import JSON, values_of
-
-relaxed = functools.partial(
-    settings,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+from tests.wire.typed import JSON, relaxed, values_of
 
 LEGAL = st.one_of(
     values_of(CompletionCreateParamsNonStreaming), values_of(CompletionCreateParamsStreaming)

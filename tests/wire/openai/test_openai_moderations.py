@@ -18,8 +18,7 @@ from scenarios_app.wire.openai.wire import WIRE
 from tests.examples import often
 from tests.wire.openai.openai_cases import make_call
 from tests.wire.openai.test_openai_extras import FACTS
-from tests.wire.openai.test_openai_fuzz import relaxed
-from tests.wire.typed import values_of
+from tests.wire.typed import relaxed, values_of
 
 PATH = "/v1/moderations"
 ROUTE = next(route for route in WIRE.endpoints if route.pattern == PATH)

@@ -31,8 +31,7 @@ from tests.examples import often
 from tests.wire.drawn_answers import answers_of
 from tests.wire.envelopes import refused_rightly
 from tests.wire.openai.responses_cases import CREATE, Session, events_in, parse, render, stream
-from tests.wire.openai.test_openai_fuzz import relaxed
-from tests.wire.typed import JSON, values_of
+from tests.wire.typed import JSON, relaxed, values_of
 
 LEGAL = st.one_of(
     values_of(ResponseCreateParamsNonStreaming), values_of(ResponseCreateParamsStreaming)
