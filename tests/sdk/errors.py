@@ -152,7 +152,11 @@ ERRORS = {
         names=lambda e, place: (
             e.status == "INVALID_ARGUMENT"
             and place in e.message
-            and place in e.details["error"]["details"][0]["fieldViolations"][0]["field"]
+            and [
+                place in wrong["fieldViolations"][0]["field"]
+                for wrong in e.details["error"]["details"]
+            ]
+            == [True]
         ),
     ),
     "ollama": Errors(

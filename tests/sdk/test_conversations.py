@@ -126,12 +126,13 @@ def responses_own(*answers: Any) -> None:
 
 
 def anthropics_own(*answers: Any) -> None:
-    first, second, _ = answers
+    first, second, third = answers
     assert [block.type for block in first.content] == [
         *("thinking", "text", "tool_use", "text", "tool_use")
     ]
     assert first.content[0].signature == "investigate-outage-1"
     assert [block.type for block in second.content] == ["thinking", "tool_use"]
+    assert [block.type for block in third.content] == ["text", "tool_use"]
     assert [answer.stop_reason for answer in answers] == ["tool_use"] * 3
     assert (first.usage.input_tokens, second.usage.input_tokens) == (310, 64)
 

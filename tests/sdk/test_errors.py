@@ -31,17 +31,19 @@ def test_a_scripted_error(live: Live, client: Client, errors: Errors, status: in
     for error in client.refused():
         assert errors.told(error) == (kind, status, MESSAGE, *details, *errors.details)
         assert not errors.answer or errors.answer(error).headers["x-why"] == "because"
+        # Google and Ollama give it none.
+        assert client.provider in ("gemini", "ollama") or has_the_id_of_its_request(error)
     assert [row.outcome for row in live.requests()] == ["fault", "fault"]
 
 
-@pytest.mark.parametrize("provider", ["openai", "responses", "anthropic"])
-def test_an_error_has_the_id_of_its_request(live: Live, client: Client, provider: str) -> None:
-    load_fault(live, "http", status=400)
-    for error in client.refused():
-        assert isinstance(error, openai.APIStatusError | anthropic.APIStatusError)
-        assert error.request_id is not None and error.request_id.startswith("req_")
-        if provider == "anthropic":
-            assert isinstance(error.body, dict) and error.body["request_id"] == error.request_id
+def has_the_id_of_its_request(error: Exception) -> bool:
+    match error:
+        case anthropic.APIStatusError(request_id=str(id), body={"request_id": told}):
+            return id.startswith("req_") and told == id
+        case openai.APIStatusError(request_id=str(id)):
+            return id.startswith("req_")
+        case _:
+            return False
 
 
 @pytest.mark.parametrize(("kind", "status"), [("rate_limit", 429), ("model_error", 500)])
