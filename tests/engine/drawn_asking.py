@@ -26,21 +26,13 @@ from tests.engine.asking import (
 WORDS = st.sampled_from(
     ["a", "A", "b", "ab", "aab", "abab", "Straße", "STRASSE", "ß", "K", "k", "\u212a", "é", "É"]
 )
-
-
 LITERALS = st.one_of(st.just(""), WORDS, st.lists(WORDS, max_size=3).map(" ".join))
-
-
 TEXTS = st.lists(WORDS, max_size=5).map(" ".join)
-
-
 PATTERNS = st.sampled_from(
     ["", "a", "^a", "a$", "ab+", "a|b", "[ab]+", ".", "^$", r"\bab\b", "straße", "(?i)k", "é",
      "(?P<first>a+)b", "(?P<first>k)|(?P<second>ab)", r"\w+ \w+", r"\bé", r"\W\S", r"\d|\s",
      "(?s)^a.*b$", "zz"]
 )  # fmt: skip
-
-
 CONDITIONS = st.builds(
     TextCondition,
     equals=st.none() | LITERALS,
@@ -49,8 +41,6 @@ CONDITIONS = st.builds(
     regex=st.none() | PATTERNS,
     ignore_case=st.booleans(),
 )
-
-
 SINGLE_CONDITIONS = st.one_of(
     *(
         st.builds(TextCondition, **{name: values, "ignore_case": st.booleans()})
@@ -62,18 +52,12 @@ SINGLE_CONDITIONS = st.one_of(
         )
     )
 )
-
-
 ROLES: st.SearchStrategy[Role] = st.sampled_from(["system", "user", "assistant", "tool"])
-
-
 JSON: st.SearchStrategy[Json] = st.recursive(
     st.none() | st.booleans() | st.integers(0, 1) | st.sampled_from(["a", "b"]),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner),
     max_leaves=5,
 )
-
-
 _NAMES = st.sampled_from(["a", "b"])
 
 
@@ -114,8 +98,6 @@ MATCHES = st.builds(
     headers=_tuples(st.tuples(st.sampled_from(["X-A", "x-b"]), SINGLE_CONDITIONS)),
     metadata=_tuples(st.tuples(_NAMES, SINGLE_CONDITIONS)),
 )
-
-
 # Most steps have one condition, so that most requests match some of many steps.
 SIMPLE_MATCHES = st.one_of(
     st.builds(when, provider=_tuples(_either("openai", "anthropic"))),
@@ -154,8 +136,6 @@ MESSAGES = st.one_of(
     st.builds(called, _NAMES, JSON.map(str) | st.sampled_from(['{"a": 1}', '{"a": [true]}'])),
     st.builds(result, TEXTS, _NAMES, _NAMES, st.booleans()),
 )
-
-
 _PAIRS: st.SearchStrategy[Mapping[str, str]] = st.dictionaries(_NAMES, TEXTS)
 
 

@@ -6,43 +6,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 RESPONSES, COMPLETIONS = "/v1/responses", "/v1/completions"
-
-
 CHAT, MESSAGES, COUNT = "/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens"
-
-
 GENERATE = "/v1beta/models/m:generateContent"
-
-
 LOCAL = "/api/chat"
-
-
 OPENAI = {"Authorization": "Bearer k", "Content-Type": "application/json"}
-
-
 ANTHROPIC = {
     "x-api-key": "k",
     "anthropic-version": "2023-06-01",
     "Content-Type": "application/json",
 }
-
-
 GEMINI = {"x-goog-api-key": "k", "Content-Type": "application/json"}
-
-
 OLLAMA = {"Content-Type": "application/json"}
-
-
 VALID: dict[str, Any] = {
     "model": "m",
     "max_tokens": 9,
     "messages": [{"role": "user", "content": "Hello"}],
 }
-
-
 GOOD = json.dumps(VALID).encode()
-
-
 MB = 1_000_000
 
 

@@ -14,8 +14,6 @@ from mockllm_site.serve.server import Server, Stop
 from scenarios_app.serving.doors.calls import Message, Receive, Scope, Send
 
 HEAD_BYTES = 32_768
-
-
 OPENING = b"POST / HTTP/1.1\r\nhost: any\r\n"
 
 

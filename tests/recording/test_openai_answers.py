@@ -145,15 +145,11 @@ OUTPUT: list[dict[str, Any]] = [
     },
     {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "call_1"},
 ]
-
-
 ANSWER = {
     "status": "completed",
     "output": OUTPUT,
     "usage": {"input_tokens": 5, "output_tokens": 4, "output_tokens_details": {}},
 }
-
-
 SAID_THERE = {
     "parts": [
         {"reasoning": "Hm."},

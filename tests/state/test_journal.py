@@ -205,8 +205,6 @@ from scenarios_app.journal import journal
 for number in range(450):
     journal.record(entry(path=f"/{number}"))
 """
-
-
 COUNTS = """
 from scenarios_app.models import ServedRequest
 print(ServedRequest.objects.count())

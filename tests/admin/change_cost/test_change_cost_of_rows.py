@@ -88,8 +88,6 @@ def asking_for(tokens: int) -> Call:
 
 
 SHORT = says("short", match={"max_tokens": 10})
-
-
 LONG = says("long", match={"max_tokens": 1000})
 
 
@@ -168,8 +166,6 @@ def maintenance() -> Iterator[None]:
 
 
 MAINTAINED = {"kind": "maintenance"}
-
-
 FAILING = {"consume": False, "produce": {"fault": MAINTAINED}}
 
 

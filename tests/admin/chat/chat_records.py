@@ -17,8 +17,6 @@ from tests.admin.pages import fields_at
 from traces_app.models import Trace
 
 Rows: TypeAlias = dict[str, list[dict[str, Any]]]
-
-
 # What is posted, and what is stored of it.
 WRITTEN: dict[type[Model], tuple[dict[str, str], dict[str, object]]] = {
     Conversation: (
@@ -38,8 +36,6 @@ WRITTEN: dict[type[Model], tuple[dict[str, str], dict[str, object]]] = {
         {"comment": "Both are wrong.", "excluded": True},
     ),
 }
-
-
 EDITABLE = {model._meta.label: set(stored) for model, (_, stored) in WRITTEN.items()}
 
 

@@ -5,8 +5,6 @@ from typing import Any
 from django.test import Client
 
 TRY = "/admin/scenarios_app/scenario/try/"
-
-
 FIELDS = {"provider": "openai", "model": "gpt-4o", "turn": "1", "stream": "on"}
 
 

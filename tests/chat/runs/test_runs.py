@@ -42,8 +42,6 @@ from traces_app.leases import LEASE, end_dead_runs
 from traces_app.models import Status, Trace, TraceEvent
 
 MOST_ROUNDS = 8
-
-
 INTERRUPTED = Error("interrupted", "SERVICE_UNAVAILABLE")
 
 

@@ -13,11 +13,7 @@ from tests.engine.turn_scripts import (
 )
 
 SIGNED = {"text": "Hm.", "providerMetadata": {"anthropic": {"signature": "sig"}}}
-
-
 HIDDEN = {"text": "", "providerMetadata": {"anthropic": {"redactedData": "xyz"}}}
-
-
 THOUGHTS: list[tuple[dict[str, Any], list[ReasoningPart]]] = [
     (
         {"reasoning": [{"type": "reasoning", "text": "a"}, SIGNED]},

@@ -6,8 +6,6 @@ from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.matching.lint import Suspicion, lint
 
 ANSWER = {"text": "Hi."}
-
-
 CALL = {"tool_calls": [{"name": "get_weather", "arguments": {}}]}
 
 

@@ -18,8 +18,6 @@ from tests.engine.matching.indexed import keys
 from tests.examples import often
 
 OPENAI = when(provider=(TextCondition(equals="openai"),))
-
-
 ON_CHAT = when(path=(TextCondition(equals=CHAT),))
 
 

@@ -12,8 +12,6 @@ from tests.sdk.matrix.matrix_said import (
 from tests.serving.pipelines import scenario
 
 WORDS = "one two three four five"
-
-
 MESSAGE, WAIT_MS = "Nein – not now.", 1_500
 
 

@@ -17,8 +17,6 @@ from tests.serving.reading import (
 from tests.serving.test_mode.block_answers import blocks, choices, without_ids
 
 WRONG = {"messages": [{"text_message": {"length": "ten"}}]}
-
-
 SAID = (
     "instruction block: messages[0].text_message.length: expected a whole number from 0 to 100000"
 )

@@ -10,14 +10,8 @@ from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.openai.batches import batches, files
 
 CONTENT, FILE, DELETE_FILE, FILES, UPLOAD = files.ENDPOINTS
-
-
 CANCEL, BATCH, LIST, CREATE = batches.ENDPOINTS
-
-
 NOW = 1_763_760_000
-
-
 CHAT = "/v1/chat/completions"
 
 

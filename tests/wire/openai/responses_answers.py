@@ -14,8 +14,6 @@ from scenarios_app.engine.parts import (
 from tests.wire.openai.responses_cases import parse, render
 
 HEX = "0123456789abcdef0123456789abcdef"
-
-
 CALL = ToolCallPart("call_1", "f", '{"a":1}')
 
 

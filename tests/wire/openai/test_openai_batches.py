@@ -27,14 +27,10 @@ ANSWER = Answered(
     b'{"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5,'
     b'"prompt_tokens_details":{"cached_tokens":1}}}',
 )
-
-
 RESPONSE = Answered(
     200,
     b'{"usage":{"input_tokens":4,"output_tokens":6,"output_tokens_details":{"reasoning_tokens":5}}}',
 )
-
-
 LIMITED = Answered(429, b'{"error":{"message":"slow"}}')
 
 
