@@ -214,11 +214,6 @@ def test_the_malformed_event_is_framed_and_no_json() -> None:
         json.loads(data.removeprefix(b"data: "))
 
 
-def test_the_malformed_body_is_no_json() -> None:
-    with pytest.raises(json.JSONDecodeError):
-        json.loads(WIRE.malformed_body)
-
-
 @settings(max_examples=often(200), deadline=None)
 @given(st.lists(choices, min_size=1, max_size=2).map(tuple), usages, st.integers(1, 9))
 def test_a_stream_adds_up_to_the_whole_answer(
