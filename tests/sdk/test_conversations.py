@@ -75,6 +75,15 @@ def test_two_keys_are_two_conversations(live: Live, way: str, provider: str) -> 
 
 
 @each_way
+@pytest.mark.parametrize("provider", MODELS)
+def test_the_first_of_two_questions_takes_the_step(live: Live, way: str, provider: str) -> None:
+    live.load(scenario("two", says("Once.", consume=True), says("Ever after.")))
+    client = client_of(live, provider, way)
+    assert [client.whole() for _ in range(3)] == ["Once.", "Ever after.", "Ever after."]
+    assert [ref.label for ref in live.state().consumed] == ["1"]
+
+
+@each_way
 @each_delivery
 @pytest.mark.parametrize(
     ("provider", "model"),

@@ -153,14 +153,6 @@ def test_models_are_listed_and_retrieved(live: Live, either_claude: AnthropicTal
     assert either_claude.model("anything/at all").id == "anything/at all"
 
 
-def test_the_first_of_two_questions_takes_the_step(
-    live: Live, either_claude: AnthropicTalk
-) -> None:
-    live.load(scenario("two", says("Once.", consume=True), says("Ever after.")))
-    answers = [either_claude.whole(**HELLO).content[0].text for _ in range(3)]
-    assert answers == ["Once.", "Ever after.", "Ever after."]
-
-
 @pytest.mark.parametrize("header", ["x-api-key", "authorization"])
 def test_either_header_takes_the_key(live: Live, claude: AnthropicTalk, header: str) -> None:
     load(live, text="Hi!")

@@ -7,7 +7,7 @@ import pytest
 from tests.live import Live
 from tests.sdk.openai.openai_talk import HELLO, OpenAITalk
 from tests.sdk.scripted import PARIS, PARIS_TEXT, City, load
-from tests.serving.pipelines import FROZEN, says, scenario
+from tests.serving.pipelines import FROZEN
 
 WEATHER = {"id": "call_1", "name": "get_weather", "arguments": {"city": "Paris", "days": [1, 2]}}
 TIME = {"id": "call_2", "name": "get_time", "arguments": {"zone": "Europe/Paris"}}
@@ -155,11 +155,3 @@ def test_chunks_arrive_as_they_were_scripted(live: Live, chat: OpenAITalk) -> No
     deltas = [c.choices[0].delta for c in chat.stream(**HELLO).chunks]
     assert [d.content for d in deltas if d.content] == ["One ", "two"]
     assert chat.whole(**HELLO).choices[0].message.content == "One two"
-
-
-def test_the_first_of_two_questions_takes_the_step(live: Live, chat: OpenAITalk) -> None:
-    once = says("Once.", consume=True)
-    live.load(scenario("two", once, says("Ever after.")))
-    answers = [chat.whole(**HELLO).choices[0].message.content for _ in range(3)]
-    assert answers == ["Once.", "Ever after.", "Ever after."]
-    assert [ref.label for ref in live.state().consumed] == ["1"]
