@@ -15,6 +15,7 @@ from scenarios_app.wire.base import Call, Facts
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.registry import match_path
 from tests.wire.played import played
+from tests.wire.sdk_requests import call_of
 
 MESSAGES, COUNT_TOKENS, *BATCHES, MODELS, MODEL = WIRE.endpoints
 HEADERS = {"x-api-key": "key-1", "anthropic-version": "2023-06-01"}
@@ -92,13 +93,7 @@ def transport(answer: CanonicalResponse) -> httpx2.MockTransport:
     """Answers an SDK's requests by the wire alone, every message with `answer`."""
 
     def handle(request: httpx2.Request) -> httpx2.Response:
-        sent = Call(
-            request.method,
-            request.url.raw_path.split(b"?")[0].decode(),
-            dict(request.url.params),
-            {name.lower(): value for name, value in request.headers.items()},
-            request.read(),
-        )
+        sent = call_of(request)
         route, params = next(
             (route, params)
             for route in WIRE.endpoints

@@ -17,6 +17,7 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.wire import WIRES
 from scenarios_app.wire.registry import find
 from tests.wire.played import played
+from tests.wire.sdk_requests import call_of
 
 EVENTS, ARRAY = WIRES
 HEADERS = {"x-goog-api-key": "key-1"}
@@ -134,13 +135,7 @@ def transport(answers: Sequence[CanonicalResponse]) -> httpx2.MockTransport:
     """Answers an SDK's requests by the wire alone, every question with the one answer there is."""
 
     def handle(request: httpx2.Request) -> httpx2.Response:
-        sent = Call(
-            request.method,
-            request.url.raw_path.split(b"?")[0].decode(),
-            dict(request.url.params),
-            {name.lower(): value for name, value in request.headers.items()},
-            request.read(),
-        )
+        sent = call_of(request)
         target = find(sent)
         assert target is not None and target.wire in WIRES
         try:
