@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from scenarios_app.journal import journal
-from tests.hostile.corpus import CHAT, GOOD, GROUPS, OPENAI, Row
+from tests.hostile.asked_ways import CHAT, GOOD, OPENAI, Row
+from tests.hostile.corpus import GROUPS
 from tests.hostile.raw import Answer, exchange, message
 from tests.live import Live
 from tests.serving.pipelines import says, scenario

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 
 from scenarios_app.testing.server import running_server
-from tests.hostile.corpus import (
+from tests.hostile.asked_ways import (
     ANTHROPIC,
     CHAT,
     COMPLETIONS,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scenarios_app.serving.services import services
-from tests.hostile.corpus import ANTHROPIC, CHAT, GEMINI, LOCAL, MESSAGES, OLLAMA, OPENAI
+from tests.hostile.asked_ways import ANTHROPIC, CHAT, GEMINI, LOCAL, MESSAGES, OLLAMA, OPENAI
 from tests.hostile.raw import exchange, message
 from tests.live import Live
 from tests.serving.pipelines import says, scenario

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scenarios_app.serving.doors import django as view
 from scenarios_app.serving.doors.asgi import ProviderDoor
 from tests.examples import often
-from tests.hostile.corpus import (
+from tests.hostile.asked_ways import (
     ANTHROPIC,
     CHAT,
     GEMINI,
@@ -27,7 +27,7 @@ from tests.hostile.raw import Answer
 from tests.serving.pipelines import Playing, says, scenario
 from tests.wire.anthropic.test_anthropic_sdk import BETA_ASKED
 from tests.wire.envelopes import envelope_complaint
-from tests.wire.gemini.test_gemini_fuzz import RICH
+from tests.wire.rich_bodies import CONTENTS
 
 ANYTHING = scenario("anything", says("You said {{ request.last_user_text }}."))
 # Nothing of this makes a request that has to be answered in any other way than at once.
@@ -133,8 +133,12 @@ EMBED_ASKED: dict[str, Any] = {
 REQUESTS: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {
     "openai": (CHAT, OPENAI, ASKED),
     "anthropic": (MESSAGES, ANTHROPIC, BETA_ASKED),
-    "gemini": (GENERATE, GEMINI, RICH),
-    "gemini embed": ("/v1/models/m:batchEmbedContents", GEMINI, {"requests": RICH["requests"] * 4}),
+    "gemini": (GENERATE, GEMINI, CONTENTS),
+    "gemini embed": (
+        "/v1/models/m:batchEmbedContents",
+        GEMINI,
+        {"requests": CONTENTS["requests"] * 4},
+    ),
     "ollama": (LOCAL, OLLAMA, OLLAMA_ASKED),
     "ollama generate": ("/api/generate", OLLAMA, GENERATE_ASKED),
     "ollama embed": ("/api/embed", OLLAMA, EMBED_ASKED),

@@ -48,3 +48,8 @@ def parts_of(url: str, body: Any, **keys: Any) -> dict[str, Any]:
     """What that answer says in parts."""
     produce: dict[str, Any] = made(url, body, **keys).document["steps"][0]["produce"]
     return {key: value for key, value in produce.items() if key != "recorded"}
+
+
+def completion(reason: str = "stop", **message: Any) -> dict[str, Any]:
+    message = {"role": "assistant", "content": None, **message}
+    return {"choices": [{"index": 0, "message": message, "finish_reason": reason}]}

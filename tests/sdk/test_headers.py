@@ -6,10 +6,9 @@ from uuid import UUID
 import openai
 
 from tests.live import Live
+from tests.sdk.anthropic.anthropic_talk import HELLO as CLAUDE
 from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
-from tests.sdk.anthropic.test_anthropic_answers import HELLO as CLAUDE
-from tests.sdk.openai.openai_talk import OpenAITalk
-from tests.sdk.openai.test_openai_answers import HELLO
+from tests.sdk.openai.openai_talk import HELLO, OpenAITalk
 from tests.serving.pipelines import says, scenario
 
 

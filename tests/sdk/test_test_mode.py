@@ -3,13 +3,15 @@
 import json
 from typing import Any
 
-import anthropic
-import openai
 import pytest
 
 from tests.live import Live
 from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
+from tests.sdk.clients import MODELS, PROVIDERS, Client
+from tests.sdk.conversations import Begun, conversation
+from tests.sdk.errors import ERRORS
 from tests.sdk.openai.openai_talk import OpenAITalk
+from tests.sdk.talks import SYNC_OR_ASYNC
 from tests.serving.modes import CATCH_ALL, marked
 
 # Five words and its echo, so that the pace of test mode takes no time.
@@ -99,28 +101,17 @@ def test_reasoning_tools_and_several_messages_with_anthropic(claude: AnthropicTa
         assert answer.stop_reason == "tool_use"
 
 
-def test_a_chain_with_openai_goes_on_with_each_answer(chat: OpenAITalk) -> None:
-    messages: list[dict[str, Any]] = [{"role": "user", "content": marked(CHAIN)}]
-    first = chat.whole(model="gpt-4o", messages=messages).choices[0].message
-    messages.append(first.to_dict())
-    (call,) = first.tool_calls or []
-    messages.append({"role": "tool", "tool_call_id": call.id, "content": "sunny"})
-    second = chat.whole(model="gpt-4o", messages=messages).choices[0].message
-    assert second.content == "It is sunny."
-    messages += [second.to_dict(), {"role": "tool", "tool_call_id": call.id, "content": "again"}]
-    third = chat.whole(model="gpt-4o", messages=messages).choices[0].message
-    assert third.content == "Chain complete."
-
-
-def test_a_chain_with_anthropic_goes_on_with_each_answer(claude: AnthropicTalk) -> None:
-    messages: list[dict[str, Any]] = [{"role": "user", "content": marked(CHAIN)}]
-    first = claude.whole(**{**asked(""), "messages": messages})
-    assert first.stop_reason == "tool_use"
-    messages.append({"role": "assistant", "content": first.to_dict()["content"]})
-    result = {"type": "tool_result", "tool_use_id": first.content[0].id, "content": "sunny"}
-    messages.append({"role": "user", "content": [result]})
-    second = claude.whole(**{**asked(""), "messages": messages})
-    assert second.content[0].text == "It is sunny."
+@pytest.mark.parametrize("way", SYNC_OR_ASYNC)
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_chain_goes_on_with_each_answer(live: Live, provider: str, way: str) -> None:
+    talk = conversation(live, provider, MODELS[provider], Begun(way, False, ("get_weather",)))
+    first = talk.user(marked(CHAIN))
+    assert provider != "anthropic" or first.answer.stop_reason == "tool_use"
+    calls = first.calls
+    assert [(call.name, call.arguments) for call in calls] == [("get_weather", {"city": "Paris"})]
+    assert talk.give({"get_weather": "sunny"}).text == "It is sunny."
+    talk.calls = calls
+    assert talk.give({"get_weather": "again"}).text == "Chain complete."
 
 
 def test_a_search_with_anthropic_is_typed(either_claude: AnthropicTalk) -> None:
@@ -151,13 +142,12 @@ def test_r8_2_a_cancelled_stream_ends_without_an_error_and_without_its_end(
     assert final.content[0].text == streamed.text
 
 
-def test_a_wrong_block_is_the_sdks_bad_request(chat: OpenAITalk, claude: AnthropicTalk) -> None:
+def test_a_wrong_block_is_the_sdks_bad_request(client: Client, provider: str) -> None:
     block = marked({"messages": [{"tool_call": [{"args": {}}]}]})
-    said = "instruction block: messages\\[0\\].tool_call\\[0\\].name: missing"
-    with pytest.raises(openai.BadRequestError, match=said):
-        chat.whole(**user(block))
-    with pytest.raises(anthropic.BadRequestError, match=said):
-        claude.whole(**asked(block))
+    for error in client.refused(block):
+        kind, status, message, *_ = ERRORS[provider].told(error)
+        assert (kind, status) == (ERRORS[provider].statuses[400][0], 400)
+        assert "instruction block: messages[0].tool_call[0].name: missing" in message
 
 
 def test_tool_calls_go_out_as_they_were_asked_for(chat: OpenAITalk) -> None:

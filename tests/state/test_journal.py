@@ -1,6 +1,5 @@
 """The journal: what is recorded can be read after a flush, bounded, without secrets."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
@@ -9,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 from django.core import serializers
-from django.db import OperationalError, connection
+from django.db import connection
 from pytest_django import Settings
 
 from scenarios_app import journal as journal_module
@@ -155,94 +154,6 @@ def test_no_secret_reaches_the_database(journal: Journal) -> None:
     assert row.request_headers["authorization"] == "Bearer ***5b6a"
 
 
-def test_what_finds_no_room_is_counted_and_dropped(journal: Journal) -> None:
-    small = Journal(waiting_bytes=3 * journal_module.ENTRY_BYTES)
-    small.start = lambda: None  # type: ignore[method-assign]
-    for number in range(5):
-        small.record(entry(path=f"/{number}"))
-    del small.start
-    assert small.dropped == small.losses.of(None) == 2
-    small.stop()
-    assert paths() == ["/0", "/1", "/2"]
-    small.record(entry(path="/room again"))
-    small.stop()
-    assert (small.dropped, paths()[-1]) == (2, "/room again")
-
-
-def failing(
-    monkeypatch: pytest.MonkeyPatch,
-    journal: Journal,
-    failure: Callable[[int, int], Exception | None],
-) -> None:
-    """Let the n-th write of so many rows fail as `failure` says."""
-    insert, calls = journal._insert, iter(range(1_000))
-
-    def fail(rows: list[ServedRequest]) -> None:
-        if error := failure(next(calls), len(rows)):
-            raise error
-        insert(rows)
-
-    monkeypatch.setattr(journal, "_insert", fail)
-    monkeypatch.setattr(journal_module, "RETRY_SECONDS", (0.0, 0.0, 0.0))
-
-
-def test_a_database_that_fails_for_a_while_loses_nothing(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    locked = OperationalError("database is locked")
-    failing(monkeypatch, journal, lambda call, rows: locked if call < 3 else None)
-    journal.record(entry())
-    assert journal.flush()
-    assert (len(paths()), journal.failed) == (1, 0)
-
-
-def test_a_database_that_stays_away_for_long_costs_nothing(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gone = OperationalError("gone")
-    failing(monkeypatch, journal, lambda call, rows: gone if call < 500 else None)
-    for number in range(50):
-        journal.record(entry(path=f"/{number}"))
-    assert journal.flush()
-    assert (paths(), journal.failed) == ([f"/{number}" for number in range(50)], 0)
-    assert journal.losses.of(None) == 0
-
-
-def test_a_process_that_ends_does_not_wait_for_a_database_that_is_gone(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    away = [True]
-    gone = OperationalError("gone")
-    failing(monkeypatch, journal, lambda call, rows: gone if away[0] else None)
-    journal.record(entry(path="/lost", session="theirs"))
-    assert journal.stop(10)
-    away[0] = False
-    journal.record(entry(path="/kept", session="ours"))
-    assert journal.flush()
-    assert (paths(), journal.failed) == (["/kept"], 1)
-    assert "journal: 1 of its rows could not be written" in caplog.text
-    assert [journal.losses.of(name) for name in ("theirs", "ours", None)] == [1, 0, 1]
-
-
-def test_an_error_that_time_does_not_heal_is_not_tried_again(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    failing(monkeypatch, journal, lambda call, rows: RuntimeError() if call < 1 else None)
-    journal.record(entry(path="/lost"))
-    journal.flush()
-    journal.record(entry(path="/kept"))
-    journal.flush()
-    assert (paths(), journal.failed) == (["/kept"], 1)
-
-
-def test_a_row_that_is_refused_takes_no_other_with_it(journal: Journal) -> None:
-    uid = str(uuid4())
-    for number, given in enumerate([uid, uid, "not a UUID", str(uuid4())]):
-        journal.record(entry(uid=given, path=f"/{number}"))
-    journal.flush()
-    assert (paths(), journal.failed) == (["/0", "/3"], 2)
-
-
 def test_stopping_writes_what_is_left_and_recording_starts_again(journal: Journal) -> None:
     journal.record(entry(path="/before"))
     thread = journal._thread
@@ -259,17 +170,6 @@ def test_flushing_and_stopping_a_journal_that_never_began_is_nothing() -> None:
     journal = Journal()
     assert journal.flush()
     assert journal.stop()
-
-
-def test_a_flush_gives_up_on_a_database_that_hangs(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    hanging = Event()
-    monkeypatch.setattr(journal, "_insert", lambda rows: hanging.wait(10))
-    journal.record(entry())
-    assert not journal.flush(timeout=0.01)
-    assert "not written after 0.01 seconds" in caplog.text
-    hanging.set()
 
 
 def test_an_idle_journal_holds_no_connection(

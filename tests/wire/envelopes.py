@@ -1,6 +1,10 @@
 """The form that an error has with each provider, as its clients read it."""
 
+import json
 from typing import Any
+
+from scenarios_app.wire.base import Wire
+from scenarios_app.wire.errors import WireError
 
 
 def envelope_complaint(provider: str, body: Any) -> str:
@@ -26,3 +30,12 @@ def envelope_complaint(provider: str, body: Any) -> str:
             return "" if text else "no message"
         case _:
             return f"no envelope of {provider}: {body}"
+
+
+def refused_rightly(wire: Wire, error: WireError, *statuses: int) -> None:
+    """A refusal has one of these statuses, words, and its provider's own form."""
+    assert error.answer.status in statuses
+    assert error.answer.message
+    body = json.loads(wire.error(error.answer, request_id="f00d"))
+    assert envelope_complaint(wire.provider, body) == ""
+    assert wire.provider != "gemini" or body["error"]["code"] == error.answer.status

@@ -1,5 +1,7 @@
-"""Hypothesis strategies for JSON, and for all that an SDK's own request types allow."""
+"""Hypothesis strategies for JSON, and for all that an SDK's own request types allow, which take
+their time."""
 
+import functools
 import types
 from collections.abc import Iterable, Mapping
 from typing import (
@@ -14,8 +16,14 @@ from typing import (
     get_type_hints,
 )
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+relaxed = functools.partial(
+    settings,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 INTEGERS = st.integers(-(2**53), 2**53)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 SCALARS = st.none() | st.booleans() | INTEGERS | NUMBERS | st.text(max_size=8)

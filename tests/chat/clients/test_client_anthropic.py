@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from chat_app.errors import SERVICE_UNAVAILABLE
 from chat_app.values.model_call import (
     CallArguments,
     CallBegun,
@@ -12,72 +11,18 @@ from chat_app.values.model_call import (
     TextPiece,
     ThinkingPiece,
 )
-from tests.chat.scripted import hear
-from tests.chat.ways import Told
-
-UNREADABLE = (SERVICE_UNAVAILABLE, "Failed to parse response")
-
-USAGE = {
-    "input_tokens": 5,
-    "cache_creation_input_tokens": 20,
-    "cache_read_input_tokens": 300,
-    "output_tokens": 1,
-}
-START = {"type": "message_start", "message": {"id": "m", "role": "assistant", "usage": USAGE}}
-END = {"type": "message_stop"}
-
-
-def block(index: int, **content: Any) -> dict[str, Any]:
-    return {"type": "content_block_start", "index": index, "content_block": content}
-
-
-def delta(index: int, **piece: Any) -> dict[str, Any]:
-    return {"type": "content_block_delta", "index": index, "delta": piece}
-
-
-def stop(index: int) -> dict[str, Any]:
-    return {"type": "content_block_stop", "index": index}
-
-
-def text(index: int, said: str) -> list[dict[str, Any]]:
-    begun = block(index, type="text", text="")
-    return [begun, delta(index, type="text_delta", text=said), stop(index)]
-
-
-def ends(reason: str | None = "end_turn", tokens: int = 9) -> list[dict[str, Any]]:
-    usage = {"output_tokens": tokens}
-    return [{"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}, END]
+from tests.chat.clients.claude_events import END, START, block, delta, ends, stop, text
+from tests.chat.clients.conftest import UNREADABLE
 
 
 @pytest.fixture
-def told(settings: Any) -> Any:
-    def ask(*said: Any) -> Told:
-        return hear(settings, "anthropic", *said)
-
-    return ask
+def provider() -> str:
+    return "anthropic"
 
 
 def test_an_answer_is_its_blocks_and_its_tokens(told: Any) -> None:
     heard = told(START, *text(0, "Hi"), *ends())
     assert heard.events == [TextPiece("Hi"), Finished("stop", 325, 9)]
-
-
-@pytest.mark.parametrize(
-    ("reason", "expected"),
-    [
-        ("end_turn", "stop"),
-        ("stop_sequence", "stop"),
-        ("max_tokens", "length"),
-        ("model_context_window_exceeded", "length"),
-        ("tool_use", "tool_calls"),
-        ("refusal", "content_filter"),
-        ("pause_turn", "pause_turn"),
-        ("something_new", "something_new"),
-        (None, ""),
-    ],
-)
-def test_reasons_to_stop(told: Any, reason: str | None, expected: str) -> None:
-    assert told(START, *text(0, "Hi"), *ends(reason)).finished.reason == expected
 
 
 def test_nothing_but_message_stop_ends_an_answer(told: Any) -> None:
@@ -160,36 +105,6 @@ def test_tools_that_run_at_the_provider_are_passed_over(told: Any) -> None:
         *ends(),
     )
     assert heard.events == [TextPiece("Hi"), Finished("stop", 325, 9)]
-
-
-def test_an_error_in_the_stream_is_told_in_its_words(told: Any) -> None:
-    error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
-    heard = told(START, *text(0, "Hi"), error)
-    assert (heard.text, heard.failed) == ("Hi", (SERVICE_UNAVAILABLE, "Overloaded"))
-
-
-@pytest.mark.parametrize(
-    "strange",
-    [
-        "[]",
-        "1",
-        "{",
-        delta(7, type="text_delta", text="nowhere"),
-        stop(7),
-        block(1, type="text", text=1),
-        block(1, type="tool_use", id=1, name="look", input={}),
-        block(1, type="tool_use", id="a", name=None, input={}),
-        delta(0, type="text_delta", text={"a": 1}),
-        delta(0, type="text_delta", text=[]),
-        {"type": "content_block_start", "index": 1},
-        {"type": "content_block_delta", "index": 0},
-        {"type": "message_start", "message": 1},
-        {"type": "message_delta", "delta": 1},
-    ],
-)
-def test_what_has_another_shape_cannot_be_read(told: Any, strange: Any) -> None:
-    heard = told(START, *text(0, "Hi"), strange, *ends())
-    assert (heard.text, heard.failed) == ("Hi", UNREADABLE)
 
 
 def test_tokens_may_be_missing(told: Any) -> None:

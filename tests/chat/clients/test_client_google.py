@@ -1,6 +1,5 @@
 """Gemini's responses, in the forms that Google documents."""
 
-from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -13,58 +12,19 @@ from chat_app.values.model_call import (
     TextPiece,
     ThinkingPiece,
 )
-from tests.chat.scripted import hear
-from tests.chat.ways import Told
-
-UNREADABLE = (SERVICE_UNAVAILABLE, "Failed to parse response")
-# Bytes that the two alphabets of base64 write differently.
-SEAL = b64encode(b"\xff\xfe seal").decode()
-
-
-def said(*parts: dict[str, Any], index: int = 0, finish: str | None = None) -> dict[str, Any]:
-    candidate: dict[str, Any] = {"index": index}
-    if parts:
-        candidate["content"] = {"role": "model", "parts": list(parts)}
-    if finish:
-        candidate["finishReason"] = finish
-    return {"candidates": [candidate]}
-
-
-def called(name: str = "look", **fields: Any) -> dict[str, Any]:
-    return {"functionCall": {"name": name, **fields}}
-
-
-STOP = said(finish="STOP")
+from tests.chat.clients.conftest import UNREADABLE
+from tests.chat.clients.gemini_chunks import SEAL, STOP, called, said
 
 
 @pytest.fixture
-def told(settings: Any) -> Any:
-    def ask(*given: Any) -> Told:
-        return hear(settings, "google", *given)
-
-    return ask
+def provider() -> str:
+    return "google"
 
 
 def test_an_answer_is_its_parts_and_its_tokens(told: Any) -> None:
     usage = {"promptTokenCount": 5, "candidatesTokenCount": 6, "thoughtsTokenCount": 7}
     heard = told(said({"text": "Hi"}), STOP | {"usageMetadata": usage})
     assert heard.events == [TextPiece("Hi"), Finished("stop", 5, 13)]
-
-
-@pytest.mark.parametrize(
-    ("reason", "expected"),
-    [
-        ("STOP", "stop"),
-        ("MAX_TOKENS", "length"),
-        ("SAFETY", "content_filter"),
-        ("RECITATION", "content_filter"),
-        ("PROHIBITED_CONTENT", "content_filter"),
-        ("MALFORMED_FUNCTION_CALL", "malformed_function_call"),
-        ("OTHER", "other"),
-    ],
-)
-def test_reasons_to_finish(told: Any, reason: str, expected: str) -> None:
-    assert told(said({"text": "Hi"}, finish=reason)).finished.reason == expected
 
 
 def test_an_end_without_a_reason_is_none(told: Any) -> None:
@@ -137,30 +97,3 @@ def test_a_blocked_prompt_says_why(told: Any) -> None:
         SERVICE_UNAVAILABLE,
         "The prompt was blocked: Not here.",
     )
-
-
-@pytest.mark.parametrize("code", [401, 429, 503])
-def test_an_error_in_the_stream_is_told_in_its_words(told: Any, code: int) -> None:
-    error = {"error": {"code": code, "message": "No more.", "status": "UNAVAILABLE"}}
-    heard = told(said({"text": "Hi"}), error)
-    assert (heard.text, heard.failed) == ("Hi", (SERVICE_UNAVAILABLE, "No more."))
-
-
-@pytest.mark.parametrize(
-    "strange",
-    [
-        "1",
-        "{",
-        {"candidates": 1},
-        {"candidates": [{"index": "x"}]},
-        said({"text": 1}),
-        said({"text": "x", "thoughtSignature": "!"}),
-        said(called("")),
-        said({"functionCall": {"args": {}}}),
-        said(called(args=[])),
-        {"usageMetadata": []},
-    ],
-)
-def test_what_has_another_shape_cannot_be_read(told: Any, strange: Any) -> None:
-    heard = told(said({"text": "Hi"}), strange, STOP)
-    assert (heard.text, heard.failed) == ("Hi", UNREADABLE)

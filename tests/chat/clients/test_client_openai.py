@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from chat_app.errors import SERVICE_UNAVAILABLE
 from chat_app.values.model_call import (
     CallArguments,
     CallBegun,
@@ -12,31 +11,13 @@ from chat_app.values.model_call import (
     TextPiece,
     ThinkingPiece,
 )
-from tests.chat.scripted import hear
-from tests.chat.ways import Told
-
-UNREADABLE = (SERVICE_UNAVAILABLE, "Failed to parse response")
-DONE = "[DONE]"
-
-
-def chunk(index: int = 0, finish: str | None = None, **delta: Any) -> dict[str, Any]:
-    return {"choices": [{"index": index, "delta": delta, "finish_reason": finish}]}
-
-
-def call(index: int | None = 0, call_id: str | None = None, **function: Any) -> dict[str, Any]:
-    return chunk(tool_calls=[{"index": index, "id": call_id, "function": function}])
-
-
-STOP = chunk(finish="stop")
-CALLED = chunk(finish="tool_calls")
+from tests.chat.clients.conftest import UNREADABLE
+from tests.chat.clients.openai_chunks import CALLED, DONE, STOP, call, chunk
 
 
 @pytest.fixture
-def told(settings: Any) -> Any:
-    def ask(*said: Any) -> Told:
-        return hear(settings, "openai", *said)
-
-    return ask
+def provider() -> str:
+    return "openai"
 
 
 @pytest.mark.parametrize("end", [[DONE], []])
@@ -169,38 +150,6 @@ def test_a_choice_that_began_has_to_end(told: Any) -> None:
 def test_choices_may_be_numbered_with_gaps(told: Any) -> None:
     heard = told(chunk(3, content="b"), chunk(3, finish="stop"), chunk(0, content="a"), STOP)
     assert heard.text == "ab"
-
-
-def test_an_error_in_the_stream_is_told_in_its_words(told: Any) -> None:
-    heard = told(chunk(content="Hi"), {"error": {"message": "No more.", "code": 429}})
-    assert (heard.text, heard.failed) == ("Hi", (SERVICE_UNAVAILABLE, "No more."))
-    assert told({"error": "No more."}).failed == (SERVICE_UNAVAILABLE, "No more.")
-
-
-@pytest.mark.parametrize(
-    "strange",
-    [
-        "[]",
-        "1",
-        "null",
-        '"text"',
-        "{",
-        {"choices": 1},
-        {"choices": [1]},
-        {"choices": [{"index": [], "delta": {}}]},
-        chunk(content=1),
-        chunk(content={"a": 1}),
-        chunk(tool_calls=1),
-        chunk(tool_calls=[1]),
-        call(0, name=1),
-        call({}, "a", name="look"),  # type: ignore[arg-type]
-        chunk(finish={}),  # type: ignore[arg-type]
-        chunk(reasoning=[]) | {"usage": 1},
-    ],
-)
-def test_what_has_another_shape_cannot_be_read(told: Any, strange: Any) -> None:
-    heard = told(chunk(content="Hi"), strange, STOP, DONE)
-    assert (heard.text, heard.failed) == ("Hi", UNREADABLE)
 
 
 @pytest.mark.parametrize("harmless", [{}, {"choices": None}, {"id": 1, "object": "other"}])

@@ -33,9 +33,9 @@ from tests.chat.chatting import (
 )
 from tests.chat.clients.test_client_sockets import SAYS
 from tests.chat.raw_provider import HEAD, raw_provider
-from tests.chat.runs.test_runs import pair
+from tests.chat.runs.test_runs_pairs import pair
 from tests.chat.scripts import ENDLESS, TOOL_CALL
-from tests.chat.service.test_service_tools import tools, until
+from tests.chat.service.toolboxes import tools, until
 from tests.chat.ways import KEY_VARIABLE
 from traces_app.models import Status, Trace
 

@@ -19,7 +19,7 @@ from tests.chat.gates import GIVEN_UP_SECONDS, Gate
 from tests.chat.raw_provider import HEAD, raw_provider
 from tests.chat.scripts import calls
 from tests.chat.service.test_service_cancel import after
-from tests.chat.service.test_service_tools import until
+from tests.chat.service.toolboxes import until
 from tests.chat.tools.tool_servers import forked
 from tests.chat.ways import FAMILIES, KEY_VARIABLE
 from traces_app.models import Status

@@ -7,19 +7,8 @@ from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.match import Match
 from scenarios_app.engine.conditions.subjects import Reading
 from scenarios_app.engine.conditions.texts import TextCondition
-from tests.engine.asking import (
-    CONDITIONS,
-    MATCHES,
-    SINGLE_CONDITIONS,
-    TEXTS,
-    call,
-    gave,
-    message,
-    on,
-    requests,
-    tool_call,
-    when,
-)
+from tests.engine.asking import call, gave, message, on, tool_call, when
+from tests.engine.drawn_asking import CONDITIONS, MATCHES, SINGLE_CONDITIONS, TEXTS, requests
 
 T = TextCondition
 

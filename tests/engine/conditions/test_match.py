@@ -9,7 +9,6 @@ from scenarios_app.engine.conditions.subjects import Reading
 from scenarios_app.engine.conditions.texts import RegexError, TextCondition
 from tests.engine.asking import (
     CHAT,
-    MATCHES,
     ask,
     call,
     called,
@@ -19,7 +18,6 @@ from tests.engine.asking import (
     match_request,
     message,
     on,
-    requests,
     result,
     say,
     saying,
@@ -27,6 +25,7 @@ from tests.engine.asking import (
     tool_result,
     when,
 )
+from tests.engine.drawn_asking import MATCHES, requests
 
 AZURE = "/openai/deployments/gpt/chat/completions"
 TALK = (

@@ -5,7 +5,7 @@ from hypothesis import given
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.tools import is_subset
-from tests.engine.asking import JSON
+from tests.engine.drawn_asking import JSON
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from scenarios_app.engine.conditions.texts import (
     quote,
     shorten,
 )
-from tests.engine.asking import CONDITIONS, TEXTS
 from tests.engine.conditions.python_regex import finds
+from tests.engine.drawn_asking import CONDITIONS, TEXTS
 
 
 def holds(text: str, **condition: object) -> bool:

@@ -11,7 +11,8 @@ from scenarios_app.engine.conditions.subjects import Reading
 from scenarios_app.engine.conditions.texts import TextCondition, compile_regex
 from scenarios_app.engine.matching import lookup
 from scenarios_app.engine.matching.lookup import Literals, Pattern, Regexes, Words
-from tests.engine.asking import PATTERNS, TEXTS, ask, saying, when
+from tests.engine.asking import ask, saying, when
+from tests.engine.drawn_asking import PATTERNS, TEXTS
 
 SHORT = st.text("ab", min_size=1, max_size=7)
 

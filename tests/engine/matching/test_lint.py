@@ -5,35 +5,11 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.conditions.texts import TextCondition
-from scenarios_app.engine.document import compile_scenario, load_documents
-from scenarios_app.engine.matching.lint import COMPARED, PLACEHOLDER, Suspicion, lint
+from scenarios_app.engine.matching.lint import COMPARED, PLACEHOLDER, lint
 from scenarios_app.engine.matching.near_misses import RULES
 from scenarios_app.engine.scenario import Scenario
 from tests.engine.asking import scenario, step, when
-
-ANSWER = {"text": "Hi."}
-CALL = {"tool_calls": [{"name": "get_weather", "arguments": {}}]}
-
-
-def user(**condition: Any) -> dict[str, Any]:
-    return {"messages": [{"role": "user", **condition}]}
-
-
-def one(match: dict[str, Any] | None = None, **others: Any) -> dict[str, Any]:
-    return {"match": match or {}, "produce": ANSWER, "consume": False, **others}
-
-
-def found(
-    *steps: dict[str, Any], more: list[dict[str, Any]] | None = None, **others: Any
-) -> list[Suspicion]:
-    names = {key: others.pop(key) for key in ("providers", "offered") if key in others}
-    documents = [{"name": "s", "steps": list(steps), **others}, *(more or [])]
-    loaded = load_documents({"scenarios": documents})
-    return lint([compile_scenario(document) for document in loaded], **names)
-
-
-def kinds(*steps: dict[str, Any], **others: Any) -> list[tuple[int, str]]:
-    return [(suspicion.step, suspicion.kind) for suspicion in found(*steps, **others)]
+from tests.engine.matching.linted import ANSWER, CALL, found, kinds, one, user
 
 
 def test_scenarios_without_a_fault_are_clean() -> None:
@@ -157,51 +133,6 @@ def test_turns_without_a_gap_are_clean() -> None:
     assert kinds(*steps, select="first_user_message") == []
 
 
-def test_a_step_that_answers_its_own_tools_result_loops() -> None:
-    [suspicion] = found(one(user(contains="weather"), produce=CALL))
-    assert suspicion.kind == "looping"
-    assert suspicion.message == ("it answers the result of get_weather with the same call again")
-
-
-@pytest.mark.parametrize(
-    "match",
-    [
-        {"messages": [{"contains": "weather"}]},
-        {"messages": [{"role": "tool", "contains": "again"}]},
-        {"messages": [{"role": "user", "which": "new", "contains": "weather"}]},
-    ],
-)
-def test_a_condition_on_the_newest_message_ends_the_loop(match: dict[str, Any]) -> None:
-    assert kinds(one(match, produce=CALL)) == []
-
-
-def test_a_turn_ends_the_loop() -> None:
-    assert kinds(one(user(contains="weather"), turn=1, produce=CALL)) == []
-
-
-def test_a_step_above_that_awaits_the_result_ends_the_loop() -> None:
-    awaits = one({"messages": [{"role": "tool", "contains": "sunny"}]})
-    assert kinds(awaits, one(user(contains="weather"), produce=CALL)) == []
-    by_result = one({"tool_results": [{"name": "get_weather"}]})
-    assert kinds(by_result, one(user(contains="weather"), produce=CALL)) == []
-
-
-def test_a_step_below_that_awaits_the_result_never_gets_it() -> None:
-    awaits = one({"messages": [{"role": "tool", "contains": "sunny"}]})
-    [suspicion] = found(one(user(contains="weather"), produce=CALL), awaits)
-    assert (suspicion.kind, suspicion.step) == ("looping", 1)
-    assert suspicion.by == (suspicion.scenario, 2)
-
-
-def test_a_step_after_a_call_that_makes_the_call_again_loops() -> None:
-    assert kinds(one({"tool_calls": [{"name": "get_weather"}]}, produce=CALL)) == [(1, "looping")]
-
-
-def test_a_final_report_has_no_result() -> None:
-    report = {"status": "success", "report_format": "text", "report_content": "Done."}
-    assert kinds(one(user(contains="weather"), produce={"final_report": report})) == []
-
-
 def test_a_step_that_answers_everything_is_broad() -> None:
     [suspicion] = found(one())
     assert suspicion.kind == "broad"
@@ -310,12 +241,6 @@ def test_an_answer_that_nobody_has_written_is_told(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "a todo list", "Done."])
 def test_other_answers_are_no_placeholders(text: str) -> None:
     assert kinds(one(user(contains="weather"), produce={"text": text})) == []
-
-
-@pytest.mark.parametrize("which", ["last", "new"])
-def test_a_step_that_calls_a_tool_on_any_result_loops(which: str) -> None:
-    match = {"messages": [{"role": "tool", "which": which}]}
-    assert kinds(one(match, produce=CALL)) == [(1, "looping")]
 
 
 def test_a_class_that_can_be_replaced_comes_with_what_takes_more() -> None:

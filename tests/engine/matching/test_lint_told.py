@@ -7,7 +7,7 @@ import pytest
 from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.matching.lint import COMPARED, Suspicion, lint
 from scenarios_app.engine.matching.near_misses import RULES
-from tests.engine.matching.test_lint import ANSWER, CALL, one, user
+from tests.engine.matching.linted import ANSWER, CALL, one, user
 
 FIRST = {"turn": 1, "produce": ANSWER}
 BY_ID = {"select": "first_user_message"}

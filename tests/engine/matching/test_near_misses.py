@@ -10,7 +10,8 @@ from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.matching.index import COMPARED, build_index, overlay
 from scenarios_app.engine.matching.near_misses import NearMiss, near_misses, unmatched_message
 from scenarios_app.engine.scenario import Scenario
-from tests.engine.asking import ask, requests, saying, scenario, scenarios, step, when
+from tests.engine.asking import ask, saying, scenario, step, when
+from tests.engine.drawn_asking import requests, scenarios
 
 SERVED = Mismatch("consume", "not yet served in this session", "served")
 

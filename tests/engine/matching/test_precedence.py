@@ -11,7 +11,8 @@ from scenarios_app.engine.matching.index import Entry, build_index, entries_of
 from scenarios_app.engine.matching.lint import lint
 from scenarios_app.engine.matching.near_misses import beaten
 from scenarios_app.engine.scenario import Scenario
-from tests.engine.asking import requests, saying, scenario, scenarios, step, when
+from tests.engine.asking import saying, scenario, step, when
+from tests.engine.drawn_asking import requests, scenarios
 
 OPENAI = when(provider=(TextCondition(equals="openai"),))
 KEYS = [f"{number}.{place}" for number in range(5) for place in range(6)]

@@ -1,4 +1,4 @@
-"""A plan holds the whole answer, well nested and in time, and a fault strikes where it should."""
+"""A plan holds the whole answer, well nested and in time."""
 
 from collections import defaultdict
 from itertools import pairwise
@@ -21,42 +21,10 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from scenarios_app.engine.producing import plan as planning
-from scenarios_app.engine.producing.plan import LONG_CHARACTERS, FaultMark, Timed, plan
-from scenarios_app.engine.producing.produce import Seed
+from scenarios_app.engine.producing.plan import LONG_CHARACTERS, FaultMark
 from scenarios_app.engine.scenario import Fault, Pacing
 from tests.engine.answers import INSIDE, PACINGS, RESPONSES, response_of, text_of
-
-AB = Choice((TextPart("a b"), ToolCallPart("id", "f", "{}")), "tool_calls")
-
-
-def planned(
-    response: CanonicalResponse,
-    pacing: Pacing = Pacing(words_per_chunk=1),  # noqa: B008
-    *,
-    sequential: bool = False,
-    fault: Fault | None = None,
-    seed: str = "ab",
-) -> tuple[Timed, ...]:
-    draws = Seed(seed).draws()
-    return tuple(plan(response, pacing=pacing, sequential=sequential, fault=fault, draws=draws))
-
-
-def outline(timed: tuple[Timed, ...]) -> list[str]:
-    """A plan in short: `+0` part 0 starts, `0:text` a delta of it, `-0` it ends, `.` a finish."""
-    lines = []
-    for _, event in timed:
-        match event:
-            case PartStart():
-                lines.append(f"+{event.index}")
-            case PartDelta():
-                lines.append(f"{event.index}:{event.text}")
-            case PartEnd():
-                lines.append(f"-{event.index}")
-            case Finish():
-                lines.append(".")
-            case FaultMark():
-                lines.append("!")
-    return lines
+from tests.engine.producing.planned import AB, outline, planned
 
 
 def test_parts_come_in_order_and_the_finish_last() -> None:
@@ -178,51 +146,6 @@ def test_a_part_starts_with_its_first_delta() -> None:
     assert starts == [0, 2]
 
 
-@pytest.mark.parametrize(
-    ("after", "expected"),
-    [
-        (0, ["!"]),
-        (1, ["+0", "0:a", "!"]),
-        (2, ["+0", "0:a", "0: b", "!"]),
-        (3, ["+0", "0:a", "0: b", "-0", "+1", "1:{}", "!"]),
-        (4, ["+0", "0:a", "0: b", "-0", "+1", "1:{}", "-1", "!"]),
-        (10**9, ["+0", "0:a", "0: b", "-0", "+1", "1:{}", "-1", "!"]),
-    ],
-)
-def test_a_fault_strikes_after_so_many_chunks(after: int, expected: list[str]) -> None:
-    fault = Fault("disconnect", after_chunks=after)
-    assert outline(planned(response_of(AB), fault=fault)) == expected
-
-
-def test_an_answer_without_content_is_struck_before_its_finish() -> None:
-    timed = planned(response_of(Choice((), "stop")), fault=Fault("truncate"))
-    assert outline(timed) == ["!"]
-
-
-def test_a_fault_strikes_when_the_chunk_before_it_leaves() -> None:
-    pacing = Pacing(first_ms=100, chunk_ms=10, words_per_chunk=1)
-    at = [
-        planned(response_of(AB), pacing, fault=Fault("disconnect", after_chunks=n))[-1].at
-        for n in (0, 1, 2)
-    ]
-    assert at == pytest.approx([0.10, 0.10, 0.11])
-
-
-def test_a_stall_puts_off_everything_after_it() -> None:
-    pacing = Pacing(chunk_ms=10, words_per_chunk=1)
-    steady = planned(response_of(AB), pacing)
-    stalled = planned(response_of(AB), pacing, fault=Fault("stall", after_chunks=2, hold_ms=5000))
-    assert outline(stalled[:4]) == ["+0", "0:a", "0: b", "!"]
-    assert stalled[:3] == steady[:3]
-    assert [at for at, _ in stalled[4:]] == pytest.approx([at + 5 for at, _ in steady[3:]])
-    assert [event for _, event in stalled[4:]] == [event for _, event in steady[3:]]
-
-
-def test_a_stall_after_more_chunks_than_there_are_comes_before_the_end() -> None:
-    fault = Fault("stall", after_chunks=9, hold_ms=5)
-    assert outline(planned(response_of(AB), fault=fault))[-3:] == ["-1", "!", "."]
-
-
 def test_long_answers_are_planned_like_short_ones() -> None:
     text = "word " * (LONG_CHARACTERS // 5 + 1)
     deltas = outline(planned(response_of(Choice((TextPart(text),), "stop"))))
@@ -304,19 +227,3 @@ def test_the_same_seed_gives_the_same_plan(
         planned(response, pacing, sequential=sequential, fault=fault, seed=seed) for _ in range(2)
     )
     assert first == second
-
-
-@given(RESPONSES, PACINGS, st.booleans(), INSIDE)
-def test_a_fault_keeps_a_prefix_of_the_stream(
-    response: CanonicalResponse, pacing: Pacing, sequential: bool, fault: Fault
-) -> None:
-    whole = planned(response, pacing, sequential=sequential)
-    struck = planned(response, pacing, sequential=sequential, fault=fault)
-    border = struck.index(next(t for t in struck if t.event == FaultMark(fault)))
-    assert struck[:border] == whole[:border]
-    rest = [event for _, event in struck[border + 1 :]]
-    assert rest == ([event for _, event in whole[border:]] if fault.kind == "stall" else [])
-    sent = sum(isinstance(event, PartDelta) for _, event in struck[:border])
-    deltas = sum(isinstance(event, PartDelta) for _, event in whole)
-    assert sent == min(fault.after_chunks, deltas)
-    assert border < len(whole)

@@ -3,24 +3,15 @@
 from typing import Any
 
 import anthropic
-import pydantic
 import pytest
 
 from tests.live import Live
-from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
+from tests.sdk.anthropic.anthropic_talk import HELLO, AnthropicTalk
+from tests.sdk.scripted import PARIS, PARIS_TEXT, City, load
 from tests.serving.pipelines import says, scenario
 
-HELLO: dict[str, Any] = {
-    "model": "claude-sonnet-5-5",
-    "max_tokens": 1024,
-    "messages": [{"role": "user", "content": "Hello"}],
-}
 WEATHER = {"id": "toolu_1", "name": "get_weather", "arguments": {"city": "Paris", "days": [1, 2]}}
 TIME = {"id": "toolu_2", "name": "get_time", "arguments": {}}
-
-
-def load(live: Live, **produce: Any) -> None:
-    live.load(scenario("one", {"consume": False, "produce": produce}))
 
 
 def blocks(message: Any) -> list[dict[str, Any]]:
@@ -136,15 +127,10 @@ def test_several_choices_are_one_message(live: Live, either_claude: AnthropicTal
     assert blocks(final) == blocks(whole)
 
 
-class City(pydantic.BaseModel):
-    name: str
-    people: int
-
-
 def test_structured_output_is_parsed(live: Live, either_claude: AnthropicTalk) -> None:
-    load(live, text='{"name": "Paris", "people": 2100000}')
+    load(live, text=PARIS_TEXT)
     final = either_claude.helped(**HELLO, output_format=City).final
-    assert final.parsed_output == City(name="Paris", people=2_100_000)
+    assert final.parsed_output == PARIS
 
 
 def test_tokens_are_counted(live: Live, either_claude: AnthropicTalk) -> None:
@@ -165,14 +151,6 @@ def test_models_are_listed_and_retrieved(live: Live, either_claude: AnthropicTal
     assert len(set(names)) == len(names)
     assert [model.id for model in either_claude.models(limit=2)] == names
     assert either_claude.model("anything/at all").id == "anything/at all"
-
-
-def test_the_first_of_two_questions_takes_the_step(
-    live: Live, either_claude: AnthropicTalk
-) -> None:
-    live.load(scenario("two", says("Once.", consume=True), says("Ever after.")))
-    answers = [either_claude.whole(**HELLO).content[0].text for _ in range(3)]
-    assert answers == ["Once.", "Ever after.", "Ever after."]
 
 
 @pytest.mark.parametrize("header", ["x-api-key", "authorization"])

@@ -1,4 +1,4 @@
-"""Conversations of several turns over Anthropic's client: thinking and tool calls sent back."""
+"""What only Anthropic's client does in a conversation: failed tools, its own loop, its threads."""
 
 from typing import Any
 
@@ -8,98 +8,11 @@ from anthropic import beta_tool
 
 from tests.live import Live
 from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
+from tests.sdk.paris import paris
 from tests.serving.pipelines import scenario
 
-TOOLS: list[dict[str, Any]] = [
-    {
-        "name": name,
-        "description": f"Tells the {name.removeprefix('get_')}.",
-        "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}},
-    }
-    for name in ("get_weather", "get_time")
-]
 RESULTS = {"get_weather": "18 degrees, sunny", "get_time": "21:40"}
 ASKED = {"role": "user", "content": "How is Paris tonight?"}
-PARIS = scenario(
-    "paris",
-    {
-        "name": "ask for both",
-        "turn": 1,
-        "match": {"provider": "anthropic", "tools": ["get_weather", "get_time"]},
-        "expect": {"reasoning": "enabled"},
-        "produce": {
-            "reasoning": [{"text": "Both are needed.", "signature": "sig-paris"}],
-            "text": "Let me look.",
-            "tool_calls": [
-                {"id": "toolu_w", "name": "get_weather", "arguments": {"city": "Paris"}},
-                {"id": "toolu_t", "name": "get_time", "arguments": {"city": "Paris"}},
-            ],
-        },
-    },
-    {
-        "name": "tell",
-        "turn": 2,
-        "match": {
-            "tool_calls": [{"name": "get_weather", "arguments": {"city": "Paris"}}],
-            "tool_results": [
-                {"tool_call_id": "toolu_w", "name": "get_weather", "contains": "sunny"},
-                {"tool_call_id": "toolu_t", "name": "get_time", "equals": "21:40"},
-            ],
-        },
-        "produce": {"text": "It is a sunny evening."},
-    },
-    {
-        "name": "say goodbye",
-        "turn": 3,
-        "match": {"messages": [{"role": "user", "contains": "thanks", "ignore_case": True}]},
-        "produce": {"text": "Enjoy it."},
-    },
-)
-
-
-@pytest.mark.parametrize("way", ["whole", "streamed"])
-def test_a_conversation_with_thinking_and_two_tools(
-    live: Live, either_claude: AnthropicTalk, way: str
-) -> None:
-    live.load(PARIS)
-    messages: list[Any] = [ASKED]
-
-    def say() -> Any:
-        asked = {
-            "model": "claude-sonnet-5-5",
-            "max_tokens": 4096,
-            "messages": messages,
-            "tools": TOOLS,
-            "thinking": {"type": "enabled", "budget_tokens": 1024},
-        }
-        if way == "whole":
-            message = either_claude.whole(**asked)
-        else:
-            message = either_claude.helped(**asked).final
-        # Sent back as the client gives it: thinking with its signature, tool calls with their ids.
-        messages.append({"role": "assistant", "content": message.content})
-        return message
-
-    first = say()
-    assert first.content[0].signature == "sig-paris"
-    calls = [block for block in first.content if block.type == "tool_use"]
-    assert [(call.name, call.input) for call in calls] == [
-        ("get_weather", {"city": "Paris"}),
-        ("get_time", {"city": "Paris"}),
-    ]
-    results = [
-        {"type": "tool_result", "tool_use_id": call.id, "content": RESULTS[call.name]}
-        for call in calls
-    ]
-    messages.append({"role": "user", "content": results})
-    assert say().content[0].text == "It is a sunny evening."
-    messages.append({"role": "user", "content": "Thanks!"})
-    assert say().content[0].text == "Enjoy it."
-
-    assert [row.step for row in live.requests()] == ["ask for both", "tell", "say goodbye"]
-    assert live.state().violations == ()
-    sent = live.requests()[1].request_body
-    assert "sig-paris" in sent
 
 
 def test_a_failed_tool_is_told_from_one_that_worked(live: Live, claude: AnthropicTalk) -> None:
@@ -123,7 +36,7 @@ def test_a_failed_tool_is_told_from_one_that_worked(live: Live, claude: Anthropi
 @pytest.mark.parametrize("thread", [None, False])
 def test_the_clients_own_tool_loop_runs_through(live: Live, thread: bool | None) -> None:
     """By default the client leaves the conversation with the server, which holds none here."""
-    live.load(PARIS)
+    live.load(paris("anthropic"))
     asked: list[tuple[str, str]] = []
 
     @beta_tool

@@ -1,70 +1,20 @@
-"""Scripts in turns over Anthropic's client: an agent's run with thinking that is sent back."""
+"""Scripts in turns over Anthropic's client: thinking that is sent back, and turns that lack."""
 
-from typing import Any
-
-import anthropic
 import pytest
 
 from tests.engine.turn_scripts import calls, examples, says, script, turn
 from tests.live import Live
-from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
+from tests.sdk.conversations import Begun, conversation
+from tests.sdk.talks import SYNC_OR_ASYNC
 
+MODEL = "test-llm-claude"
 SCRIPTS = {document["id"]: document for document in examples()}
-OUTAGE = SCRIPTS["investigate-outage"]
-TOOLS: list[dict[str, Any]] = [
-    {"name": name, "input_schema": {"type": "object"}}
-    for name in ("read_metrics", "read_logs", "agent__task_status", "agent__final_report")
-]
-ASKED: dict[str, Any] = {
-    "model": "test-llm-claude",
-    "max_tokens": 4096,
-    "thinking": {"type": "enabled", "budget_tokens": 1024},
-}
+each_way = pytest.mark.parametrize("way", SYNC_OR_ASYNC)
 
 
-def results(message: Any) -> dict[str, Any]:
-    """The user message with the result of every tool that was called."""
-    used = [block for block in message.content if block.type == "tool_use"]
-    found = [{"type": "tool_result", "tool_use_id": use.id, "content": "ok"} for use in used]
-    return {"role": "user", "content": found}
-
-
-def run(
-    claude: AnthropicTalk, id: str, turns: int, *, way: str = "whole", **asked: Any
-) -> list[Any]:
-    """The answers of so many turns, each sent back as it came."""
-    messages: list[Any] = [{"role": "user", "content": id}]
-    answers: list[Any] = []
-    while len(answers) < turns:
-        given = {**ASKED, "messages": messages, **asked}
-        answer = claude.whole(**given) if way == "whole" else claude.helped(**given).final
-        answers.append(answer)
-        messages += [{"role": "assistant", "content": answer.content}, results(answer)]
-    return answers
-
-
-@pytest.mark.parametrize("way", ["whole", "streamed"])
-def test_an_agents_run_of_three_turns(live: Live, either_claude: AnthropicTalk, way: str) -> None:
-    live.load(*examples())
-    asked = {"system": "You are on call. Be brief.", "tools": TOOLS}
-    first, second, third = run(either_claude, OUTAGE["id"], 3, way=way, **asked)
-    assert [block.type for block in first.content] == [
-        *("thinking", "text", "tool_use", "text", "tool_use"),
-    ]
-    assert first.content[0].signature == "investigate-outage-1"
-    assert first.content[4].input == {"service": "checkout", "level": "error"}
-    assert [block.type for block in second.content] == ["thinking", "tool_use"]
-    assert third.content[0].text == "Here is what I found."
-    report = third.content[1]
-    assert (report.id, report.name) == ("agent-final-report", "agent__final_report")
-    assert report.input["content_json"]["cause"] == "nightly export"
-    assert [answer.stop_reason for answer in (first, second, third)] == ["tool_use"] * 3
-    assert (first.usage.input_tokens, second.usage.input_tokens) == (310, 64)
-    assert live.state().violations == ()
-
-
+@each_way
 def test_thinking_without_a_signature_switches_reasoning_off_in_later_turns(
-    live: Live, claude: AnthropicTalk
+    live: Live, way: str
 ) -> None:
     signed = {"text": "Hm.", "providerMetadata": {"anthropic": {"signature": "sig"}}}
     for id, thought in (("signed", signed), ("unsigned", {"text": "Hm."})):
@@ -75,34 +25,19 @@ def test_thinking_without_a_signature_switches_reasoning_off_in_later_turns(
                 id=id,
             )
         )
-    assert run(claude, "signed", 2, tools=TOOLS)[1].content[0].text == "fine"
-    failed = run(claude, "unsigned", 2, tools=TOOLS)[1]
-    assert failed.content[0].text == "Scenario validation failed."
+    for id, said in (("signed", "fine"), ("unsigned", "Scenario validation failed.")):
+        talk = conversation(live, "anthropic", MODEL, Begun(way, False, ("read_logs",)))
+        talk.user(id)
+        assert talk.give({"read_logs": "ok"}).answer.content[0].text == said
     assert live.state().violations == ("Expected reasoning to remain enabled",)
 
 
-def test_a_client_that_retries_gets_through_a_rate_limit_by_itself(
-    live: Live, claude: AnthropicTalk
-) -> None:
-    live.load(SCRIPTS["busy-then-fine"])
-    claude.given["max_retries"] = 2
-    (answer,) = run(claude, "busy-then-fine", 1)
-    assert answer.content[0].text == "Now there is time for you."
-    assert [row.status for row in live.requests()] == [429, 429, 200]
-
-
-def test_a_client_is_told_not_to_retry(live: Live, claude: AnthropicTalk) -> None:
-    live.load(SCRIPTS["no-such-account"])
-    claude.given["max_retries"] = 2
-    with pytest.raises(anthropic.PermissionDeniedError) as raised:
-        run(claude, "no-such-account", 1)
-    assert raised.value.body == {"error": {"message": "This account is closed."}}
-    assert len(live.requests()) == 1
-
-
-def test_a_missing_turn_comes_back_as_a_failing_report(live: Live, claude: AnthropicTalk) -> None:
+@each_way
+def test_a_missing_turn_comes_back_as_a_failing_report(live: Live, way: str) -> None:
     live.load(SCRIPTS["nothing-yet"])
-    (answer,) = run(claude, "nothing-yet", 1)
+    answer = (
+        conversation(live, "anthropic", MODEL, Begun(way, False, ())).user("nothing-yet").answer
+    )
     assert answer.content[0].text == "Encountered scenario mismatch."
     assert answer.content[1].input == {
         "status": "failure",

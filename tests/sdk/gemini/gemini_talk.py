@@ -14,6 +14,8 @@ T = TypeVar("T")
 
 # Reading the machine's certificates for each client takes longer than most tests.
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+# What is asked where any question will do.
+HELLO: dict[str, Any] = {"model": "gemini-2.5-flash", "contents": "Hello"}
 
 
 @dataclass

@@ -4,7 +4,6 @@ from base64 import b64encode
 from typing import Any
 
 import httpx2
-import pydantic
 import pytest
 from google import genai
 from google.genai import types
@@ -12,16 +11,12 @@ from google.genai import types
 from scenarios_app.serving.sync_transport import SyncMockTransport
 from scenarios_app.serving.transport import MockTransport
 from tests.live import Live
-from tests.sdk.gemini.gemini_talk import GeminiTalk
+from tests.sdk.gemini.gemini_talk import HELLO, GeminiTalk
+from tests.sdk.scripted import PARIS, PARIS_TEXT, City, load
 from tests.serving.pipelines import Playing, says, scenario
 
-HELLO: dict[str, Any] = {"model": "gemini-2.5-flash", "contents": "Hello"}
 WEATHER = {"id": "call_1", "name": "get_weather", "arguments": {"city": "Paris", "days": [1, 2]}}
 TIME = {"id": "call_2", "name": "get_time", "arguments": {}}
-
-
-def load(live: Live, **produce: Any) -> None:
-    live.load(scenario("one", {"consume": False, "produce": produce}))
 
 
 def calls_of(parts: Any) -> list[tuple[str, str, Any]]:
@@ -122,15 +117,10 @@ def test_several_candidates_may_be_asked_for(live: Live, gemini: GeminiTalk) -> 
     assert [candidate.index for candidate in whole.candidates or ()] == [0, 1, 2]
 
 
-class City(pydantic.BaseModel):
-    name: str
-    people: int
-
-
 def test_structured_output_is_parsed(live: Live, gemini: GeminiTalk) -> None:
-    load(live, text='{"name": "Paris", "people": 2100000}')
+    load(live, text=PARIS_TEXT)
     config = {"response_mime_type": "application/json", "response_schema": City}
-    assert gemini.whole(**HELLO, config=config).parsed == City(name="Paris", people=2_100_000)
+    assert gemini.whole(**HELLO, config=config).parsed == PARIS
 
 
 def test_tokens_are_counted(live: Live, gemini: GeminiTalk) -> None:

@@ -1,7 +1,4 @@
-"""Conversations of several turns over google-genai: thoughts and tool calls sent back, its chats,
-and the functions that it calls by itself."""
-
-from typing import Any
+"""What only google-genai does in a conversation: its chats, and functions that it calls itself."""
 
 import pytest
 from google.genai import types
@@ -9,6 +6,7 @@ from google.genai import types
 from tests.engine.turn_scripts import examples
 from tests.live import Live
 from tests.sdk.gemini.gemini_talk import GeminiTalk
+from tests.sdk.paris import paris
 from tests.serving.modes import CATCH_ALL, marked
 from tests.serving.pipelines import says, scenario
 
@@ -16,42 +14,6 @@ MODEL = "gemini-2.5-flash"
 THINKING = types.ThinkingConfig(include_thoughts=True, thinking_budget=1024)
 RESULTS = {"get_weather": "18 degrees, sunny", "get_time": "21:40"}
 ASKED = "How is Paris tonight?"
-PARIS = scenario(
-    "paris",
-    {
-        "name": "ask for both",
-        "turn": 1,
-        "match": {"provider": "gemini", "tools": ["get_weather", "get_time"]},
-        "expect": {"reasoning": "enabled", "temperature": 0.2},
-        "produce": {
-            "reasoning": [{"text": "Both are needed.", "signature": "sig-paris"}],
-            "text": "Let me look.",
-            "tool_calls": [
-                {"id": "w-1", "name": "get_weather", "arguments": {"city": "Paris"}},
-                {"id": "t-1", "name": "get_time", "arguments": {"city": "Paris"}},
-            ],
-        },
-    },
-    {
-        "name": "tell",
-        "turn": 2,
-        "match": {
-            "tool_calls": [{"name": "get_weather", "arguments": {"city": "Paris"}}],
-            "tool_results": [
-                {"tool_call_id": "w-1", "name": "get_weather", "contains": "sunny"},
-                {"tool_call_id": "t-1", "name": "get_time", "equals": "21:40"},
-            ],
-        },
-        "expect": {"reasoning": "enabled"},
-        "produce": {"text": "It is a sunny evening."},
-    },
-    {
-        "name": "say goodbye",
-        "turn": 3,
-        "match": {"messages": [{"role": "user", "contains": "thanks", "ignore_case": True}]},
-        "produce": {"text": "Enjoy it."},
-    },
-)
 
 
 def get_weather(city: str) -> str:
@@ -72,60 +34,12 @@ def get_time(city: str) -> str:
     return RESULTS["get_time"] if city == "Paris" else "unknown"
 
 
-def declared() -> list[types.Tool]:
-    names = ("get_weather", "get_time")
-    declarations = [types.FunctionDeclaration(name=name) for name in names]
-    return [types.Tool(function_declarations=declarations)]
-
-
-@pytest.mark.parametrize("way", ["whole", "streamed"])
-@pytest.mark.parametrize("with_ids", [True, False])
-def test_a_conversation_with_thinking_and_two_tools(
-    live: Live, gemini: GeminiTalk, way: str, with_ids: bool
-) -> None:
-    live.load(PARIS)
-    contents: list[Any] = [types.UserContent(ASKED)]
-    config = types.GenerateContentConfig(
-        tools=declared(),  # type: ignore[arg-type]
-        thinking_config=THINKING,
-        temperature=0.2,
-    )
-
-    def say() -> list[types.Part]:
-        asked = {"model": MODEL, "contents": contents, "config": config}
-        parts = gemini.whole(**asked).parts if way == "whole" else gemini.stream(**asked).parts
-        assert parts
-        # Sent back as the client gives it: thoughts with signatures, calls with their ids.
-        contents.append(types.ModelContent(parts))  # type: ignore[arg-type]
-        return parts
-
-    calls = [part.function_call for part in say() if part.function_call]
-    assert [(call.id, call.name, call.args) for call in calls] == [
-        ("w-1", "get_weather", {"city": "Paris"}),
-        ("t-1", "get_time", {"city": "Paris"}),
-    ]
-    results = [
-        types.FunctionResponse(
-            id=call.id if with_ids else None,
-            name=call.name,
-            response={"output": RESULTS[str(call.name)]},
-        )
-        for call in calls
-    ]
-    contents.append(types.UserContent([types.Part(function_response=r) for r in results]))
-    assert "".join(part.text or "" for part in say()) == "It is a sunny evening."
-    contents.append(types.UserContent("Thanks!"))
-    assert "".join(part.text or "" for part in say()) == "Enjoy it."
-    assert [row.step for row in live.requests()] == ["ask for both", "tell", "say goodbye"]
-    assert live.state().violations == ()
-
-
 @pytest.mark.parametrize("stream", [True, False])
 def test_functions_that_the_client_calls_by_itself(
     live: Live, gemini: GeminiTalk, stream: bool
 ) -> None:
     """It sends what they returned without the ids of the calls, and a stream chunk by chunk."""
-    live.load(PARIS)
+    live.load(paris("gemini"))
     config = types.GenerateContentConfig(
         tools=[get_weather, get_time], thinking_config=THINKING, temperature=0.2
     )

@@ -1,27 +1,14 @@
-"""Errors as google-genai raises them: two classes, each error with its code, status and details."""
+"""What only google-genai tells of errors: their details, and what Google refuses otherwise."""
 
 from typing import Any
 
 import pytest
-from google.genai.errors import APIError, ClientError, ServerError
+from google.genai.errors import APIError, ClientError
 
 from tests.live import Live
-from tests.sdk.gemini.gemini_talk import GeminiTalk
-from tests.sdk.gemini.test_gemini_answers import HELLO
-from tests.serving.pipelines import says, scenario
-
-STATUSES: list[tuple[int, type[APIError], str]] = [
-    (400, ClientError, "INVALID_ARGUMENT"),
-    (401, ClientError, "UNAUTHENTICATED"),
-    (403, ClientError, "PERMISSION_DENIED"),
-    (404, ClientError, "NOT_FOUND"),
-    (409, ClientError, "ABORTED"),
-    (429, ClientError, "RESOURCE_EXHAUSTED"),
-    (500, ServerError, "INTERNAL"),
-    (501, ServerError, "UNIMPLEMENTED"),
-    (503, ServerError, "UNAVAILABLE"),
-    (504, ServerError, "DEADLINE_EXCEEDED"),
-]
+from tests.sdk.gemini.gemini_talk import HELLO, GeminiTalk
+from tests.sdk.scripted import load_fault
+from tests.serving.pipelines import scenario
 
 
 def refused(live: Live, gemini: GeminiTalk, **asked: Any) -> list[APIError]:
@@ -34,42 +21,29 @@ def refused(live: Live, gemini: GeminiTalk, **asked: Any) -> list[APIError]:
     return found
 
 
-@pytest.mark.parametrize(("status", "expected", "name"), STATUSES)
-def test_a_scripted_error(
-    live: Live, gemini: GeminiTalk, status: int, expected: type[APIError], name: str
-) -> None:
-    fault = {
-        "kind": "http",
-        "status": status,
-        "message": "Nein – not now.",
-        "headers": {"x-why": "because"},
-    }
-    live.load(scenario("one", {"consume": False, "produce": {"fault": fault}}))
-    for error in refused(live, gemini):
-        assert type(error) is expected
-        assert (error.code, error.status, error.message) == (status, name, "Nein – not now.")
-        assert error.response.headers["x-why"] == "because"
-
-
 def test_a_script_may_name_the_status_and_the_reason(live: Live, gemini: GeminiTalk) -> None:
-    fault = {"kind": "http", "status": 400, "type": "FAILED_PRECONDITION", "code": "BILLING"}
-    live.load(scenario("one", {"consume": False, "produce": {"fault": fault}}))
+    load_fault(live, "http", status=400, type="FAILED_PRECONDITION", code="BILLING")
     for error in refused(live, gemini):
         assert error.status == "FAILED_PRECONDITION"
         (detail,) = error.details["error"]["details"]
         assert (detail["@type"][-9:], detail["reason"]) == ("ErrorInfo", "BILLING")
 
 
-def test_a_rate_limit_says_when_to_come_again(live: Live, gemini: GeminiTalk) -> None:
-    fault = {"kind": "rate_limit", "retry_after_ms": 2500}
-    live.load(scenario("one", {"consume": False, "produce": {"fault": fault}}))
+def test_a_rate_limit_says_in_its_details_when_to_come_again(
+    live: Live, gemini: GeminiTalk
+) -> None:
+    load_fault(live, "rate_limit", retry_after_ms=2500)
     for error in refused(live, gemini):
         assert (error.code, error.status) == (429, "RESOURCE_EXHAUSTED")
         (detail,) = error.details["error"]["details"]
         retry = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "2.500s"}
         assert detail == retry
-        assert error.response.headers["retry-after"] == "3"
-        assert not [name for name in error.response.headers if "ratelimit" in name]
+
+
+def test_a_truncated_stream_tells_what_was_used_so_far(live: Live, gemini: GeminiTalk) -> None:
+    load_fault(live, "truncate")
+    usages = [chunk.usage_metadata for chunk in gemini.stream(**HELLO).chunks]
+    assert [usage.candidates_token_count for usage in usages if usage] == [1, 2]
 
 
 def test_no_key_is_a_permission_that_lacks(live: Live, gemini: GeminiTalk) -> None:
@@ -77,38 +51,6 @@ def test_no_key_is_a_permission_that_lacks(live: Live, gemini: GeminiTalk) -> No
     for error in refused(live, gemini):
         assert (error.code, error.status) == (403, "PERMISSION_DENIED")
         assert "unregistered callers" in str(error.message)
-
-
-@pytest.mark.parametrize(
-    ("given", "place"),
-    [
-        ({"contents": []}, "contents"),
-        ({"contents": "Hello"}, "contents"),
-        ({"contents": [{"role": "robot", "parts": [{"text": "x"}]}]}, "contents[0].role"),
-        ({"contents": [{"parts": [{}]}]}, "contents[0].parts[0]"),
-        ({"generationConfig": {"temperature": "hot"}}, "generationConfig.temperature"),
-        ({"tools": [{"functionDeclarations": [{"name": 1}]}]}, "functionDeclarations[0].name"),
-    ],
-)
-def test_a_malformed_request_names_the_place(
-    live: Live, gemini: GeminiTalk, given: dict[str, Any], place: str
-) -> None:
-    live.load(scenario("one", says("Never.")))
-    gemini.given["extra_body"] = given
-    for error in refused(live, gemini):
-        assert (error.code, error.status) == (400, "INVALID_ARGUMENT")
-        assert place in str(error.message)
-        (detail,) = error.details["error"]["details"]
-        assert place in detail["fieldViolations"][0]["field"]
-
-
-def test_what_no_scenario_matches_names_the_nearest(live: Live, gemini: GeminiTalk) -> None:
-    live.load(scenario("greet", {"match": {"model": "gemini-9"}, "produce": {"text": "x"}}))
-    for error in refused(live, gemini):
-        assert (error.code, error.status) == (404, "NOT_FOUND")
-        message = str(error.message)
-        assert message.startswith("no_scenario_matched: ")
-        assert "greet" in message and "gemini-9" in message and "gemini-2.5-flash" in message
 
 
 def test_what_this_server_has_not_is_refused_as_google_does(gemini: GeminiTalk) -> None:
@@ -121,12 +63,6 @@ def test_an_unknown_model_is_not_found(live: Live, gemini: GeminiTalk) -> None:
     with pytest.raises(ClientError, match="models/gemini-none") as raised:
         gemini.ask("get", model="gemini-none")
     assert raised.value.code == 404
-
-
-def test_a_body_that_is_too_large(live: Live, gemini: GeminiTalk, settings: Any) -> None:
-    with pytest.raises(ClientError) as raised:
-        gemini.whole(**{**HELLO, "contents": "x" * (settings.MOCKLLM_MAX_BODY_BYTES + 1)})
-    assert raised.value.code == 413
 
 
 def test_the_clients_own_retries(live: Live, gemini: GeminiTalk) -> None:

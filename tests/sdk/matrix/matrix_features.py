@@ -1,6 +1,5 @@
 """What can be scripted, each with what it means: the rows of the matrix."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from scenarios_app.engine.parts import ReasoningPart, TextPart
@@ -8,10 +7,10 @@ from scenarios_app.engine.producing.lorem import lorem_answer
 from tests.engine.turn_scripts import calls, script, turn
 from tests.engine.turn_scripts import says as says_in_turn
 from tests.sdk.matrix.matrix_client import Client
+from tests.sdk.matrix.matrix_faults import faults
+from tests.sdk.matrix.matrix_rows import WORDS, Feature, answering, says
 from tests.sdk.matrix.matrix_said import (
     Call,
-    Failure,
-    FailureKind,
     Refusal,
     Said,
     Text,
@@ -19,7 +18,6 @@ from tests.sdk.matrix.matrix_said import (
     Usage,
 )
 from tests.serving.modes import marked
-from tests.serving.pipelines import scenario
 
 UNICODE = (
     'Grüße, 你好, नमस्ते, שלום 🙂 e\u0301 “x”\u2028line\u2029para\x85 \\ " / <b> &amp;\ttab\nend'
@@ -28,62 +26,11 @@ WEATHER = Call("get_weather", {"city": "Zürich", "days": [1, 2], "deep": {"a": 
 TIME = Call("get_time", {}, "call-t")
 BROKEN = '{"city": "Par'
 REPORT = {"status": "success", "report_format": "markdown", "report_content": "# Done\n\nAll ü."}
-WORDS = "one two three four five"
-MESSAGE, WAIT_MS = "Nein – not now.", 1_500
 LOREM = "Hello there\nReason: to see it"
-
-
-@dataclass(frozen=True)
-class Broken:
-    """How an answer ends that does not end as it should: what came before, and what was raised."""
-
-    said: str = ""
-    failure: Failure | None = None
-
-
-@dataclass(frozen=True)
-class Feature:
-    """Something that is scripted. A user who says `said` gets it; `messages` is what it says.
-
-    `alternatives`: the messages are choices, not one after another. `pieces` are a stream's texts
-    one by one. `streamed` and `whole` are how it breaks off, if it does.
-    """
-
-    name: str
-    messages: tuple[Said, ...] = ()
-    produce: dict[str, Any] | None = None
-    documents: tuple[dict[str, Any], ...] = ()
-    said: str = ""
-    history: tuple[tuple[str, str], ...] = ()
-    alternatives: bool = True
-    usage: Usage | None = None
-    pieces: tuple[str, ...] | None = None
-    streamed: Broken | None = None
-    whole: Broken | None = None
-
-    @property
-    def text(self) -> str:
-        """What the user says."""
-        return self.said or f"the matrix asks for {self.name}"
-
-    def loaded(self) -> list[dict[str, Any]]:
-        """The scenarios that it needs."""
-        if self.produce is None:
-            return list(self.documents)
-        return [answering(self.name, self.text, self.produce)]
-
-
-def answering(name: str, said: str, produce: dict[str, Any], **match: Any) -> dict[str, Any]:
-    match = {"messages": [{"role": "user", "equals": said}], **match}
-    return scenario(name, {"match": match, "consume": False, "produce": produce})
 
 
 def call_document(call: Call) -> dict[str, Any]:
     return {"id": call.id, "name": call.name, "arguments": call.arguments}
-
-
-def says(*texts: str, finish: str = "stop", stop: str | None = None) -> tuple[Said, ...]:
-    return tuple(Said((Text(text),), finish, stop) for text in texts)
 
 
 def answers() -> list[Feature]:
@@ -242,56 +189,6 @@ def generated() -> list[Feature]:
             documents=(run,),
             said="go on",
             history=went,
-        ),
-    ]
-
-
-def faults() -> list[Feature]:
-    """Every kind of fault, as it strikes a stream and a whole answer."""
-    heard = "one two"
-
-    def fault(kind: str, *, streamed: Broken | None, whole: Broken | None, **keys: Any) -> Feature:
-        inside = kind in ("disconnect", "truncate", "malformed_chunk", "stall", "error_event")
-        produce: dict[str, Any] = {"fault": {"kind": kind, **keys}}
-        if inside:
-            produce["fault"]["after_chunks"] = 2
-            produce |= {"text": WORDS, "pacing": {"words_per_chunk": 1}}
-        messages = says(WORDS) if inside else ()
-        return Feature(f"fault {kind}", messages, produce, streamed=streamed, whole=whole)
-
-    def alike(kind: str, failure: Failure, **keys: Any) -> Feature:
-        broken = Broken(failure=failure)
-        return fault(kind, streamed=broken, whole=broken, **keys)
-
-    def failed(kind: FailureKind, said: str = "", **known: Any) -> Broken:
-        return Broken(said, Failure(kind, **known))
-
-    told: dict[str, Any] = {"message": MESSAGE}
-    limit = Failure("status", 429, MESSAGE, WAIT_MS)
-    return [
-        alike("http", Failure("status", 418, MESSAGE), status=418, **told),
-        alike("rate_limit", limit, retry_after_ms=WAIT_MS, **told),
-        alike("model_error", Failure("status", 500, MESSAGE), **told),
-        alike("timeout", Failure("connection"), hold_ms=20),
-        alike("network_error", Failure("connection")),
-        alike("invalid_response", Failure("unreadable")),
-        fault(
-            "disconnect",
-            streamed=failed("connection", heard),
-            whole=failed("connection"),
-        ),
-        fault("truncate", streamed=Broken(heard), whole=failed("unreadable")),
-        fault(
-            "malformed_chunk",
-            streamed=failed("unreadable", heard),
-            whole=failed("unreadable"),
-        ),
-        fault("stall", streamed=None, whole=None, hold_ms=20),
-        fault(
-            "error_event",
-            streamed=failed("in the stream", heard, message=MESSAGE),
-            whole=failed("status", status=500, message=MESSAGE),
-            **told,
         ),
     ]
 

@@ -13,7 +13,7 @@ from scenarios_app.wire.registry import wires
 from tests.live import Live
 from tests.sdk.matrix.matrix_client import Asked
 from tests.sdk.matrix.matrix_clients import CLIENTS
-from tests.sdk.matrix.matrix_features import Broken, Feature, features
+from tests.sdk.matrix.matrix_features import features
 from tests.sdk.matrix.matrix_limits import (
     KINDS,
     LIMITS,
@@ -24,6 +24,7 @@ from tests.sdk.matrix.matrix_limits import (
     table,
     told,
 )
+from tests.sdk.matrix.matrix_rows import Broken, Feature
 from tests.sdk.matrix.matrix_said import Call, Failure, Outcome, Said, Text, by_kind
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "wires.md"

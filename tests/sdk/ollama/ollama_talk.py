@@ -12,6 +12,12 @@ T = TypeVar("T")
 
 # Reading the machine's certificates for each client takes longer than most tests.
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+# What is asked where any question will do.
+HELLO: dict[str, Any] = {
+    "model": "llama3.2",
+    "messages": [{"role": "user", "content": "Hello"}],
+}
+PROMPT: dict[str, Any] = {"model": "llama3.2", "prompt": "Hello"}
 
 
 @dataclass

@@ -3,28 +3,18 @@
 import json
 import math
 from datetime import UTC, datetime
-from typing import Any
 
 import ollama
-import pydantic
 import pytest
 
 from tests.live import Live
-from tests.sdk.ollama.ollama_talk import OllamaTalk, calls_of
+from tests.sdk.ollama.ollama_talk import HELLO, PROMPT, OllamaTalk, calls_of
+from tests.sdk.scripted import PARIS, PARIS_TEXT, City, load
 from tests.serving.pipelines import FROZEN, says, scenario
 
-HELLO: dict[str, Any] = {
-    "model": "llama3.2",
-    "messages": [{"role": "user", "content": "Hello"}],
-}
-PROMPT: dict[str, Any] = {"model": "llama3.2", "prompt": "Hello"}
 WEATHER = {"name": "get_weather", "arguments": {"city": "Zürich", "days": [1, 2]}}
 TIME = {"name": "get_time", "arguments": {"zone": "Europe/Paris"}}
 TEXT = "Grüße, one two three four five six 🙂\u2028."
-
-
-def load(live: Live, **produce: Any) -> None:
-    live.load(scenario("one", {"consume": False, "produce": produce}))
 
 
 def test_text(live: Live, llama: OllamaTalk) -> None:
@@ -137,15 +127,10 @@ def test_usage(live: Live, llama: OllamaTalk) -> None:
     assert llama.stream(**HELLO).lines[0].eval_count is None
 
 
-class City(pydantic.BaseModel):
-    name: str
-    people: int
-
-
 def test_structured_output(live: Live, llama: OllamaTalk) -> None:
-    load(live, text='{"name": "Paris", "people": 2100000}')
+    load(live, text=PARIS_TEXT)
     content = llama.whole(**HELLO, format=City.model_json_schema()).message.content
-    assert City.model_validate_json(content) == City(name="Paris", people=2_100_000)
+    assert City.model_validate_json(content) == PARIS
     assert json.loads(llama.whole(**HELLO, format="json").message.content)["name"] == "Paris"
 
 

@@ -1,4 +1,4 @@
-"""Errors as Ollama's client raises them, with their status and their text."""
+"""What only Ollama tells of errors: in its own words, to whoever asks, with no retries."""
 
 from typing import Any
 
@@ -7,30 +7,8 @@ import ollama
 import pytest
 
 from tests.live import Live
-from tests.sdk.ollama.ollama_talk import OllamaTalk
-from tests.sdk.ollama.test_ollama_answers import HELLO, PROMPT
+from tests.sdk.ollama.ollama_talk import HELLO, OllamaTalk
 from tests.serving.pipelines import says, scenario
-
-STATUSES = [400, 401, 403, 404, 409, 422, 429, 500, 503]
-
-
-@pytest.mark.parametrize("status", STATUSES)
-def test_a_scripted_error(live: Live, llama: OllamaTalk, status: int) -> None:
-    fault = {"kind": "http", "status": status, "message": "Nein – not now."}
-    live.load(scenario("one", {"consume": False, "produce": {"fault": fault}}))
-    for ask in (llama.whole, llama.stream):
-        with pytest.raises(ollama.ResponseError) as raised:
-            ask(**HELLO)
-        assert (raised.value.status_code, raised.value.error) == (status, "Nein – not now.")
-    assert [row.outcome for row in live.requests()] == ["fault", "fault"]
-
-
-@pytest.mark.parametrize(("kind", "status"), [("rate_limit", 429), ("model_error", 500)])
-def test_an_error_by_its_kind(live: Live, llama: OllamaTalk, kind: str, status: int) -> None:
-    live.load(scenario("one", {"consume": False, "produce": {"fault": {"kind": kind}}}))
-    with pytest.raises(ollama.ResponseError) as raised:
-        llama.whole("generate", **PROMPT)
-    assert raised.value.status_code == status and raised.value.error.startswith("Simulated")
 
 
 def test_a_rate_limit_says_when_to_come_again(live: Live) -> None:
@@ -54,16 +32,6 @@ def test_a_malformed_request_names_the_place(live: Live, given: Any, said: str) 
     answer = httpx.post(f"{live.base_url}/api/chat", json=given)
     assert answer.status_code == 400
     assert said in answer.json()["error"]
-
-
-def test_what_no_scenario_matches_names_the_nearest(live: Live, llama: OllamaTalk) -> None:
-    live.load(scenario("greet", {"match": {"model": "mistral"}, "produce": {"text": "x"}}))
-    for ask in (llama.whole, llama.stream):
-        with pytest.raises(ollama.ResponseError) as raised:
-            ask(**HELLO)
-        assert raised.value.status_code == 404
-        assert raised.value.error.startswith("no_scenario_matched: ")
-        assert "greet" in raised.value.error and "mistral" in raised.value.error
 
 
 def test_an_unknown_model_is_not_found(live: Live, llama: OllamaTalk) -> None:
@@ -105,15 +73,6 @@ def test_what_ollama_does_not_have_here_is_told_by_its_client(
     assert raised.value.status_code == 404
 
 
-def test_a_body_that_is_too_large(live: Live, llama: OllamaTalk, settings: Any) -> None:
-    text = "x" * (settings.MOCKLLM_MAX_BODY_BYTES + 1)
-    with pytest.raises(ollama.ResponseError) as raised:
-        llama.whole(model="llama3.2", messages=[{"role": "user", "content": text}])
-    assert raised.value.status_code == 413 and "larger than" in raised.value.error
-    live.load(scenario("one", says("Still here.")))
-    assert llama.whole(**HELLO).message.content == "Still here."
-
-
 def test_our_headers_and_a_probe(live: Live) -> None:
     live.load(scenario("greet", says("Hi!", name="hello")))
     answer = httpx.post(f"{live.base_url}/api/chat", json=HELLO, headers={"origin": "http://x"})
@@ -125,3 +84,12 @@ def test_our_headers_and_a_probe(live: Live) -> None:
     probe = httpx.head(f"{live.base_url}/api/tags")
     assert (probe.status_code, probe.content) == (200, b"")
     assert httpx.get(f"{live.base_url}/api/version").json()["version"]
+
+
+def test_a_failing_attempt_is_not_tried_again_by_the_client(live: Live, llama: OllamaTalk) -> None:
+    failures = {"times": 1, "fault": {"kind": "rate_limit"}}
+    live.load(scenario("one", {"failures": failures, "produce": {"text": "At last."}}))
+    with pytest.raises(ollama.ResponseError):
+        llama.whole(**HELLO)
+    assert llama.whole(**HELLO).message.content == "At last."
+    assert [(row.status, row.attempt) for row in live.requests()] == [(429, 1), (200, 1)]

@@ -1,25 +1,16 @@
 """What OpenAI's client makes of a scripted answer, whole and streamed."""
 
 import json
-from typing import Any
 
-import pydantic
 import pytest
 
 from tests.live import Live
-from tests.sdk.openai.openai_talk import OpenAITalk
-from tests.serving.pipelines import FROZEN, says, scenario
+from tests.sdk.openai.openai_talk import HELLO, OpenAITalk
+from tests.sdk.scripted import PARIS, PARIS_TEXT, City, load
+from tests.serving.pipelines import FROZEN
 
-HELLO: dict[str, Any] = {
-    "model": "gpt-4o",
-    "messages": [{"role": "user", "content": "Hello"}],
-}
 WEATHER = {"id": "call_1", "name": "get_weather", "arguments": {"city": "Paris", "days": [1, 2]}}
 TIME = {"id": "call_2", "name": "get_time", "arguments": {"zone": "Europe/Paris"}}
-
-
-def load(live: Live, **produce: Any) -> None:
-    live.load(scenario("one", {"consume": False, "produce": produce}))
 
 
 def test_text(live: Live, chat: OpenAITalk) -> None:
@@ -138,18 +129,12 @@ def test_usage_streams_only_where_it_is_asked_for(live: Live, chat: OpenAITalk) 
     assert chat.whole(**HELLO).usage == last.usage
 
 
-class City(pydantic.BaseModel):
-    name: str
-    people: int
-
-
 def test_structured_output_is_parsed(live: Live, chat: OpenAITalk) -> None:
-    load(live, text='{"name": "Paris", "people": 2100000}')
-    paris = City(name="Paris", people=2_100_000)
+    load(live, text=PARIS_TEXT)
     (choice,) = chat.parsed(**HELLO, response_format=City).choices
-    assert choice.message.parsed == paris
+    assert choice.message.parsed == PARIS
     (choice,) = chat.helped(**HELLO, response_format=City).final.choices
-    assert choice.message.parsed == paris
+    assert choice.message.parsed == PARIS
 
 
 @pytest.mark.parametrize(
@@ -170,11 +155,3 @@ def test_chunks_arrive_as_they_were_scripted(live: Live, chat: OpenAITalk) -> No
     deltas = [c.choices[0].delta for c in chat.stream(**HELLO).chunks]
     assert [d.content for d in deltas if d.content] == ["One ", "two"]
     assert chat.whole(**HELLO).choices[0].message.content == "One two"
-
-
-def test_the_first_of_two_questions_takes_the_step(live: Live, chat: OpenAITalk) -> None:
-    once = says("Once.", consume=True)
-    live.load(scenario("two", once, says("Ever after.")))
-    answers = [chat.whole(**HELLO).choices[0].message.content for _ in range(3)]
-    assert answers == ["Once.", "Ever after.", "Ever after."]
-    assert [ref.label for ref in live.state().consumed] == ["1"]

@@ -4,13 +4,13 @@ import json
 from typing import Any
 
 import openai
-import pydantic
 import pytest
 from openai.types.responses import Response
 
 from tests.live import Live
 from tests.sdk.openai.openai_client import Client
-from tests.serving.pipelines import FROZEN, scenario
+from tests.sdk.scripted import PARIS, PARIS_TEXT, City, load
+from tests.serving.pipelines import FROZEN
 
 WEATHER = {"id": "call_1", "name": "get_weather", "arguments": {"city": "Paris", "days": [1, 2]}}
 TIME = {"id": "call_2", "name": "get_time", "arguments": {}}
@@ -18,10 +18,6 @@ TOOLS: list[Any] = [
     {"type": "function", "name": "get_weather", "parameters": {"type": "object"}, "strict": False}
 ]
 SEARCH: list[Any] = [{"type": "web_search"}]
-
-
-def load(live: Live, **produce: Any) -> None:
-    live.load(scenario("one", {"consume": False, "produce": produce}))
 
 
 def whole(client: Client, **asked: Any) -> Response:
@@ -147,18 +143,12 @@ def test_calls_of_one_id_in_two_choices(live: Live, client: Client) -> None:
     assert [call.call_id for call in calls] == ["call_2", "call_2_2"]
 
 
-class City(pydantic.BaseModel):
-    name: str
-    people: int
-
-
 def test_structured_output_is_parsed(live: Live, client: Client) -> None:
-    load(live, text='{"name": "Paris", "people": 2100000}')
-    paris = City(name="Paris", people=2_100_000)
+    load(live, text=PARIS_TEXT)
     asked: dict[str, Any] = {"model": "gpt-4o", "input": "Hello", "text_format": City}
-    assert client.ask(lambda c: c.responses.parse(**asked)).output_parsed == paris
+    assert client.ask(lambda c: c.responses.parse(**asked)).output_parsed == PARIS
     _, final = client.helped(**asked)
-    assert final.output_parsed == paris
+    assert final.output_parsed == PARIS
 
 
 def test_tools_are_parsed(live: Live, client: Client) -> None:

@@ -1,4 +1,4 @@
-"""Conversations over OpenAI's Responses: tools, what is kept, scripts in turns."""
+"""Conversations over OpenAI's Responses: tools, and what the server keeps."""
 
 import json
 from typing import Any
@@ -9,14 +9,11 @@ import pytest
 from tests.engine.turn_scripts import examples
 from tests.live import Live
 from tests.sdk.openai.openai_client import Client
-from tests.sdk.openai.test_openai_responses_answers import TOOLS, load
+from tests.sdk.openai.test_openai_responses_answers import TOOLS
+from tests.sdk.scripted import load
 from tests.serving.pipelines import says, scenario
 
 SCRIPTS = {document["id"]: document for document in examples()}
-OUTAGE = SCRIPTS["investigate-outage"]
-SYSTEM = "You are on call. Be brief."
-NAMES = ("read_metrics", "read_logs", "agent__task_status", "agent__final_report")
-RESULTS = {"read_metrics": "errors: 38 %", "read_logs": "no connection", "agent__task_status": "ok"}
 PARIS = scenario(
     "paris",
     {
@@ -144,40 +141,6 @@ def test_what_it_would_cost_and_what_it_comes_to_in_one_item(live: Live, client:
     (item,) = compacted.output
     items = [item.model_dump(exclude_none=True), {"role": "user", "content": "And?"}]
     assert client.ask(lambda c: c.responses.create(input=items)).output_text == "I do."
-
-
-@pytest.mark.parametrize("model", ["gpt-4o", "test-llm/gpt-4o"])
-@pytest.mark.parametrize("way", ["whole", "streamed"])
-def test_an_agents_run_of_three_turns(live: Live, client: Client, way: str, model: str) -> None:
-    live.load(*examples())
-    tools = [{"type": "function", "name": n, "parameters": {}, "strict": False} for n in NAMES]
-    asked: dict[str, Any] = {"model": model, "tools": tools, "instructions": SYSTEM}
-    answer = told(client, way, input=OUTAGE["id"], **asked)
-    answers = [answer]
-    while len(answers) < 3:
-        results = [
-            {"type": "function_call_output", "call_id": c.call_id, "output": RESULTS[c.name]}
-            for c in answer.output
-            if c.type == "function_call"
-        ]
-        answer = told(client, way, input=results, previous_response_id=answer.id, **asked)
-        answers.append(answer)
-    first, second, third = answers
-    assert [item.type for item in first.output] == [
-        *("reasoning", "message", "function_call", "message", "function_call")
-    ]
-    assert first.output_text == "I will look at the service first.Its logs may say more."
-    calls = [item for item in first.output if item.type == "function_call"]
-    assert [(call.call_id, call.name) for call in calls] == [
-        ("call-metrics", "read_metrics"),
-        ("call-logs", "read_logs"),
-    ]
-    assert [i.call_id for i in second.output if i.type == "function_call"] == ["call-1"]
-    (report,) = (item for item in third.output if item.type == "function_call")
-    assert (report.call_id, report.name) == ("agent-final-report", "agent__final_report")
-    assert json.loads(report.arguments)["status"] == "success"
-    assert live.state().violations == ()
-    assert [row.way for row in live.requests()] == ["by_id"] * 3
 
 
 def test_what_was_expected_and_is_not_there_is_told(live: Live, client: Client) -> None:

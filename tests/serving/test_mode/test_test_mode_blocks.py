@@ -4,69 +4,25 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
 
 from scenarios_app.engine.instructions import END, START
 from scenarios_app.wire.base import Call
-from tests.engine.instructions.blocks import ANY_BLOCKS, RIGHT_BLOCKS
-from tests.serving.dialects import DIALECTS, Heard
+from tests.serving.dialects import DIALECTS
 from tests.serving.modes import WIRES, WireName, asking, body_of, in_test_mode, marked
 from tests.serving.reading import (
-    Spoken,
-    anthropic_stream,
-    anthropic_whole,
     events_of,
-    openai_stream,
-    openai_whole,
 )
-
-SCHEMA = {"type": "object", "properties": {"location": {"type": "string"}}}
-CALL = {"name": "get_weather", "args": {"location": "Chicago", "days": [1, 2]}}
-MIXED: dict[str, Any] = {
-    "id": "mixed",
-    "id_message": "The mark",
-    "reasoning": {"length": 12},
-    "messages": [
-        {"tool_call": [CALL, {"name": "now", "args": {}}]},
-        {"text_message": {"length": 25}},
-        {"text": "verbatim  text"},
-    ],
-}
-SEARCH: dict[str, Any] = {
-    "messages": [
-        {"server_tool_use": {"name": "web_search", "input": {"query": "q"}}},
-        {"server_tool_result": {"name": "web_search", "result": [{"url": "u", "title": "t"}]}},
-        {"text_with_citations": {"text": "It is so.", "citations": [{"url": "u", "title": "t"}]}},
-    ]
-}
-
-
-def tools(wire: WireName) -> list[dict[str, Any]]:
-    return [DIALECTS[wire].tool("get_weather", description="Weather.", schema=SCHEMA)]
-
-
-async def choices(call: Call, *, stream: bool) -> list[Spoken]:
-    body = await body_of(in_test_mode(words_per_second=0), call)
-    return openai_stream(body) if stream else openai_whole(body)
-
-
-async def blocks(call: Call, *, stream: bool) -> tuple[list[dict[str, Any]], str | None]:
-    body = await body_of(in_test_mode(words_per_second=0), call)
-    return anthropic_stream(body) if stream else anthropic_whole(body)
-
-
-async def texts(wire: WireName, block: dict[str, Any], **fields: Any) -> list[str]:
-    """What an answer of texts alone says, message by message where they can be told apart."""
-    return (await hear(wire, asking(wire, marked(block), stream=True, **fields), stream=True)).texts
-
-
-async def hear(wire: WireName, call: Call, *, stream: bool) -> Heard:
-    return DIALECTS[wire].hear(await body_of(in_test_mode(words_per_second=0), call), stream=stream)
-
-
-def apart(wire: WireName, texts: list[str]) -> list[str]:
-    """Texts of several messages, as a wire gives them."""
-    return ["".join(texts)] if DIALECTS[wire].one_message else texts
+from tests.serving.test_mode.block_answers import (
+    CALL,
+    MIXED,
+    SEARCH,
+    apart,
+    blocks,
+    choices,
+    hear,
+    texts,
+    without_ids,
+)
 
 
 async def test_r9_1_only_the_json_inside_the_block_is_read() -> None:
@@ -214,14 +170,9 @@ async def test_streams_and_whole_answers_agree(wire: WireName, block: dict[str, 
             choice.calls = [{k: v for k, v in c.items() if k != "id"} for c in choice.calls]
         assert streamed == whole
     else:
-        assert _anonymous(await blocks(call(True), stream=True)) == _anonymous(
+        assert without_ids(await blocks(call(True), stream=True)) == without_ids(
             await blocks(call(False), stream=False)
         )
-
-
-def _anonymous(found: tuple[list[dict[str, Any]], str | None]) -> Any:
-    blocks, reason = found
-    return [{k: v for k, v in b.items() if k not in ("id", "tool_use_id")} for b in blocks], reason
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -248,157 +199,3 @@ async def test_n_does_not_repeat_a_block(wire: WireName) -> None:
     fields = {"n": 3} if wire == "openai" else {}
     block = {"messages": [{"text": "a"}, {"text": "b"}]}
     assert await texts(wire, block, **fields) == apart(wire, ["a", "b"])
-
-
-PROBES: list[tuple[dict[str, Any], str]] = [
-    ({"system_prompt_echo": {}}, "Be brief."),
-    ({"tools_list": {}}, "get_weather"),
-    ({"tool_schema": {"name": "get_weather"}}, json.dumps(SCHEMA, separators=(",", ":"))),
-    ({"tool_schema": {"name": "get_time"}}, "Tool not found: get_time"),
-    ({"request_params_echo": {"fields": ["model"]}}, '{"model":"m"}'),
-    ({"request_params_echo": {"fields": ["seed"]}}, "Not in the request: seed"),
-]
-
-
-@pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize(("probe", "said"), PROBES, ids=lambda value: str(value)[:40])
-async def test_probes_tell_what_the_request_holds(
-    wire: WireName, probe: dict[str, Any], said: str
-) -> None:
-    block = {"messages": [probe]}
-    user = {"role": "user", "content": marked(block)}
-    fields = DIALECTS[wire].system([user], "Be brief.")
-    found = await texts(wire, block, **fields, tools=tools(wire), model="m")
-    assert found == [said]
-
-
-@pytest.mark.parametrize("wire", WIRES)
-async def test_tools_are_echoed_as_they_were_sent(wire: WireName) -> None:
-    (echoed,) = await texts(wire, {"messages": [{"tools_echo": {}}]}, tools=tools(wire))
-    assert json.loads(echoed) == tools(wire)
-
-
-@pytest.mark.parametrize("wire", WIRES)
-async def test_probes_say_what_is_absent(wire: WireName) -> None:
-    block = {"messages": [{"system_prompt_echo": {}}, {"tools_list": {}}, {"tools_echo": {}}]}
-    said = [
-        "The request has no system prompt.",
-        "The request offers no tools.",
-        "The request offers no tools.",
-    ]
-    assert await texts(wire, block) == apart(wire, said)
-
-
-async def test_all_params_are_echoed_where_none_is_named() -> None:
-    block = {"messages": [{"request_params_echo": {}}]}
-    call = asking("openai", marked(block), stream=False, seed=7)
-    (choice,) = await choices(call, stream=False)
-    assert json.loads(choice.text) == json.loads(call.body)
-
-
-async def test_headers_are_echoed_with_their_secrets_masked() -> None:
-    call = asking(
-        "openai",
-        marked({"messages": [{"request_headers_echo": {}}]}),
-        stream=False,
-        headers={"authorization": "Bearer sk-very-secret-1234", "x-team": "qa"},
-    )
-    (choice,) = await choices(call, stream=False)
-    assert json.loads(choice.text) == {"authorization": "Bearer ***1234", "x-team": "qa"}
-
-
-@pytest.mark.parametrize(
-    ("query", "raw", "echoed"),
-    [
-        ({}, "", "/v1/chat/completions"),
-        ({"a": "1"}, "a=%31&a=1&b", "/v1/chat/completions?a=%31&a=1&b"),
-        (
-            {"key": "a-long-secret-1234"},
-            "key=a-long-secret-1234",
-            "/v1/chat/completions?key=***1234",
-        ),
-    ],
-)
-async def test_the_url_is_echoed_as_received_but_for_a_key(
-    query: dict[str, str], raw: str, echoed: str
-) -> None:
-    call = asking("openai", marked({"messages": [{"request_url_echo": {}}]}), stream=False)
-    call = Call(call.method, call.path, query, call.headers, call.body, raw)
-    (choice,) = await choices(call, stream=False)
-    assert choice.text == echoed
-
-
-WRONG = {"messages": [{"text_message": {"length": "ten"}}]}
-SAID = (
-    "instruction block: messages[0].text_message.length: expected a whole number from 0 to 100000"
-)
-
-
-@pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("wire", WIRES)
-async def test_a_wrong_block_is_a_400_in_the_providers_envelope(
-    wire: WireName, stream: bool
-) -> None:
-    playing = in_test_mode()
-    status, headers, body = await playing.ask(asking(wire, marked(WRONG), stream=stream))
-    assert (status, headers["content-type"]) == (400, "application/json")
-    told = json.loads(body)
-    assert DIALECTS[wire].error(told) == SAID
-    if wire in ("openai", "anthropic"):
-        assert told["error"]["type"] == "invalid_request_error"
-        assert told["error"].get("param", "messages") == "messages"
-    status, _, _ = await playing.ask(asking(wire, "Hello", stream=False))
-    assert status == 200
-
-
-async def test_more_text_than_the_limit_names_the_key() -> None:
-    block = {"messages": [{"text_message": {"length": 100_000}}] * 5}
-    status, _, body = await in_test_mode().ask(asking("openai", marked(block), stream=True))
-    assert status == 400
-    assert json.loads(body)["error"]["message"] == (
-        "instruction block: messages[3].text_message.length: "
-        "more text than the limit of 2000000 bytes"
-    )
-
-
-async def test_the_longest_text_there_is_streams_to_its_end() -> None:
-    block = {"messages": [{"text_message": {"length": 100_000}}]}
-    (choice,) = await choices(asking("openai", marked(block), stream=True), stream=True)
-    assert len(choice.text.split()) == 100_000
-    assert choice.finish == "stop"
-
-
-@given(ANY_BLOCKS)
-async def test_any_block_is_answered_or_refused_and_never_breaks_a_wire(block: Any) -> None:
-    playing = in_test_mode(words_per_second=0)
-    statuses = set()
-    for wire in WIRES:
-        for stream in (True, False):
-            status, _, body = await playing.ask(asking(wire, marked(block), stream=stream))
-            statuses.add(status)
-            if status == 200:
-                _read(wire, body, stream=stream)
-    assert statuses in ({200}, {400})
-
-
-def _read(wire: WireName, body: bytes, *, stream: bool) -> None:
-    if wire == "openai":
-        found = openai_stream(body) if stream else openai_whole(body)
-        # A stream that its block breaks off has no end.
-        assert found or stream
-    else:
-        assert DIALECTS[wire].hear(body, stream=stream).finish or stream
-
-
-@given(RIGHT_BLOCKS)
-async def test_any_right_block_says_the_same_streamed_and_whole(block: dict[str, Any]) -> None:
-    def call(wire: WireName, stream: bool) -> Call:
-        return asking(wire, marked(block), stream=stream, model="m")
-
-    spoken = [await choices(call("openai", stream), stream=stream) for stream in (False, True)]
-    assert len(spoken[0]) == len(block["messages"])
-    # Ids come from the body, which differs.
-    anonymous = [[(c, [k.pop("id") for k in c.calls])[0] for c in found] for found in spoken]
-    assert anonymous[0] == anonymous[1]
-    carried = [await blocks(call("anthropic", stream), stream=stream) for stream in (False, True)]
-    assert _anonymous(carried[0]) == _anonymous(carried[1])

@@ -14,7 +14,7 @@ from scenarios_app.testing.server import RunningServer, running_server
 from tests.project import processes
 from tests.serving.dialects import DIALECTS
 from tests.serving.modes import WIRES, WireName, marked
-from tests.serving.test_mode.test_test_mode_blocks import MIXED, SEARCH
+from tests.serving.test_mode.block_answers import MIXED, SEARCH
 
 pytestmark = pytest.mark.usefixtures("warm")
 

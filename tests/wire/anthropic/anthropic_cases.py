@@ -1,7 +1,6 @@
 """Calls, answers and streams that the tests of the Anthropic wire are made of."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx2
@@ -9,19 +8,14 @@ import httpx2
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, Usage
 from scenarios_app.engine.parts import (
     AnswerPart,
-    Finish,
     FinishReason,
-    PartDelta,
-    PartEnd,
-    PartStart,
-    ReasoningPart,
-    StreamEvent,
-    streamed_text,
 )
 from scenarios_app.wire.anthropic.wire import WIRE
 from scenarios_app.wire.base import Call, Facts
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.registry import match_path
+from tests.wire.played import played
+from tests.wire.sdk_requests import call_of
 
 MESSAGES, COUNT_TOKENS, *BATCHES, MODELS, MODEL = WIRE.endpoints
 HEADERS = {"x-api-key": "key-1", "anthropic-version": "2023-06-01"}
@@ -76,24 +70,10 @@ def render(answer: CanonicalResponse, **asked: object) -> dict[str, Any]:
     return json.loads(MESSAGES.render(parse({**LEAST, **asked}), answer))
 
 
-def events_of(answer: CanonicalResponse, cut: int = 4) -> Iterator[StreamEvent]:
-    """The events of an answer whose texts stream in pieces of `cut` characters."""
-    for number, choice in enumerate(answer.choices):
-        for index, part in enumerate(choice.parts):
-            text = _text(part)
-            yield PartStart(number, index, part)
-            for start in range(0, len(text), cut):
-                yield PartDelta(number, index, part, text[start : start + cut])
-            yield PartEnd(number, index, part)
-        yield Finish(number, choice.finish_reason, choice.stop_sequence)
-
-
 def stream(
     answer: CanonicalResponse, cut: int = 4, *, request: CanonicalRequest | None = None
 ) -> bytes:
-    encoder = MESSAGES.encode(request or parse(LEAST), answer)
-    sent = b"".join(encoder.event(event) for event in events_of(answer, cut))
-    return encoder.opening() + sent + encoder.closing()
+    return played(MESSAGES.encode(request or parse(LEAST), answer), answer, (cut,))
 
 
 def read_stream(sent: bytes) -> list[tuple[str, dict[str, Any]]]:
@@ -113,13 +93,7 @@ def transport(answer: CanonicalResponse) -> httpx2.MockTransport:
     """Answers an SDK's requests by the wire alone, every message with `answer`."""
 
     def handle(request: httpx2.Request) -> httpx2.Response:
-        sent = Call(
-            request.method,
-            request.url.raw_path.split(b"?")[0].decode(),
-            dict(request.url.params),
-            {name.lower(): value for name, value in request.headers.items()},
-            request.read(),
-        )
+        sent = call_of(request)
         route, params = next(
             (route, params)
             for route in WIRE.endpoints
@@ -140,11 +114,3 @@ def transport(answer: CanonicalResponse) -> httpx2.MockTransport:
         return httpx2.Response(200, headers=[*ours, ("content-type", kind)], content=body)
 
     return httpx2.MockTransport(handle)
-
-
-def _text(part: AnswerPart) -> str:
-    match part:
-        case ReasoningPart(redacted=str()):
-            return ""
-        case _:
-            return streamed_text(part)

@@ -33,22 +33,16 @@ from tests.wire.anthropic.anthropic_cases import (
     stream,
     transport,
 )
+from tests.wire.drawn_answers import ARGUMENTS, REASONS, TEXTS, choices_of
 
-REASONS: tuple[FinishReason, ...] = ("stop", "length", "tool_calls", "content_filter")
-texts = st.text(max_size=30)
-arguments = st.dictionaries(
-    texts, st.recursive(st.integers(-99, 99) | texts | st.none(), st.lists, max_leaves=4)
-).map(json.dumps)
 parts = st.one_of(
-    st.builds(TextPart, texts),
-    st.builds(RefusalPart, texts),
-    st.builds(ReasoningPart, texts, signature=st.none() | texts),
-    st.builds(ReasoningPart, st.just(""), redacted=texts),
-    st.builds(ToolCallPart, texts, texts, arguments | st.just("")),
+    st.builds(TextPart, TEXTS),
+    st.builds(RefusalPart, TEXTS),
+    st.builds(ReasoningPart, TEXTS, signature=st.none() | TEXTS),
+    st.builds(ReasoningPart, st.just(""), redacted=TEXTS),
+    st.builds(ToolCallPart, TEXTS, TEXTS, ARGUMENTS | st.just("")),
 )
-choices = st.builds(
-    Choice, st.lists(parts, max_size=4).map(tuple), st.sampled_from(REASONS), st.none()
-)
+choices = choices_of(parts)
 usages = st.builds(Usage, *(st.integers(0, 999),) * 4)
 
 
@@ -218,11 +212,6 @@ def test_the_malformed_event_is_framed_and_no_json() -> None:
     assert name == b"event: content_block_delta"
     with pytest.raises(json.JSONDecodeError):
         json.loads(data.removeprefix(b"data: "))
-
-
-def test_the_malformed_body_is_no_json() -> None:
-    with pytest.raises(json.JSONDecodeError):
-        json.loads(WIRE.malformed_body)
 
 
 @settings(max_examples=often(200), deadline=None)

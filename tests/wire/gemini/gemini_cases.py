@@ -1,7 +1,7 @@
 """Calls, answers and streams that the tests of the Gemini wire are made of."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import httpx2
@@ -9,19 +9,15 @@ import httpx2
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, Usage
 from scenarios_app.engine.parts import (
     AnswerPart,
-    Finish,
     FinishReason,
-    PartDelta,
-    PartEnd,
-    PartStart,
-    StreamEvent,
-    streamed_text,
 )
 from scenarios_app.wire.base import Call, Endpoint, Facts, Wire
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.wire import WIRES
 from scenarios_app.wire.registry import find
+from tests.wire.played import played
+from tests.wire.sdk_requests import call_of
 
 EVENTS, ARRAY = WIRES
 HEADERS = {"x-goog-api-key": "key-1"}
@@ -104,18 +100,6 @@ def render(answer: CanonicalResponse, *, request: CanonicalRequest | None = None
     return json.loads(GENERATE.render(request or parse(LEAST), answer))
 
 
-def events_of(answer: CanonicalResponse, cut: int = 4) -> Iterator[StreamEvent]:
-    """The events of an answer whose texts stream in pieces of `cut` characters."""
-    for number, choice in enumerate(answer.choices):
-        for index, part in enumerate(choice.parts):
-            text = streamed_text(part)
-            yield PartStart(number, index, part)
-            for start in range(0, len(text), cut):
-                yield PartDelta(number, index, part, text[start : start + cut])
-            yield PartEnd(number, index, part)
-        yield Finish(number, choice.finish_reason, choice.stop_sequence)
-
-
 def wire_of(form: Form) -> Wire:
     return EVENTS if form == "events" else ARRAY
 
@@ -128,8 +112,7 @@ def stream(
     request: CanonicalRequest | None = None,
 ) -> bytes:
     encoder = generate_of(wire_of(form)).encode(request or parse(LEAST), answer)
-    sent = b"".join(encoder.event(event) for event in events_of(answer, cut))
-    return encoder.opening() + sent + encoder.closing()
+    return played(encoder, answer, (cut,))
 
 
 def read_stream(sent: bytes, form: Form = "events") -> list[dict[str, Any]]:
@@ -152,13 +135,7 @@ def transport(answers: Sequence[CanonicalResponse]) -> httpx2.MockTransport:
     """Answers an SDK's requests by the wire alone, every question with the one answer there is."""
 
     def handle(request: httpx2.Request) -> httpx2.Response:
-        sent = Call(
-            request.method,
-            request.url.raw_path.split(b"?")[0].decode(),
-            dict(request.url.params),
-            {name.lower(): value for name, value in request.headers.items()},
-            request.read(),
-        )
+        sent = call_of(request)
         target = find(sent)
         assert target is not None and target.wire in WIRES
         try:

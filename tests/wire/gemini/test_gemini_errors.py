@@ -1,4 +1,4 @@
-"""Google's error envelope, whole and in a stream, and the headers of its answers."""
+"""Google's details of errors, and errors in both of its streams."""
 
 import json
 from typing import Any
@@ -13,39 +13,6 @@ PLAIN = ErrorAnswer(400, "Nein.")
 
 def body(error: ErrorAnswer) -> Any:
     return json.loads(EVENTS.error(error, request_id="f00d"))
-
-
-def headers(error: ErrorAnswer | None) -> dict[str, str]:
-    return dict(EVENTS.headers(request_id="f00d", created=0, error=error))
-
-
-def test_the_envelope() -> None:
-    assert body(PLAIN) == {"error": {"code": 400, "message": "Nein.", "status": "INVALID_ARGUMENT"}}
-
-
-@pytest.mark.parametrize(
-    ("status", "name"),
-    [
-        (400, "INVALID_ARGUMENT"),
-        (401, "UNAUTHENTICATED"),
-        (403, "PERMISSION_DENIED"),
-        (404, "NOT_FOUND"),
-        (405, "INVALID_ARGUMENT"),
-        (408, "DEADLINE_EXCEEDED"),
-        (409, "ABORTED"),
-        (413, "INVALID_ARGUMENT"),
-        (429, "RESOURCE_EXHAUSTED"),
-        (499, "CANCELLED"),
-        (500, "INTERNAL"),
-        (501, "UNIMPLEMENTED"),
-        (502, "INTERNAL"),
-        (503, "UNAVAILABLE"),
-        (504, "DEADLINE_EXCEEDED"),
-        (529, "UNAVAILABLE"),
-    ],
-)
-def test_each_status_has_its_name(status: int, name: str) -> None:
-    assert body(ErrorAnswer(status, "x"))["error"]["status"] == name
 
 
 def test_a_script_may_name_the_status_itself() -> None:
@@ -70,20 +37,6 @@ def test_the_details_say_why_where_and_when() -> None:
 def test_a_delay_is_a_length_of_time(milliseconds: int, delay: str) -> None:
     error = ErrorAnswer(429, "x", retry_after_ms=milliseconds)
     assert body(error)["error"]["details"][0]["retryDelay"] == delay
-
-
-def test_answers_have_no_headers_of_googles() -> None:
-    assert headers(None) == headers(PLAIN) == headers(ErrorAnswer(503, "x")) == {}
-
-
-def test_a_header_says_when_to_come_again() -> None:
-    error = ErrorAnswer(429, "x", retry_after_ms=1500, limited=True)
-    assert headers(error) == {"retry-after": "2"}
-
-
-@pytest.mark.parametrize(("retryable", "said"), [(True, "true"), (False, "false")])
-def test_a_script_may_say_whether_to_come_again(retryable: bool, said: str) -> None:
-    assert headers(ErrorAnswer(500, "x", retryable=retryable)) == {"x-should-retry": said}
 
 
 def test_an_error_in_a_stream_is_an_event() -> None:

@@ -1,6 +1,5 @@
 """Gemini streams: every chunk exactly, and always the same answer as the whole body."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,6 +26,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from tests.examples import often
+from tests.wire.drawn_answers import ARGUMENTS, REASONS, TEXTS, choices_of
 from tests.wire.gemini.gemini_cases import (
     ARRAY,
     EVENTS,
@@ -43,24 +43,17 @@ from tests.wire.gemini.gemini_cases import (
     transport,
 )
 
-REASONS: tuple[FinishReason, ...] = ("stop", "length", "tool_calls", "content_filter")
-texts = st.text(max_size=30)
-arguments = st.dictionaries(
-    texts, st.recursive(st.integers(-99, 99) | texts | st.none(), st.lists, max_leaves=4)
-).map(json.dumps)
-citations = st.lists(st.builds(Citation, texts, st.none() | texts, texts), max_size=2).map(tuple)
+citations = st.lists(st.builds(Citation, TEXTS, st.none() | TEXTS, TEXTS), max_size=2).map(tuple)
 parts = st.one_of(
-    st.builds(TextPart, texts, citations),
-    st.builds(RefusalPart, texts),
-    st.builds(ReasoningPart, texts, signature=st.none() | texts),
-    st.builds(ReasoningPart, st.just(""), redacted=texts),
-    st.builds(ToolCallPart, texts, texts, arguments | st.just("")),
+    st.builds(TextPart, TEXTS, citations),
+    st.builds(RefusalPart, TEXTS),
+    st.builds(ReasoningPart, TEXTS, signature=st.none() | TEXTS),
+    st.builds(ReasoningPart, st.just(""), redacted=TEXTS),
+    st.builds(ToolCallPart, TEXTS, TEXTS, ARGUMENTS | st.just("")),
     st.just(ServerToolUsePart("s-1", "web_search", "{}")),
     st.just(ServerToolResultPart("s-1", "unknown_tool", "{}")),
 )
-choices = st.builds(
-    Choice, st.lists(parts, max_size=4).map(tuple), st.sampled_from(REASONS), st.none()
-)
+choices = choices_of(parts)
 usages = st.builds(Usage, *(st.integers(0, 999),) * 4)
 answers = st.builds(
     lambda said, usage, consecutive: of_choices(*said, usage=usage, consecutive=consecutive),

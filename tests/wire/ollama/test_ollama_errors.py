@@ -21,23 +21,6 @@ def test_an_error_in_a_stream_is_its_last_line() -> None:
     assert json.loads(sent) == {"error": "fell\nover\u2028"}
 
 
-@pytest.mark.parametrize(
-    ("error", "headers"),
-    [
-        (None, {}),
-        (ErrorAnswer(500, "x"), {}),
-        (ErrorAnswer(429, "x", retry_after_ms=1_200, limited=True), {"retry-after": "2"}),
-        (ErrorAnswer(500, "x", retryable=False), {"x-should-retry": "false"}),
-        (
-            ErrorAnswer(503, "x", retry_after_ms=500, retryable=True),
-            {"retry-after": "1", "x-should-retry": "true"},
-        ),
-    ],
-)
-def test_headers_say_when_to_come_again(error: ErrorAnswer | None, headers: dict[str, str]) -> None:
-    assert dict(WIRE.headers(request_id="f00d", created=0, error=error)) == headers
-
-
 def test_nobody_needs_a_key_but_one_that_is_sent_is_known() -> None:
     assert WIRE.api_key(make_call()) is None
     WIRE.authorise(make_call())

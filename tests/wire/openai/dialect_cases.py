@@ -14,7 +14,8 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.registry import Target, find
-from tests.wire.openai.openai_cases import HELLO, answer, events_of, make_call
+from tests.wire.openai.openai_cases import HELLO, answer, make_call
+from tests.wire.played import played
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "wires.md"
 HEX = "0123456789abcdef0123456789abcdef"
@@ -70,11 +71,7 @@ def sent(name: str, *parts: AnswerPart, model: str = "m", **fields: Any) -> str:
     endpoint = of(name).endpoint
     assert endpoint is not None and endpoint.encode is not None
     made = response(*parts, model=model)
-    encoder = endpoint.encode(read(name, **fields), made)
-    opened = encoder.opening()
-    return (
-        opened + b"".join(encoder.event(event) for event in events_of(made)) + encoder.closing()
-    ).decode()
+    return played(endpoint.encode(read(name, **fields), made), made).decode()
 
 
 def chunks(name: str, *parts: AnswerPart, model: str = "m", **fields: Any) -> list[dict[str, Any]]:

@@ -1,7 +1,6 @@
 """Calls, answers and played streams that the tests of the OpenAI wire share."""
 
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -17,18 +16,13 @@ from scenarios_app.engine.canonical import (
 )
 from scenarios_app.engine.parts import (
     AnswerPart,
-    Finish,
     FinishReason,
-    PartDelta,
-    PartEnd,
-    PartStart,
-    StreamEvent,
-    streamed_text,
 )
 from scenarios_app.wire.base import Call, Endpoint
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.wire import WIRE
+from tests.wire.played import played
 
 CHAT = WIRE.endpoints[0]
 HELLO = {"role": "user", "content": "Hello"}
@@ -87,28 +81,11 @@ def render(
     return whole
 
 
-def events_of(response: CanonicalResponse, sizes: Sequence[int] = (3,)) -> Iterator[StreamEvent]:
-    """The answer part by part, its texts cut into deltas of these sizes over and over."""
-    size = itertools.cycle(sizes)
-    for number, choice in enumerate(response.choices):
-        for index, part in enumerate(choice.parts):
-            yield PartStart(number, index, part)
-            rest = streamed_text(part)
-            while rest:
-                cut = next(size)
-                yield PartDelta(number, index, part, rest[:cut])
-                rest = rest[cut:]
-            yield PartEnd(number, index, part)
-        yield Finish(number, choice.finish_reason, choice.stop_sequence)
-
-
 def stream(
     request: CanonicalRequest, response: CanonicalResponse, sizes: Sequence[int] = (3,)
 ) -> bytes:
     """The whole stream as it leaves."""
-    encoder = CHAT.encode(request, response)
-    middle = b"".join(encoder.event(event) for event in events_of(response, sizes))
-    return encoder.opening() + middle + encoder.closing()
+    return played(CHAT.encode(request, response), response, sizes)
 
 
 def chunks_of(sent: bytes) -> list[dict[str, Any]]:

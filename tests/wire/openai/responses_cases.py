@@ -15,7 +15,7 @@ from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.responses.wire import WIRE
 from scenarios_app.wire.registry import Target, find
-from tests.wire.openai.openai_cases import events_of
+from tests.wire.played import played
 
 PATH = "/v1/responses"
 CREATE = WIRE.endpoints[0]
@@ -108,11 +108,7 @@ def stream(
     request: CanonicalRequest, response: CanonicalResponse, sizes: Sequence[int] = (3,)
 ) -> bytes:
     """The whole stream as it leaves."""
-    encoder = CREATE.encode(request, response)
-    sent = encoder.opening()
-    for event in events_of(response, sizes):
-        sent += encoder.event(event)
-    return sent + encoder.closing()
+    return played(CREATE.encode(request, response), response, sizes)
 
 
 def events_in(sent: bytes) -> list[dict[str, Any]]:

@@ -1,27 +1,27 @@
-"""OpenAI's files and batches: what is stored, and what is told at each step."""
+"""OpenAI's batches: what is told at each step, and the files that come of them."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.wire.base import Answered, Call, Endpoint, Facts
-from scenarios_app.wire.body import Limits, Node, read_body
+from scenarios_app.wire.base import Answered
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.batches import batches, files
-from scenarios_app.wire.openai.batches.form import read_form
 from scenarios_app.wire.openai.batches.lines import read_lines
+from tests.wire.openai.batch_cases import (
+    BATCH,
+    CANCEL,
+    CHAT,
+    CREATE,
+    DELETE_FILE,
+    FILE,
+    LIST,
+    NOW,
+    Session,
+)
 
-CONTENT, FILE, DELETE_FILE, FILES, UPLOAD = files.ENDPOINTS
-CANCEL, BATCH, LIST, CREATE = batches.ENDPOINTS
-NOW = 1_763_760_000
-CHAT = "/v1/chat/completions"
 ANSWER = Answered(
     200,
     b'{"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5,'
@@ -34,15 +34,6 @@ RESPONSE = Answered(
 LIMITED = Answered(429, b'{"error":{"message":"slow"}}')
 
 
-def form_of(*parts: tuple[str, bytes]) -> tuple[dict[str, str], bytes]:
-    """Headers and body of a form; each part is what stands in its disposition, and its content."""
-    body = b"".join(
-        b"--edge\r\nContent-Disposition: form-data; " + name.encode() + b"\r\n\r\n" + data + b"\r\n"
-        for name, data in parts
-    )
-    return {"content-type": "multipart/form-data; boundary=edge"}, body + b"--edge--\r\n"
-
-
 def line(custom_id: str, **keys: Any) -> dict[str, Any]:
     body = {"model": "gpt-4o", "messages": []}
     return {"custom_id": custom_id, "method": "POST", "url": CHAT, "body": body, **keys}
@@ -50,129 +41,6 @@ def line(custom_id: str, **keys: Any) -> dict[str, Any]:
 
 def jsonl(*lines: object) -> bytes:
     return b"".join(json.dumps(each).encode() + b"\n" for each in lines)
-
-
-class Session:
-    """What a session stores, asked as the pipeline asks."""
-
-    def __init__(self) -> None:
-        self.stored: dict[str, bytes] = {}
-        self.ordinal = 0
-
-    def read(
-        self,
-        endpoint: Endpoint,
-        name: str = "",
-        *,
-        body: object = None,
-        form: tuple[dict[str, str], bytes] = ({}, b""),
-        query: Mapping[str, str] = {},
-    ) -> CanonicalRequest:
-        headers, data = form if body is None else ({}, json.dumps(body).encode())
-        call = Call(endpoint.method, endpoint.pattern, query, headers, data)
-        node = Node({}) if body is None else read_body(data, Limits())
-        request = endpoint.read(call, endpoint, {"file_id": name, "batch_id": name}, node)
-        archival = endpoint.archival
-        assert archival is not None
-        found: dict[str, bytes | None] = {
-            each: data
-            for each, data in self.stored.items()
-            if archival.prefix and each.startswith(archival.prefix)
-        }
-        for each in archival.references(request, found):
-            found[each] = self.stored.get(each)
-        return archival.resolve(request, found)
-
-    def raw(self, endpoint: Endpoint, request: CanonicalRequest, *answers: Answered) -> bytes:
-        self.ordinal += 1
-        request_id = f"f{self.ordinal}"
-        facts = Facts({}, NOW, request_id, self.ordinal, answers)
-        assert endpoint.compute is not None and endpoint.archival is not None
-        told = endpoint.compute(request, facts)
-        for each in endpoint.archival.after(request, facts):
-            if each.data is None:
-                self.stored.pop(each.name)
-            else:
-                self.stored[each.name] = each.data
-        return told
-
-    def ask(self, endpoint: Endpoint, name: str = "", **keys: Any) -> Any:
-        return json.loads(self.raw(endpoint, self.read(endpoint, name, **keys)))
-
-    def upload(self, data: bytes, purpose: str = "batch") -> str:
-        form = form_of(
-            ('name="purpose"', purpose.encode()), ('name="file"; filename="in.jsonl"', data)
-        )
-        return str(self.ask(UPLOAD, form=form)["id"])
-
-    def make(self, data: bytes, *answers: Answered, **keys: Any) -> Any:
-        body = {"input_file_id": self.upload(data), "endpoint": CHAT, "completion_window": "24h"}
-        request = self.read(CREATE, body={**body, **keys})
-        return json.loads(self.raw(CREATE, request, *answers))
-
-    def content(self, name: str) -> list[Any]:
-        return [
-            json.loads(each) for each in self.raw(CONTENT, self.read(CONTENT, name)).splitlines()
-        ]
-
-
-def test_a_file_is_told_of_and_read_again_to_the_byte() -> None:
-    session = Session()
-    data = b"one\r\n\x00\xff--edg\r\n"
-    name = session.upload(data)
-    assert session.ask(FILE, name) == {
-        "id": name,
-        "object": "file",
-        "bytes": len(data),
-        "created_at": NOW,
-        "expires_at": None,
-        "filename": "in.jsonl",
-        "purpose": "batch",
-        "status": "processed",
-        "status_details": None,
-    }
-    assert session.raw(CONTENT, session.read(CONTENT, name)) == data
-    assert session.ask(DELETE_FILE, name) == {"id": name, "object": "file", "deleted": True}
-    with pytest.raises(WireError, match="No such File object"):
-        session.ask(FILE, name)
-
-
-@given(st.binary(max_size=300), st.text("abc\"'", max_size=5))
-def test_any_bytes_come_through_a_form(data: bytes, value: str) -> None:
-    headers, body = form_of(
-        ('name="purpose"', value.encode()), ('name="file"; filename="x"', data.replace(b"--", b"-"))
-    )
-    form = read_form(Call("POST", "/", {}, headers, body))
-    assert form.files["file"].data == data.replace(b"--", b"-")
-    assert form.fields["purpose"] == value
-
-
-def test_files_are_listed_by_purpose_the_latest_first() -> None:
-    session = Session()
-    first, second = session.upload(b"a"), session.upload(b"b")
-    session.upload(b"c", "user_data")
-    page = session.ask(FILES, query={"purpose": "batch"})
-    assert [each["id"] for each in page["data"]] == [second, first]
-    assert len(session.ask(FILES)["data"]) == 3
-    page = session.ask(FILES, query={"limit": "1", "order": "asc"})
-    assert [each["id"] for each in page["data"]] == [first] and page["has_more"] is True
-
-
-@pytest.mark.parametrize(
-    ("form", "said"),
-    [
-        (({}, b""), "multipart/form-data"),
-        (({"content-type": "multipart/form-data"}, b""), "boundary"),
-        (({"content-type": "multipart/form-data; boundary=edge"}, b"text"), "no form"),
-        (form_of(('name="file"; filename="x"', b"")), "'purpose'"),
-        (form_of(('name="purpose"', b"batch")), "'file'"),
-        (form_of(('name="purpose"', b"fun"), ('name="file"; filename="x"', b"")), "'fun'"),
-    ],
-)
-def test_what_is_no_upload_is_refused(form: tuple[dict[str, str], bytes], said: str) -> None:
-    with pytest.raises(WireError, match=said) as raised:
-        Session().read(UPLOAD, form=form)
-    assert raised.value.answer.status == 400
 
 
 def test_a_new_batch_is_validating_and_completed_when_it_is_asked_for() -> None:

@@ -1,6 +1,5 @@
 """OpenAI's legacy completions: prompts in their four forms, answers whole and streamed."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,9 +28,9 @@ from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.wire import WIRE
 from tests.examples import often
-from tests.wire.openai.openai_cases import answer, chunks_of, events_of, make_call, render
-from tests.wire.openai.test_openai_fuzz import relaxed
-from tests.wire.typed import JSON, values_of
+from tests.wire.openai.openai_cases import answer, chunks_of, make_call, render
+from tests.wire.played import played
+from tests.wire.typed import relaxed, values_of
 
 PATH = "/v1/completions"
 ROUTE = next(route for route in WIRE.endpoints if route.pattern == PATH)
@@ -69,11 +68,7 @@ def texts(request: CanonicalRequest, *choices: Sequence[AnswerPart]) -> list[str
 
 
 def stream(request: CanonicalRequest, response: CanonicalResponse) -> list[dict[str, Any]]:
-    encoder = ROUTE.encode(request, response)
-    sent = encoder.opening()
-    for event in events_of(response):
-        sent += encoder.event(event)
-    return chunks_of(sent + encoder.closing())
+    return chunks_of(played(ROUTE.encode(request, response), response))
 
 
 @pytest.mark.parametrize(
@@ -221,8 +216,8 @@ def test_a_choice_of_nothing_ends_all_the_same() -> None:
 
 
 def test_a_line_separator_keeps_to_its_line() -> None:
-    encoder = ROUTE.encode(parse(), answer([TextPart("a\u2028b")]))
-    sent = b"".join(map(encoder.event, events_of(answer([TextPart("a\u2028b")]))))
+    response = answer([TextPart("a\u2028b")])
+    sent = played(ROUTE.encode(parse(), response), response)
     assert b"\\u2028" in sent and "\u2028" not in sent.decode()
 
 
@@ -244,13 +239,3 @@ def test_every_request_that_the_official_types_allow_is_accepted(
     assert request.stream is bool(body.get("stream"))
     whole = render(request, answer(*[[TEXT]] * request.n), endpoint=ROUTE)
     validate_type(type_=Completion, value=whole)
-
-
-@relaxed(max_examples=often(500))
-@given(st.dictionaries(st.sampled_from(["model", "prompt", "n", "stop", "echo"]), JSON))
-def test_any_object_is_a_request_or_a_400(body: dict[str, Any]) -> None:
-    try:
-        read(body)
-    except WireError as error:
-        assert error.answer.status == 400
-        json.loads(WIRE.error(error.answer, request_id="abc"))

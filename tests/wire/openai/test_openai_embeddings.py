@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from openai._models import validate_type
 from openai.types import CreateEmbeddingResponse
 from openai.types.embedding_create_params import EmbeddingCreateParams
@@ -25,8 +24,7 @@ from scenarios_app.wire.registry import find
 from tests.examples import often
 from tests.wire.openai.openai_cases import make_call
 from tests.wire.openai.test_openai_extras import FACTS
-from tests.wire.openai.test_openai_fuzz import relaxed
-from tests.wire.typed import JSON, values_of
+from tests.wire.typed import relaxed, values_of
 
 PATH = "/v1/embeddings"
 SMALL = "text-embedding-3-small"
@@ -199,12 +197,3 @@ def test_every_request_that_the_official_types_allow_is_accepted(body: Any) -> N
     answer = embed(given_, **{**fields, "dimensions": 2})
     if body.get("encoding_format") != "base64":
         validate_type(type_=CreateEmbeddingResponse, value=answer)
-
-
-@relaxed(max_examples=often(300))
-@given(st.dictionaries(st.sampled_from(["model", "input", "dimensions"]), JSON))
-def test_any_object_is_a_request_or_a_400(body: dict[str, Any]) -> None:
-    try:
-        read(body)
-    except WireError as error:
-        assert error.answer.status == 400

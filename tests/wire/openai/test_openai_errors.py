@@ -1,4 +1,4 @@
-"""OpenAI's error envelope and headers."""
+"""What OpenAI's errors alone have: scripted fields, and headers of its limits."""
 
 import json
 from typing import Any
@@ -22,33 +22,6 @@ def headers(error: ErrorAnswer | None = None) -> dict[str, str]:
     sent = WIRE.headers(request_id="abc", created=1735689600, error=error)
     assert len(dict(sent)) == len(sent)
     return dict(sent)
-
-
-@pytest.mark.parametrize(
-    ("status", "type_", "code"),
-    [
-        (400, "invalid_request_error", None),
-        (401, "invalid_request_error", "invalid_api_key"),
-        (403, "invalid_request_error", None),
-        (404, "invalid_request_error", "model_not_found"),
-        (405, "invalid_request_error", "method_not_supported"),
-        (409, "invalid_request_error", None),
-        (413, "invalid_request_error", None),
-        (422, "invalid_request_error", None),
-        (429, "requests", "rate_limit_exceeded"),
-        (431, "invalid_request_error", None),
-        (500, "server_error", None),
-        (503, "server_error", None),
-        (599, "server_error", None),
-    ],
-)
-def test_a_status_has_its_own_type_and_code(status: int, type_: str, code: str | None) -> None:
-    assert envelope(ErrorAnswer(status, "no")) == {
-        "message": "no",
-        "type": type_,
-        "param": None,
-        "code": code,
-    }
 
 
 def test_what_an_error_says_of_itself_goes_first() -> None:
@@ -90,10 +63,6 @@ def test_a_good_answer_says_who_answered_and_what_is_left() -> None:
     }
 
 
-def test_an_error_has_the_same_headers() -> None:
-    assert headers(ErrorAnswer(400, "no")) == headers()
-
-
 @pytest.mark.parametrize(
     ("retry_after_ms", "seconds", "exact", "reset"),
     [(None, "1", "1000", "1s"), (1500, "2", "1500", "1.5s"), (0, "0", "0", "0s")],
@@ -107,21 +76,6 @@ def test_an_exhausted_limit_says_when_to_come_again(
         assert sent[f"x-ratelimit-remaining-{kind}"] == "0"
         assert sent[f"x-ratelimit-reset-{kind}"] == reset
         assert int(sent[f"x-ratelimit-limit-{kind}"]) > 0
-
-
-def test_an_error_may_say_when_to_retry_without_a_limit() -> None:
-    sent = headers(ErrorAnswer(503, "no", retry_after_ms=20))
-    assert (sent["retry-after"], sent["retry-after-ms"]) == ("1", "20")
-    assert sent["x-ratelimit-remaining-requests"] == "9999"
-
-
-@pytest.mark.parametrize(("retryable", "said"), [(True, "true"), (False, "false"), (None, None)])
-def test_whether_to_retry_is_said_where_it_is_scripted(
-    retryable: bool | None, said: str | None
-) -> None:
-    sent = headers(ErrorAnswer(500, "no", retryable=retryable))
-    assert sent.get("x-should-retry") == said
-    assert "retry-after" not in sent
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,8 @@
 """The OpenAI wire against generated input: any JSON, any legal request, any answer."""
 
-import functools
 from typing import Any
 
-import msgspec
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openai._models import validate_type
 from openai.lib.streaming.chat import ChatCompletionStreamState
@@ -14,20 +12,15 @@ from openai.types.chat.completion_create_params import (
     CompletionCreateParamsStreaming,
 )
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, Usage
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse
 from scenarios_app.engine.parts import ReasoningPart, RefusalPart, TextPart, ToolCallPart
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.wire import WIRE
 from tests.examples import often
-from tests.wire.envelopes import envelope_complaint
+from tests.wire.drawn_answers import answers_of
+from tests.wire.envelopes import refused_rightly
 from tests.wire.openai.openai_cases import HELLO, chunks_of, parse, parse_body, render, stream
-from tests.wire.typed import JSON, values_of
-
-relaxed = functools.partial(
-    settings,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+from tests.wire.typed import JSON, relaxed, values_of
 
 LEGAL = st.one_of(
     values_of(CompletionCreateParamsNonStreaming), values_of(CompletionCreateParamsStreaming)
@@ -40,19 +33,9 @@ PARTS = st.one_of(
     st.builds(RefusalPart, TEXTS),
     st.builds(ToolCallPart, st.text(min_size=1, max_size=9), st.text(min_size=1), TEXTS),
 )
-CHOICES = st.builds(
-    Choice,
-    st.lists(PARTS, max_size=5).map(tuple),
-    st.sampled_from(["stop", "length", "tool_calls", "content_filter", "stop_sequence"]),
-)
-COUNTS = st.integers(0, 2**40)
-ANSWERS = st.builds(
-    CanonicalResponse,
-    id=st.from_regex("[0-9a-f]{8}", fullmatch=True),
-    created=st.integers(0, 2**33),
-    model=st.text(min_size=1),
-    choices=st.lists(CHOICES, min_size=1, max_size=3).map(tuple),
-    usage=st.builds(Usage, COUNTS, COUNTS, COUNTS, COUNTS),
+ANSWERS = answers_of(
+    PARTS,
+    id="[0-9a-f]{8}",
     metadata=st.fixed_dictionaries(
         {}, optional={"system_fingerprint": st.text(), "x": JSON, "choices": JSON, "usage": JSON}
     ),
@@ -81,19 +64,10 @@ def read(body: Any) -> CanonicalRequest | None:
     try:
         request = parse_body(body)
     except WireError as error:
-        assert error.answer.status == 400
-        assert error.answer.message
-        sent_back = msgspec.json.decode(WIRE.error(error.answer, request_id="abc"))
-        assert envelope_complaint("openai", sent_back) == ""
+        refused_rightly(WIRE, error, 400)
         return None
     assert isinstance(request, CanonicalRequest)
     return request
-
-
-@relaxed(max_examples=often(1000))
-@given(st.dictionaries(st.sampled_from(["model", "messages", "tools", "n"]), JSON))
-def test_any_object_is_a_request_or_a_400(body: dict[str, Any]) -> None:
-    read(body)
 
 
 @relaxed(max_examples=often(1000))

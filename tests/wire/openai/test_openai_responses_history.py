@@ -18,8 +18,8 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.wire.openai.responses.example import IDS
 from scenarios_app.wire.openai.responses.memory import keep_answer
+from tests.wire.openai.responses_answers import answer
 from tests.wire.openai.responses_cases import CREATE, Session, refusal_of
-from tests.wire.openai.test_openai_responses_answer import answer
 
 CALL = ToolCallPart("c1", "f", '{"a":1}')
 RESULT = {"type": "function_call_output", "call_id": "c1", "output": "done"}

@@ -19,8 +19,8 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from scenarios_app.wire.openai.responses.wire import WIRE
+from tests.wire.openai.responses_answers import CALL, HEX, answer
 from tests.wire.openai.responses_cases import CREATE, events_in, parse, render, stream
-from tests.wire.openai.test_openai_responses_answer import CALL, HEX, answer
 
 
 def played(*parts: AnswerPart, size: int = 3, **body: Any) -> list[dict[str, Any]]:

@@ -1,5 +1,5 @@
-"""A provider is a folder and a line, a condition a class, a fault a row, a column a line: one that
-a test installs is known everywhere else by that."""
+"""A condition is a class, a fault a row, a column a line: one that a test installs is known
+everywhere else by that."""
 
 import json
 from collections.abc import Iterator
@@ -9,16 +9,13 @@ from typing import Any
 import pytest
 from django.db import models
 from django.test import Client as Browser
-from msgspec.structs import replace
 
 from scenarios_app import builder
-from scenarios_app.admin.editor.forms import provider_choices
 from scenarios_app.admin.editor.layout import STEP_CELLS
 from scenarios_app.admin.editor.sentence import title_of
 from scenarios_app.admin.scenarios.bulk import BulkForm
 from scenarios_app.catalog.lint import suspicions_of
-from scenarios_app.engine import secrets
-from scenarios_app.engine.canonical import CanonicalRequest, Json
+from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.base import Condition
 from scenarios_app.engine.conditions.match import SHIPPED as SHIPPED_CONDITIONS
 from scenarios_app.engine.conditions.match import condition_kinds
@@ -29,127 +26,15 @@ from scenarios_app.engine.producing.faults import SHIPPED as SHIPPED_FAULTS
 from scenarios_app.engine.producing.faults import FaultKind, fault_kinds
 from scenarios_app.engine.producing.faults import install as install_faults
 from scenarios_app.engine.shapes.fields import Whole
-from scenarios_app.journal.entry import row_of
 from scenarios_app.models import StepColumns
 from scenarios_app.models.columns import at, column_of, places_of
 from scenarios_app.store.columns import VALUES
 from scenarios_app.store.rows import document_of, save_document
-from scenarios_app.wire import registry
-from scenarios_app.wire.base import Call, Endpoint, Params
-from scenarios_app.wire.body import Node
-from scenarios_app.wire.openai.chat_request import read_chat
-from scenarios_app.wire.openai.dialects.rows import OPENAI
-from scenarios_app.wire.openai.models import list_models, read_named
-from scenarios_app.wire.openai.wire import OpenAIChat
-from scenarios_app.wire.samples import Asked, Sdk, Sent
+from scenarios_app.wire.base import Call
+from tests.admin.change_cost.acme import KEY, chat
 from tests.admin.pages import a_scenario, page_of, save
-from tests.admin.test_try import TRY
 from tests.docs.document_tables import faults_table
 from tests.serving.pipelines import Playing, says, scenario
-
-KEY = "very-much-a-key-of-acme"
-
-
-def read_acme(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    return replace(read_chat(call, endpoint, params, body), provider="acme")
-
-
-class Acme(OpenAIChat):
-    """A provider that is OpenAI's twin below a path of its own, with a header of its own for keys
-    whose name says nothing of it."""
-
-    key_headers = ("x-acme",)
-
-    def __init__(self) -> None:
-        super().__init__(OPENAI)
-        self.name = self.provider = "acme"
-        self.title = "Acme"
-        self.models = ("acme-1", "acme-2")
-        self.prefixes = ("/acme/",)
-        self.endpoints = (
-            replace(self.endpoints[0], pattern="/acme/chat", read=read_acme),
-            Endpoint("GET", "/acme/models", read_named, compute=list_models),
-        )
-
-    def sample(self, asked: Asked) -> Sent:
-        sent = super().sample(asked)
-        return replace(sent, path="/acme/chat", headers={"x-acme": KEY})
-
-    def clients(self, origin: str) -> tuple[Sdk, ...]:
-        return (Sdk("Acme", f"{origin}/acme", f'Acme(url="{origin}/acme")'),)
-
-    def api_key(self, call: Call) -> str | None:
-        return call.headers.get("x-acme")
-
-
-@pytest.fixture(autouse=True)
-def acme() -> Iterator[None]:
-    """The line."""
-    declared = set(secrets._declared)
-    registry.install(Acme(), *registry.SHIPPED)
-    yield
-    registry.install(*registry.SHIPPED)
-    secrets._declared.clear()
-    secrets.declare(declared)
-
-
-def chat(text: str) -> Call:
-    body = {"model": "acme-1", "messages": [{"role": "user", "content": text}]}
-    return Call("POST", "/acme/chat", {}, {"x-acme": KEY}, json.dumps(body).encode())
-
-
-async def test_it_answers_its_own_steps_to_its_own_keys() -> None:
-    playing = Playing(
-        scenario("others", says("no", match={"provider": "openai"})),
-        scenario("acmes", says("yes", match={"provider": "acme"})),
-    )
-    _, _, body = await playing.ask(chat("Hello"))
-    assert json.loads(body)["choices"][0]["message"]["content"] == "yes"
-    status, _, _ = await playing.ask(replace(chat("Hello"), headers={}))
-    assert status == 401
-
-
-async def test_its_models_list_is_its_own() -> None:
-    call = Call("GET", "/acme/models", {}, {"x-acme": KEY}, b"")
-    _, _, body = await Playing().ask(call)
-    assert [model["id"] for model in json.loads(body)["data"]] == ["acme-1", "acme-2"]
-
-
-async def test_its_keys_are_masked_in_the_journal_wherever_they_stand() -> None:
-    playing = Playing(scenario("echo", says("{{ request.last_user_text }}")))
-    await playing.ask(chat(f'My key is {KEY}, as in {{"x-acme": "{KEY}"}}.'))
-    row = row_of(playing.journal[0], body_bytes=10_000)
-    assert row.request_headers["x-acme"].startswith(secrets.MASK)
-    assert KEY not in f"{row.request_headers}{row.request_body}{row.response_body}"
-
-
-@pytest.mark.django_db
-def test_a_request_to_it_can_be_tried(root: Browser) -> None:
-    a_scenario("acmes", {"match_provider": "acme", "match_user": "hello", "answer_text": "Yes."})
-    fields = {"provider": "acme", "model": "acme-1", "turn": "1", "user": "hello", "stream": "on"}
-    page = root.post(TRY, fields)
-    assert page.context["explanation"].provider == "acme"
-    assert page.context["bytes"][0].name == "Acme"
-    assert "Yes." in page.context["bytes"][0].whole
-
-
-@pytest.mark.django_db
-def test_home_and_the_admins_first_page_show_its_client(root: Browser) -> None:
-    for path in ("/", "/admin/"):
-        assert "Acme(url=&quot;http://testserver/acme&quot;)" in root.get(path).content.decode()
-
-
-def test_the_editor_and_the_builder_offer_its_name() -> None:
-    assert ("acme", "acme") in provider_choices()
-    assert builder.acme(path="/acme/chat") == builder.Provider("acme", "/acme/chat")
-    with pytest.raises(AttributeError, match="nobodys"):
-        builder.__getattr__("nobodys")
-
-
-def test_lint_knows_it() -> None:
-    for name, suspicious in (("acme", False), ("acne", True)):
-        document = scenario("one", says("yes", match={"provider": name}))
-        assert bool(suspicions_of(load_documents(document))) == suspicious
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,26 +7,15 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from scenarios_app.control.explain import explained_now
-from scenarios_app.models import Scenario, ServedRequest
+from scenarios_app.models import ServedRequest
 from scenarios_app.play.calls import call_of
 from scenarios_app.wire.registry import ways
 from scenarios_app.wire.samples import Asked
-from tests.admin.drafting import draft_page, edit_as_draft
-from tests.admin.pages import ADD, LIST, a_scenario, fields, fields_at, new_step, page_of, texts
+from tests.admin.pages import a_scenario
 from tests.admin.traffic import served
+from tests.admin.trying.tries import FIELDS, TRY, states, tried
 
 pytestmark = pytest.mark.django_db
-
-TRY = "/admin/scenarios_app/scenario/try/"
-FIELDS = {"provider": "openai", "model": "gpt-4o", "turn": "1", "stream": "on"}
-
-
-def tried(client: Client, **fields: Any) -> Any:
-    return client.post(TRY, FIELDS | fields)
-
-
-def states(page: Any) -> list[tuple[str, str]]:
-    return [(card.step.step, card.state) for card in page.context["cards"]]
 
 
 @pytest.mark.parametrize("key", ways())
@@ -196,148 +185,3 @@ def test_what_is_tried_is_text(root: Client) -> None:
     text = tried(root, user="<i>").content.decode()
     assert "<script>1</script>" not in text
     assert "&lt;b&gt;bold&lt;/b&gt;" in text
-
-
-# ── Edits that nobody has saved ──
-
-
-def edited(client: Client, page: str, form_id: str = "scenario_form", **changes: str) -> Any:
-    """*Try it* on a page with some changes."""
-    posted = fields_at(client, page, form_id) | changes
-    return client.post(f"{page.removesuffix('change/')}try/", posted)
-
-
-def told(page: Any) -> tuple[str, str, str]:
-    answer = page.context["told"]
-    return answer.scenario, answer.step, answer.said
-
-
-def test_edits_are_tried_and_not_saved(root: Client) -> None:
-    scenario = a_scenario("weather", {"match_user": "rain"})
-    changes = {"name": "climate", "steps-0-match_user": "snow", "steps-0-answer_text": "It snows."}
-    page = edited(root, page_of(scenario), **changes)
-    assert page.context["form"]["user"].value() == "snow"
-    assert told(page) == ("climate", "1", "It snows.")
-    assert texts(scenario) == ["answer 1"] and not Scenario.objects.filter(name="climate").exists()
-
-
-def test_edits_are_tried_again_with_other_requests(root: Client) -> None:
-    scenario = a_scenario("weather", {"match_user": "rain"})
-    changes = {"name": "climate", "steps-0-match_user": "snow", "steps-0-answer_text": "It snows."}
-    shown = edited(root, page_of(scenario), **changes).content.decode()
-    posted = fields(shown, "try_form")
-    again = root.post(TRY, posted | {"user": "More snow?"})
-    assert told(again) == ("climate", "1", "It snows.")
-    # What is being written has taken the place of what is stored.
-    assert root.post(TRY, posted | {"user": "rain"}).context["answer"] == "none"
-
-
-def test_sessions_know_the_steps_of_edits(root: Client) -> None:
-    scenario = a_scenario("weather", {"match_user": "rain", "consume": True})
-    key = scenario.steps.get().key
-    hidden = edited(root, page_of(scenario)).context["instead"].hidden
-    assert (hidden["keys"], hidden["of"]) == (key, "weather")
-
-
-def test_a_scenario_is_tried_before_its_first_save(root: Client) -> None:
-    step = new_step(0, match_user="snow", answer_text="It snows.")
-    page = edited(root, ADD, name="new", **step, **{"steps-TOTAL_FORMS": "1"})
-    assert told(page) == ("new", "1", "It snows.")
-    assert not Scenario.objects.exists()
-
-
-def test_edits_of_a_draft_are_tried(root: Client) -> None:
-    draft = edit_as_draft(root, a_scenario("weather", {"match_user": "rain"}))
-    changes = {"steps-0-answer_text": "It pours."}
-    page = edited(root, draft_page(draft), "draft_form", **changes)
-    assert told(page) == ("weather", "1", "It pours.")
-
-
-def test_edits_with_errors_say_what_to_put_right(root: Client) -> None:
-    scenario = a_scenario("weather", {"match_user": "rain"})
-    page = edited(root, page_of(scenario), **{"steps-0-answer_tool_calls": "[", "name": ""})
-    text = page.content.decode()
-    assert {line.where for line in page.context["wrong"]} == {"Name", "Step 1, Tool calls"}
-    assert "can be tried once this is right" in text and 'id="try_form"' not in text
-
-
-def test_what_is_not_enabled_is_told(root: Client) -> None:
-    scenario = a_scenario("weather", {"match_user": "rain"})
-    changes = fields_at(root, page_of(scenario))
-    del changes["enabled"]
-    page = root.post(f"{LIST}{scenario.pk}/try/", changes)
-    assert "It is not enabled, so no request sees it." in page.content.decode()
-    assert page.context["answer"] == "none"
-
-
-@pytest.mark.parametrize("document", ["", "{", '{"scenarios": []}', '{"name": "a", "x": 1}'])
-def test_edits_that_are_no_scenario_try_what_is_stored(root: Client, document: str) -> None:
-    a_scenario("weather", {"match_user": "rain"})
-    page = tried(root, user="rain", document=document, keys="", of="")
-    assert told(page) == ("weather", "1", "answer 1")
-
-
-# ── From a request of the journal ──
-
-
-def unanswered(**columns: Any) -> ServedRequest:
-    body = (
-        '{"model": "gpt-4o", "messages": [{"role": "user", "content": "What is the weather?"},'
-        ' {"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function":'
-        ' {"name": "f", "arguments": "{}"}}]}, {"role": "tool", "tool_call_id": "c",'
-        ' "content": "sunny"}]}'
-    )
-    headers = {"authorization": "Bearer ***", "content-type": "application/json"}
-    return served(request_body=body, request_headers=headers, matched=False, **columns)
-
-
-def make_url(row: ServedRequest) -> str:
-    return f"/admin/scenarios_app/servedrequest/{row.pk}/make-step/"
-
-
-def test_a_step_made_from_a_request_matches_it(root: Client) -> None:
-    row = unanswered()
-    answer = root.post(make_url(row))
-    scenario = Scenario.objects.get()
-    assert answer.headers["Location"].endswith(f"/scenario/{scenario.pk}/change/")
-    assert not scenario.enabled
-    assert scenario.steps.get().consume is False
-    scenario.enabled = True
-    scenario.save()
-    page = root.get(f"{TRY}?request={row.pk}")
-    fields = {name: page.context["form"][name].value() for name in ("path", "body")}
-    assert states(root.post(f"{TRY}?request={row.pk}", FIELDS | fields)) == [("1", "wins")]
-
-
-def test_a_second_one_gets_another_name(root: Client) -> None:
-    row = unanswered()
-    for _ in range(2):
-        root.post(make_url(row))
-    assert Scenario.objects.count() == 2
-
-
-def test_of_a_body_that_was_cut_no_step_is_made(root: Client) -> None:
-    row = unanswered(request_cut=True)
-    page = root.post(make_url(row), follow=True).content.decode()
-    assert "kept only the beginning" in page
-    assert not Scenario.objects.exists()
-
-
-def test_readers_make_no_steps(reader: Client) -> None:
-    row = unanswered()
-    assert reader.post(make_url(row)).status_code == 403
-    assert (
-        b"Make a step"
-        not in reader.get(f"/admin/scenarios_app/servedrequest/{row.pk}/change/").content
-    )
-
-
-def test_the_curl_command_quotes_what_it_sends_and_holds_no_mask(root: Client) -> None:
-    row = unanswered(query={"beta": "true"})
-    page = root.get(f"/admin/scenarios_app/servedrequest/{row.pk}/change/")
-    command = page.context["curl"]
-    assert command.startswith(
-        "curl -N -g --path-as-is -X POST 'http://testserver/v1/chat/completions?beta=true'"
-    )
-    assert "'authorization: Bearer any'" in command
-    assert "***" not in command

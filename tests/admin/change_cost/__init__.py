@@ -1,0 +1,1 @@
+"""What a change costs that is made often: a folder and a line, a class, a row, a line."""

@@ -1,0 +1,53 @@
+"""A provider that a test installs."""
+
+import json
+
+from msgspec.structs import replace
+
+from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.wire.base import Call, Endpoint, Params
+from scenarios_app.wire.body import Node
+from scenarios_app.wire.openai.chat_request import read_chat
+from scenarios_app.wire.openai.dialects.rows import OPENAI
+from scenarios_app.wire.openai.models import list_models, read_named
+from scenarios_app.wire.openai.wire import OpenAIChat
+from scenarios_app.wire.samples import Asked, Sdk, Sent
+
+KEY = "very-much-a-key-of-acme"
+
+
+def read_acme(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    return replace(read_chat(call, endpoint, params, body), provider="acme")
+
+
+class Acme(OpenAIChat):
+    """A provider that is OpenAI's twin below a path of its own, with a header of its own for keys
+    whose name says nothing of it."""
+
+    key_headers = ("x-acme",)
+
+    def __init__(self) -> None:
+        super().__init__(OPENAI)
+        self.name = self.provider = "acme"
+        self.title = "Acme"
+        self.models = ("acme-1", "acme-2")
+        self.prefixes = ("/acme/",)
+        self.endpoints = (
+            replace(self.endpoints[0], pattern="/acme/chat", read=read_acme),
+            Endpoint("GET", "/acme/models", read_named, compute=list_models),
+        )
+
+    def sample(self, asked: Asked) -> Sent:
+        sent = super().sample(asked)
+        return replace(sent, path="/acme/chat", headers={"x-acme": KEY})
+
+    def clients(self, origin: str) -> tuple[Sdk, ...]:
+        return (Sdk("Acme", f"{origin}/acme", f'Acme(url="{origin}/acme")'),)
+
+    def api_key(self, call: Call) -> str | None:
+        return call.headers.get("x-acme")
+
+
+def chat(text: str) -> Call:
+    body = {"model": "acme-1", "messages": [{"role": "user", "content": text}]}
+    return Call("POST", "/acme/chat", {}, {"x-acme": KEY}, json.dumps(body).encode())

@@ -1,0 +1,73 @@
+"""A provider is a folder and a line: one that a test installs is known everywhere else by that."""
+
+import json
+
+import pytest
+from django.test import Client as Browser
+from msgspec.structs import replace
+
+from scenarios_app import builder
+from scenarios_app.admin.editor.forms import provider_choices
+from scenarios_app.catalog.lint import suspicions_of
+from scenarios_app.engine import secrets
+from scenarios_app.engine.document import load_documents
+from scenarios_app.journal.entry import row_of
+from scenarios_app.wire.base import Call
+from tests.admin.change_cost.acme import KEY, chat
+from tests.admin.pages import a_scenario
+from tests.admin.trying.tries import TRY
+from tests.serving.pipelines import Playing, says, scenario
+
+
+async def test_it_answers_its_own_steps_to_its_own_keys() -> None:
+    playing = Playing(
+        scenario("others", says("no", match={"provider": "openai"})),
+        scenario("acmes", says("yes", match={"provider": "acme"})),
+    )
+    _, _, body = await playing.ask(chat("Hello"))
+    assert json.loads(body)["choices"][0]["message"]["content"] == "yes"
+    status, _, _ = await playing.ask(replace(chat("Hello"), headers={}))
+    assert status == 401
+
+
+async def test_its_models_list_is_its_own() -> None:
+    call = Call("GET", "/acme/models", {}, {"x-acme": KEY}, b"")
+    _, _, body = await Playing().ask(call)
+    assert [model["id"] for model in json.loads(body)["data"]] == ["acme-1", "acme-2"]
+
+
+async def test_its_keys_are_masked_in_the_journal_wherever_they_stand() -> None:
+    playing = Playing(scenario("echo", says("{{ request.last_user_text }}")))
+    await playing.ask(chat(f'My key is {KEY}, as in {{"x-acme": "{KEY}"}}.'))
+    row = row_of(playing.journal[0], body_bytes=10_000)
+    assert row.request_headers["x-acme"].startswith(secrets.MASK)
+    assert KEY not in f"{row.request_headers}{row.request_body}{row.response_body}"
+
+
+@pytest.mark.django_db
+def test_a_request_to_it_can_be_tried(root: Browser) -> None:
+    a_scenario("acmes", {"match_provider": "acme", "match_user": "hello", "answer_text": "Yes."})
+    fields = {"provider": "acme", "model": "acme-1", "turn": "1", "user": "hello", "stream": "on"}
+    page = root.post(TRY, fields)
+    assert page.context["explanation"].provider == "acme"
+    assert page.context["bytes"][0].name == "Acme"
+    assert "Yes." in page.context["bytes"][0].whole
+
+
+@pytest.mark.django_db
+def test_home_and_the_admins_first_page_show_its_client(root: Browser) -> None:
+    for path in ("/", "/admin/"):
+        assert "Acme(url=&quot;http://testserver/acme&quot;)" in root.get(path).content.decode()
+
+
+def test_the_editor_and_the_builder_offer_its_name() -> None:
+    assert ("acme", "acme") in provider_choices()
+    assert builder.acme(path="/acme/chat") == builder.Provider("acme", "/acme/chat")
+    with pytest.raises(AttributeError, match="nobodys"):
+        builder.__getattr__("nobodys")
+
+
+def test_lint_knows_it() -> None:
+    for name, suspicious in (("acme", False), ("acne", True)):
+        document = scenario("one", says("yes", match={"provider": name}))
+        assert bool(suspicions_of(load_documents(document))) == suspicious

@@ -1,0 +1,16 @@
+"""A request as the page's form sends it."""
+
+from typing import Any
+
+from django.test import Client
+
+TRY = "/admin/scenarios_app/scenario/try/"
+FIELDS = {"provider": "openai", "model": "gpt-4o", "turn": "1", "stream": "on"}
+
+
+def tried(client: Client, **fields: Any) -> Any:
+    return client.post(TRY, FIELDS | fields)
+
+
+def states(page: Any) -> list[tuple[str, str]]:
+    return [(card.step.step, card.state) for card in page.context["cards"]]

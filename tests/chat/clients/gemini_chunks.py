@@ -1,0 +1,23 @@
+"""Chunks of Gemini's streams in few words."""
+
+from base64 import b64encode
+from typing import Any
+
+# Bytes that the two alphabets of base64 write differently.
+SEAL = b64encode(b"\xff\xfe seal").decode()
+
+
+def said(*parts: dict[str, Any], index: int = 0, finish: str | None = None) -> dict[str, Any]:
+    candidate: dict[str, Any] = {"index": index}
+    if parts:
+        candidate["content"] = {"role": "model", "parts": list(parts)}
+    if finish:
+        candidate["finishReason"] = finish
+    return {"candidates": [candidate]}
+
+
+def called(name: str = "look", **fields: Any) -> dict[str, Any]:
+    return {"functionCall": {"name": name, **fields}}
+
+
+STOP = said(finish="STOP")

@@ -1,0 +1,133 @@
+"""What every provider's stream has: a reason to end, errors in its own words, and odd shapes."""
+
+from typing import Any
+
+import pytest
+
+from chat_app.errors import SERVICE_UNAVAILABLE
+from tests.chat.clients import claude_events, gemini_chunks, openai_chunks
+from tests.chat.clients.claude_events import block, delta, stop
+from tests.chat.clients.conftest import UNREADABLE
+from tests.chat.clients.gemini_chunks import called, said
+from tests.chat.clients.openai_chunks import call, chunk
+
+# What says "Hi", and what ends it.
+SAID: dict[str, list[Any]] = {
+    "anthropic": [claude_events.START, *claude_events.text(0, "Hi")],
+    "google": [said({"text": "Hi"})],
+    "openai": [chunk(content="Hi")],
+}
+END: dict[str, list[Any]] = {
+    "anthropic": claude_events.ends(),
+    "google": [gemini_chunks.STOP],
+    "openai": [openai_chunks.STOP, openai_chunks.DONE],
+}
+REASONS: dict[str, dict[str | None, str]] = {
+    "anthropic": {
+        "end_turn": "stop",
+        "stop_sequence": "stop",
+        "max_tokens": "length",
+        "model_context_window_exceeded": "length",
+        "tool_use": "tool_calls",
+        "refusal": "content_filter",
+        "pause_turn": "pause_turn",
+        "something_new": "something_new",
+        None: "",
+    },
+    "google": {
+        "STOP": "stop",
+        "MAX_TOKENS": "length",
+        "SAFETY": "content_filter",
+        "RECITATION": "content_filter",
+        "PROHIBITED_CONTENT": "content_filter",
+        "MALFORMED_FUNCTION_CALL": "malformed_function_call",
+        "OTHER": "other",
+    },
+}
+ERRORS: list[tuple[str, Any]] = [
+    ("anthropic", {"type": "error", "error": {"type": "overloaded_error", "message": "No more."}}),
+    *(
+        ("google", {"error": {"code": code, "message": "No more.", "status": "UNAVAILABLE"}})
+        for code in (401, 429, 503)
+    ),
+    ("openai", {"error": {"message": "No more.", "code": 429}}),
+    ("openai", {"error": "No more."}),
+]
+STRANGE: dict[str, list[Any]] = {
+    "anthropic": [
+        "[]",
+        "1",
+        "{",
+        delta(7, type="text_delta", text="nowhere"),
+        stop(7),
+        block(1, type="text", text=1),
+        block(1, type="tool_use", id=1, name="look", input={}),
+        block(1, type="tool_use", id="a", name=None, input={}),
+        delta(0, type="text_delta", text={"a": 1}),
+        delta(0, type="text_delta", text=[]),
+        {"type": "content_block_start", "index": 1},
+        {"type": "content_block_delta", "index": 0},
+        {"type": "message_start", "message": 1},
+        {"type": "message_delta", "delta": 1},
+    ],
+    "google": [
+        "1",
+        "{",
+        {"candidates": 1},
+        {"candidates": [{"index": "x"}]},
+        said({"text": 1}),
+        said({"text": "x", "thoughtSignature": "!"}),
+        said(called("")),
+        said({"functionCall": {"args": {}}}),
+        said(called(args=[])),
+        {"usageMetadata": []},
+    ],
+    "openai": [
+        "[]",
+        "1",
+        "null",
+        '"text"',
+        "{",
+        {"choices": 1},
+        {"choices": [1]},
+        {"choices": [{"index": [], "delta": {}}]},
+        chunk(content=1),
+        chunk(content={"a": 1}),
+        chunk(tool_calls=1),
+        chunk(tool_calls=[1]),
+        call(0, name=1),
+        call({}, "a", name="look"),  # type: ignore[arg-type]
+        chunk(finish={}),  # type: ignore[arg-type]
+        chunk(reasoning=[]) | {"usage": 1},
+    ],
+}
+
+
+def ended(provider: str, reason: str | None) -> list[Any]:
+    """An answer that ends for a reason in the provider's words."""
+    if provider == "google":
+        return [said({"text": "Hi"}, finish=reason)]
+    return [*SAID[provider], *claude_events.ends(reason)]
+
+
+@pytest.mark.parametrize(
+    ("provider", "reason", "expected"),
+    [(name, *pair) for name, reasons in REASONS.items() for pair in reasons.items()],
+)
+def test_reasons_to_stop(told: Any, provider: str, reason: str | None, expected: str) -> None:
+    assert told(*ended(provider, reason)).finished.reason == expected
+
+
+@pytest.mark.parametrize(("provider", "error"), ERRORS)
+def test_an_error_in_the_stream_is_told_in_its_words(told: Any, provider: str, error: Any) -> None:
+    heard = told(*SAID[provider], error)
+    assert (heard.text, heard.failed) == ("Hi", (SERVICE_UNAVAILABLE, "No more."))
+    assert told(error).failed == (SERVICE_UNAVAILABLE, "No more.")
+
+
+@pytest.mark.parametrize(
+    ("provider", "strange"), [(name, one) for name, odd in STRANGE.items() for one in odd]
+)
+def test_what_has_another_shape_cannot_be_read(told: Any, provider: str, strange: Any) -> None:
+    heard = told(*SAID[provider], strange, *END[provider])
+    assert (heard.text, heard.failed) == ("Hi", UNREADABLE)

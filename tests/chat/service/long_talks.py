@@ -1,0 +1,46 @@
+"""Conversations that are too long for their model, and what it is sent of them."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from chat_app.conversations import append_message
+from chat_app.models import ContextState, Conversation, Sender
+from chat_app.values.model_call import (
+    ModelRequest,
+)
+from mockllm_site.kit.database_thread import in_database
+from tests.chat.chatting import Chat, scripted
+
+LONG = "Tell me more about this, please. " * 4
+# Twelve such messages have some 400 tokens: above 70 % of this, and ten of them below 60 %.
+SMALL = {"context_limit": 550}
+
+
+def talk(conversation: Conversation, count: int) -> None:
+    """So many messages, of user and model by turns, each with its number."""
+    for number in range(1, count + 1):
+        sender = Sender.USER if number % 2 else Sender.ASSISTANT
+        append_message(conversation, sender, content=f"{number}: {LONG}")
+
+
+async def talked(chat: Chat, count: int) -> Conversation:
+    conversation = await chat.conversation()
+    await in_database(partial(talk, conversation, count))
+    return conversation
+
+
+async def state_of(conversation: Conversation) -> ContextState | None:
+    return await in_database(ContextState.objects.filter(conversation=conversation).first)
+
+
+def heard(monkeypatch: pytest.MonkeyPatch, *events: Any) -> list[ModelRequest]:
+    """The requests that the answering client gets."""
+    requests: list[ModelRequest] = []
+
+    async def asked(request: ModelRequest) -> None:
+        requests.append(request)
+
+    scripted(monkeypatch, *(events or ("Fine.",)), asked=asked)
+    return requests

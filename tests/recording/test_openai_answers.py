@@ -1,0 +1,189 @@
+"""Recorded answers of OpenAI's three endpoints read back into parts, whole and streamed."""
+
+from typing import Any
+
+from tests.recording.interactions import (
+    CHAT,
+    RESPONSES,
+    completion,
+    events,
+    made,
+    parts_of,
+)
+
+CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+
+
+def test_a_chat_completion_in_parts() -> None:
+    body = completion("length", reasoning_content="Hm.", content="Hi", refusal="No.")
+    body["usage"] = {
+        "prompt_tokens": 3,
+        "completion_tokens": 2,
+        "total_tokens": 9,
+        "completion_tokens_details": {"reasoning_tokens": 1},
+        "prompt_tokens_details": {"cached_tokens": 2},
+    }
+    assert parts_of(CHAT, body) == {
+        "reasoning": [{"text": "Hm."}],
+        "text": "Hi",
+        "refusal": "No.",
+        "finish_reason": "length",
+        "usage": {
+            "input_tokens": 3,
+            "output_tokens": 2,
+            "reasoning_tokens": 1,
+            "cached_tokens": 2,
+            "total_tokens": 9,
+        },
+    }
+
+
+def test_calls_end_an_answer_as_calls_do() -> None:
+    said = parts_of(CHAT, completion("tool_calls", tool_calls=[CALL]))
+    assert said == {"tool_calls": [{"id": "call_1", "name": "f", "arguments": {"a": 1}}]}
+
+
+def test_broken_arguments_stay_as_they_came() -> None:
+    broken = {**CALL, "function": {"name": "f", "arguments": '{"a": '}}
+    (call,) = parts_of(CHAT, completion(tool_calls=[broken]))["tool_calls"]
+    assert call["arguments"] == '{"a": '
+
+
+def test_several_choices_stay_several() -> None:
+    body = completion(content="a")
+    body["choices"] += completion(content="b")["choices"]
+    assert parts_of(CHAT, body) == {"choices": [{"text": "a"}, {"text": "b"}]}
+
+
+def test_an_empty_answer_says_nothing() -> None:
+    assert parts_of(CHAT, completion()) == {"text": ""}
+
+
+def test_what_parts_cannot_say_is_told() -> None:
+    body = completion(content="x", annotations=[{"type": "url_citation"}], audio={"id": "a"})
+    body["choices"][0]["logprobs"] = {"content": []}
+    (note,) = made(CHAT, body).notes
+    assert note == "once edited, an answer is without annotations, audio, logprobs"
+
+
+def test_content_of_parts_is_read_too() -> None:
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    content = [thinking, {"type": "text", "text": "Hi"}, {"type": "reference"}]
+    assert parts_of(CHAT, completion(content=content)) == {
+        "reasoning": [{"text": "Hm."}],
+        "text": "Hi",
+    }
+
+
+def delta(reason: str | None = None, **delta: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+
+
+def test_a_chat_stream_in_parts() -> None:
+    def piece(index: int, **function: Any) -> dict[str, Any]:
+        return {"index": index, "function": function}
+
+    first = {**piece(0, name="f", arguments=""), "id": "call_1"}
+    second = {**piece(1, name="g", arguments="{}"), "id": "call_2"}
+    body = events(
+        delta(role="assistant", content="", reasoning="H"),
+        delta(reasoning="m."),
+        delta(content="Hi "),
+        delta(content="you"),
+        delta(tool_calls=[first]),
+        delta(tool_calls=[piece(0, arguments='{"a"')]),
+        delta(tool_calls=[piece(0, arguments=": 1}")]),
+        delta(tool_calls=[second]),
+        delta("tool_calls"),
+        {"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}},
+    )
+    assert (
+        parts_of(CHAT, body + b"data: [DONE]\n\n", body_=None)
+        if False
+        else parts_of(CHAT, body + b"data: [DONE]\n\n")
+        == {
+            "reasoning": [{"text": "Hm."}],
+            "text": "Hi you",
+            "tool_calls": [
+                {"id": "call_1", "name": "f", "arguments": {"a": 1}},
+                {"id": "call_2", "name": "g"},
+            ],
+            "usage": {"input_tokens": 1, "output_tokens": 2},
+        }
+    )
+
+
+def test_calls_without_an_index_are_told_apart_by_their_ids() -> None:
+    body = events(
+        delta(tool_calls=[CALL, {**CALL, "id": "call_2"}]),
+        {"choices": [], "x_groq": {"usage": {"prompt_tokens": 4}}},
+    )
+    said = parts_of(CHAT, body)
+    assert [call["id"] for call in said["tool_calls"]] == ["call_1", "call_2"]
+    assert said["usage"] == {"input_tokens": 4}
+
+
+def test_completions_of_old_in_parts() -> None:
+    url = "https://api.openai.com/v1/completions"
+    asked = {"model": "m", "prompt": "hi"}
+    whole = {"choices": [{"index": 0, "text": "Hi", "finish_reason": "length"}]}
+    said = {"text": "Hi", "finish_reason": "length"}
+    assert parts_of(url, whole, asked=asked) == said
+    streamed = events({"choices": [{"text": "H"}]}, whole | {"choices": [{"text": "i"}]})
+    assert parts_of(url, streamed, asked=asked) == {"text": "Hi"}
+
+
+OUTPUT: list[dict[str, Any]] = [
+    {"type": "reasoning", "summary": [{"text": "Hm."}], "encrypted_content": "gAAA"},
+    {"type": "web_search_call"},
+    {
+        "type": "message",
+        "content": [
+            {"type": "output_text", "text": "Hi", "logprobs": [1]},
+            {"type": "refusal", "refusal": "No."},
+        ],
+    },
+    {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "call_1"},
+]
+ANSWER = {
+    "status": "completed",
+    "output": OUTPUT,
+    "usage": {"input_tokens": 5, "output_tokens": 4, "output_tokens_details": {}},
+}
+SAID_THERE = {
+    "parts": [
+        {"reasoning": "Hm."},
+        {"text": "Hi"},
+        {"refusal": "No."},
+        {"tool_call": {"id": "call_1", "name": "f"}},
+    ],
+    "usage": {"input_tokens": 5, "output_tokens": 4},
+}
+
+
+def test_a_response_in_parts_in_its_order() -> None:
+    assert parts_of(RESPONSES, ANSWER) == SAID_THERE
+    (note,) = made(RESPONSES, ANSWER).notes
+    assert note.endswith("without encrypted_content, logprobs, web_search_call")
+    ended = events({"type": "response.created"}, {"type": "response.completed", "response": ANSWER})
+    assert parts_of(RESPONSES, ended) == SAID_THERE
+
+
+def test_a_response_that_ended_early_says_why() -> None:
+    for reason, finish in (("max_output_tokens", "length"), ("content_filter", "content_filter")):
+        cut = {"status": "incomplete", "incomplete_details": {"reason": reason}, "output": []}
+        assert parts_of(RESPONSES, cut) == {"text": "", "finish_reason": finish}
+
+
+def test_a_stream_of_a_response_that_was_cut_says_what_it_had_said() -> None:
+    pieces = [{"type": "response.output_text.delta", "delta": text} for text in ("Hel", "lo")]
+    done = {"type": "response.output_item.done", "item": OUTPUT[0]}
+    assert parts_of(RESPONSES, events(done, *pieces)) == {
+        "reasoning": [{"text": "Hm."}],
+        "text": "Hello",
+    }
+
+
+def test_a_response_that_failed_stays_raw() -> None:
+    failed = {"status": "failed", "output": [], "error": {"code": "server_error"}}
+    assert parts_of(RESPONSES, failed) == {"raw": {"body": failed}}

@@ -1,0 +1,59 @@
+"""Every kind of fault as rows of the matrix."""
+
+from typing import Any
+
+from tests.sdk.matrix.matrix_rows import MESSAGE, WAIT_MS, WORDS, Broken, Feature, says
+from tests.sdk.matrix.matrix_said import (
+    Failure,
+    FailureKind,
+)
+
+
+def faults() -> list[Feature]:
+    """Every kind of fault, as it strikes a stream and a whole answer."""
+    heard = "one two"
+
+    def fault(kind: str, *, streamed: Broken | None, whole: Broken | None, **keys: Any) -> Feature:
+        inside = kind in ("disconnect", "truncate", "malformed_chunk", "stall", "error_event")
+        produce: dict[str, Any] = {"fault": {"kind": kind, **keys}}
+        if inside:
+            produce["fault"]["after_chunks"] = 2
+            produce |= {"text": WORDS, "pacing": {"words_per_chunk": 1}}
+        messages = says(WORDS) if inside else ()
+        return Feature(f"fault {kind}", messages, produce, streamed=streamed, whole=whole)
+
+    def alike(kind: str, failure: Failure, **keys: Any) -> Feature:
+        broken = Broken(failure=failure)
+        return fault(kind, streamed=broken, whole=broken, **keys)
+
+    def failed(kind: FailureKind, said: str = "", **known: Any) -> Broken:
+        return Broken(said, Failure(kind, **known))
+
+    told: dict[str, Any] = {"message": MESSAGE}
+    limit = Failure("status", 429, MESSAGE, WAIT_MS)
+    return [
+        alike("http", Failure("status", 418, MESSAGE), status=418, **told),
+        alike("rate_limit", limit, retry_after_ms=WAIT_MS, **told),
+        alike("model_error", Failure("status", 500, MESSAGE), **told),
+        alike("timeout", Failure("connection"), hold_ms=20),
+        alike("network_error", Failure("connection")),
+        alike("invalid_response", Failure("unreadable")),
+        fault(
+            "disconnect",
+            streamed=failed("connection", heard),
+            whole=failed("connection"),
+        ),
+        fault("truncate", streamed=Broken(heard), whole=failed("unreadable")),
+        fault(
+            "malformed_chunk",
+            streamed=failed("unreadable", heard),
+            whole=failed("unreadable"),
+        ),
+        fault("stall", streamed=None, whole=None, hold_ms=20),
+        fault(
+            "error_event",
+            streamed=failed("in the stream", heard, message=MESSAGE),
+            whole=failed("status", status=500, message=MESSAGE),
+            **told,
+        ),
+    ]

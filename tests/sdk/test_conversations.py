@@ -1,0 +1,162 @@
+"""Conversations of several turns over each client: tools called, thoughts and results sent back."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.engine.turn_scripts import examples
+from tests.live import Live
+from tests.sdk.clients import MODELS, client_of
+from tests.sdk.conversations import Begun, Call, conversation
+from tests.sdk.paris import paris
+from tests.sdk.talks import SYNC_OR_ASYNC
+from tests.serving.pipelines import says, scenario
+
+RESULTS = {"get_weather": "18 degrees, sunny", "get_time": "21:40"}
+AGENTS = {
+    "read_metrics": "errors: 38 %",
+    "read_logs": "no connection",
+    "agent__task_status": "ok",
+    "agent__final_report": "read",
+}
+# Whose thoughts are sent back with what was signed of them.
+SIGNING = ("anthropic", "anthropic beta", "gemini")
+each_way = pytest.mark.parametrize("way", SYNC_OR_ASYNC)
+each_delivery = pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+
+
+@each_way
+@each_delivery
+@pytest.mark.parametrize(
+    ("provider", "bare"),
+    [
+        ("openai", False),
+        ("responses", False),
+        ("anthropic", False),
+        ("anthropic beta", False),
+        ("gemini", False),
+        ("gemini", True),
+        ("ollama", False),
+        ("ollama", True),
+    ],
+)
+def test_a_conversation_with_two_tools(
+    live: Live, way: str, provider: str, *, streamed: bool, bare: bool
+) -> None:
+    live.load(paris(provider))
+    begun = Begun(way, streamed, tuple(RESULTS), bare)
+    talk = conversation(live, provider, MODELS[provider], begun)
+    first = talk.user("How is Paris tonight?")
+    assert first.text == "Let me look."
+    weather, time = (None, None) if provider == "ollama" else ("call_w", "call_t")
+    assert first.calls == [
+        Call(weather, "get_weather", {"city": "Paris"}),
+        Call(time, "get_time", {"city": "Paris"}),
+    ]
+    second = talk.give(RESULTS)
+    assert (second.text, second.calls) == ("It is a sunny evening.", [])
+    assert talk.user("Thanks!").text == "Enjoy it."
+    rows = live.requests()
+    assert [row.step for row in rows] == ["ask for both", "tell", "say goodbye"]
+    assert live.state().violations == ()
+    if provider.startswith("anthropic"):
+        assert first.answer.content[0].signature == "sig-paris"
+        assert "sig-paris" in rows[1].request_body
+
+
+@each_way
+@pytest.mark.parametrize("provider", ["openai", "responses", "anthropic", "gemini", "ollama"])
+def test_two_keys_are_two_conversations(live: Live, way: str, provider: str) -> None:
+    live.load(scenario("one", says("Once.", consume=True)))
+    for key in ("one", "two"):
+        client = client_of(replace(live, key=live.key + key), provider, way)
+        assert client.whole() == "Once."
+
+
+@each_way
+@pytest.mark.parametrize("provider", MODELS)
+def test_the_first_of_two_questions_takes_the_step(live: Live, way: str, provider: str) -> None:
+    live.load(scenario("two", says("Once.", consume=True), says("Ever after.")))
+    client = client_of(live, provider, way)
+    assert [client.whole() for _ in range(3)] == ["Once.", "Ever after.", "Ever after."]
+    assert [ref.label for ref in live.state().consumed] == ["1"]
+
+
+@each_way
+@each_delivery
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [
+        *(("openai", "gpt-4o"), ("openai", "test-llm/gpt-4o")),
+        *(("responses", "gpt-4o"), ("responses", "test-llm/gpt-4o")),
+        *(("anthropic", "test-llm-claude"), ("anthropic beta", "test-llm-claude")),
+        *(("gemini", "test-llm-gemini"),),
+        *(("ollama", "llama3.2"), ("ollama", "test-llm/llama3.2")),
+    ],
+)
+def test_an_agents_run_of_three_turns(
+    live: Live, way: str, provider: str, model: str, *, streamed: bool
+) -> None:
+    live.load(*examples())
+    talk = conversation(live, provider, model, Begun(way, streamed, tuple(AGENTS)))
+    first, second = talk.user("investigate-outage"), talk.give(AGENTS)
+    third = talk.give(AGENTS)
+    assert first.text == "I will look at the service first.Its logs may say more."
+    assert [(call.name, call.arguments) for call in first.calls] == [
+        ("read_metrics", {"service": "checkout", "minutes": 30}),
+        ("read_logs", {"service": "checkout", "level": "error"}),
+    ]
+    assert [call.name for call in second.calls] == ["agent__task_status"]
+    assert third.text == "Here is what I found."
+    (report,) = third.calls
+    assert report.name == "agent__final_report"
+    assert list(report.arguments) == ["status", "report_format", "report_content", "content_json"]
+    assert report.arguments["status"] == "success"
+    assert report.arguments["content_json"]["cause"] == "nightly export"
+    if provider != "ollama":
+        ids = [call.id for said in (first, second, third) for call in said.calls]
+        assert ids == ["call-metrics", "call-logs", "call-1", "agent-final-report"]
+    assert live.state().violations == ()
+    assert [row.way for row in live.requests()] == ["by_id"] * 3
+    OWN[provider](first.answer, second.answer, third.answer)
+
+
+def openais_own(*answers: Any) -> None:
+    assert [answer.choices[0].finish_reason for answer in answers] == ["tool_calls"] * 3
+    thought = answers[0].choices[0].message.reasoning
+    assert thought == "Errors began half an hour ago, so I start there."
+
+
+def responses_own(*answers: Any) -> None:
+    assert [item.type for item in answers[0].output] == [
+        *("reasoning", "message", "function_call", "message", "function_call")
+    ]
+
+
+def anthropics_own(*answers: Any) -> None:
+    first, second, third = answers
+    assert [block.type for block in first.content] == [
+        *("thinking", "text", "tool_use", "text", "tool_use")
+    ]
+    assert first.content[0].signature == "investigate-outage-1"
+    assert [block.type for block in second.content] == ["thinking", "tool_use"]
+    assert [block.type for block in third.content] == ["text", "tool_use"]
+    assert [answer.stop_reason for answer in answers] == ["tool_use"] * 3
+    assert (first.usage.input_tokens, second.usage.input_tokens) == (310, 64)
+
+
+def googles_own(*answers: Any) -> None:
+    parts = answers[0].parts
+    signed = [part.thought_signature for part in parts if part.thought_signature]
+    assert set(signed) == {b"investigate-outage-1"}
+
+
+OWN = {
+    "openai": openais_own,
+    "responses": responses_own,
+    "anthropic": anthropics_own,
+    "anthropic beta": anthropics_own,
+    "gemini": googles_own,
+    "ollama": lambda *answers: None,
+}

@@ -1,0 +1,78 @@
+"""OpenAI's files: uploaded in forms, listed, and read again to the byte."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios_app.wire.base import Call
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.openai.batches.form import read_form
+from tests.wire.openai.batch_cases import (
+    CONTENT,
+    DELETE_FILE,
+    FILE,
+    FILES,
+    NOW,
+    UPLOAD,
+    Session,
+    form_of,
+)
+
+
+def test_a_file_is_told_of_and_read_again_to_the_byte() -> None:
+    session = Session()
+    data = b"one\r\n\x00\xff--edg\r\n"
+    name = session.upload(data)
+    assert session.ask(FILE, name) == {
+        "id": name,
+        "object": "file",
+        "bytes": len(data),
+        "created_at": NOW,
+        "expires_at": None,
+        "filename": "in.jsonl",
+        "purpose": "batch",
+        "status": "processed",
+        "status_details": None,
+    }
+    assert session.raw(CONTENT, session.read(CONTENT, name)) == data
+    assert session.ask(DELETE_FILE, name) == {"id": name, "object": "file", "deleted": True}
+    with pytest.raises(WireError, match="No such File object"):
+        session.ask(FILE, name)
+
+
+@given(st.binary(max_size=300), st.text("abc\"'", max_size=5))
+def test_any_bytes_come_through_a_form(data: bytes, value: str) -> None:
+    headers, body = form_of(
+        ('name="purpose"', value.encode()), ('name="file"; filename="x"', data.replace(b"--", b"-"))
+    )
+    form = read_form(Call("POST", "/", {}, headers, body))
+    assert form.files["file"].data == data.replace(b"--", b"-")
+    assert form.fields["purpose"] == value
+
+
+def test_files_are_listed_by_purpose_the_latest_first() -> None:
+    session = Session()
+    first, second = session.upload(b"a"), session.upload(b"b")
+    session.upload(b"c", "user_data")
+    page = session.ask(FILES, query={"purpose": "batch"})
+    assert [each["id"] for each in page["data"]] == [second, first]
+    assert len(session.ask(FILES)["data"]) == 3
+    page = session.ask(FILES, query={"limit": "1", "order": "asc"})
+    assert [each["id"] for each in page["data"]] == [first] and page["has_more"] is True
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        (({}, b""), "multipart/form-data"),
+        (({"content-type": "multipart/form-data"}, b""), "boundary"),
+        (({"content-type": "multipart/form-data; boundary=edge"}, b"text"), "no form"),
+        (form_of(('name="file"; filename="x"', b"")), "'purpose'"),
+        (form_of(('name="purpose"', b"batch")), "'file'"),
+        (form_of(('name="purpose"', b"fun"), ('name="file"; filename="x"', b"")), "'fun'"),
+    ],
+)
+def test_what_is_no_upload_is_refused(form: tuple[dict[str, str], bytes], said: str) -> None:
+    with pytest.raises(WireError, match=said) as raised:
+        Session().read(UPLOAD, form=form)
+    assert raised.value.answer.status == 400

@@ -1,0 +1,163 @@
+"""The items of OpenAI's `response`: thoughts, messages, calls and searches, each with its own."""
+
+import pytest
+
+from scenarios_app.engine.parts import (
+    Citation,
+    ReasoningPart,
+    RefusalPart,
+    ServerToolResultPart,
+    ServerToolUsePart,
+    TextPart,
+    ToolCallPart,
+)
+from tests.wire.openai.responses_answers import CALL, HEX, answer, output
+from tests.wire.openai.responses_cases import parse, render
+
+
+def test_each_part_is_an_item_with_an_id_of_its_own() -> None:
+    items = output(ReasoningPart("Hm."), TextPart("a"), CALL, RefusalPart("No."))
+    assert [(item["type"], item["id"]) for item in items] == [
+        ("reasoning", f"rs_{HEX}00"),
+        ("message", f"msg_{HEX}01"),
+        ("function_call", f"fc_{HEX}02"),
+        ("message", f"msg_{HEX}03"),
+    ]
+    assert items[3]["content"] == [{"type": "refusal", "refusal": "No."}]
+
+
+def test_a_call_has_its_own_id_beside_the_items() -> None:
+    (item,) = output(CALL)
+    assert item == {
+        "type": "function_call",
+        "id": f"fc_{HEX}00",
+        "call_id": "call_1",
+        "name": "f",
+        "arguments": '{"a":1}',
+        "status": "completed",
+    }
+
+
+def test_a_custom_tools_call_has_text() -> None:
+    (item,) = output(CALL, tools=[{"type": "custom", "name": "f"}])
+    assert (item["type"], item["id"]) == ("custom_tool_call", f"ctc_{HEX}00")
+    assert item["input"] == '{"a":1}' and "arguments" not in item
+
+
+def test_calls_of_one_id_are_told_apart() -> None:
+    whole = render(parse(), answer((CALL, CALL), (ToolCallPart("call_1_2", "g", ""), CALL)))
+    ids = [item["call_id"] for item in whole["output"]]
+    assert ids == ["call_1", "call_1_2", "call_1_2_2", "call_1_3"]
+
+
+@pytest.mark.parametrize(
+    ("part", "summary", "encrypted"),
+    [
+        (ReasoningPart("Hm.", signature="sig"), ["Hm."], "sig"),
+        (ReasoningPart("", redacted="sealed"), [], "sealed"),
+    ],
+)
+def test_thinking_is_a_summary_and_what_is_sealed(
+    part: ReasoningPart, summary: list[str], encrypted: str
+) -> None:
+    (item,) = output(part)
+    assert item["summary"] == [{"type": "summary_text", "text": text} for text in summary]
+    assert (item["encrypted_content"], item["content"]) == (encrypted, [])
+
+
+def test_thinking_that_no_script_seals_is_sealed_by_its_id() -> None:
+    (item,), (again,) = output(ReasoningPart("Hm.")), output(ReasoningPart("Well."))
+    assert item["encrypted_content"].startswith("gAAAAAB")
+    assert len(item["encrypted_content"]) > 200
+    assert item["encrypted_content"] == again["encrypted_content"]
+
+
+@pytest.mark.parametrize(
+    ("model", "reasoning", "thinks"),
+    [
+        ("gpt-4o", None, False),
+        ("gpt-4o", {"effort": "high"}, False),
+        ("gpt-5-mini", None, True),
+        ("gpt-5-mini", {"effort": "none"}, False),
+        ("o3", {"summary": "auto"}, True),
+        ("gpt-5.4", None, False),
+        ("gpt-5.4", {"effort": "low"}, True),
+        ("gpt-5.6", {"context": "all_turns"}, False),
+        ("gpt-5.6", {"summary": "auto"}, True),
+    ],
+)
+def test_models_that_think_begin_with_it_where_nothing_was_scripted(
+    model: str, reasoning: dict[str, str] | None, thinks: bool
+) -> None:
+    items = output(TextPart("Hi"), model=model, reasoning=reasoning)
+    assert [item["type"] for item in items] == ["reasoning"] * thinks + ["message"]
+    if thinks:
+        assert (items[0]["id"], items[0]["summary"]) == (f"rs_{HEX}00", [])
+        assert items[1]["id"] == f"msg_{HEX}01"
+
+
+def test_an_answer_that_says_nothing_thinks_nothing() -> None:
+    assert output(model="o3") == []
+
+
+def test_thinking_that_is_scripted_stays_alone() -> None:
+    items = output(ReasoningPart("Hm."), TextPart("Hi"), model="gpt-5")
+    assert [item["type"] for item in items] == ["reasoning", "message"]
+
+
+@pytest.mark.parametrize(("model", "first"), [("gpt-5.4", "commentary"), ("gpt-5", None)])
+def test_messages_of_some_models_are_comment_or_answer(model: str, first: str | None) -> None:
+    text = TextPart("a")
+    comment, answered = (output(text, CALL, model=model), output(CALL, text, model=model))
+    assert comment[-2].get("phase") == first
+    assert answered[-1].get("phase") == (first and "final_answer")
+    assert "phase" not in comment[-1]
+
+
+def test_sources_are_annotations() -> None:
+    part = TextPart("It rains.", (Citation("https://a", "A", "rains"), Citation("https://b")))
+    (item,) = output(part, TextPart("x"))[:1]
+    assert item["content"][0]["annotations"] == [
+        {
+            "type": "url_citation",
+            "start_index": 3,
+            "end_index": 8,
+            "title": "A",
+            "url": "https://a",
+        },
+        {"type": "url_citation", "start_index": 0, "end_index": 9, "title": "", "url": "https://b"},
+    ]
+
+
+def test_words_that_are_not_in_the_text_cite_all_of_it() -> None:
+    (item,) = output(TextPart("It rains.", (Citation("https://a", "A", "snow"),)))
+    (annotation,) = item["content"][0]["annotations"]
+    assert (annotation["start_index"], annotation["end_index"]) == (0, 9)
+
+
+@pytest.mark.parametrize(
+    ("given", "query", "queries"), [('{"query":"rain"}', "rain", ["rain"]), ("{}", "", [])]
+)
+def test_a_web_search_is_an_item_of_its_own(given: str, query: str, queries: list[str]) -> None:
+    (item,) = output(ServerToolUsePart("srv_1", "web_search", given))
+    assert item == {
+        "type": "web_search_call",
+        "id": f"ws_{HEX}00",
+        "status": "completed",
+        "action": {"type": "search", "query": query, "queries": queries},
+    }
+
+
+def test_other_tools_of_a_provider_are_left_out() -> None:
+    parts = (
+        ServerToolUsePart("srv_1", "code_execution", "{}"),
+        ServerToolResultPart("srv_1", "web_search", "[]"),
+        TextPart("x"),
+    )
+    assert [item["id"] for item in output(*parts)] == [f"msg_{HEX}00"]
+
+
+def test_choices_are_items_one_after_another() -> None:
+    whole = render(parse(), answer((TextPart("a"),), (), (TextPart("b"), CALL)))
+    ids = [item["id"][-2:] for item in whole["output"]]
+    assert ids == ["00", "01", "02"]

@@ -1,0 +1,15 @@
+"""An SDK's requests as the calls that a wire reads."""
+
+import httpx2
+
+from scenarios_app.wire.base import Call
+
+
+def call_of(request: httpx2.Request) -> Call:
+    return Call(
+        request.method,
+        request.url.raw_path.split(b"?")[0].decode(),
+        dict(request.url.params),
+        {name.lower(): value for name, value in request.headers.items()},
+        request.read(),
+    )

@@ -1,0 +1,121 @@
+"""What every wire does with an error: its envelope by the status, its headers, and broken bytes."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from scenarios_app.engine.canonical import ErrorAnswer
+from scenarios_app.wire.anthropic.wire import WIRE as MESSAGES
+from scenarios_app.wire.base import Wire
+from scenarios_app.wire.gemini.wire import WIRES as GEMINIS
+from scenarios_app.wire.ollama.wire import WIRE as OLLAMA
+from scenarios_app.wire.openai.responses.wire import WIRE as RESPONSES
+from scenarios_app.wire.openai.wire import WIRE as CHAT
+from tests.wire.statuses import ANTHROPIC, GEMINI, OPENAI
+
+CREATED = 1_763_760_000
+WIRES: dict[str, Wire] = {
+    "openai": CHAT,
+    "responses": RESPONSES,
+    "anthropic": MESSAGES,
+    "gemini": GEMINIS[0],
+    "gemini array": GEMINIS[1],
+    "ollama": OLLAMA,
+}
+SAID: dict[str, dict[int, Any]] = {
+    "openai": OPENAI,
+    "responses": OPENAI,
+    "anthropic": ANTHROPIC,
+    "gemini": GEMINI,
+    "gemini array": GEMINI,
+    "ollama": dict.fromkeys((400, 404, 429, 500)),
+}
+
+
+def openais(status: int) -> Any:
+    kind, code = OPENAI[status]
+    return {"error": {"message": "Oh.", "type": kind, "param": None, "code": code}}
+
+
+def anthropics(status: int) -> Any:
+    error = {"type": ANTHROPIC[status], "message": "Oh."}
+    return {"type": "error", "error": error, "request_id": "req_f00d"}
+
+
+def googles(status: int) -> Any:
+    return {"error": {"code": status, "message": "Oh.", "status": GEMINI[status]}}
+
+
+ENVELOPES: dict[str, Callable[[int], Any]] = {
+    "openai": openais,
+    "responses": openais,
+    "anthropic": anthropics,
+    "gemini": googles,
+    "gemini array": googles,
+    "ollama": lambda status: {"error": "Oh."},
+}
+each_wire = pytest.mark.parametrize("name", WIRES)
+
+
+def headers(name: str, error: ErrorAnswer | None = None) -> dict[str, str]:
+    sent = WIRES[name].headers(request_id="f00d", created=CREATED, error=error)
+    assert len(dict(sent)) == len(sent), "a header is there twice"
+    assert all(value.isascii() and value.isprintable() for header in sent for value in header)
+    return dict(sent)
+
+
+@pytest.mark.parametrize(("name", "status"), [(n, status) for n in SAID for status in SAID[n]])
+def test_each_status_has_its_envelope(name: str, status: int) -> None:
+    body = json.loads(WIRES[name].error(ErrorAnswer(status, "Oh."), request_id="f00d"))
+    assert body == ENVELOPES[name](status)
+    assert json.dumps(body) == json.dumps(ENVELOPES[name](status)), "another order of keys"
+
+
+@each_wire
+def test_an_ordinary_error_has_the_headers_of_an_answer(name: str) -> None:
+    usual = headers(name)
+    assert all(headers(name, ErrorAnswer(status, "Oh.")) == usual for status in (400, 500, 503))
+
+
+@each_wire
+def test_headers_are_the_same_every_time(name: str) -> None:
+    assert headers(name) == headers(name)
+
+
+@each_wire
+@pytest.mark.parametrize(("retryable", "said"), [(True, "true"), (False, "false"), (None, None)])
+def test_whether_to_try_again(name: str, retryable: bool | None, said: str | None) -> None:
+    sent = headers(name, ErrorAnswer(500, "Oh.", retryable=retryable))
+    assert sent == headers(name) | ({"x-should-retry": said} if said else {})
+
+
+@each_wire
+@pytest.mark.parametrize(("wait", "seconds"), [(0, "0"), (1, "1"), (20, "1"), (1500, "2")])
+def test_a_wait_says_when_to_come_again_and_leaves_the_limits_alone(
+    name: str, wait: int, seconds: str
+) -> None:
+    exact = {"retry-after-ms": str(wait)} if name in ("openai", "responses") else {}
+    sent = headers(name, ErrorAnswer(503, "Full.", retry_after_ms=wait))
+    assert sent == headers(name) | {"retry-after": seconds} | exact
+
+
+@each_wire
+def test_how_long_to_wait_and_whether_to_try_again_go_together(name: str) -> None:
+    wait = headers(name, ErrorAnswer(503, "Full.", retry_after_ms=500))
+    both = headers(name, ErrorAnswer(503, "Full.", retry_after_ms=500, retryable=True))
+    assert both == {**wait, "retry-after": "1", "x-should-retry": "true"}
+
+
+@pytest.mark.parametrize("name", ["gemini", "gemini array", "ollama"])
+def test_where_limits_have_no_headers_a_spent_one_only_says_when_to_come_again(name: str) -> None:
+    error = ErrorAnswer(429, "Slow.", retry_after_ms=1500, limited=True)
+    assert headers(name) == {}
+    assert headers(name, error) == {"retry-after": "2"}
+
+
+@each_wire
+def test_a_broken_body_is_no_json(name: str) -> None:
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(WIRES[name].malformed_body)
