@@ -1,0 +1,1 @@
+"""Turn scripts through the pipeline."""
