@@ -10,10 +10,10 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.producing.templates import BRACES, OPENING
 from scenarios_app.engine.recorded.requests import decoded, depth_of
 from scenarios_app.engine.secrets import is_secret
-from scenarios_app.recording.interaction import Interaction
-from scenarios_app.recording.places import Placed, placed, unspoken
+from scenarios_app.recording import Interaction
 from scenarios_app.recording.produced import produced
 from scenarios_app.recording.redaction import redacted
+from scenarios_app.recording.upstreams import Placed, placed, unspoken
 
 # Tells recordings from what people wrote.
 TAG: Final = "recording"

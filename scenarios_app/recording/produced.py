@@ -10,10 +10,10 @@ from scenarios_app.engine.document.load import validated
 from scenarios_app.engine.document.recorded import chunk_document, digest_of_answer
 from scenarios_app.engine.producing.templates import as_written
 from scenarios_app.engine.recorded.requests import decoded, depth_of
-from scenarios_app.engine.shapes.base import DocumentError
-from scenarios_app.recording.interaction import RecordedResponse
-from scenarios_app.recording.parts import said_by
-from scenarios_app.recording.places import Placed
+from scenarios_app.engine.shapes import DocumentError
+from scenarios_app.recording import RecordedResponse
+from scenarios_app.recording.answers import said_by
+from scenarios_app.recording.upstreams import Placed
 
 # Headers that are sent again: what the body is, and what clients act on.
 _KEPT: Final = frozenset(

@@ -14,8 +14,8 @@ from scenarios_app.engine.document.compile import encode
 from scenarios_app.engine.document.parts import ToolCallDocument, ToolResultDocument
 from scenarios_app.engine.parts import ToolCallPart, ToolResultPart
 from scenarios_app.engine.producing.templates import Filling, variable_values
-from scenarios_app.recording.interaction import RecordedRequest
-from scenarios_app.recording.places import placed
+from scenarios_app.recording import RecordedRequest
+from scenarios_app.recording.upstreams import placed
 
 # So many calls are named to one that asks for another, and so much of their arguments.
 _TOLD, _SHOWN = 3, 200

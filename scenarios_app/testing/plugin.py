@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from scenarios_app.testing.cassettes import Tape
     from scenarios_app.testing.lease import Lease
     from scenarios_app.testing.sessions import SharedServer
-    from scenarios_app.testing.tape import Tape
     from scenarios_app.testing.words import Mockllm
 
 MARKER = "mockllm"
@@ -284,7 +284,7 @@ class Judging:
 def _taped(
     session: "Mockllm", given: Any, item: pytest.Item, environment: Mapping[str, str]
 ) -> "Tape":
-    from scenarios_app.testing.tape import Tape, cassette_path
+    from scenarios_app.testing.cassettes import Tape, cassette_path
 
     path = cassette_path(given, file=item.path, node=item.nodeid)
     tape = Tape(session, path, _mode(item.config), os.path.relpath(path, item.config.rootpath))

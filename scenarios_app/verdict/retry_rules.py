@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from scenarios_app.verdict.findings import Rule, Sighting
-from scenarios_app.verdict.session import Exchange, Session
+from scenarios_app.verdict.session import Exchange, Rule, Session, Sighting
 from scenarios_app.verdict.tries import AT_ONCE, Retry, goes_on, retries, retryable
 
 

@@ -1,6 +1,7 @@
-"""A session as it is judged: its requests with their answers, and what its scenarios hold."""
+"""What is judged and what is found: a session, its requests with their answers and what its
+scenarios hold; the rules on it, and where they are broken."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -16,6 +17,7 @@ StepKey: TypeAlias = tuple[str, str]
 _REFUSED = 400
 # Faults after which an answer goes on to its end.
 _WHOLE: frozenset[Strike] = frozenset({"hold"})
+Level: TypeAlias = Literal["error", "warning"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,3 +112,38 @@ class Session:
         scenario = self.scenarios.get(exchange.scenario)
         steps: Iterable[Step] = scenario.steps if scenario else ()
         return next((step for step in steps if step.key == exchange.step_key), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """Where a rule was broken: the request at which it shows, and those before it that prove it."""
+
+    message: str
+    exchange: Exchange
+    before: tuple[Exchange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Something that clients must not do. `looks_at` is what the server sees of it, `example` one
+    client that breaks it. What may be meant is a `warning`, which fails strict verdicts alone."""
+
+    name: str
+    title: str
+    looks_at: str
+    example: str
+    level: Level
+    sightings: Callable[[Session], Iterator[Sighting]]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A rule that a client broke. `request` is the id of the request at which it shows, `requests`
+    are all that prove it, in order."""
+
+    rule: str
+    level: Level
+    message: str
+    session: str
+    request: str
+    requests: tuple[str, ...]

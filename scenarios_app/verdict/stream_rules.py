@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 from scenarios_app.engine.canonical import Message
 from scenarios_app.engine.parts import ToolCallPart
-from scenarios_app.verdict.findings import Rule, Sighting
 from scenarios_app.verdict.said import said
-from scenarios_app.verdict.session import Exchange, Session
+from scenarios_app.verdict.session import Exchange, Rule, Session, Sighting
 
 
 def _left(session: Session) -> Iterator[Exchange]:

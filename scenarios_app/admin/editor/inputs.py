@@ -13,7 +13,7 @@ from scenarios_app.admin.editor.layout import Cell
 from scenarios_app.admin.editor.recorded import shown_answer
 from scenarios_app.engine.document.json_text import decode
 from scenarios_app.engine.producing.faults import fault_kinds
-from scenarios_app.engine.shapes.base import DocumentError
+from scenarios_app.engine.shapes import DocumentError
 from scenarios_app.models.fields import JsonField, LinesField, NamesField, ScriptField
 
 # What an empty choice means.

@@ -37,7 +37,7 @@ from scenarios_app.admin.editor.rows import (
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
 from scenarios_app.models import AnyScenario, Draft
-from scenarios_app.store.conversations import follow
+from scenarios_app.store.documents import follow
 from scenarios_app.store.history import beside, moment_of, state_at, versions_of
 
 _LOOKS = (("try", "Try it", "science"), ("play", "Play it", "play_circle"))

@@ -8,9 +8,8 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
 from scenarios_app.admin.site import may_import
-from scenarios_app.play.conversation import written
-from scenarios_app.play.examples import examples
-from scenarios_app.store.conversations import keep
+from scenarios_app.play.conversation import examples, written
+from scenarios_app.store.documents import keep
 from scenarios_app.store.drafts import drafted
 
 

@@ -23,12 +23,11 @@ from scenarios_app.engine.matching.index import overlay
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.journal import journal
 from scenarios_app.models import Draft, Scenario, ServedRequest
-from scenarios_app.play.conversation import ConversationDocument, conversation_of, written
+from scenarios_app.play.conversation import ConversationDocument, conversation_of, recorded, written
 from scenarios_app.play.player import Alone, Run, play
-from scenarios_app.play.recorded import recorded
 from scenarios_app.play.report import reasons
 from scenarios_app.serving.services import services
-from scenarios_app.store.conversations import conversation_for, keep
+from scenarios_app.store.documents import conversation_for, keep
 from scenarios_app.store.rows import document_of
 from scenarios_app.wire.registry import ways
 

@@ -10,7 +10,7 @@ from scenarios_app.engine.conditions.base import AboutText, Condition, Known, Su
 from scenarios_app.engine.conditions.subjects import Subject
 from scenarios_app.engine.conditions.text_shapes import TextConditionDocument
 from scenarios_app.engine.conditions.texts import TextCondition, quote
-from scenarios_app.engine.shapes.base import Document, Finding, reads_string, writes_string
+from scenarios_app.engine.shapes import Document, Finding, reads_string, writes_string
 from scenarios_app.engine.shapes.fields import Role, Which
 
 _SUBJECTS = {

@@ -15,7 +15,7 @@ from scenarios_app.engine.conditions.texts import TextCondition, quote
 from scenarios_app.engine.recorded.differences import Difference, differences
 from scenarios_app.engine.recorded.requests import ComparedRequest, asked, decoded, rules_between
 from scenarios_app.engine.recorded.rules import NAMES, RuleName
-from scenarios_app.engine.shapes.base import Document, quoted
+from scenarios_app.engine.shapes import Document, quoted
 from scenarios_app.engine.shapes.fields import SomeText, Text, one_of
 
 _SAME = "the same conversation as was recorded"

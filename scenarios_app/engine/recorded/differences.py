@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.recorded.requests import ComparedRequest, digest_of
-from scenarios_app.engine.shapes.base import Loc, place_of
+from scenarios_app.engine.shapes import Loc, place_of
 
 Kind: TypeAlias = Literal["new", "removed", "changed"]
 MOST: Final = 20

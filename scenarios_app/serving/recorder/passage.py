@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import httpx2
 from msgspec.structs import replace
 
-from scenarios_app.recording.interaction import Interaction
+from scenarios_app.recording import Interaction
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.playback import Answer, Home
 from scenarios_app.serving.recorder.recordings import Recording

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from scenarios_app.recording.interaction import Interaction, RecordedResponse
+from scenarios_app.recording import Interaction, RecordedResponse
 from scenarios_app.recording.redaction import redacted
 from scenarios_app.serving.recorder.bodies import Reader, TooLong, Unreadable, reader_of
 from scenarios_app.serving.recorder.upstream import Outgoing

@@ -1,7 +1,7 @@
 """How likely the tokens of an answer were, as Google's API tells it."""
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.producing.probabilities import Token, likeliest, tokens_of
+from scenarios_app.engine.producing.usage import Token, likeliest, tokens_of
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.fields import integer, maybe
