@@ -13,8 +13,8 @@ from django.utils import timezone
 from chat_app.clients.transports import answered
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
 from chat_app.models import ModelProfile
+from chat_app.prompt.length import estimate, texts_of
 from chat_app.prompt.messages import stored_parts
-from chat_app.prompt.tokens import estimate, texts_of
 from chat_app.runs import metrics as figures
 from chat_app.stream.pipeline import StreamPipeline
 from chat_app.stream.rounds import Round

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import uvicorn
 
-from mockllm_site.serve import acceptor as descriptors
+from mockllm_site.serve import limits as descriptors
 from mockllm_site.serve import protocol
-from mockllm_site.serve.acceptor import RESERVE, Acceptor, connection_cap
+from mockllm_site.serve.limits import RESERVE, Acceptor, connection_cap
 from mockllm_site.serve.protocol import GuardedProtocol, Limits, look_at_all
 from mockllm_site.serve.server import Server, Stop
 from scenarios_app.serving.doors.calls import Message, Receive, Scope, Send

@@ -9,7 +9,7 @@ from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 
-from chat_app.comparing.comparisons import leaderboard
+from chat_app.comparisons import leaderboard
 from chat_app.conversations import append_message, create
 from chat_app.models import (
     ABComparison,

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from chat_app.comparing.comparisons import draw
+from chat_app.comparisons import draw
 from chat_app.models import ABComparison, Conversation, Message, ModelProfile, Sender
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest

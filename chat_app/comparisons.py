@@ -15,12 +15,12 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from chat_app.comparing.ranking import Rank, Vote, rank
 from chat_app.conversations import as_uuid
 from chat_app.errors import CONFLICT, NOT_FOUND, ChatError
 from chat_app.loop import on_loop
 from chat_app.models import ABComparison, ModelProfile, Preference
 from chat_app.profiles import Named
+from chat_app.ranking import Rank, Vote, rank
 from chat_app.runs.begin import Begun, Sending, begin
 from chat_app.runs.registry import open_runs
 from mockllm_site.kit.database_thread import in_database
