@@ -15,8 +15,8 @@ from scenarios_app.wire.base import Answered, Call, Endpoint, Facts
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.batches import batches, files
+from scenarios_app.wire.openai.batches.batch import read_lines
 from scenarios_app.wire.openai.batches.form import read_form
-from scenarios_app.wire.openai.batches.lines import read_lines
 
 CONTENT, FILE, DELETE_FILE, FILES, UPLOAD = files.ENDPOINTS
 CANCEL, BATCH, LIST, CREATE = batches.ENDPOINTS
@@ -294,7 +294,7 @@ def test_a_file_with_something_wrong_makes_a_batch_that_fails(
 
 
 def test_a_batch_has_so_many_lines_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scenarios_app.wire.openai.batches.lines.MOST_LINES", 1)
+    monkeypatch.setattr("scenarios_app.wire.openai.batches.batch.MOST_LINES", 1)
     assert read_lines(jsonl(line("a")), CHAT)[1] == []
     assert read_lines(jsonl(line("a"), line("b")), CHAT)[1][0].code == "too_many_tasks"
 

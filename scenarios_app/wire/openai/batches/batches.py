@@ -27,15 +27,17 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.batches.batch import (
     PREFIX,
     Batch,
+    Line,
+    LineError,
     answered,
     batch_of,
     cancelled,
     gone_on,
+    read_lines,
     stored_batch,
     told_of_batch,
 )
-from scenarios_app.wire.openai.batches.file import need_file
-from scenarios_app.wire.openai.batches.lines import Line, LineError, read_lines
+from scenarios_app.wire.openai.batches.files import need_file
 from scenarios_app.wire.openai.fields import Page, page_of, read_metadata, read_page, unsupported
 from scenarios_app.wire.openai.shared import PROVIDER
 
