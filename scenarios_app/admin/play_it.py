@@ -12,8 +12,8 @@ from django.template.response import TemplateResponse
 from django.utils.http import content_disposition_header
 
 from scenarios_app.admin.site import may_see_journal
-from scenarios_app.admin.try_it.page import first_step
-from scenarios_app.admin.try_it.requests import Tried, tried
+from scenarios_app.admin.trial import Tried, tried
+from scenarios_app.admin.try_it import first_step
 from scenarios_app.catalog import catalog
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.tools import OfferedToolCondition

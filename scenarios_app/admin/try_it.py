@@ -10,8 +10,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from scenarios_app.admin.site import may_see_journal
-from scenarios_app.admin.try_it.form import TryForm
-from scenarios_app.admin.try_it.requests import Tried, number_in, tried
+from scenarios_app.admin.trial import Tried, TryForm, number_in, tried
 from scenarios_app.catalog import catalog
 from scenarios_app.control.explain import explained_now
 from scenarios_app.engine.conditions.messages import MessageCondition

@@ -15,7 +15,7 @@ from scenarios_app import builder
 from scenarios_app.admin.editor.forms import provider_choices
 from scenarios_app.admin.editor.layout import STEP_CELLS
 from scenarios_app.admin.editor.sentence import title_of
-from scenarios_app.admin.scenarios.bulk import BulkForm
+from scenarios_app.admin.scenarios.actions import BulkForm
 from scenarios_app.catalog.lint import suspicions_of
 from scenarios_app.engine import secrets
 from scenarios_app.engine.canonical import CanonicalRequest, Json

@@ -25,7 +25,7 @@ from scenarios_app.admin.editor.checks import check_page, doubts_at, edits_page
 from scenarios_app.admin.editor.forms import SEEN, ScenarioForm, meanwhile
 from scenarios_app.admin.editor.inputs import form_field
 from scenarios_app.admin.editor.layout import SCENARIO, SCENARIO_CELLS
-from scenarios_app.admin.editor.presence import EVERY, gone_page, here_page
+from scenarios_app.admin.editor.merge import EVERY, gone_page, here_page
 from scenarios_app.admin.editor.rows import (
     StepRow,
     empty_row,

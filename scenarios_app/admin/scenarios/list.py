@@ -18,8 +18,8 @@ from mockllm_site.kit.read_only_admin import TagFilter, chips
 from scenarios_app.admin.filters import DraftFilter, ProblemFilter
 from scenarios_app.admin.journal.requests import NONE, Answered, answered_by_scenario
 from scenarios_app.admin.scenarios import actions
+from scenarios_app.admin.scenarios.actions import bulk_page
 from scenarios_app.admin.scenarios.bin_page import about_to_go, tell_gone
-from scenarios_app.admin.scenarios.bulk import bulk_page
 from scenarios_app.catalog import catalog
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
