@@ -27,8 +27,8 @@ from scenarios_app.play.conversation import ConversationDocument, conversation_o
 from scenarios_app.play.player import Alone, Run, play
 from scenarios_app.play.report import reasons
 from scenarios_app.serving.services import services
+from scenarios_app.store import document_of
 from scenarios_app.store.documents import conversation_for, keep
-from scenarios_app.store.rows import document_of
 from scenarios_app.wire.registry import ways
 
 # So many of a session's requests are taken, the latest.

@@ -18,8 +18,8 @@ from scenarios_app.engine.document import (
 )
 from scenarios_app.engine.scenario import Scenario
 from scenarios_app.models import Draft
+from scenarios_app.store import limits
 from scenarios_app.store.drafts import compiled_draft
-from scenarios_app.store.rows import limits
 from scenarios_app.wire.registry import owns, ways
 from scenarios_app.wire.samples import Asked
 

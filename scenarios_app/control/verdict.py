@@ -25,7 +25,7 @@ from scenarios_app.control.sessions import forget, session_named
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import dump
 from scenarios_app.models import Scenario
-from scenarios_app.store.rows import document_of
+from scenarios_app.store import document_of
 from scenarios_app.verdict.judge import ALL, RULES, Asked, Verdict, judge, judge_run, receipt
 from scenarios_app.verdict.reports import verdict_text
 from scenarios_app.verdict.session import Exchange

@@ -9,8 +9,14 @@ from urllib.parse import parse_qsl, urlsplit
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.recorded import told
-from scenarios_app.engine.recorded.differences import Difference, Kind, differences
-from scenarios_app.engine.recorded.requests import ComparedRequest, compared, decoded
+from scenarios_app.engine.recorded.requests import (
+    ComparedRequest,
+    Difference,
+    Kind,
+    compared,
+    decoded,
+    differences,
+)
 from scenarios_app.recording import RecordedRequest
 from scenarios_app.recording.upstreams import placed
 

@@ -19,8 +19,8 @@ from scenarios_app.engine.document import (
 )
 from scenarios_app.models import Draft, Scenario, Step, TrialConversation
 from scenarios_app.recording.document import TAG
+from scenarios_app.store import limits, rows_of, save_documents
 from scenarios_app.store.columns import SCENARIO_KEYS, empty_value
-from scenarios_app.store.rows import limits, rows_of, save_documents
 
 
 @dataclass(frozen=True, slots=True)

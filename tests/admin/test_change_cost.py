@@ -32,8 +32,8 @@ from scenarios_app.engine.shapes.fields import Whole
 from scenarios_app.journal.entry import row_of
 from scenarios_app.models import StepColumns
 from scenarios_app.models.columns import at, column_of, places_of
+from scenarios_app.store import document_of, save_document
 from scenarios_app.store.columns import VALUES
-from scenarios_app.store.rows import document_of, save_document
 from scenarios_app.wire import registry
 from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Node

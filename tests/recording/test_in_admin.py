@@ -12,7 +12,7 @@ from django.test import Client
 
 from scenarios_app.admin.editor.inputs import AS_RECORDED, EDITED, shown_answer, told_of_recorded
 from scenarios_app.models import Scenario
-from scenarios_app.store.rows import document_of
+from scenarios_app.store import document_of
 from tests.admin.pages import IMPORT, a_scenario, fields
 
 pytestmark = pytest.mark.django_db

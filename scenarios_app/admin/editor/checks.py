@@ -20,7 +20,7 @@ from scenarios_app.engine.document import DocumentError, compile_scenario
 from scenarios_app.engine.matching.lint import Suspicion
 from scenarios_app.journal import journal
 from scenarios_app.models import AnyScenario, StepColumns
-from scenarios_app.store.rows import document_of
+from scenarios_app.store import document_of
 
 
 def check_page(request: HttpRequest, owner: Any, scenario: AnyScenario | None) -> HttpResponse:

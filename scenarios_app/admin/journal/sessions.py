@@ -20,7 +20,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from scenarios_app.control.kit import ControlError
-from scenarios_app.control.recorder import SHARED, begin, end
+from scenarios_app.control.recording import SHARED, begin, end
 from scenarios_app.control.sessions import forget
 from scenarios_app.engine.document import load_documents
 from scenarios_app.engine.state import SessionState, StateUnavailable
@@ -34,8 +34,8 @@ from scenarios_app.models import (
 )
 from scenarios_app.serving.recorder.recordings import Recording
 from scenarios_app.serving.services import services
+from scenarios_app.store import limits
 from scenarios_app.store.drafts import NAME_LENGTH, drafted
-from scenarios_app.store.rows import limits
 
 _MOST = 500
 P = ParamSpec("P")

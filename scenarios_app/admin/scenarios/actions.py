@@ -21,9 +21,9 @@ from scenarios_app.engine.producing.faults import fault_kinds
 from scenarios_app.engine.state import StateUnavailable
 from scenarios_app.models import Scenario, Step
 from scenarios_app.serving.services import services
+from scenarios_app.store import document_of, limits, save_documents
 from scenarios_app.store.bulk import save_steps
 from scenarios_app.store.documents import documents_json
-from scenarios_app.store.rows import document_of, limits, save_documents
 
 log = logging.getLogger(__name__)
 

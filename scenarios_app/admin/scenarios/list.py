@@ -25,8 +25,8 @@ from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
 from scenarios_app.journal.coverage import answers
 from scenarios_app.models import Draft, Scenario
+from scenarios_app.store import RowProblem
 from scenarios_app.store.bin import empty as empty_bin
-from scenarios_app.store.rows import RowProblem
 from scenarios_app.templatetags.scenarios_admin import ago
 
 

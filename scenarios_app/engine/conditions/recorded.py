@@ -12,8 +12,14 @@ from scenarios_app.engine.conditions import phrases as say
 from scenarios_app.engine.conditions.base import AboutText, Condition
 from scenarios_app.engine.conditions.subjects import Reading, Subject
 from scenarios_app.engine.conditions.texts import TextCondition, quote
-from scenarios_app.engine.recorded.differences import Difference, differences
-from scenarios_app.engine.recorded.requests import ComparedRequest, asked, decoded, rules_between
+from scenarios_app.engine.recorded.requests import (
+    ComparedRequest,
+    Difference,
+    asked,
+    decoded,
+    differences,
+    rules_between,
+)
 from scenarios_app.engine.recorded.rules import NAMES, RuleName
 from scenarios_app.engine.shapes import Document, quoted
 from scenarios_app.engine.shapes.fields import SomeText, Text, one_of

@@ -22,7 +22,7 @@ from scenarios_app.play.conversation import PlayDocument, read_play
 from scenarios_app.play.player import Alone, Run, play
 from scenarios_app.play.report import cases_of, json_of, text_of
 from scenarios_app.serving.services import options as serving_options
-from scenarios_app.store.rows import limits
+from scenarios_app.store import limits
 from scenarios_app.verdict.reports import SUITE, junit
 
 

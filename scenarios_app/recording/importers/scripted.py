@@ -7,8 +7,7 @@ from typing import Any
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.producing.templates import BRACES, OPENING
-from scenarios_app.recording.document import TAG, Made
-from scenarios_app.recording.produced import as_said
+from scenarios_app.recording.document import TAG, Made, as_said
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import pytest
 
 from chat_app import loop
 from chat_app.service import StreamHandle, cancel
-from chat_app.tools.calls import Outcome
+from chat_app.tools import Outcome
 from chat_app.values.events import (
     Complete,
     Error,

@@ -14,7 +14,8 @@ from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.wire.base import Answered, Call, Endpoint, Facts
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.batches import batches, files
+from scenarios_app.wire.openai import batches
+from scenarios_app.wire.openai.batches import files
 from scenarios_app.wire.openai.batches.batch import read_lines
 from scenarios_app.wire.openai.batches.form import read_form
 
