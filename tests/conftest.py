@@ -15,7 +15,7 @@ from django.db import connections
 from chat_app import loop
 from chat_app.runs.registry import end_runs
 from mockllm_site.kit.database_thread import close_connection
-from mockllm_site.serve.database import close_connections
+from mockllm_site.serve.database_threads import close_connections
 from scenarios_app.journal import journal
 from scenarios_app.serving.services import services
 from tests import examples, flushing, once, patience, warmed

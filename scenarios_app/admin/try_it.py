@@ -18,7 +18,7 @@ from scenarios_app.engine.conditions.tools import OfferedToolCondition
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.journal import journal
 from scenarios_app.models import Scenario, ServedRequest
-from scenarios_app.play.calls import call_of, raw
+from scenarios_app.play.conversation import call_of, raw
 from scenarios_app.serving.explain import ExplainedStep, Explanation
 from scenarios_app.serving.reply import Frame, Reply
 from scenarios_app.wire.base import Call

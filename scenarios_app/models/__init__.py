@@ -1,7 +1,14 @@
 """The tables: scenarios and their steps as QA edits them, drafts of them, the
 catalog's version, the journal, the processes that serve."""
 
-from scenarios_app.models.changes import CatalogVersion, announce, catalog_changed, new_key
+from scenarios_app.models.changes import (
+    CatalogVersion,
+    Installation,
+    ServerProcess,
+    announce,
+    catalog_changed,
+    new_key,
+)
 from scenarios_app.models.columns import ScenarioColumns, StepColumns
 from scenarios_app.models.drafts import AnyScenario, AnyStep, Draft, DraftStep
 from scenarios_app.models.fields import (
@@ -12,7 +19,6 @@ from scenarios_app.models.fields import (
     TextMode,
 )
 from scenarios_app.models.journal import UNANSWERED, PastAnswers, ServedRequest, SessionName
-from scenarios_app.models.processes import Installation, ServerProcess
 from scenarios_app.models.scenarios import Presence, Scenario, Step, TrialConversation
 
 __all__ = [

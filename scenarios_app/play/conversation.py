@@ -1,5 +1,6 @@
-"""Conversations to be played, as documents: what is asked turn by turn, and what should come; those
-of the examples, and one made of what a session of the journal was asked."""
+"""Conversations to be played, as documents: what is asked turn by turn, each as a call to the
+pipeline, and what should come; those of the examples, and one made of what a session of the journal
+was asked."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, TypeAlias
+from urllib.parse import quote
 
 from pydantic import Field, JsonValue
 
@@ -19,8 +21,10 @@ from scenarios_app.engine.document.scenario import VersionedDocument
 from scenarios_app.engine.shapes import Document, Finding, expected, quoted
 from scenarios_app.engine.shapes.fields import Flag, Name, SomeText, Status, Text
 from scenarios_app.models import ServedRequest
-from scenarios_app.play.calls import raw
+from scenarios_app.serving.doors.calls import SAFE_IN_PATH, make_call
+from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import find, owns, ways
+from scenarios_app.wire.samples import Asked, Sent
 
 _WAYS = ("user", "tool_results", "retry", "request")
 
@@ -29,6 +33,39 @@ FOLDER = Path(__file__).parent / "examples"
 # Headers that a client makes by itself, and keys, which are masked: a new request brings its own.
 _OWN = {"host", "content-length", "connection", "accept-encoding", "transfer-encoding"}
 _OWN |= {"x-mockllm-session", "user-agent", "accept"}
+
+
+def call_of(sent: Sent, *, session: str) -> Call:
+    """What a provider's client sends, in this session if it has a name."""
+    path, _, query = sent.path.partition("?")
+    named = {**sent.headers, "content-type": "application/json"}
+    if session:
+        named["x-mockllm-session"] = session
+    return make_call(
+        "POST",
+        path,
+        query=query.encode(),
+        headers=[(name.encode(), value.encode()) for name, value in named.items()],
+        body=json.dumps(sent.body).encode(),
+    )
+
+
+def raw(path: str, body: str, *, headers: Mapping[str, str], session: str) -> Call:
+    """A request as it stands, such as one of the journal; keys that are masked there will do."""
+    path, _, query = path.partition("?")
+    named = {name.lower(): value for name, value in headers.items()}
+    named |= {"x-mockllm-session": session} if session else {}
+    if not headers:
+        # It may be meant for any provider.
+        for wire in ways().values():
+            named = {**wire.sample(Asked("")).headers, **named}
+    return make_call(
+        "POST",
+        quote(path, safe=SAFE_IN_PATH + "%"),
+        query=query.encode(),
+        headers=[(n.encode(), v.encode("utf-8", "replace")) for n, v in named.items()],
+        body=body.encode("utf-8", "replace"),
+    )
 
 
 class ExpectedCallDocument(Document):

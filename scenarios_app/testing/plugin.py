@@ -173,7 +173,7 @@ def mockllm_server(
     worker = getattr(pytestconfig, "workerinput", {})
     try:
         if _mode(pytestconfig) != MODES[0] and not elsewhere:
-            from scenarios_app.testing.upstreams import upstream_settings
+            from scenarios_app.testing.record import upstream_settings
 
             settings = given.get("settings") or {}
             given["settings"] = {**settings, **upstream_settings({**os.environ, **settings})}

@@ -14,13 +14,11 @@ from scenarios_app.verdict.conversation_rules import (
     TOOL_RESULT_MISSING,
     TOOL_RESULT_UNKNOWN,
 )
-from scenarios_app.verdict.retry_rules import (
+from scenarios_app.verdict.session import Exchange, Finding, Rule, Session
+from scenarios_app.verdict.transport_rules import (
     NO_BACK_OFF,
     RETRIED_UNRETRYABLE,
     RETRY_AFTER_IGNORED,
-)
-from scenarios_app.verdict.session import Exchange, Finding, Rule, Session
-from scenarios_app.verdict.stream_rules import (
     STREAM_CLOSED_EARLY,
     TRUNCATED_TAKEN_AS_COMPLETE,
     USAGE_UNREAD,

@@ -86,7 +86,7 @@ def test_what_cannot_be_decompressed_is_refused(kind: str, data: bytes, error: s
 
 
 def test_a_bomb_is_refused_before_it_bursts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scenarios_app.recording.importers.bodies.MOST_BYTES", 1_000)
+    monkeypatch.setattr("scenarios_app.recording.bodies.MOST_BYTES", 1_000)
     body = {"base64_string": base64.b64encode(gzip.compress(b"0" * 100_000)).decode()}
     assert "larger than 1000 bytes" in refused(vcr(body=body, headers={"content-encoding": "gzip"}))
 

@@ -12,7 +12,7 @@ from django.db import models
 from scenarios_app.admin.editor.frequency import OFTEN
 from scenarios_app.admin.editor.layout import Cell
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.conditions.phrases import listed, member
+from scenarios_app.engine.conditions.base import listed, member
 from scenarios_app.engine.document.answer import ProduceDocument
 from scenarios_app.engine.document.json_text import decode, plain
 from scenarios_app.engine.document.load import validated

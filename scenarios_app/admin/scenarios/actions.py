@@ -21,8 +21,7 @@ from scenarios_app.engine.producing.faults import fault_kinds
 from scenarios_app.engine.state import StateUnavailable
 from scenarios_app.models import Scenario, Step
 from scenarios_app.serving.services import services
-from scenarios_app.store import document_of, limits, save_documents
-from scenarios_app.store.bulk import save_steps
+from scenarios_app.store import document_of, limits, save_documents, save_steps
 from scenarios_app.store.documents import documents_json
 
 log = logging.getLogger(__name__)

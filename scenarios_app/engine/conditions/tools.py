@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 from pydantic import JsonValue
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
-from scenarios_app.engine.conditions import phrases as say
+from scenarios_app.engine.conditions import base as say
 from scenarios_app.engine.conditions.base import COMPARED, AboutText, Condition, Need, several
 from scenarios_app.engine.conditions.subjects import (
     Reading,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
-from scenarios_app.recording.importers.bodies import Unreadable, from_base64
+from scenarios_app.recording.bodies import Unreadable, from_base64
 from scenarios_app.recording.importers.reader import Place, headers_of
 
 _NO_ANSWER = "it has no answer"

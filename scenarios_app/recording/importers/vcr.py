@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
-from scenarios_app.recording.importers.bodies import Unreadable, decompressed, from_base64
+from scenarios_app.recording.bodies import Unreadable, decompressed, from_base64
 from scenarios_app.recording.importers.reader import Place, by_name, headers_of
 
 KEYS = ("interactions", "http_interactions")

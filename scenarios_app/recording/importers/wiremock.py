@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
+from scenarios_app.recording.bodies import Unreadable, from_base64
 from scenarios_app.recording.document import TAG, Made, step_of
-from scenarios_app.recording.importers.bodies import Unreadable, from_base64
 from scenarios_app.recording.importers.reader import Place, headers_of
 
 _URLS: Final = ("url", "urlPath", "urlPattern", "urlPathPattern", "urlPathTemplate")

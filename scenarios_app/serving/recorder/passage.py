@@ -11,10 +11,10 @@ import httpx2
 from msgspec.structs import replace
 
 from scenarios_app.recording import Interaction, RecordedResponse
+from scenarios_app.recording.bodies import Reader, TooLong, Unreadable, reader_of
 from scenarios_app.recording.redaction import redacted
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.playback import Answer, Home
-from scenarios_app.serving.recorder.bodies import Reader, TooLong, Unreadable, reader_of
 from scenarios_app.serving.recorder.recordings import Recording
 from scenarios_app.serving.recorder.upstream import (
     Outgoing,

@@ -17,7 +17,7 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai import batches
 from scenarios_app.wire.openai.batches import files
 from scenarios_app.wire.openai.batches.batch import read_lines
-from scenarios_app.wire.openai.batches.form import read_form
+from scenarios_app.wire.openai.batches.files import read_form
 
 CONTENT, FILE, DELETE_FILE, FILES, UPLOAD = files.ENDPOINTS
 CANCEL, BATCH, LIST, CREATE = batches.ENDPOINTS

@@ -1,10 +1,14 @@
-"""OpenAI's files: what is stored of one, how it is uploaded, listed, told of, read again and
-deleted."""
+"""OpenAI's files: what is stored of one, and how it is uploaded in a form, listed, told of, read
+again and deleted."""
 
 from collections.abc import Iterable
+from io import BytesIO
 
 import msgspec
 from msgspec.structs import replace
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import Field, FormParser, parse_options_header
+from python_multipart.multipart import File as PartOfForm
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.wire.base import (
@@ -20,7 +24,6 @@ from scenarios_app.wire.base import (
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.batches.form import FilePart, read_form
 from scenarios_app.wire.openai.fields import Page, page_of, read_page, unsupported
 from scenarios_app.wire.openai.shared import PROVIDER
 
@@ -36,6 +39,53 @@ PREFIX = "file-"
 # The files that every session has, under the ids that OpenAI's API description gives as examples:
 # what is generated from it, the SDKs' own tests among it, finds something there.
 _EXAMPLES = ("file_id", "input_file_id")
+_KIND = b"multipart/form-data"
+_MOST_FIELDS = 100
+
+
+class FilePart(msgspec.Struct, frozen=True):
+    """A file that was uploaded."""
+
+    name: str
+    data: bytes
+
+
+class Form(msgspec.Struct, frozen=True):
+    """The fields of a form, and its files, by their names. Of those alike the last one counts."""
+
+    fields: dict[str, str]
+    files: dict[str, FilePart]
+
+
+def read_form(call: Call) -> Form:
+    """The form that a call sends; raises the 400 where it sends none. All of it stays in memory:
+    the body of a call is there, and no larger than bodies may be."""
+    kind, options = parse_options_header(call.headers.get("content-type", ""))
+    boundary = options.get(b"boundary")
+    if kind != _KIND or not boundary:
+        raise WireError(400, "The body has to be multipart/form-data, with a boundary.")
+    form = Form({}, {})
+
+    def take_field(part: Field) -> None:
+        form.fields[_text(part.field_name)] = _text(part.value)
+
+    def take_file(part: PartOfForm) -> None:
+        held = part.file_object
+        assert isinstance(held, BytesIO)
+        form.files[_text(part.field_name)] = FilePart(_text(part.file_name), held.getvalue())
+
+    config = {"MAX_MEMORY_FILE_SIZE": len(call.body) + 1, "MAX_FIELDS": _MOST_FIELDS}
+    try:
+        parser = FormParser(kind.decode(), take_field, take_file, boundary=boundary, config=config)
+        parser.write(call.body)
+        parser.finalize()
+    except FormParserError as error:
+        raise WireError(400, f"The body is no form: {error}.") from None
+    return form
+
+
+def _text(data: bytes | None) -> str:
+    return (data or b"").decode(errors="replace")
 
 
 class File(msgspec.Struct, frozen=True):
