@@ -91,7 +91,7 @@ def test_an_sdk_that_does_not_wait_as_long_as_it_is_told(live: Live) -> None:
 @pytest.fixture
 def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is sent at once may come later than that here; the SDKs' own pauses are longer."""
-    for module in ("tries", "retry_rules"):
+    for module in ("tries", "transport_rules"):
         monkeypatch.setattr(f"scenarios_app.verdict.{module}.AT_ONCE", 0.3)
 
 
