@@ -17,8 +17,8 @@ from scenarios_app.engine.secrets import is_secret
 from scenarios_app.engine.shapes import DocumentError
 from scenarios_app.recording import Interaction, RecordedResponse
 from scenarios_app.recording.answers import said_by
+from scenarios_app.recording.places import Placed, placed, unspoken
 from scenarios_app.recording.redaction import redacted
-from scenarios_app.recording.upstreams import Placed, placed, unspoken
 
 # Tells recordings from what people wrote.
 TAG: Final = "recording"

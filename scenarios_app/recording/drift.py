@@ -18,7 +18,7 @@ from scenarios_app.engine.recorded.requests import (
     differences,
 )
 from scenarios_app.recording import RecordedRequest
-from scenarios_app.recording.upstreams import placed
+from scenarios_app.recording.places import placed
 
 Document: TypeAlias = Mapping[str, Any]
 # The names of a scenario and of one of its steps.

@@ -15,7 +15,7 @@ from scenarios_app.engine.document.parts import ToolCallDocument, ToolResultDocu
 from scenarios_app.engine.parts import ToolCallPart, ToolResultPart
 from scenarios_app.engine.producing.templates import Filling, variable_values
 from scenarios_app.recording import RecordedRequest
-from scenarios_app.recording.upstreams import placed
+from scenarios_app.recording.places import placed
 
 # So many calls are named to one that asks for another, and so much of their arguments.
 _TOLD, _SHOWN = 3, 200

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from scenarios_app.engine.canonical import Message
 from scenarios_app.engine.parts import ToolCallPart
-from scenarios_app.verdict.said import said
-from scenarios_app.verdict.session import Exchange, Rule, Session, Sighting
+from scenarios_app.verdict.session import Exchange, Rule, Session, Sighting, said
 from scenarios_app.verdict.tries import AT_ONCE, Retry, goes_on, retries, retryable
 
 

@@ -9,7 +9,7 @@ import httpx
 
 from scenarios_app.recording import Interaction
 from scenarios_app.recording.importers import SUFFIXES, recording, stem_of, unique
-from scenarios_app.recording.upstreams import Placed, placed
+from scenarios_app.recording.places import Placed, placed
 
 # What a client makes itself, or what only a connection means.
 _OWN = {"host", "content-length", "connection", "accept-encoding", "transfer-encoding"}

@@ -13,8 +13,7 @@ import pytest
 
 from scenarios_app.control.judged import judged
 from scenarios_app.verdict.judge import judge
-from scenarios_app.verdict.said import said
-from scenarios_app.verdict.session import Finding
+from scenarios_app.verdict.session import Finding, said
 from tests.live import Live
 from tests.verdict.scripts import tool_call
 

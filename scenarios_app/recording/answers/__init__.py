@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from scenarios_app.recording import RecordedResponse
 from scenarios_app.recording.answers import anthropic, chat, gemini, ollama, responses
 from scenarios_app.recording.answers.content import Said, events_of, loaded
-from scenarios_app.recording.upstreams import Placed
+from scenarios_app.recording.places import Placed
 
 Whole: TypeAlias = Callable[[Any], Said | None]
 Stream: TypeAlias = Callable[[list[Any]], Said | None]
