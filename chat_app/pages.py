@@ -9,10 +9,10 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from chat_app.comparing.comparisons import leaderboard
-from chat_app.comparing.ranking import MIDDLE, Rank
+from chat_app.comparisons import leaderboard
 from chat_app.models import ModelProfile
 from chat_app.profiles import default_profile
+from chat_app.ranking import MIDDLE, Rank
 from mockllm_site.kit.api.access import CHATS, here_or_logged_in
 
 # The chart's width in its own units, and the mark's.

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from chat_app.errors import NOT_FOUND, VALIDATION_ERROR, ChatError
-from chat_app.models import ModelProfile
-from chat_app.models.profiles import DEFAULT_PROFILE, MOCK_URL, NotAKeyName, check_key_name
+from chat_app.models import DEFAULT_PROFILE, MOCK_URL, ModelProfile, NotAKeyName, check_key_name
 from mockllm_site.kit.rows import find
 
 

@@ -149,7 +149,8 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-            ]
+            ],
+            "libraries": {"page_links": "mockllm_site.pages.home"},
         },
     }
 ]

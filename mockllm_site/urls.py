@@ -3,10 +3,10 @@
 from django.urls import include, path, re_path
 
 from chat_app import pages as chat_pages
-from chat_app.api.pages import NothingHere as NothingBelowApi
+from chat_app.api.urls import NothingHere as NothingBelowApi
 from mockllm_site.pages import health as pages
 from mockllm_site.pages import home
-from scenarios_app.control.pages import NothingHere
+from scenarios_app.control.urls import NothingHere
 from scenarios_app.journal.live import journal_page
 from scenarios_app.serving.doors.django import provider
 from scenarios_app.wire.registry import url_patterns

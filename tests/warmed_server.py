@@ -30,7 +30,7 @@ IMPORTED = (
     "channels.routing",
     "channels_redis.core",
     "chat_app.prompt.context",
-    "chat_app.stream.pipeline",
+    "chat_app.stream",
     "chat_app.tools.demo_server",
     "chat_app.tools.toolbox",
     "django.contrib.admin",

@@ -11,11 +11,10 @@ from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from chat_app.clients.endpoints import check_base_url, check_key_host, is_listed
 from chat_app.clients.providers import PROVIDERS, TEST_LLM, provider_of
+from chat_app.clients.transports import check_base_url, check_key_host, is_listed
 from chat_app.errors import ChatError
-from chat_app.models import ModelProfile
-from chat_app.models.profiles import MOCK_URL, NotAKeyName, check_key_name
+from chat_app.models import MOCK_URL, ModelProfile, NotAKeyName, check_key_name
 from chat_app.tools.servers import NAME, ServersError, named_servers
 
 _MISSING: Final = {

@@ -20,7 +20,7 @@ from chat_app.api.shapes import (
     VoteBody,
     VotedBody,
 )
-from chat_app.comparing.comparisons import (
+from chat_app.comparisons import (
     comparison_of,
     leaderboard,
     pending_of,

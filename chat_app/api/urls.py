@@ -1,6 +1,13 @@
-"""The routes of the chat API, those of traces among them."""
+"""The routes of the chat API, those of traces among them, and what describes it: its OpenAPI
+document, a page, and what is said of other paths."""
 
-from django.urls import re_path
+from typing import Any, NoReturn
+
+from django.http import HttpResponse
+from django.middleware.csrf import get_token
+from django.urls import include, path, re_path, reverse
+from rest_framework.request import Request
+from rest_framework.response import Response
 
 from chat_app.api.comparisons import (
     ComparisonView,
@@ -18,10 +25,58 @@ from chat_app.api.conversations import (
     RenameView,
     RewindView,
 )
-from chat_app.api.pages import DocsView, NothingHere, SchemaView
+from chat_app.api.kit import ChatView, documented
 from chat_app.api.runs import CancelView, SendView, StreamView
+from mockllm_site.kit.api.errors import ApiError
+from mockllm_site.kit.api.openapi import Document, docs_page, made_once, openapi
 from mockllm_site.kit.api.views import either
-from traces_app.api import urls as traces
+from traces_app.api import OneTrace, ScenarioOfTrace, TraceOfMessage
+
+OBJECT = {"type": "object", "additionalProperties": True}
+TITLE = "mockllm chat API"
+
+
+class SchemaView(ChatView):
+    @documented("read_openapi", answers={200: (OBJECT, "OpenAPI 3.1.")}, tag="description")
+    def get(self, request: Request) -> Response:
+        """This document."""
+        return Response(document())
+
+
+class DocsView(ChatView):
+    @documented(
+        "read_docs",
+        answers={200: ({"type": "string"}, "HTML.")},
+        media_type="text/html",
+        tag="description",
+    )
+    def get(self, request: Request) -> HttpResponse:
+        """A page to read this document and to try it on."""
+        # For what is tried by somebody who is logged in.
+        get_token(request._request)
+        return docs_page(request._request, title=TITLE, schema_url=reverse("chat_api:schema"))
+
+
+class NothingHere(ChatView):
+    """Every other path, with any method."""
+
+    schema = None
+
+    def http_method_not_allowed(self, request: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        docs = reverse("chat_api:docs")
+        raise ApiError(404, f"There is no {request.path}; {docs} says what there is.")
+
+
+@made_once
+def document() -> Document:
+    """The OpenAPI document of everything below `/api/` that is not a provider's."""
+    found = openapi([path("api/", include("chat_app.api.urls"))])
+    found["info"] |= {
+        "title": TITLE,
+        "description": "Conversations with models, their answers as streams, and their traces.",
+    }
+    return found
+
 
 app_name = "chat_api"
 
@@ -41,7 +96,9 @@ urlpatterns = [
     *either("ab/pending", PendingView),
     *either("ab/leaderboard", LeaderboardView),
     *either("ab/<str:comparison_id>", ComparisonView),
-    *traces.urlpatterns,
+    *either("trace/by_message/<str:message_id>", TraceOfMessage),
+    *either("trace/<str:trace_id>", OneTrace),
+    *either("trace/<str:trace_id>/scenario", ScenarioOfTrace),
     *either("schema/", SchemaView, name="schema"),
     *either("docs/", DocsView, name="docs"),
     re_path("", NothingHere.as_view()),

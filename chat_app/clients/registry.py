@@ -8,14 +8,13 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from chat_app.clients.anthropic import AnthropicClient
-from chat_app.clients.endpoints import check_base_url, check_key_host
 from chat_app.clients.failures import INVALID_KEY
 from chat_app.clients.google import GoogleClient
 from chat_app.clients.openai import HarnessClient, OpenAIClient
 from chat_app.clients.providers import TEST_LLM, Family, Provider, provider_of
-from chat_app.clients.transports import Dialing, Route
+from chat_app.clients.transports import Dialing, Route, check_base_url, check_key_host
 from chat_app.errors import SERVICE_UNAVAILABLE, UNAUTHORIZED, VALIDATION_ERROR, ChatError
-from chat_app.models.profiles import MOCK_URL, ModelProfile
+from chat_app.models import MOCK_URL, ModelProfile
 from chat_app.values.model_call import LlmClient
 from mockllm_site.kit import env
 

@@ -17,10 +17,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from chat_app.prompt.length import (
+    estimate,
+    shorten_results,
+    texts_of,
+    with_results_cut,
+    without_middle,
+)
 from chat_app.prompt.messages import PromptMessage, turns_of
-from chat_app.prompt.shorten import shorten_results, with_results_cut, without_middle
 from chat_app.prompt.summaries import SummaryTask, transcript
-from chat_app.prompt.tokens import estimate, texts_of
 from chat_app.values.model_call import Tool, ToolResults, Turn, UserTurn
 
 # How many messages each end has at the most.

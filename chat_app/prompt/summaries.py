@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from chat_app.prompt.length import CHARACTERS_PER_TOKEN, even_length, without_middle
 from chat_app.prompt.messages import ProfileValues, PromptMessage
-from chat_app.prompt.shorten import even_length, without_middle
-from chat_app.prompt.tokens import CHARACTERS_PER_TOKEN
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import (
     AssistantTurn,

@@ -10,11 +10,10 @@ from chat_app.clients.registry import get_client
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
 from chat_app.prompt.messages import build_request, stored_round
 from chat_app.runs.begin import OpenedRun
-from chat_app.runs.final_reports import handed_in, is_report, with_report
 from chat_app.runs.model_calls import ModelCalls
 from chat_app.runs.prompt import Prompt, prompt_events
-from chat_app.runs.tool_calls import ToolCalls
-from chat_app.stream.pipeline import StreamPipeline
+from chat_app.runs.tool_calls import ToolCalls, handed_in, is_report, with_report
+from chat_app.stream import StreamPipeline
 from chat_app.tools.toolbox import toolbox
 from chat_app.values.events import RunEvent, StreamEvent
 from chat_app.values.model_call import (

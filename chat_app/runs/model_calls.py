@@ -13,10 +13,10 @@ from django.utils import timezone
 from chat_app.clients.transports import answered
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
 from chat_app.models import ModelProfile
+from chat_app.prompt.length import estimate, texts_of
 from chat_app.prompt.messages import stored_parts
-from chat_app.prompt.tokens import estimate, texts_of
 from chat_app.runs import metrics as figures
-from chat_app.stream.pipeline import StreamPipeline
+from chat_app.stream import StreamPipeline
 from chat_app.stream.rounds import Round
 from chat_app.values.events import StreamEvent
 from chat_app.values.model_call import (

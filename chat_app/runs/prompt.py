@@ -19,9 +19,9 @@ from chat_app.prompt.context import ContextPlan, Summary, plan_context
 from chat_app.prompt.messages import PastMessage, prompt_messages
 from chat_app.prompt.summaries import SummaryTask, summary_request
 from chat_app.runs.begin import OpenedRun
-from chat_app.runs.final_reports import handed_in
 from chat_app.runs.model_calls import SUMMARY, ModelCalls
-from chat_app.stream.pipeline import StreamPipeline
+from chat_app.runs.tool_calls import handed_in
+from chat_app.stream import StreamPipeline
 from chat_app.values.model_call import Tool, Turn
 from mockllm_site.kit.database_thread import in_database
 from traces_app.models import ModelCall

@@ -1,8 +1,13 @@
-"""The runs that are alive in this process. All of this happens on the chat's event loop."""
+"""The runs that are alive in this process, and who goes first where many messages come at once:
+storing them, before answering any of them. All of this happens on the chat's event loop."""
 
 import asyncio
 import logging
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
+from typing import Final
 from uuid import UUID
 
 from django.utils import timezone
@@ -12,7 +17,6 @@ from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
 from chat_app.runs import metrics as figures
 from chat_app.runs.begin import OpenedRun
 from chat_app.runs.endings import Stop
-from chat_app.runs.gate import Gate
 from chat_app.runs.run import Run
 from chat_app.runs.signal import hear
 from mockllm_site.kit.database_thread import in_database
@@ -26,6 +30,47 @@ log = logging.getLogger(__name__)
 # The mock ends its own streams at the end of the time: a run in front of them must not seem to
 # have failed by that.
 BEFORE_SECONDS = 0.5
+# How long answers wait for messages at most. Then they are late themselves.
+MOST_SECONDS: Final = 0.5
+# Messages with so little between them are some of many.
+BETWEEN_SECONDS: Final = 0.01
+
+
+class Gate:
+    """In front of answers: shut while messages come in, and for a moment after some of many. To
+    store one takes a fraction of what its answer takes, and a hundred clients want to know that
+    theirs has begun before the first of them wants its end."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._coming = 0
+        self._came_at = -math.inf
+        self._open = asyncio.Event()
+        self._open.set()
+        self._opening: asyncio.TimerHandle | None = None
+
+    @contextmanager
+    def shut(self) -> Iterator[None]:
+        """While a message comes in."""
+        self._coming += 1
+        self._open.clear()
+        if self._opening is not None:
+            self._opening.cancel()
+        try:
+            yield
+        finally:
+            self._coming -= 1
+            before, self._came_at = self._came_at, self._loop.time()
+            if not self._coming:
+                alone = self._came_at - before > BETWEEN_SECONDS
+                wait = 0.0 if alone else BETWEEN_SECONDS
+                self._opening = self._loop.call_later(wait, self._open.set)
+
+    async def passed(self) -> None:
+        """Wait until it opens, or long enough."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MOST_SECONDS):
+                await self._open.wait()
 
 
 class Runs:

@@ -1,20 +1,20 @@
-"""The calls of tools in an answer: those of one round at once, each told as it starts and ends."""
+"""The calls of tools in an answer: those of one round at once, each told as it starts and ends; and
+the call that ends the answer with a final report, whose text takes its place."""
 
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from typing import Any, Final
 
 from django.utils import timezone
 
 from chat_app.errors import VALIDATION_ERROR
 from chat_app.runs import metrics as figures
-from chat_app.runs.final_reports import NO_REPORT, is_report
 from chat_app.runs.log_entries import shown_arguments
 from chat_app.runs.store import tool_call_row
-from chat_app.stream.pipeline import StreamPipeline
-from chat_app.tools.calls import Outcome, Toolbox, failed
+from chat_app.stream import StreamPipeline
+from chat_app.tools import Outcome, Toolbox, failed
 from chat_app.values.events import (
     RunEvent,
     ToolCall,
@@ -23,7 +23,11 @@ from chat_app.values.events import (
     ToolStarted,
     ToolStatus,
 )
-from chat_app.values.model_call import Result
+from chat_app.values.model_call import AssistantPart, Result, Text
+from chat_app.values.text import BLANK_LINE
+from traces_app.reports import REPORT_TOOL, Report, report_of
+
+NO_REPORT: Final = "the report has no report_content, which is a text"
 
 
 class ToolCalls:
@@ -106,3 +110,41 @@ class ToolCalls:
             return
         figures.tool_call_ended(status)
         self._tell(ToolEnded(call_id, status, round((time.monotonic() - started) * 1000)))
+
+
+def is_report(call: ToolCall) -> bool:
+    return call.name == REPORT_TOOL
+
+
+def handed_in(calls: Iterable[ToolCall]) -> Report | None:
+    """The report that ends the answer: the first one, of several. A call without a report in it
+    is a tool call that fails, so that the model may try again."""
+    reports = (report_of(call.name, call.arguments) for call in calls)
+    return next((report for report in reports if report is not None), None)
+
+
+def with_report(
+    parts: Sequence[AssistantPart], told: Sequence[AssistantPart]
+) -> tuple[AssistantPart, ...]:
+    """An answer's parts as later prompts have them: what was told of the report stands where it
+    was handed in, since the tool is none that is offered to anyone."""
+    found: list[AssistantPart] = []
+    for part in _replaced(parts, told):
+        match part, found[-1] if found else None:
+            case Text(text), Text(before):
+                found[-1] = Text(before + BLANK_LINE + text)
+            case _:
+                found.append(part)
+    return tuple(found)
+
+
+def _replaced(
+    parts: Sequence[AssistantPart], told: Sequence[AssistantPart]
+) -> Iterator[AssistantPart]:
+    taken = False
+    for part in parts:
+        if not isinstance(part, ToolCall) or not is_report(part):
+            yield part
+        elif not taken and report_of(part.name, part.arguments) is not None:
+            taken = True
+            yield from told

@@ -23,7 +23,7 @@ from mcp.client.subscriptions import SubscriptionLost
 from mcp.types import CONNECTION_CLOSED, Implementation, ToolListChangedNotification
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from chat_app.tools.calls import Outcome, failed, outcome_of
+from chat_app.tools import Outcome, failed, outcome_of
 from chat_app.tools.servers import Address, Command, Server
 from chat_app.tools.session import SessionEnded, SessionForgotten
 from chat_app.values.model_call import Tool

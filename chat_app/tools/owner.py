@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from chat_app.tools.calls import Outcome
+from chat_app.tools import Outcome
 from chat_app.tools.servers import Server
 from chat_app.tools.session import Connect, Session, SessionEnded, SessionForgotten
 from chat_app.values.model_call import Tool

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
-from chat_app.tools.calls import Outcome
+from chat_app.tools import Outcome
 from chat_app.tools.servers import Server
 from chat_app.values.model_call import Tool
 

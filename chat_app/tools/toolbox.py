@@ -21,7 +21,7 @@ from django.conf import settings
 from chat_app import loop
 from chat_app.errors import NOT_FOUND, SERVICE_UNAVAILABLE, VALIDATION_ERROR
 from chat_app.imports import imported
-from chat_app.tools.calls import ArgumentsError, Outcome, Toolbox, failed, read_arguments
+from chat_app.tools import ArgumentsError, Outcome, Toolbox, failed, read_arguments
 from chat_app.tools.owner import Owner
 from chat_app.tools.servers import Server, ServersError, named_servers
 from chat_app.tools.session import Connect, Connection, SessionEnded

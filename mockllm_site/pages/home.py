@@ -1,7 +1,10 @@
-"""The first page: what is here, how to point an SDK at it, and what was asked today."""
+"""The first page: what is here, how to point an SDK at it, and what was asked today; and the links
+at the top of every page."""
 
+from dataclasses import dataclass
 from typing import Any
 
+from django import template
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -33,6 +36,15 @@ LINKS = (
 )
 # As many scenarios with unserved steps are named.
 SHOWN = 8
+# Those that every page has a link to, where they are here.
+PAGES = (
+    ("Playground", "/chat/"),
+    ("Leaderboard", "/chat/leaderboard/"),
+    ("Journal", "/journal/"),
+    ("Admin", "/admin/"),
+)
+
+register = template.Library()
 
 
 @require_safe
@@ -63,3 +75,20 @@ def home(request: HttpRequest) -> HttpResponse:
 def clients(origin: str) -> list[Sdk]:
     """Each provider's own SDK, with the address that it wants."""
     return [sdk for wire in ways().values() for sdk in wire.clients(origin)]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    name: str
+    path: str
+    here: bool
+
+
+@register.simple_tag(takes_context=True)
+def page_links(context: dict[str, Any]) -> list[Link]:
+    """The pages that this installation has; `here` is the one that is shown."""
+    request = context.get("request")
+    path = request.path if request else ""
+    # Of a page and one below it, the one below.
+    here = max((url for _, url in PAGES if path.startswith(url)), key=len, default="")
+    return [Link(name, url, url == here) for name, url in PAGES if is_valid_path(url)]

@@ -6,7 +6,7 @@ from django.templatetags.static import static
 from django.urls import reverse_lazy
 
 _SITE = "scenarios_app.admin.site"
-_CHAT = "chat_app.admin.site"
+_CHAT = "chat_app.admin"
 
 
 def _link(

@@ -14,8 +14,7 @@ import uvicorn
 from django.conf import settings
 
 from mockllm_site.kit.api.locality import is_loopback, listening_on
-from mockllm_site.serve.acceptor import AT_ONCE, RESERVE, Acceptor, connection_cap
-from mockllm_site.serve.limits import busy
+from mockllm_site.serve.limits import AT_ONCE, RESERVE, Acceptor, busy, connection_cap
 from mockllm_site.serve.protocol import GuardedProtocol, Limits, look_at_all
 from scenarios_app.serving.services import pipeline_now
 

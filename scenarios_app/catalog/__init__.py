@@ -21,7 +21,7 @@ from scenarios_app.engine.matching.index import Index, overlay
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.models import catalog_changed
 from scenarios_app.shared.here import tell_of_change
-from scenarios_app.store.rows import RowProblem, limits
+from scenarios_app.store import RowProblem, limits
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from scenarios_app.engine.matching.index import Index, build_index
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.engine.scenario import Step as CompiledStep
 from scenarios_app.models import CatalogVersion, Scenario, Step
-from scenarios_app.store.rows import RowProblem, document_of, problems_of
+from scenarios_app.store import RowProblem, document_of, problems_of
 
 log = logging.getLogger(__name__)
 

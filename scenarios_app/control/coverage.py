@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from scenarios_app.catalog import catalog
 from scenarios_app.control.kit import ControlError, ControlView, documented, flush, rows_of_session
-from scenarios_app.control.observed import observe, since_begin
+from scenarios_app.control.matches import observe, since_begin
 from scenarios_app.control.verdict import LIST, names_of
 from scenarios_app.engine.scenario import Scenario
 from scenarios_app.serving.services import services

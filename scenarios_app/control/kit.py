@@ -23,7 +23,7 @@ from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
 from mockllm_site.kit.api.openapi import Form
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from mockllm_site.kit.api.views import JsonView
-from scenarios_app.control.observed import observe, since_begin
+from scenarios_app.control.matches import observe, since_begin
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.document.json_text import decode

@@ -1,15 +1,18 @@
 """Matches the requests that the journal has kept: read again from what it has of them, and left
-unjudged where that is too little to be sure."""
+unjudged where that is too little to be sure; which conditions of steps they meet is looked at
+before they leave it."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TypeAlias
 from uuid import UUID
 
 from asgiref.sync import async_to_sync
 from django.db.models import QuerySet
 
+from scenarios_app.catalog import catalog
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.match import Match, Mismatch
 from scenarios_app.engine.conditions.request import HeaderCondition
@@ -20,6 +23,7 @@ from scenarios_app.serving import archive
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.read import admit
 from scenarios_app.serving.services import services
+from scenarios_app.verdict.coverage import holding, unmet
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import find
@@ -187,3 +191,29 @@ def _from_outside(row: ServedRequest) -> CanonicalRequest:
         model=row.model,
         headers=row.request_headers,
     )
+
+
+def since_begin(rows: QuerySet[ServedRequest]) -> QuerySet[ServedRequest]:
+    """Those of the rows that the run's coverage is about."""
+    return rows.filter(at__gte=datetime.fromtimestamp(services().steps.since, UTC))
+
+
+def observe(rows: QuerySet[ServedRequest]) -> None:
+    """Note which conditions these requests meet, of common scenarios and of those that sessions
+    have, or had, as their own."""
+    here = services()
+    seen = here.steps.seen()
+    scenarios = {**here.steps.known(), **catalog.snapshot().index.by_name}
+    wanted = dict(unmet(scenarios.values(), seen.served, seen.met))
+    if not wanted:
+        return
+    for row in newest_first(since_begin(rows).only(*COLUMNS)):
+        request = None if row.request_cut else read_again(row, here.pipeline.options)
+        if request is None or not (row.way or row.matched):
+            continue
+        met = list(holding(wanted.items(), request))
+        here.steps.meet(met)
+        for named in met:
+            del wanted[named]
+        if not wanted:
+            return

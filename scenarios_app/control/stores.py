@@ -21,8 +21,8 @@ from scenarios_app.engine.document import (
 from scenarios_app.engine.document.load import in_turns
 from scenarios_app.models import CatalogVersion, Scenario
 from scenarios_app.serving.services import services
+from scenarios_app.store import RowProblem, document_of, limits, problems_of, rows_of
 from scenarios_app.store.documents import load
-from scenarios_app.store.rows import RowProblem, document_of, limits, problems_of, rows_of
 
 Kept: TypeAlias = Mapping[str, Json]
 

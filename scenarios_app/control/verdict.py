@@ -25,12 +25,10 @@ from scenarios_app.control.sessions import forget, session_named
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import dump
 from scenarios_app.models import Scenario
-from scenarios_app.store.rows import document_of
-from scenarios_app.verdict.judge import ALL, Asked, Verdict, judge, judge_run
-from scenarios_app.verdict.receipt import receipt
-from scenarios_app.verdict.rules import RULES
+from scenarios_app.store import document_of
+from scenarios_app.verdict.judge import ALL, RULES, Asked, Verdict, judge, judge_run, receipt
+from scenarios_app.verdict.reports import verdict_text
 from scenarios_app.verdict.session import Exchange
-from scenarios_app.verdict.text import verdict_text
 
 LIST = "Names with commas between them, or a JSON list of them; `*` is all. "
 INCOMPLETE = "the journal has not all requests: what it lost is judged by what sessions remember"

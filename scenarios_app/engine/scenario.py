@@ -8,7 +8,7 @@ import msgspec
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.match import NO_CONDITIONS, Match
 from scenarios_app.engine.parts import AnswerPart, Chunk, FinishReason
-from scenarios_app.engine.recorded.answers import RecordedAnswer
+from scenarios_app.engine.recorded import RecordedAnswer
 
 Select: TypeAlias = Literal["match", "first_user_message"]
 Reasoning: TypeAlias = Literal["enabled", "disabled"]

@@ -1,1 +1,63 @@
-"""Django finds our commands here."""
+"""Django finds our commands here; and what these ask of a running server's control API, and the
+files that they write of it."""
+
+import os
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from django.conf import settings
+from django.core.management.base import CommandError
+
+URL = "MOCKLLM_URL"
+TIMEOUT_SECONDS = 60.0
+# No verdict at all is another exit code than one that failed.
+NOT_JUDGED = 2
+
+
+def add_url(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--url",
+        help=f"the server to ask (default: ${URL}, else the port of this mode on this machine); "
+        "one on another machine wants MOCKLLM_CONTROL_TOKEN",
+    )
+
+
+def ask(url: str | None, path: str, **query: str) -> Any:
+    """The JSON of a route of the control API; raises CommandError with one line."""
+    base = url or os.environ.get(URL) or f"http://127.0.0.1:{_port()}"
+    token = getattr(settings, "MOCKLLM_CONTROL_TOKEN", "")
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    address = f"{base.rstrip('/')}/control/{path}"
+    try:
+        with httpx2.Client(trust_env=False, timeout=TIMEOUT_SECONDS) as client:
+            response = client.get(address, params=query, headers=headers)
+            body = response.json()
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+        message = str(error) or type(error).__name__
+        raise CommandError(
+            f"no mockllm server answers at {base} ({message}); start one with `mockllm serve`, or "
+            f"name it with --url or {URL}",
+            returncode=NOT_JUDGED,
+        ) from None
+    if not response.is_success:
+        said = body.get("message") if isinstance(body, dict) else None
+        reason = said or f"{address} answers {response.status_code}"
+        raise CommandError(str(reason), returncode=NOT_JUDGED)
+    return body
+
+
+def write(path: str, text: str, *, append: bool = False) -> None:
+    """Write a report; raises CommandError where that cannot be."""
+    try:
+        with Path(path).open("a" if append else "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise CommandError(
+            f"{path}: cannot be written: {error.strerror}", returncode=NOT_JUDGED
+        ) from None
+
+
+def _port() -> int:
+    return int(getattr(settings, "MOCKLLM_PORT", 8000))

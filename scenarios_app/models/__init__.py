@@ -1,9 +1,15 @@
 """The tables: scenarios and their steps as QA edits them, drafts of them, the
 catalog's version, the journal, the processes that serve."""
 
-from scenarios_app.models.changes import CatalogVersion, announce, catalog_changed, new_key
+from scenarios_app.models.changes import (
+    CatalogVersion,
+    Installation,
+    ServerProcess,
+    announce,
+    catalog_changed,
+    new_key,
+)
 from scenarios_app.models.columns import ScenarioColumns, StepColumns
-from scenarios_app.models.conversations import TrialConversation
 from scenarios_app.models.drafts import AnyScenario, AnyStep, Draft, DraftStep
 from scenarios_app.models.fields import (
     FinishReason,
@@ -12,11 +18,8 @@ from scenarios_app.models.fields import (
     Select,
     TextMode,
 )
-from scenarios_app.models.journal import UNANSWERED, ServedRequest
-from scenarios_app.models.kept import PastAnswers, SessionName
-from scenarios_app.models.presence import Presence
-from scenarios_app.models.processes import Installation, ServerProcess
-from scenarios_app.models.scenarios import Scenario, Step
+from scenarios_app.models.journal import UNANSWERED, PastAnswers, ServedRequest, SessionName
+from scenarios_app.models.scenarios import Presence, Scenario, Step, TrialConversation
 
 __all__ = [
     "UNANSWERED",

@@ -1,8 +1,10 @@
-"""Published scenarios and their steps: what requests are answered from."""
+"""Published scenarios and their steps: what requests are answered from; the conversation with which
+one is played, and who has its page open."""
 
 from collections.abc import Iterable
 from typing import Any
 
+from django.conf import settings
 from django.db import connections, models, transaction
 from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 from django.dispatch import receiver
@@ -16,6 +18,7 @@ from scenarios_app.models.changes import (
     new_key,
 )
 from scenarios_app.models.columns import ScenarioColumns, StepColumns
+from scenarios_app.models.fields import JsonField
 
 
 class ScenarioQuerySet(CatalogQuerySet["Scenario"]):
@@ -112,3 +115,28 @@ def _before_change(*, instance: Scenario | Step, using: str, **_: object) -> Non
 @receiver([post_save, post_delete], sender=Step)
 def _after_change(*, instance: Scenario | Step, using: str, **_: object) -> None:
     announce([instance.scenario_id if isinstance(instance, Step) else instance.pk], using)
+
+
+class TrialConversation(models.Model):
+    """One for each name of a scenario, published or a draft; `content` is its document."""
+
+    scenario = models.CharField(max_length=255, unique=True)
+    content = JsonField(default=dict)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return self.scenario
+
+
+class Presence(models.Model):
+    """Somebody at a page, such as `scenario/7`; `at` is when the page last said so."""
+
+    page = models.CharField(max_length=64)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["page", "user"], name="presence_of_user"),)
+
+    def __str__(self) -> str:
+        return f"{self.user} at {self.page}"

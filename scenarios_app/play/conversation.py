@@ -1,22 +1,71 @@
-"""Conversations to be played, as documents: what is asked turn by turn, and what should come."""
+"""Conversations to be played, as documents: what is asked turn by turn, each as a call to the
+pipeline, and what should come; those of the examples, and one made of what a session of the journal
+was asked."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Annotated, TypeAlias
+from urllib.parse import quote
 
 from pydantic import Field, JsonValue
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.text_shapes import OneText
+from scenarios_app.engine.document import ScenarioDocument
 from scenarios_app.engine.document.json_text import decode, plain
 from scenarios_app.engine.document.load import AnyScenario, validated
 from scenarios_app.engine.document.scenario import VersionedDocument
-from scenarios_app.engine.shapes.base import Document, Finding, expected, quoted
+from scenarios_app.engine.shapes import Document, Finding, expected, quoted
 from scenarios_app.engine.shapes.fields import Flag, Name, SomeText, Status, Text
-from scenarios_app.wire.registry import owns, ways
+from scenarios_app.models import ServedRequest
+from scenarios_app.serving.doors.calls import SAFE_IN_PATH, make_call
+from scenarios_app.wire.base import Call
+from scenarios_app.wire.registry import find, owns, ways
+from scenarios_app.wire.samples import Asked, Sent
 
 _WAYS = ("user", "tool_results", "retry", "request")
 
 Arguments: TypeAlias = Annotated[dict[str, JsonValue], expected("an object")]
+FOLDER = Path(__file__).parent / "examples"
+# Headers that a client makes by itself, and keys, which are masked: a new request brings its own.
+_OWN = {"host", "content-length", "connection", "accept-encoding", "transfer-encoding"}
+_OWN |= {"x-mockllm-session", "user-agent", "accept"}
+
+
+def call_of(sent: Sent, *, session: str) -> Call:
+    """What a provider's client sends, in this session if it has a name."""
+    path, _, query = sent.path.partition("?")
+    named = {**sent.headers, "content-type": "application/json"}
+    if session:
+        named["x-mockllm-session"] = session
+    return make_call(
+        "POST",
+        path,
+        query=query.encode(),
+        headers=[(name.encode(), value.encode()) for name, value in named.items()],
+        body=json.dumps(sent.body).encode(),
+    )
+
+
+def raw(path: str, body: str, *, headers: Mapping[str, str], session: str) -> Call:
+    """A request as it stands, such as one of the journal; keys that are masked there will do."""
+    path, _, query = path.partition("?")
+    named = {name.lower(): value for name, value in headers.items()}
+    named |= {"x-mockllm-session": session} if session else {}
+    if not headers:
+        # It may be meant for any provider.
+        for wire in ways().values():
+            named = {**wire.sample(Asked("")).headers, **named}
+    return make_call(
+        "POST",
+        quote(path, safe=SAFE_IN_PATH + "%"),
+        query=query.encode(),
+        headers=[(n.encode(), v.encode("utf-8", "replace")) for n, v in named.items()],
+        body=body.encode("utf-8", "replace"),
+    )
 
 
 class ExpectedCallDocument(Document):
@@ -153,3 +202,69 @@ def conversation_of(value: Json) -> ConversationDocument:
 def written(document: Document) -> dict[str, Json]:
     """The shortest JSON that reads as this document."""
     return document.model_dump(by_alias=True, exclude_defaults=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One of them; `key` names it in addresses."""
+
+    key: str
+    title: str
+    description: str
+    scenario: ScenarioDocument
+    conversation: ConversationDocument
+
+
+@cache
+def examples() -> Mapping[str, Example]:
+    """All of them by their keys, in the order in which they are offered."""
+    return {one.key: one for one in map(_example, sorted(FOLDER.glob("*.json")))}
+
+
+def _example(path: Path) -> Example:
+    read = read_play(path.read_bytes(), source=path.name)
+    (scenario,), (conversation,) = read.scenarios, read.conversations
+    key = path.stem.partition("-")[2]
+    return Example(key, read.title, read.description, scenario, conversation)
+
+
+def recorded(name: str, rows: Iterable[ServedRequest]) -> tuple[dict[str, Json], int]:
+    """The conversation, and how many requests it lacks because the journal kept only the beginning
+    of their bodies. What was answered is what should come; where no step answered, one should."""
+    turns: list[Json] = []
+    cut = 0
+    for row in rows:
+        query = "&".join(f"{key}={value}" for key, value in row.query.items())
+        path = f"{row.path}?{query}" if query else row.path
+        if row.method != "POST" or not _is_asked(row, path):
+            continue
+        if row.request_cut:
+            cut += 1
+            continue
+        headers = {k: v for k, v in row.request_headers.items() if k not in _OWN}
+        request: Json = {"path": path, "headers": headers, "body": _body(row.request_body)}
+        turns.append({"request": request, "expect": _expected(row)})
+    return {"name": (name.strip() or "session")[:200], "turns": turns}, cut
+
+
+def _is_asked(row: ServedRequest, path: str) -> bool:
+    target = find(raw(path, row.request_body, headers=row.request_headers, session=""))
+    return bool(target and target.endpoint and target.endpoint.generates)
+
+
+def _body(text: str) -> Json:
+    try:
+        body: Json = json.loads(text)
+    except ValueError:
+        return text
+    return body
+
+
+def _expected(row: ServedRequest) -> dict[str, Json]:
+    if not row.scenario or row.fallback:
+        return {}
+    expect: dict[str, Json] = {"scenario": row.scenario, "step": row.step, "status": row.status}
+    if row.answered and row.status < 400:
+        # The journal keeps how it begins.
+        expect["text"] = {"startswith": row.answered}
+    return expect

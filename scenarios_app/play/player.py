@@ -20,12 +20,13 @@ from scenarios_app.engine.parts import (
     ToolResultPart,
 )
 from scenarios_app.engine.producing.faults import kind_of, strike_of
-from scenarios_app.play.calls import call_of, raw
 from scenarios_app.play.conversation import (
     AskedDocument,
     ConversationDocument,
     ExpectedDocument,
     GivenResultDocument,
+    call_of,
+    raw,
 )
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.options import Options

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.texts import shorten
 from scenarios_app.play.player import Check, Run, Turn
-from scenarios_app.verdict.reports import Case
-from scenarios_app.verdict.text import line
+from scenarios_app.verdict.reports import Case, line
 
 _SHOWN = 200
 

@@ -1,5 +1,6 @@
 """A cassette is a scenario: interactions become the steps of one document, each with the request
-that it answers, the answer in parts that people can edit, and the answer as it came."""
+that it answers, the answer in parts that people can edit, and the answer as it came; recordings
+that tell a conversation and not its bytes become ordinary conditions on what was asked."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,18 +8,31 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.producing.templates import BRACES, OPENING
+from scenarios_app.engine.document.answer import PacingDocument, ProduceDocument
+from scenarios_app.engine.document.load import validated
+from scenarios_app.engine.document.recorded import chunk_document, digest_of_answer
+from scenarios_app.engine.producing.templates import BRACES, OPENING, as_written
 from scenarios_app.engine.recorded.requests import decoded, depth_of
 from scenarios_app.engine.secrets import is_secret
-from scenarios_app.recording.interaction import Interaction
+from scenarios_app.engine.shapes import DocumentError
+from scenarios_app.recording import Interaction, RecordedResponse
+from scenarios_app.recording.answers import said_by
 from scenarios_app.recording.places import Placed, placed, unspoken
-from scenarios_app.recording.produced import produced
 from scenarios_app.recording.redaction import redacted
 
 # Tells recordings from what people wrote.
 TAG: Final = "recording"
 # A document is no deeper than 64, a recorded body stands a few levels below its top.
 _DEEPEST: Final = 48
+# Headers that are sent again: what the body is, and what clients act on.
+_KEPT: Final = frozenset(
+    {"content-type", "retry-after", "retry-after-ms", "x-should-retry", "x-request-id"}
+    | {"request-id", "openai-version", "openai-model", "openai-processing-ms"}
+)
+_KEPT_WITHIN: Final = "ratelimit"
+_PRINTABLE: Final = frozenset(map(chr, (*range(0x20, 0x7F), *range(0xA0, 0x100))))
+# A larger body cannot be edited.
+_EDITABLE: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +106,153 @@ def _recorded(where: Placed) -> dict[str, Any]:
         deep = not isinstance(body, str) and depth_of(body) > _DEEPEST
         recorded["body"] = call.body.decode() if deep else body
     return recorded
+
+
+@dataclass(frozen=True, slots=True)
+class Produced:
+    """The `produce` of a step. `lost` is what of the answer its parts do not say; with `braces` a
+    text of them says braces by the variable of that name."""
+
+    document: dict[str, Any]
+    lost: tuple[str, ...] = ()
+    braces: bool = False
+
+
+def produced(where: Placed, response: RecordedResponse) -> Produced:
+    """What a step answers with."""
+    said = said_by(where, response)
+    parts = None if said is None else _loadable(said.document())
+    if said is None or parts is None:
+        parts = {"raw": _raw(response)}
+    lost = said.lost if said is not None and "raw" not in parts else ()
+    written = as_said(parts)
+    if response.cut and "raw" not in written:
+        written["fault"] = {"kind": "disconnect", "after_chunks": _chunks_of(parts)}
+    request, endpoint = where.request, where.target.endpoint
+    recorded: dict[str, Json] = {"status": response.status}
+    if headers := _headers(response):
+        recorded["headers"] = headers
+    recorded["chunks"] = [chunk_document(at, data) for at, data in response.chunks if data]
+    if response.cut:
+        recorded["cut"] = True
+    recorded["path"] = where.path
+    if request is not None and endpoint is not None and endpoint.generates:
+        recorded["stream"] = request.stream
+    recorded["of"] = digest_of_answer(_shortest(written))
+    return Produced({**written, "recorded": recorded}, lost, braces=written != parts)
+
+
+def _loadable(parts: dict[str, Any]) -> dict[str, Any] | None:
+    """The parts, None where a document cannot hold them."""
+    try:
+        _shortest(parts)
+    except DocumentError:
+        return None
+    return parts
+
+
+def as_said(produce: dict[str, Any]) -> dict[str, Any]:
+    """A `produce` whose texts say what they said, also where that looks like a template. What is
+    raw is no template."""
+    return {
+        key: value if key in ("raw", "recorded") else _written(value)
+        for key, value in produce.items()
+    }
+
+
+def _written(value: Any) -> Any:
+    match value:
+        case str():
+            return as_written(value)
+        case dict():
+            return {key: _written(item) for key, item in value.items()}
+        case list():
+            return [_written(item) for item in value]
+        case _:
+            return value
+
+
+def _chunks_of(parts: dict[str, Any]) -> int:
+    """About so many chunks a text is streamed in: a cut comes after the last that there was."""
+    words = len(str(parts.get("text") or "").split())
+    return max(1, words // PacingDocument().words_per_chunk)
+
+
+def _shortest(parts: dict[str, Any]) -> dict[str, Any]:
+    document = validated(ProduceDocument, parts, loc=("produce",))
+    return document.model_dump(by_alias=True, exclude_defaults=True)
+
+
+def _raw(response: RecordedResponse) -> dict[str, Json]:
+    raw: dict[str, Json] = {}
+    if response.status != 200:
+        raw["status"] = response.status
+    if headers := _headers(response):
+        raw["headers"] = headers
+    body = response.body
+    if body and len(body) <= _EDITABLE:
+        value = decoded(body)
+        if isinstance(value, str) or depth_of(value) > _DEEPEST:
+            value = body.decode(errors="replace")
+        raw["body"] = value
+    return raw
+
+
+def _headers(response: RecordedResponse) -> dict[str, Json]:
+    kept: dict[str, Json] = {}
+    if response.body.startswith((b"data:", b"event:", b":")):
+        kept["content-type"] = "text/event-stream"
+    for name, value in response.headers:
+        lower, bare = name.lower(), value.strip()
+        if (lower in _KEPT or _KEPT_WITHIN in lower) and set(bare) <= _PRINTABLE:
+            kept[lower] = bare
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of a conversation; `text` is what it says, or a tool's result."""
+
+    role: str
+    text: str = ""
+
+
+def conversation_match(
+    turns: Sequence[Turn], *, provider: str = "", model: str = ""
+) -> dict[str, Json]:
+    """What a request must be that goes on with these messages: its last user message, and the
+    result after that, if one came."""
+    match: dict[str, Json] = {}
+    if provider:
+        match["provider"] = provider
+    if model:
+        match["model"] = model
+    messages: list[Json] = []
+    asked = next((turn.text for turn in reversed(turns) if turn.role == "user"), "")
+    if asked:
+        messages.append({"role": "user", "which": "last", "equals": asked})
+    if turns and turns[-1].role == "tool" and turns[-1].text:
+        messages.append({"role": "tool", "which": "last", "equals": turns[-1].text})
+    if messages:
+        match["messages"] = messages
+    return match
+
+
+def turn_of(turns: Sequence[Turn]) -> int:
+    """Which answer comes next."""
+    return 1 + sum(turn.role == "assistant" for turn in turns)
+
+
+def expected_tools(names: Sequence[str]) -> Json:
+    """The `expect` of a step that was offered these tools: who serves them again offers them, and
+    other clients may have others."""
+    return {"tools": list(names), "allow_missing_tools": True}
+
+
+def made(name: str, steps: Sequence[dict[str, Any]], notes: Sequence[str]) -> Made:
+    """The document of such steps, whose answers are said as they stand."""
+    written = [{**step, "produce": as_said(step["produce"])} for step in steps]
+    document: dict[str, Any] = {"name": name, "tags": [TAG]}
+    if written != list(steps):
+        document["variables"] = {BRACES: OPENING}
+    return Made({**document, "steps": written}, tuple(notes))

@@ -12,9 +12,9 @@ from scenarios_app.engine.document.files import TAKEN, passed_over, read_files
 from scenarios_app.engine.document.json_text import plain
 from scenarios_app.engine.document.load import Read, read_documents
 from scenarios_app.engine.document.scenario import ScenarioDocument
-from scenarios_app.engine.shapes.base import DocumentError, Problem
+from scenarios_app.engine.shapes import DocumentError, Problem
 from scenarios_app.recording.document import Made
-from scenarios_app.recording.importers.formats import SUFFIXES, recording, stem_of, unique
+from scenarios_app.recording.importers import SUFFIXES, recording, stem_of, unique
 
 _NO_FORM: Final = f"passed over, {TAKEN}"
 _NOTHING: Final = "nothing of it can be carried over"

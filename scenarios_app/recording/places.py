@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.recorded.requests import decoded
-from scenarios_app.recording.interaction import RecordedRequest
+from scenarios_app.recording import RecordedRequest
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from scenarios_app.engine.redaction import redact_body
 from scenarios_app.engine.secrets import MASK, is_secret, mask, secrets_of
-from scenarios_app.recording.interaction import Interaction, RecordedRequest, RecordedResponse
+from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 
 # So many characters of a secret in a row say which it is.
 _PIECE: Final = 12

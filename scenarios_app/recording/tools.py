@@ -14,7 +14,7 @@ from scenarios_app.engine.document.compile import encode
 from scenarios_app.engine.document.parts import ToolCallDocument, ToolResultDocument
 from scenarios_app.engine.parts import ToolCallPart, ToolResultPart
 from scenarios_app.engine.producing.templates import Filling, variable_values
-from scenarios_app.recording.interaction import RecordedRequest
+from scenarios_app.recording import RecordedRequest
 from scenarios_app.recording.places import placed
 
 # So many calls are named to one that asks for another, and so much of their arguments.

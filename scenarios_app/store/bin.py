@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from scenarios_app.models import Scenario, Step, TrialConversation, new_key
-from scenarios_app.store.bulk import save_steps
+from scenarios_app.store import save_steps
 from scenarios_app.store.drafts import free_name
 from scenarios_app.store.history import APART, author_of
 

@@ -1,5 +1,6 @@
 """Whole documents into the database, checked before anything is written, and out of it: as files
-and the control API hold them, or as the rows that `loaddata` takes."""
+and the control API hold them, or as the rows that `loaddata` takes; and the conversations that are
+kept with scenarios, by name."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,10 +17,10 @@ from scenarios_app.engine.document import (
     dump,
     merge_documents,
 )
-from scenarios_app.models import Scenario, Step
+from scenarios_app.models import Draft, Scenario, Step, TrialConversation
 from scenarios_app.recording.document import TAG
+from scenarios_app.store import limits, rows_of, save_documents
 from scenarios_app.store.columns import SCENARIO_KEYS, empty_value
-from scenarios_app.store.rows import limits, rows_of, save_documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +101,26 @@ def _row(row: Model, columns: Iterable[str], first: dict[str, Any]) -> Object:
         if (value := getattr(row, column)) != empty_value(model, column)
     }
     return {"model": model._meta.label_lower, "fields": fields}
+
+
+def conversation_for(name: str) -> dict[str, Json] | None:
+    """The one that is kept for a scenario."""
+    found = TrialConversation.objects.filter(scenario=name).first()
+    return found.content if found and isinstance(found.content, dict) else None
+
+
+def keep(name: str, content: dict[str, Json]) -> None:
+    """Keep it for a scenario, in place of the one so far."""
+    TrialConversation.objects.update_or_create(scenario=name, defaults={"content": content})
+
+
+def follow(before: str, name: str) -> None:
+    """What is kept goes with a scenario, or a draft of it, that has another name now. Where the old
+    name stays in use, by the scenario or by its draft, both have it."""
+    content = conversation_for(before)
+    if content is None or conversation_for(name) is not None:
+        return
+    if any(model.objects.filter(name=before).exists() for model in (Scenario, Draft)):
+        keep(name, content)
+    else:
+        TrialConversation.objects.filter(scenario=before).update(scenario=name)

@@ -28,7 +28,7 @@ from scenarios_app.models import (
     StepColumns,
     new_key,
 )
-from scenarios_app.store.bulk import save_steps
+from scenarios_app.store import RowProblem, document_of, limits, problems_of, rows_of, save_steps
 from scenarios_app.store.columns import SCENARIO_KEYS
 from scenarios_app.store.history import (
     PUBLISHED,
@@ -39,7 +39,6 @@ from scenarios_app.store.history import (
     remover_of,
     state_at,
 )
-from scenarios_app.store.rows import RowProblem, document_of, limits, problems_of, rows_of
 from scenarios_app.store.translate import scenario_object, step_object
 
 DELETED = "the published scenario was deleted"

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any, TypeAlias
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.shapes.base import DocumentError
+from scenarios_app.engine.shapes import DocumentError
 from scenarios_app.models import Scenario, ScenarioColumns, Step, StepColumns, TextMode
 from scenarios_app.store.columns import (
     EXTRAS,

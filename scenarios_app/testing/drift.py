@@ -14,8 +14,8 @@ from scenarios_app.recording.upstreams import read_upstreams
 from scenarios_app.testing.control import Control, ServerFailed
 from scenarios_app.testing.documents import documents_of
 from scenarios_app.testing.process import Start, server_process
+from scenarios_app.testing.record import SETTING, upstream_settings
 from scenarios_app.testing.run import API_KEY, CannotRun, run_command
-from scenarios_app.testing.upstreams import SETTING, upstream_settings
 from scenarios_app.testing.variables import UNSET, real_keys, sdk_variables
 from scenarios_app.verdict.reports import Case, junit
 

@@ -9,9 +9,15 @@ from pydantic import ValidationError
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document.recorded import RecordedAnswerDocument
-from scenarios_app.engine.recorded.answers import RecordedAnswer
-from scenarios_app.recording.drift import Drift, RecordedStep, recorded_steps
-from scenarios_app.recording.shapes import Shape, shape_differences, shape_of
+from scenarios_app.engine.recorded import RecordedAnswer
+from scenarios_app.recording.drift import (
+    Drift,
+    RecordedStep,
+    Shape,
+    recorded_steps,
+    shape_differences,
+    shape_of,
+)
 from scenarios_app.recording.upstreams import upstream_of
 from scenarios_app.serving.recorder.upstream import Outgoing, UpstreamFailed, asked, read_whole
 from scenarios_app.testing.control import ServerFailed

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from scenarios_app.testing.cassettes import Tape
     from scenarios_app.testing.lease import Lease
     from scenarios_app.testing.sessions import SharedServer
-    from scenarios_app.testing.tape import Tape
     from scenarios_app.testing.words import Mockllm
 
 MARKER = "mockllm"
@@ -173,7 +173,7 @@ def mockllm_server(
     worker = getattr(pytestconfig, "workerinput", {})
     try:
         if _mode(pytestconfig) != MODES[0] and not elsewhere:
-            from scenarios_app.testing.upstreams import upstream_settings
+            from scenarios_app.testing.record import upstream_settings
 
             settings = given.get("settings") or {}
             given["settings"] = {**settings, **upstream_settings({**os.environ, **settings})}
@@ -284,7 +284,7 @@ class Judging:
 def _taped(
     session: "Mockllm", given: Any, item: pytest.Item, environment: Mapping[str, str]
 ) -> "Tape":
-    from scenarios_app.testing.tape import Tape, cassette_path
+    from scenarios_app.testing.cassettes import Tape, cassette_path
 
     path = cassette_path(given, file=item.path, node=item.nodeid)
     tape = Tape(session, path, _mode(item.config), os.path.relpath(path, item.config.rootpath))

@@ -1,14 +1,20 @@
 """`mockllm record -- COMMAND`: what a command says to real providers and hears from them, kept in a
-cassette, or answered from one."""
+cassette, or answered from one; and the setting that tells a server where those providers are."""
 
 import os
 import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from scenarios_app.recording.upstreams import upstream_names
+from scenarios_app.recording.upstreams import (
+    UpstreamError,
+    checked,
+    public_upstreams,
+    read_upstreams,
+    upstream_names,
+)
 from scenarios_app.testing.cassettes import MODES, check_writable, read_cassette, write_cassette
 from scenarios_app.testing.control import Control, ServerFailed
 from scenarios_app.testing.process import Start, server_process
@@ -20,14 +26,16 @@ from scenarios_app.testing.run import (
     run_command,
     without_mark,
 )
-from scenarios_app.testing.upstreams import upstream_settings
-from scenarios_app.testing.variables import UNSET, recorded_variables, sdk_variables
+from scenarios_app.testing.variables import UNSET, base_urls, recorded_variables, sdk_variables
 
 HELP = (
     "Runs a command and keeps what real providers answer it. "
     "The exit code is the command's; a command that fails leaves the cassette as it was."
 )
 CASSETTE = "cassette.json"
+SETTING: Final = "MOCKLLM_UPSTREAMS"
+# Settings of the server's that its user may have for it.
+_PASSED_ON: Final = ("MOCKLLM_UPSTREAM_SECONDS", "MOCKLLM_RECORD_BYTES")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -148,3 +156,22 @@ def _interactions(number: int) -> str:
 def _refused(message: str, *, code: int) -> int:
     tell("record", [message])
     return code
+
+
+def upstream_settings(
+    environment: Mapping[str, str], given: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The settings of a server that records; `given` are base URLs by provider, which win. Raises
+    ServerFailed for one that no call may be sent to."""
+    named = [part for part in environment.get(SETTING, "").split(",") if part.strip()]
+    known = {**public_upstreams(), **base_urls(environment)}
+    try:
+        known |= read_upstreams(named)
+        for name, url in (given or {}).items():
+            known[name] = checked(name, url)
+        for name, url in known.items():
+            checked(name, url)
+    except UpstreamError as error:
+        raise ServerFailed(f"upstream {error}") from None
+    kept = {name: environment[name] for name in _PASSED_ON if environment.get(name)}
+    return {**kept, SETTING: ",".join(f"{name}={url}" for name, url in known.items())}

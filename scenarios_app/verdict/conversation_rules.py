@@ -7,10 +7,8 @@ from typing import TypeAlias
 from scenarios_app.engine.canonical import CanonicalRequest, Message, Tool
 from scenarios_app.engine.parts import ReasoningPart, ToolCallPart, ToolResultPart
 from scenarios_app.engine.scenario import ScriptedAnswer
-from scenarios_app.verdict.findings import Rule, Sighting
-from scenarios_app.verdict.said import said
 from scenarios_app.verdict.schema import outside
-from scenarios_app.verdict.session import Exchange, Session
+from scenarios_app.verdict.session import Exchange, Rule, Session, Sighting, said
 
 _SHOWN = 40
 # Ids that a wire counts up by itself are no longer than this, and say nothing.

@@ -9,8 +9,8 @@ from scenarios_app.engine.conditions.base import Condition
 from scenarios_app.engine.conditions.subjects import Reading
 from scenarios_app.engine.scenario import Scenario, Step
 from scenarios_app.verdict.counts import Named, Seen
+from scenarios_app.verdict.reports import line
 from scenarios_app.verdict.session import StepKey
-from scenarios_app.verdict.text import line
 
 _TOLD = 200
 

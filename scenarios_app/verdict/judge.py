@@ -1,16 +1,70 @@
-"""The verdict on a session, or on all sessions of a run."""
+"""The verdict on a session, or on all sessions of a run: the rules of clients in the order in which
+they are told, what they find, and one hash over scripts, requests and answers."""
 
+import hashlib
+import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.verdict.findings import Finding
-from scenarios_app.verdict.rules import RULES
-from scenarios_app.verdict.session import Session
+from scenarios_app.verdict.conversation_rules import (
+    PROMPT_CACHE_BROKEN,
+    TOOL_ARGUMENTS_OUTSIDE_SCHEMA,
+    TOOL_RESULT_MISSING,
+    TOOL_RESULT_UNKNOWN,
+)
+from scenarios_app.verdict.session import Exchange, Finding, Rule, Session
+from scenarios_app.verdict.transport_rules import (
+    NO_BACK_OFF,
+    RETRIED_UNRETRYABLE,
+    RETRY_AFTER_IGNORED,
+    STREAM_CLOSED_EARLY,
+    TRUNCATED_TAKEN_AS_COMPLETE,
+    USAGE_UNREAD,
+)
 
 # What stands for every name in a list of them.
 ALL = "*"
+SCHEME = "sha256:"
+RULES: tuple[Rule, ...] = (
+    RETRY_AFTER_IGNORED,
+    NO_BACK_OFF,
+    RETRIED_UNRETRYABLE,
+    TRUNCATED_TAKEN_AS_COMPLETE,
+    STREAM_CLOSED_EARLY,
+    USAGE_UNREAD,
+    TOOL_RESULT_MISSING,
+    TOOL_RESULT_UNKNOWN,
+    TOOL_ARGUMENTS_OUTSIDE_SCHEMA,
+    PROMPT_CACHE_BROKEN,
+)
+
+
+def receipt(scripts: Mapping[str, Json], exchanges: Iterable[Exchange]) -> str:
+    """The receipt of a run, out of the documents of its scenarios by name.
+
+    It holds method, path, query and body of each request, and status, how it ended, and body of
+    each answer; no headers, no times, no ids of the journal's own. The order in which parallel
+    answers ended makes no difference. Of an answer that its client left only the status counts:
+    how much of it was sent is chance.
+    """
+    lines = sorted(_digest(_answered(one)) for one in exchanges)
+    return SCHEME + _digest([dict(sorted(scripts.items())), list(lines)])
+
+
+def _answered(one: Exchange) -> Json:
+    left = one.outcome == "client_gone"
+    sent: list[Json] = [] if left else [one.response_body, one.response_bytes]
+    return [
+        [one.method, one.path, dict(one.query), one.request_body, one.request_bytes],
+        [one.status, one.outcome, *sent],
+    ]
+
+
+def _digest(value: Json) -> str:
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

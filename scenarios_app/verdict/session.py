@@ -1,9 +1,12 @@
-"""A session as it is judged: its requests with their answers, and what its scenarios hold."""
+"""What is judged and what is found: a session, its requests with their answers, what these said by
+their bytes, whichever provider's they are, and what its scenarios hold; the rules on it, and where
+they are broken."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.producing.faults import Strike, fault_kinds
@@ -16,6 +19,8 @@ StepKey: TypeAlias = tuple[str, str]
 _REFUSED = 400
 # Faults after which an answer goes on to its end.
 _WHOLE: frozenset[Strike] = frozenset({"hold"})
+Level: TypeAlias = Literal["error", "warning"]
+_DATA = "data:"
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,3 +115,101 @@ class Session:
         scenario = self.scenarios.get(exchange.scenario)
         steps: Iterable[Step] = scenario.steps if scenario else ()
         return next((step for step in steps if step.key == exchange.step_key), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """Where a rule was broken: the request at which it shows, and those before it that prove it."""
+
+    message: str
+    exchange: Exchange
+    before: tuple[Exchange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Something that clients must not do. `looks_at` is what the server sees of it, `example` one
+    client that breaks it. What may be meant is a `warning`, which fails strict verdicts alone."""
+
+    name: str
+    title: str
+    looks_at: str
+    example: str
+    level: Level
+    sightings: Callable[[Session], Iterator[Sighting]]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A rule that a client broke. `request` is the id of the request at which it shows, `requests`
+    are all that prove it, in order."""
+
+    rule: str
+    level: Level
+    message: str
+    session: str
+    request: str
+    requests: tuple[str, ...]
+
+
+def said(body: str) -> str:
+    """The text of an answer's first choice, whole or as far as it was streamed. Thinking and tool
+    calls are no text."""
+    return "".join(piece for event in _events(body) for piece in _pieces(event))
+
+
+def _events(body: str) -> Iterator[Any]:
+    """The JSON values of a body: itself, or those of its events or lines that are whole."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        pass
+    else:
+        # A list is what Gemini streams where no events were asked for.
+        yield from value if isinstance(value, list) else [value]
+        return
+    for line in body.splitlines():
+        try:
+            yield json.loads(line.removeprefix(_DATA))
+        except (ValueError, RecursionError):
+            continue
+
+
+def _pieces(event: Any) -> Iterator[str]:
+    match event:
+        case {"choices": [{"index": int(index)}, *_]} if index:
+            return
+        case {"choices": [{"delta": {"content": str(text)}}, *_]}:
+            yield text
+        case {"choices": [{"message": {"content": str(text)}}, *_]}:
+            yield text
+        case {"choices": [{"text": str(text)}, *_]}:
+            yield text
+        case {"type": "response.output_text.delta", "delta": str(text)}:
+            yield text
+        case {"object": "response", "output": list(items)}:
+            yield from (text for item in items for text in _texts(item))
+        case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}}:
+            yield text
+        case {"type": "message", "content": list()}:
+            yield from _texts(event)
+        case {"candidates": [{"content": {"parts": list(parts)}}, *_]}:
+            yield from (_text_of(part) for part in parts)
+        case {"message": {"content": str(text)}} | {"response": str(text)}:
+            yield text
+
+
+def _texts(message: Any) -> Iterator[str]:
+    match message:
+        case {"type": "message", "content": list(parts)}:
+            yield from (_text_of(part) for part in parts)
+
+
+def _text_of(part: Any) -> str:
+    match part:
+        case {"thought": True}:
+            return ""
+        case {"text": str(text)}:
+            return text
+        case _:
+            return ""

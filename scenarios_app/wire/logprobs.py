@@ -1,7 +1,7 @@
 """How likely the tokens of a text were, in the form that OpenAI gave it and others took over."""
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.producing.probabilities import Token, likeliest, tokens_of
+from scenarios_app.engine.producing.usage import Token, likeliest, tokens_of
 
 
 def token_logprobs(text: str, top: int) -> list[Json]:

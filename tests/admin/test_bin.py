@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from scenarios_app.models import Scenario, Step, TrialConversation
 from scenarios_app.store import bin as the_bin
-from scenarios_app.store.conversations import conversation_for, keep
+from scenarios_app.store.documents import conversation_for, keep
 from scenarios_app.store.history import versions_of
 from tests.admin.drafting import said, served
 from tests.admin.pages import LIST, a_scenario, fields_at, save, texts

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scenarios_app.admin.editor.mends import Mend, mends_of
+from scenarios_app.admin.editor.problems import Mend, mends_of
 from scenarios_app.engine.conditions.base import SuspicionKind
 from scenarios_app.engine.matching.lint import Suspicion
 from scenarios_app.models import Step

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from scenarios_app.models import Draft
-from scenarios_app.recording.interaction import Interaction, RecordedRequest, RecordedResponse
+from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.serving.services import services
 from tests.admin.pages import SESSION, SESSIONS
 

@@ -8,7 +8,7 @@ from django.test import Client
 
 from scenarios_app.engine.document import dump
 from scenarios_app.models import Scenario
-from scenarios_app.store.rows import document_of
+from scenarios_app.store import document_of
 from tests.admin.pages import IMPORT, fields, save
 from tests.engine.turn_scripts import examples, reports, script, turn, written
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat_app.api.pages import document
+from chat_app.api.urls import document
 from tests.browser.conftest import OpenPage
 from tests.live import Live
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, expect
 
 from scenarios_app.engine.document import ScenarioDocument, dump, load_documents
 from scenarios_app.models import Scenario
-from scenarios_app.store.rows import document_of
+from scenarios_app.store import document_of
 from tests.browser.conftest import Admin
 from tests.browser.editing import add_step
 from tests.live import Live

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 from jsonschema import Draft202012Validator, FormatChecker
 
-from chat_app.api.pages import document
+from chat_app.api.urls import document
 
 SECONDS = 30.0
 # An id that nothing has.

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chat_app.clients.endpoints import allowed_hosts
+from chat_app.clients.transports import allowed_hosts
 from tests.chat.asking import Api
 from tests.chat.chatting import Chat
 from tests.chat.ways import KEY_VARIABLE, way  # noqa: F401

@@ -2,7 +2,7 @@
 
 from itertools import chain
 
-from chat_app.stream.pipeline import StreamPipeline
+from chat_app.stream import StreamPipeline
 from chat_app.values.events import StreamEvent, TextDelta, ThinkingDelta
 from chat_app.values.model_call import Finished, ProviderEvent, TextPiece
 

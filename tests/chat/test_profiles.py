@@ -9,8 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from chat_app.errors import ChatError
-from chat_app.models import ModelProfile
-from chat_app.models.profiles import NotAKeyName, check_key_name
+from chat_app.models import ModelProfile, NotAKeyName, check_key_name
 from chat_app.profiles import (
     check_profile,
     default_profile,

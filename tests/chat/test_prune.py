@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from chat_app.conversations import append_message, create
-from chat_app.management.commands import prune as pruning
 from chat_app.models import Conversation, Message, Sender
+from mockllm_site.management.commands import prune as pruning
 from tests.traces.rows import dead_owner
 from traces_app.models import ModelCall, Status, Trace, TraceEvent
 

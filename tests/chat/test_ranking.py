@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chat_app.comparing.ranking import MIDDLE, Rank, Vote, _rank, rank
+from chat_app.ranking import MIDDLE, Rank, Vote, _rank, rank
 from tests.examples import often
 
 NAMES = st.sampled_from(["one", "two", "three", "four"])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chat_app.runs.final_reports import handed_in, with_report
+from chat_app.runs.tool_calls import handed_in, with_report
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import AssistantPart, Text, Thinking
 from traces_app.reports import REPORT_TOOL, Report, report_in, report_of

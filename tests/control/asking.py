@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.test import Client
 from jsonschema import Draft202012Validator, FormatChecker
 
-from scenarios_app.control.pages import _openapi
+from scenarios_app.control.urls import _openapi
 
 KEY = "sk-of-this-test"
 

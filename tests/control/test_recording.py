@@ -7,7 +7,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from scenarios_app.engine.state import key_session
-from scenarios_app.recording.interaction import Interaction, RecordedRequest, RecordedResponse
+from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.serving.recorder.recordings import Asked, Recording, recording_of
 from scenarios_app.serving.services import services
 from tests.control.asking import KEY, Control

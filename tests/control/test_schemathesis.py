@@ -2,7 +2,7 @@
 
 import pytest
 
-from scenarios_app.control.pages import _openapi
+from scenarios_app.control.urls import _openapi
 from tests.drawn import Drawn, keeps_to, operations
 from tests.live import Live
 from tests.violations import answers

@@ -6,14 +6,14 @@ from typing import Any
 
 from django.utils import timezone
 
-from chat_app.comparing.comparisons import open_pair
-from chat_app.comparing.comparisons import vote as vote_on
+from chat_app.comparisons import open_pair
+from chat_app.comparisons import vote as vote_on
 from chat_app.conversations import create
 from chat_app.conversations import delete as delete_conversation
-from chat_app.management.commands.prune import prune
 from chat_app.models import ABComparison, Conversation, Message
 from chat_app.profiles import default_profile
 from chat_app.runs.begin import Sending, begin
+from mockllm_site.management.commands.prune import prune
 from traces_app.models import Status, Trace
 
 READER = "reader"

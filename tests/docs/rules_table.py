@@ -1,6 +1,6 @@
 """The table of the rules of clients, from the rules themselves."""
 
-from scenarios_app.verdict.rules import RULES
+from scenarios_app.verdict.judge import RULES
 from tests.docs.document_tables import table
 
 

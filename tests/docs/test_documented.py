@@ -12,7 +12,7 @@ import pytest
 from django.core.management import get_commands
 
 from scenarios_app.engine.producing.faults import fault_kinds
-from scenarios_app.verdict.rules import RULES
+from scenarios_app.verdict.judge import RULES
 from scenarios_app.wire.openai.dialects.rows import DIALECTS
 from scenarios_app.wire.registry import wires
 from tests.docs.blocks import ROOT

@@ -8,7 +8,7 @@ from scenarios_app.engine.document import compile_scenario
 from scenarios_app.engine.document.files import read_files
 from scenarios_app.engine.matching.index import build_index
 from scenarios_app.engine.matching.lint import lint
-from scenarios_app.play.examples import examples
+from scenarios_app.play.conversation import examples
 from scenarios_app.play.player import Alone, play
 from scenarios_app.play.report import text_of
 from scenarios_app.serving.options import Options

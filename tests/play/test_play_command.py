@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from django.core.management import CommandError, call_command
 
-from scenarios_app.play.examples import FOLDER
+from scenarios_app.play.conversation import FOLDER
 from tests.admin.pages import a_scenario
 
 pytestmark = pytest.mark.django_db

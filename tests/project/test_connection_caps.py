@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mockllm_site.serve import acceptor as descriptors
-from mockllm_site.serve.acceptor import RESERVE, Acceptor, connection_cap
+from mockllm_site.serve import limits as descriptors
+from mockllm_site.serve.limits import RESERVE, Acceptor, connection_cap
 from tests.project.guarded import OPENING, connected, serving, told
 
 

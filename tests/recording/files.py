@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.document import DocumentError, load_documents
+from scenarios_app.recording import Interaction
 from scenarios_app.recording.document import Made
-from scenarios_app.recording.importers.formats import recording
-from scenarios_app.recording.interaction import Interaction
+from scenarios_app.recording.importers import recording
 
 
 def read(value: Any, source: str = "file.json") -> Made:

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
+from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.recording.document import Made, to_document
-from scenarios_app.recording.interaction import Interaction, RecordedRequest, RecordedResponse
 
 CHAT = "https://api.openai.com/v1/chat/completions"
 MESSAGES = "https://api.anthropic.com/v1/messages"

@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.recording.document import to_document
 from scenarios_app.recording.drift import Drifted, drift_json, drift_of, lines_of, recorded_steps
-from scenarios_app.recording.interaction import Interaction, RecordedRequest, RecordedResponse
 
 ANSWER = RecordedResponse(200, chunks=((1.0, b'{"choices": []}'),))
 

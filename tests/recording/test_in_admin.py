@@ -10,9 +10,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from scenarios_app.admin.editor.recorded import AS_RECORDED, EDITED, shown_answer, told_of_recorded
+from scenarios_app.admin.editor.inputs import AS_RECORDED, EDITED, shown_answer, told_of_recorded
 from scenarios_app.models import Scenario
-from scenarios_app.store.rows import document_of
+from scenarios_app.store import document_of
 from tests.admin.pages import IMPORT, a_scenario, fields
 
 pytestmark = pytest.mark.django_db

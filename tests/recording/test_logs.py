@@ -2,7 +2,7 @@
 
 import json
 
-from scenarios_app.recording.importers.formats import recording
+from scenarios_app.recording.importers import recording
 from tests.recording.files import read
 from tests.recording.interactions import ANSWER, MESSAGES, SAID
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.recording.document import to_document
-from scenarios_app.recording.interaction import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.recording.redaction import redacted
 from tests.recording.interactions import CHAT, SAID
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios_app.recording.shapes import Shape, shape_differences, shape_of
+from scenarios_app.recording.drift import Shape, shape_differences, shape_of
 
 STREAM = "text/event-stream; charset=utf-8"
 

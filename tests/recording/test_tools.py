@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.document import load_documents
+from scenarios_app.recording import Interaction
 from scenarios_app.recording.document import to_document
-from scenarios_app.recording.interaction import Interaction
 from scenarios_app.recording.tools import NotRecorded, RecordedTools
 from tests.recording.interactions import (
     CHAT,

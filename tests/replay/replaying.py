@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import httpx
 
-from scenarios_app.recording.importers.formats import SUFFIXES, recording, stem_of, unique
-from scenarios_app.recording.interaction import Interaction
+from scenarios_app.recording import Interaction
+from scenarios_app.recording.importers import SUFFIXES, recording, stem_of, unique
 from scenarios_app.recording.places import Placed, placed
 
 # What a client makes itself, or what only a connection means.

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.recording.document import to_document
-from scenarios_app.recording.interaction import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.serving.reply import Ending
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import KEY, Playing

@@ -125,16 +125,16 @@ async def test_large_requests_are_worked_on_beside_the_loop(
 
 
 async def test_many_texts_are_computed_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    from scenarios_app.wire.openai import embeddings
+    from scenarios_app.wire.openai import models
 
     threads = []
-    made = embeddings.unit_vector
+    made = models.unit_vector
 
     def seen(*given: Any) -> Any:
         threads.append(threading.current_thread())
         return made(*given)
 
-    monkeypatch.setattr(embeddings, "unit_vector", seen)
+    monkeypatch.setattr(models, "unit_vector", seen)
     status, _, body = await Playing().ask(EMBEDDED)
     assert status == 200 and body.count(b'"embedding":[') == MANY_TEXTS + 1
     assert threads and threading.current_thread() not in threads

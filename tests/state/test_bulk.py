@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from simple_history.models import HistoricalRecords
 
 from scenarios_app.models import CatalogVersion, Draft, DraftStep, Scenario, Step
-from scenarios_app.store.bulk import remember, save_steps
+from scenarios_app.store import remember, save_steps
 
 pytestmark = pytest.mark.django_db
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from scenarios_app.catalog.snapshot import Snapshot, take_snapshot
 from scenarios_app.models import Scenario, Step
-from scenarios_app.store.bulk import save_steps
+from scenarios_app.store import save_steps
 from tests.engine.asking import ask
 from tests.examples import often
 

@@ -8,7 +8,7 @@ from django.db import OperationalError
 from scenarios_app import catalog as catalog_module
 from scenarios_app.catalog import Catalog, catalog
 from scenarios_app.catalog import snapshot as snapshot_module
-from scenarios_app.store.rows import RowProblem
+from scenarios_app.store import RowProblem
 from tests.state.catalogs import names, one
 
 pytestmark = pytest.mark.django_db(transaction=True)

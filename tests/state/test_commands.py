@@ -11,8 +11,8 @@ from django.core.management import CommandError, call_command
 from scenarios_app.engine.document import dump
 from scenarios_app.engine.document.files import read_files
 from scenarios_app.models import Scenario, Step
+from scenarios_app.store import document_of
 from scenarios_app.store.documents import load
-from scenarios_app.store.rows import document_of
 
 pytestmark = pytest.mark.django_db
 

@@ -14,10 +14,10 @@ from scenarios_app.control.stores import CommonScenarios
 from scenarios_app.engine.document import dump, load_documents
 from scenarios_app.journal.coverage import coverage
 from scenarios_app.models import CatalogVersion, Draft, DraftStep, Scenario, Step
+from scenarios_app.store import document_of
 from scenarios_app.store.documents import load
 from scenarios_app.store.drafts import discard, draft_of, publication_of, publish
 from scenarios_app.store.history import NOBODY
-from scenarios_app.store.rows import document_of
 
 pytestmark = pytest.mark.django_db
 

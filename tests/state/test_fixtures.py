@@ -11,8 +11,8 @@ from scenarios_app.catalog import catalog
 from scenarios_app.engine.document import dump
 from scenarios_app.engine.document.files import read_files
 from scenarios_app.models import Scenario
+from scenarios_app.store import document_of
 from scenarios_app.store.documents import fixture_json
-from scenarios_app.store.rows import document_of
 from tests.state import cases
 
 # Those of scenarios; profiles are no documents.

@@ -6,11 +6,11 @@ import pytest
 from django.db import DatabaseError
 from pytest_django import DjangoAssertNumQueries
 
+from scenarios_app import store as rows_module
 from scenarios_app.engine.document import DocumentError, ScenarioDocument, dump, load_documents
 from scenarios_app.models import Scenario, Step
-from scenarios_app.store import rows as rows_module
+from scenarios_app.store import document_of
 from scenarios_app.store.documents import Loaded, load
-from scenarios_app.store.rows import document_of
 
 pytestmark = pytest.mark.django_db
 

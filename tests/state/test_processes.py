@@ -100,7 +100,7 @@ ROUND_TRIP = """
 from hypothesis import given, settings
 from scenarios_app.engine.document import dump
 from scenarios_app.models import Scenario
-from scenarios_app.store.rows import document_of, save_document
+from scenarios_app.store import document_of, save_document
 from tests.state.documents import documents
 
 @settings(max_examples=25, database=None, deadline=None)

@@ -14,7 +14,7 @@ from scenarios_app.engine.document import (
     load_documents,
 )
 from scenarios_app.models import Scenario, Step
-from scenarios_app.store.rows import document_of, rows_of, save_document
+from scenarios_app.store import document_of, rows_of, save_document
 from scenarios_app.store.translate import column_at, step_object
 from tests.examples import often
 from tests.state import documents

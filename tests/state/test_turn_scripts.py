@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from scenarios_app.catalog import catalog
 from scenarios_app.engine.document import compile_scenario, dump, load_documents
 from scenarios_app.models import Scenario
-from scenarios_app.store.rows import document_of, rows_of, save_documents
+from scenarios_app.store import document_of, rows_of, save_documents
 from scenarios_app.store.translate import step_object
 from tests.engine.turn_scripts import (
     SCRIPTS,

@@ -54,7 +54,7 @@ editors, _ = Group.objects.get_or_create(name="QA editor")
 editors.permissions.set(row for row in permissions if names([row]) & EDITORS)
 
 call_command("migrate", verbosity=0)
-from chat_app.comparing.comparisons import leaderboard
+from chat_app.comparisons import leaderboard
 from chat_app.models import ABComparison, Conversation, Message
 from traces_app.models import Trace
 print(json.dumps({

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from scenarios_app.verdict.said import said
+from scenarios_app.verdict.session import said
 from tests.verdict.dialects import Called, Talk
 from tests.verdict.world import Got, World
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
-from scenarios_app.verdict.said import said
+from scenarios_app.verdict.session import said
 from tests.verdict.clients import Client
 from tests.verdict.dialects import DIALECTS, Anthropic, Called, Ollama, OpenAI, Talk
 from tests.verdict.scripts import failing, script, step, tool_call

@@ -12,9 +12,8 @@ import openai
 import pytest
 
 from scenarios_app.control.judged import judged
-from scenarios_app.verdict.findings import Finding
 from scenarios_app.verdict.judge import judge
-from scenarios_app.verdict.said import said
+from scenarios_app.verdict.session import Finding, said
 from tests.live import Live
 from tests.verdict.scripts import tool_call
 
@@ -91,7 +90,7 @@ def test_an_sdk_that_does_not_wait_as_long_as_it_is_told(live: Live) -> None:
 @pytest.fixture
 def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is sent at once may come later than that here; the SDKs' own pauses are longer."""
-    for module in ("tries", "retry_rules"):
+    for module in ("tries", "transport_rules"):
         monkeypatch.setattr(f"scenarios_app.verdict.{module}.AT_ONCE", 0.3)
 
 

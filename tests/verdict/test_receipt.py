@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.verdict.receipt import receipt
+from scenarios_app.verdict.judge import receipt
 from tests.verdict.clients import Client
 from tests.verdict.dialects import OpenAI
 from tests.verdict.scripts import script

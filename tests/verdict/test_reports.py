@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from scenarios_app.verdict.judge import RULES
 from scenarios_app.verdict.reports import SUITE, junit, markdown, summary, verdict_cases
-from scenarios_app.verdict.rules import RULES
 
 EVIL = "]]></failure><x a='\"'>&amp;\x00\x1b[31m | `code` <script>\n# big\u2028"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scenarios_app.verdict.said import said
+from scenarios_app.verdict.session import said
 from tests.verdict.dialects import DIALECTS, Gemini, Talk
 from tests.verdict.scripts import step
 from tests.verdict.world import World

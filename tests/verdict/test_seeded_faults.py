@@ -6,8 +6,7 @@ from random import Random
 
 import pytest
 
-from scenarios_app.verdict.judge import Verdict
-from scenarios_app.verdict.rules import RULES
+from scenarios_app.verdict.judge import RULES, Verdict
 from tests.verdict.faults import OF_CLIENTS, OF_SCRIPTS
 
 EACH, EACH_IN_THE_SUITE = 15, 5

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.verdict.retry_rules import NO_BACK_OFF, RETRY_AFTER_IGNORED
 from scenarios_app.verdict.session import Exchange, Session
+from scenarios_app.verdict.transport_rules import NO_BACK_OFF, RETRY_AFTER_IGNORED
 from scenarios_app.verdict.tries import asked_wait, retries, retryable
 
 LIMIT = {"retry-after": "1"}

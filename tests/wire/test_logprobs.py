@@ -13,7 +13,7 @@ from openai.types.completion_choice import Logprobs
 
 from scenarios_app.engine.canonical import CanonicalResponse, Choice, Usage
 from scenarios_app.engine.parts import Finish, PartDelta, PartEnd, PartStart, StreamEvent, TextPart
-from scenarios_app.engine.producing.probabilities import likeliest, tokens_of
+from scenarios_app.engine.producing.usage import likeliest, tokens_of
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError

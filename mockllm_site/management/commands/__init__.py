@@ -1,1 +1,1 @@
-"""One module per command."""
+"""One module per command: those of the process, of the chat and of traces."""

@@ -8,19 +8,19 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.template.response import TemplateResponse
 
 from scenarios_app.admin.editor.forms import ScenarioForm
-from scenarios_app.admin.editor.mends import mends_of
+from scenarios_app.admin.editor.problems import mends_of
 from scenarios_app.admin.editor.rows import Told, step_rows, told
 from scenarios_app.admin.editor.step_inline import StepFormSet
-from scenarios_app.admin.play_it.page import play_edits
-from scenarios_app.admin.try_it.page import try_edits
-from scenarios_app.admin.try_it.requests import fields_of_edits
+from scenarios_app.admin.play_it import play_edits
+from scenarios_app.admin.trial import fields_of_edits
+from scenarios_app.admin.try_it import try_edits
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.lint import suspicions_in_place
 from scenarios_app.engine.document import DocumentError, compile_scenario
 from scenarios_app.engine.matching.lint import Suspicion
 from scenarios_app.journal import journal
 from scenarios_app.models import AnyScenario, StepColumns
-from scenarios_app.store.rows import document_of
+from scenarios_app.store import document_of
 
 
 def check_page(request: HttpRequest, owner: Any, scenario: AnyScenario | None) -> HttpResponse:

@@ -1,8 +1,9 @@
-"""Form fields and widgets of the editor: JSON read as documents are, areas that grow, switches."""
+"""Form fields and widgets of the editor: JSON read as documents are, areas that grow, switches; and
+what a step's page says of what was recorded: the answer as text, and whether it replays."""
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -10,11 +11,16 @@ from django.db import models
 
 from scenarios_app.admin.editor.frequency import OFTEN
 from scenarios_app.admin.editor.layout import Cell
-from scenarios_app.admin.editor.recorded import shown_answer
-from scenarios_app.engine.document.json_text import decode
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.conditions.base import listed, member
+from scenarios_app.engine.document.answer import ProduceDocument
+from scenarios_app.engine.document.json_text import decode, plain
+from scenarios_app.engine.document.load import validated
 from scenarios_app.engine.producing.faults import fault_kinds
-from scenarios_app.engine.shapes.base import DocumentError
+from scenarios_app.engine.shapes import DocumentError
+from scenarios_app.models import AnyStep
 from scenarios_app.models.fields import JsonField, LinesField, NamesField, ScriptField
+from scenarios_app.store.translate import step_object
 
 # What an empty choice means.
 _BLANK = {
@@ -32,6 +38,9 @@ _STREAMING = [("", "streamed or not"), ("true", "streamed"), ("false", "not stre
 _SELECT = {"class": "sc-input sc-select"}
 _AREA = {"class": "sc-input sc-area", "rows": 1}
 _CODE = {"class": "sc-input sc-area sc-code", "rows": 1, "spellcheck": "false"}
+AS_RECORDED: Final = "replays as recorded"
+EDITED: Final = "edited: answers from its parts"
+_SHOWN: Final = 20_000
 
 
 class JsonFormField(forms.JSONField):
@@ -168,3 +177,38 @@ def _widget(db_field: "models.Field[Any, Any]") -> forms.Widget:
             return forms.NumberInput({"class": "sc-input", "step": "any"})
         case _:
             return forms.TextInput({"class": "sc-input"})
+
+
+def told_of_recorded(row: AnyStep) -> str:
+    """Whether a step replays what was recorded; empty for one that was not."""
+    if not row.answer_recorded:
+        return ""
+    try:
+        produce = validated(ProduceDocument, plain(step_object(row).get("produce")))
+    except DocumentError:
+        return ""
+    return AS_RECORDED if produce.as_recorded else EDITED
+
+
+def shown_answer(recorded: Json) -> str:
+    """A recorded answer as people read it: status, type and body, with pieces that are no text
+    named by their size."""
+    if not recorded:
+        return ""
+    media_type = member(member(recorded, "headers"), "content-type")
+    head = [str(member(recorded, "status") or 200)]
+    head += [media_type] if isinstance(media_type, str) else []
+    head += ["cut off"] if member(recorded, "cut") else []
+    body = "".join(map(_piece, listed(member(recorded, "chunks"))))
+    if len(body) > _SHOWN:
+        body = f"{body[:_SHOWN]}… ({len(body) - _SHOWN} more characters)"
+    return f"{' · '.join(head)}\n\n{body}"
+
+
+def _piece(chunk: Json) -> str:
+    if isinstance(chunk, str):
+        return chunk
+    text, data = member(chunk, "text"), member(chunk, "base64")
+    if isinstance(text, str):
+        return text
+    return f"({len(data) * 3 // 4} bytes)" if isinstance(data, str) else ""

@@ -25,7 +25,7 @@ from scenarios_app.admin.editor.checks import check_page, doubts_at, edits_page
 from scenarios_app.admin.editor.forms import SEEN, ScenarioForm, meanwhile
 from scenarios_app.admin.editor.inputs import form_field
 from scenarios_app.admin.editor.layout import SCENARIO, SCENARIO_CELLS
-from scenarios_app.admin.editor.presence import EVERY, gone_page, here_page
+from scenarios_app.admin.editor.merge import EVERY, gone_page, here_page
 from scenarios_app.admin.editor.rows import (
     StepRow,
     empty_row,
@@ -37,7 +37,7 @@ from scenarios_app.admin.editor.rows import (
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
 from scenarios_app.models import AnyScenario, Draft
-from scenarios_app.store.conversations import follow
+from scenarios_app.store.documents import follow
 from scenarios_app.store.history import beside, moment_of, state_at, versions_of
 
 _LOOKS = (("try", "Try it", "science"), ("play", "Play it", "play_circle"))

@@ -9,6 +9,7 @@ from django.forms.boundfield import BoundField
 
 from scenarios_app.admin.editor.forms import ClosedStepForm, ScenarioForm, StepForm
 from scenarios_app.admin.editor.frequency import FAILING_ONCE, ONCE, often_of, shown_when
+from scenarios_app.admin.editor.inputs import told_of_recorded
 from scenarios_app.admin.editor.layout import (
     SCENARIO,
     SCENARIO_CELLS,
@@ -17,8 +18,7 @@ from scenarios_app.admin.editor.layout import (
     Cell,
     Group,
 )
-from scenarios_app.admin.editor.mends import Mend
-from scenarios_app.admin.editor.recorded import told_of_recorded
+from scenarios_app.admin.editor.problems import Mend
 from scenarios_app.admin.editor.sentence import Title, title_of
 from scenarios_app.admin.editor.step_inline import SENT_AT_ONCE, StepFormSet
 from scenarios_app.engine.document import DocumentError

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.conditions.base import first_names, listed, member, short, text_at
 from scenarios_app.engine.conditions.match import condition_kinds
-from scenarios_app.engine.conditions.phrases import first_names, listed, member, short, text_at
 from scenarios_app.engine.conditions.request import TurnCondition
 from scenarios_app.engine.producing.faults import fault_kinds
 

@@ -17,10 +17,9 @@ from scenarios_app.admin.editor.problems import is_missing, step_problem
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError, compile_scenario, load_documents
 from scenarios_app.models import AnyStep, DraftStep, Scenario, Step
-from scenarios_app.store.bulk import save_steps
+from scenarios_app.store import RowProblem, limits, problems_of, save_steps
 from scenarios_app.store.columns import EXTRAS, VALUES, empty_value
 from scenarios_app.store.history import Meanwhile
-from scenarios_app.store.rows import RowProblem, limits, problems_of
 from scenarios_app.store.translate import scenario_object, step_object
 
 # A scenario with more steps than this sends a row's fields when the row is opened.

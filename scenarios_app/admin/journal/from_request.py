@@ -13,8 +13,8 @@ from scenarios_app.engine.document import load_documents
 from scenarios_app.engine.matching.lint import PLACEHOLDER
 from scenarios_app.models import Scenario, ServedRequest
 from scenarios_app.serving.doors.calls import make_call
+from scenarios_app.store import save_documents
 from scenarios_app.store.drafts import free_name
-from scenarios_app.store.rows import save_documents
 
 # Headers that a client makes by itself.
 _OWN = {"host", "content-length", "connection", "accept-encoding", "transfer-encoding"}

@@ -25,12 +25,13 @@ from unfold.paginator import InfinitePaginator
 
 from scenarios_app.admin.filters import AnsweredByFilter, FoundFilter, ProviderFilter, SessionFilter
 from scenarios_app.admin.journal.from_request import CannotRead, curl_of, scenario_from
-from scenarios_app.admin.journal.record import record, session_url
 from scenarios_app.admin.journal.sessions import (
     names_of,
+    record,
     rename,
     reset,
     session_page,
+    session_url,
     sessions_page,
     tell_losses,
 )

@@ -1,25 +1,33 @@
-"""What one does with scenarios from the list: switch on and off, duplicate, export."""
+"""What one does with many scenarios from their list: switch on and off, duplicate, export, and set
+latency and failures, asked for on a page between."""
 
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from asgiref.sync import async_to_sync
+from django import forms
 from django.contrib import messages
+from django.contrib.admin import ModelAdmin
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.utils.http import content_disposition_header
 
-from scenarios_app.engine.document import DocumentError, ScenarioDocument
+from scenarios_app.engine.document import DocumentError, ScenarioDocument, compile_scenario
+from scenarios_app.engine.producing.faults import fault_kinds
 from scenarios_app.engine.state import StateUnavailable
-from scenarios_app.models import Scenario
+from scenarios_app.models import Scenario, Step
 from scenarios_app.serving.services import services
+from scenarios_app.store import document_of, limits, save_documents, save_steps
 from scenarios_app.store.documents import documents_json
-from scenarios_app.store.rows import document_of, save_documents
 
 log = logging.getLogger(__name__)
 
 _SHOWN = 5
+LEAVE, NONE = "", "none"
 
 
 def switch(scenarios: Iterable[Scenario], *, enabled: bool) -> list[Scenario]:
@@ -84,3 +92,93 @@ def _free(name: str, taken: set[str]) -> str:
         if free not in taken:
             return free
         number += 1
+
+
+def _failures() -> list[tuple[str, str]]:
+    """Faults that need no answer and nothing more said of them."""
+    kinds = fault_kinds().values()
+    alone = [(one.name, one.label) for one in kinds if not one.inside and not one.required]
+    return [(LEAVE, "leave as they are"), (NONE, "none"), *alone]
+
+
+class BulkForm(forms.Form):
+    """What is left empty stays as it is."""
+
+    latency_ms = forms.IntegerField(
+        label="Latency (ms)", required=False, min_value=0, help_text="Before anything is sent."
+    )
+    failure = forms.ChoiceField(label="Failures", required=False, choices=_failures)
+    times = forms.IntegerField(
+        label="of the first attempts", required=False, min_value=1, max_value=1_000_000, initial=1
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.widget.attrs["class"] = "sc-input"
+
+    def clean_latency_ms(self) -> int | None:
+        latency: int | None = self.cleaned_data["latency_ms"]
+        most = limits().latency_ms
+        if latency is not None and latency > most:
+            raise forms.ValidationError(f"The most is {most} ms.")
+        return latency
+
+    def columns(self) -> dict[str, Any]:
+        """The columns of a step that are to be set."""
+        given = self.cleaned_data
+        columns: dict[str, Any] = {}
+        if given["latency_ms"] is not None:
+            columns["latency_ms"] = given["latency_ms"] or None
+        if given["failure"] == NONE:
+            columns |= {"failures_times": None, "failures_kind": "", "failures_extra": {}}
+        elif given["failure"]:
+            times = given["times"] or 1
+            columns |= {
+                "failures_times": times,
+                "failures_kind": given["failure"],
+                "failures_extra": {},
+            }
+        return columns
+
+
+def bulk_page(
+    admin: "ModelAdmin[Scenario]", request: HttpRequest, scenarios: Sequence[Scenario]
+) -> HttpResponse | None:
+    """The page between; gives nothing once all is done, so that the list is shown again."""
+    asked = "apply" in request.POST
+    form = BulkForm(request.POST if asked else None)
+    if asked and form.is_valid():
+        try:
+            changed = set_on_steps(scenarios, form.columns())
+        except DocumentError as error:
+            tell(request, error, "Nothing was changed")
+            return None
+        for scenario in scenarios:
+            admin.log_change(request, scenario, "Latency or failures set on every step.")
+        messages.success(request, f"Set on {changed} steps of {len(scenarios)} scenarios.")
+        return None
+    context = {
+        **admin.admin_site.each_context(request),
+        "title": "Set latency or failures",
+        "form": form,
+        "scenarios": scenarios,
+        "checkbox": ACTION_CHECKBOX_NAME,
+    }
+    return TemplateResponse(request, "scenarios_app/admin/bulk.html", context)
+
+
+def set_on_steps(scenarios: Sequence[Scenario], columns: dict[str, Any]) -> int:
+    """Set columns on every step; raises DocumentError where a scenario would be wrong by it, and
+    changes none then."""
+    changed = 0
+    with transaction.atomic():
+        for scenario in scenarios if columns else ():
+            steps = list(Step.objects.filter(scenario=scenario).order_by("order", "pk"))
+            for step in steps:
+                for name, value in columns.items():
+                    setattr(step, name, value)
+            compile_scenario(document_of(scenario, steps))
+            save_steps(changed=steps, columns=columns)
+            changed += len(steps)
+    return changed

@@ -26,7 +26,7 @@ from scenarios_app.catalog.lint import suspicions_in_place
 from scenarios_app.engine.document import DocumentError, compile_scenario, load_text
 from scenarios_app.engine.matching.lint import Suspicion
 from scenarios_app.models import Draft
-from scenarios_app.store import drafts
+from scenarios_app.store import RowProblem, document_of, drafts, limits
 from scenarios_app.store.drafts import (
     NotPublished,
     Publication,
@@ -35,7 +35,6 @@ from scenarios_app.store.drafts import (
     publish,
 )
 from scenarios_app.store.history import authors_of
-from scenarios_app.store.rows import RowProblem, document_of, limits
 from scenarios_app.templatetags.scenarios_admin import ago
 
 PUBLISH = "_publish"

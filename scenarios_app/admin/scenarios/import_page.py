@@ -24,8 +24,8 @@ from scenarios_app.engine.document import (
 )
 from scenarios_app.models import Scenario
 from scenarios_app.recording.files import read_upload
+from scenarios_app.store import document_of, limits
 from scenarios_app.store.documents import load, written_names
-from scenarios_app.store.rows import document_of, limits
 
 ADD, REPLACE = "add", "replace"
 # What a recording is called that came without a file.

@@ -18,15 +18,15 @@ from mockllm_site.kit.read_only_admin import TagFilter, chips
 from scenarios_app.admin.filters import DraftFilter, ProblemFilter
 from scenarios_app.admin.journal.requests import NONE, Answered, answered_by_scenario
 from scenarios_app.admin.scenarios import actions
+from scenarios_app.admin.scenarios.actions import bulk_page
 from scenarios_app.admin.scenarios.bin_page import about_to_go, tell_gone
-from scenarios_app.admin.scenarios.bulk import bulk_page
 from scenarios_app.catalog import catalog
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
 from scenarios_app.journal.coverage import answers
 from scenarios_app.models import Draft, Scenario
+from scenarios_app.store import RowProblem
 from scenarios_app.store.bin import empty as empty_bin
-from scenarios_app.store.rows import RowProblem
 from scenarios_app.templatetags.scenarios_admin import ago
 
 

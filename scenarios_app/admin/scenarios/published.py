@@ -1,4 +1,5 @@
-"""Published scenarios in the admin: their page, and what one does from there."""
+"""Published scenarios in the admin: their page, what one does from there, and where a new one
+begins: empty, with an example and its conversation, or from a file."""
 
 from datetime import datetime
 from typing import Any
@@ -6,27 +7,30 @@ from urllib.parse import quote
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, reverse
 
 from scenarios_app.admin.editor.page import Button, ScenarioPage
 from scenarios_app.admin.editor.step_inline import StepInline
 from scenarios_app.admin.journal.requests import NONE, answered_by_scenario
-from scenarios_app.admin.play_it.gallery import gallery_page
-from scenarios_app.admin.play_it.page import play_page
+from scenarios_app.admin.play_it import play_page
 from scenarios_app.admin.scenarios import actions
 from scenarios_app.admin.scenarios.bin_page import bin_page, binned_page
 from scenarios_app.admin.scenarios.bin_page import restore as restore_from_bin
 from scenarios_app.admin.scenarios.import_page import import_page
 from scenarios_app.admin.scenarios.list import ScenarioList
-from scenarios_app.admin.try_it.page import try_page
+from scenarios_app.admin.site import may_import
+from scenarios_app.admin.try_it import try_page
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.lint import stored_suspicions
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal.coverage import answers
 from scenarios_app.models import Draft, Scenario
-from scenarios_app.store.drafts import draft_of, restore
+from scenarios_app.play.conversation import examples, written
+from scenarios_app.store.documents import keep
+from scenarios_app.store.drafts import draft_of, drafted, restore
 from scenarios_app.store.history import authors_of
 
 
@@ -133,3 +137,23 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
 
     def restore_binned(self, request: HttpRequest, pk: int) -> HttpResponse:
         return restore_from_bin(request, self, pk)
+
+
+def gallery_page(request: HttpRequest, admin: Any) -> HttpResponse:
+    """The examples to choose from; what is chosen becomes a draft."""
+    if not admin.has_add_permission(request):
+        raise PermissionDenied
+    if request.method == "POST":
+        example = examples().get(request.POST.get("example", ""))
+        if example is None:
+            raise Http404
+        draft = drafted(example.scenario)
+        keep(draft.name, written(example.conversation))
+        return redirect("admin:scenarios_app_draft_change", draft.pk)
+    context = {
+        **admin.admin_site.each_context(request),
+        "title": "New scenario",
+        "examples": list(examples().values()),
+        "may_import": may_import(request),
+    }
+    return TemplateResponse(request, "scenarios_app/admin/gallery.html", context)

@@ -27,7 +27,7 @@ from scenarios_app.engine.conditions.tools import (
     ToolCallCondition,
     ToolResultCondition,
 )
-from scenarios_app.engine.shapes.base import Document
+from scenarios_app.engine.shapes import Document
 
 C = TypeVar("C", bound=Condition)
 Kinds: TypeAlias = tuple[type[Condition], ...]

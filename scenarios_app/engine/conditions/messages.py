@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Message
-from scenarios_app.engine.conditions import phrases as say
+from scenarios_app.engine.conditions import base as say
 from scenarios_app.engine.conditions.base import AboutText, Condition, Known, SuspicionKind
 from scenarios_app.engine.conditions.subjects import Subject
 from scenarios_app.engine.conditions.text_shapes import TextConditionDocument
 from scenarios_app.engine.conditions.texts import TextCondition, quote
-from scenarios_app.engine.shapes.base import Document, Finding, reads_string, writes_string
+from scenarios_app.engine.shapes import Document, Finding, reads_string, writes_string
 from scenarios_app.engine.shapes.fields import Role, Which
 
 _SUBJECTS = {

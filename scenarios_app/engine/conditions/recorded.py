@@ -8,14 +8,20 @@ from typing import Annotated, TypeAlias
 from pydantic import Field, JsonValue
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
-from scenarios_app.engine.conditions import phrases as say
+from scenarios_app.engine.conditions import base as say
 from scenarios_app.engine.conditions.base import AboutText, Condition
 from scenarios_app.engine.conditions.subjects import Reading, Subject
 from scenarios_app.engine.conditions.texts import TextCondition, quote
-from scenarios_app.engine.recorded.differences import Difference, differences
-from scenarios_app.engine.recorded.requests import ComparedRequest, asked, decoded, rules_between
+from scenarios_app.engine.recorded.requests import (
+    ComparedRequest,
+    Difference,
+    asked,
+    decoded,
+    differences,
+    rules_between,
+)
 from scenarios_app.engine.recorded.rules import NAMES, RuleName
-from scenarios_app.engine.shapes.base import Document, quoted
+from scenarios_app.engine.shapes import Document, quoted
 from scenarios_app.engine.shapes.fields import SomeText, Text, one_of
 
 _SAME = "the same conversation as was recorded"

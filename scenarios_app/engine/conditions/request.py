@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
-from scenarios_app.engine.conditions import phrases as say
+from scenarios_app.engine.conditions import base as say
 from scenarios_app.engine.conditions.base import AboutText, Condition, Known, SuspicionKind
 from scenarios_app.engine.conditions.subjects import Reading, Subject
 from scenarios_app.engine.conditions.text_shapes import (

@@ -12,7 +12,7 @@ from pydantic import (
 )
 
 from scenarios_app.engine.conditions.texts import TextCondition, check_regex
-from scenarios_app.engine.shapes.base import (
+from scenarios_app.engine.shapes import (
     Document,
     Finding,
     expected,

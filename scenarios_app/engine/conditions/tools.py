@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 from pydantic import JsonValue
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
-from scenarios_app.engine.conditions import phrases as say
+from scenarios_app.engine.conditions import base as say
 from scenarios_app.engine.conditions.base import COMPARED, AboutText, Condition, Need, several
 from scenarios_app.engine.conditions.subjects import (
     Reading,
@@ -20,7 +20,7 @@ from scenarios_app.engine.conditions.subjects import (
 from scenarios_app.engine.conditions.text_shapes import TextConditionDocument
 from scenarios_app.engine.conditions.texts import TextCondition, quote, shorten
 from scenarios_app.engine.parts import ToolCallPart, ToolResultPart
-from scenarios_app.engine.shapes.base import Document, Finding, reads_string, writes_string
+from scenarios_app.engine.shapes import Document, Finding, reads_string, writes_string
 from scenarios_app.engine.shapes.fields import Flag, SomeText
 
 

@@ -18,7 +18,7 @@ from scenarios_app.engine.document.load import (
     validated,
 )
 from scenarios_app.engine.document.scenario import ScenarioDocument, StepDocument
-from scenarios_app.engine.shapes.base import DocumentError, Problem
+from scenarios_app.engine.shapes import DocumentError, Problem
 
 __all__ = [
     "DocumentError",

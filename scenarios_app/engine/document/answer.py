@@ -15,7 +15,7 @@ from scenarios_app.engine.document.parts import (
 )
 from scenarios_app.engine.document.recorded import RecordedAnswerDocument, digest_of_answer
 from scenarios_app.engine.scenario import GeneratedKind
-from scenarios_app.engine.shapes.base import Document, Finding
+from scenarios_app.engine.shapes import Document, Finding
 from scenarios_app.engine.shapes.fields import (
     FinishReason,
     Headers,

@@ -12,7 +12,7 @@ from scenarios_app.engine.document.scenario import ScenarioDocument, StepDocumen
 from scenarios_app.engine.parts import streamed_text
 from scenarios_app.engine.producing.templates import template_names, unknown_names
 from scenarios_app.engine.scenario import Answer, GeneratedAnswer, RawAnswer
-from scenarios_app.engine.shapes.base import Finding, Loc
+from scenarios_app.engine.shapes import Finding, Loc
 
 # The request's own names go before a variable's keys: these would never be seen.
 _TAKEN = ("request", "match")

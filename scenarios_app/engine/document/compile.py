@@ -37,7 +37,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from scenarios_app.engine.producing.produce import final_report
-from scenarios_app.engine.recorded.answers import RecordedAnswer
+from scenarios_app.engine.recorded import RecordedAnswer
 from scenarios_app.engine.scenario import (
     CATCH_ALL,
     Answer,

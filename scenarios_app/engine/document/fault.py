@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BeforeValidator, Field, JsonValue
 
 from scenarios_app.engine.producing.faults import fault_kinds
-from scenarios_app.engine.shapes.base import Document, Finding, refuse
+from scenarios_app.engine.shapes import Document, Finding, refuse
 from scenarios_app.engine.shapes.fields import Flag, Headers, Positive, Status, Text, Whole
 
 NO_BODY = (204, 304)

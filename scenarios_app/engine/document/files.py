@@ -11,7 +11,7 @@ from scenarios_app.engine.document.checks import LIMITS, DocumentLimits
 from scenarios_app.engine.document.json_text import decode
 from scenarios_app.engine.document.load import Read, merged, read_documents
 from scenarios_app.engine.document.scenario import ScenarioDocument
-from scenarios_app.engine.shapes.base import DocumentError, Problem
+from scenarios_app.engine.shapes import DocumentError, Problem
 
 SUFFIX = ".json"
 # What people keep scripts and recordings in; a file like that beside documents is meant to be read.

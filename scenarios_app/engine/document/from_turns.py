@@ -19,7 +19,7 @@ from scenarios_app.engine.document.turns import (
 from scenarios_app.engine.producing.produce import INPUT_TOKENS, OUTPUT_TOKENS
 from scenarios_app.engine.producing.templates import BRACES, OPENING, as_written
 from scenarios_app.engine.scenario import ANY_PROVIDER
-from scenarios_app.engine.shapes.base import DocumentError, Loc, refuse
+from scenarios_app.engine.shapes import DocumentError, Loc, refuse
 
 SELECT = "first_user_message"
 FAILED = "Simulated failure"

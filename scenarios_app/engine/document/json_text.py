@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.shapes.base import DocumentError, Loc, Problem, place_of
+from scenarios_app.engine.shapes import DocumentError, Loc, Problem, place_of
 
 DEEPEST = 64
 _WIDEST_INTEGER = 1024

@@ -14,7 +14,7 @@ from scenarios_app.engine.document.checks import DocumentLimits, check_scenario
 from scenarios_app.engine.document.from_turns import place_in_turns, read_turns
 from scenarios_app.engine.document.scenario import ScenarioDocument, VersionedDocument
 from scenarios_app.engine.document.turns import TurnsDocument
-from scenarios_app.engine.shapes.base import (
+from scenarios_app.engine.shapes import (
     Document,
     DocumentError,
     Finding,

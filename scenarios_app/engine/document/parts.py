@@ -11,7 +11,7 @@ from pydantic import (
     WrapSerializer,
 )
 
-from scenarios_app.engine.shapes.base import (
+from scenarios_app.engine.shapes import (
     Document,
     Finding,
     expected,

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document.fault import NO_BODY
-from scenarios_app.engine.recorded.answers import RecordedAnswer
+from scenarios_app.engine.recorded import RecordedAnswer
 from scenarios_app.engine.recorded.requests import digest_of
 from scenarios_app.engine.recorded.rules import NAMES, relaxed
-from scenarios_app.engine.shapes.base import Document, Finding, reads_string, writes_string
+from scenarios_app.engine.shapes import Document, Finding, reads_string, writes_string
 from scenarios_app.engine.shapes.fields import Flag, Headers, Pace, Status, Text
 
 MOST_BYTES: Final = 10_000_000

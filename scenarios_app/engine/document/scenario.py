@@ -9,7 +9,7 @@ from scenarios_app.engine.conditions.match import MatchDocument, NoMatch
 from scenarios_app.engine.document.answer import ProduceDocument
 from scenarios_app.engine.document.fault import NO_BODY, FailuresDocument
 from scenarios_app.engine.scenario import Reasoning, Select
-from scenarios_app.engine.shapes.base import Document, Finding, expected, quoted, refuse
+from scenarios_app.engine.shapes import Document, Finding, expected, quoted, refuse
 from scenarios_app.engine.shapes.fields import (
     EchoedHeader,
     Flag,

@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from scenarios_app.engine.document.fault import NO_BODY
 from scenarios_app.engine.document.scenario import Thinking
-from scenarios_app.engine.shapes.base import Document, Finding, in_a_list, reads_string
+from scenarios_app.engine.shapes import Document, Finding, in_a_list, reads_string
 from scenarios_app.engine.shapes.fields import (
     Flag,
     Headers,

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from scenarios_app.engine.latin import WORDS
 from scenarios_app.engine.parts import AnswerPart, Chunk, ReasoningPart, TextPart
 from scenarios_app.engine.scenario import ScriptedAnswer, ScriptedChoice
+from scenarios_app.engine.schemas.scalars import WORDS
 
 MARK = "\nReason:"
 

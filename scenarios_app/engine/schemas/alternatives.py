@@ -7,8 +7,13 @@ from typing import TypeAlias
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.schemas.fit import Budget
-from scenarios_app.engine.schemas.keywords import Schema, SchemaError, listed
-from scenarios_app.engine.schemas.references import REFERENCES, References
+from scenarios_app.engine.schemas.keywords import (
+    REFERENCES,
+    References,
+    Schema,
+    SchemaError,
+    listed,
+)
 
 # How branches are put in order, those to be tried first at the front.
 Order: TypeAlias = Callable[[Sequence[Schema]], Sequence[Schema]]

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.schemas.keywords import (
+    REFERENCES,
+    References,
     Schema,
     SchemaError,
     canonical,
@@ -19,7 +21,6 @@ from scenarios_app.engine.schemas.keywords import (
     whole,
 )
 from scenarios_app.engine.schemas.patterns import matches
-from scenarios_app.engine.schemas.references import REFERENCES, References
 
 MOST_STEPS = 20_000
 _DEEPEST = 64

@@ -9,8 +9,10 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.schemas.alternatives import Alternatives, Way
 from scenarios_app.engine.schemas.fit import INNER, Budget, Fit, schema_at, schemas_of
 from scenarios_app.engine.schemas.keywords import (
+    REFERENCES,
     TYPES,
     Parts,
+    References,
     Schema,
     SchemaError,
     canonical,
@@ -20,10 +22,8 @@ from scenarios_app.engine.schemas.keywords import (
     types_of,
     whole,
 )
-from scenarios_app.engine.schemas.numbers import numbers
 from scenarios_app.engine.schemas.patterns import sample
-from scenarios_app.engine.schemas.references import REFERENCES, References
-from scenarios_app.engine.schemas.texts import strings
+from scenarios_app.engine.schemas.scalars import numbers, strings
 
 # Below so many levels, and beyond so many values, there is only what must be.
 _DEEP, _MANY = 4, 400

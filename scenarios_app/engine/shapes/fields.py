@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WrapValidator
 
 from scenarios_app.engine import parts
 from scenarios_app.engine.canonical import Role as AnyRole
-from scenarios_app.engine.shapes.base import Finding, expected, refuse
+from scenarios_app.engine.shapes import Finding, expected, refuse
 
 V = TypeVar("V")
 

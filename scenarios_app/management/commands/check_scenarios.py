@@ -14,7 +14,7 @@ from scenarios_app.engine.document import (
 )
 from scenarios_app.models import Scenario
 from scenarios_app.recording.files import read_paths
-from scenarios_app.store.rows import document_of, limits, problems_of
+from scenarios_app.store import document_of, limits, problems_of
 
 
 class Command(BaseCommand):

@@ -7,9 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from scenarios_app.management.asked import add_url, ask, write
-from scenarios_app.verdict.page import coverage_page
-from scenarios_app.verdict.reports import SUITE, coverage_cases, junit
+from scenarios_app.management import add_url, ask, write
+from scenarios_app.verdict.reports import SUITE, coverage_cases, coverage_page, junit
 
 
 class Command(BaseCommand):

@@ -10,8 +10,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from scenarios_app.engine.document import DocumentError, Problem, ScenarioDocument
 from scenarios_app.models import Scenario
 from scenarios_app.recording.files import read_paths
+from scenarios_app.store import document_of, limits
 from scenarios_app.store.documents import documents_json, fixture_json
-from scenarios_app.store.rows import document_of, limits
 
 
 class Command(BaseCommand):

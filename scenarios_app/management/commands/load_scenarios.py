@@ -6,8 +6,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.recording.files import read_paths
+from scenarios_app.store import limits
 from scenarios_app.store.documents import load
-from scenarios_app.store.rows import limits
 
 
 class Command(BaseCommand):

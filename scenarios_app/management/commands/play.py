@@ -17,12 +17,12 @@ from scenarios_app.engine.document import (
 )
 from scenarios_app.engine.document.files import read_files
 from scenarios_app.engine.matching.index import build_index
-from scenarios_app.management.asked import NOT_JUDGED, write
+from scenarios_app.management import NOT_JUDGED, write
 from scenarios_app.play.conversation import PlayDocument, read_play
 from scenarios_app.play.player import Alone, Run, play
 from scenarios_app.play.report import cases_of, json_of, text_of
 from scenarios_app.serving.services import options as serving_options
-from scenarios_app.store.rows import limits
+from scenarios_app.store import limits
 from scenarios_app.verdict.reports import SUITE, junit
 
 

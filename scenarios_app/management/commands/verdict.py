@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from scenarios_app.management.asked import NOT_JUDGED, add_url, ask, write
+from scenarios_app.management import NOT_JUDGED, add_url, ask, write
 from scenarios_app.verdict.reports import SUITE, junit, summary, verdict_cases
 
 GITHUB = "GITHUB_STEP_SUMMARY"

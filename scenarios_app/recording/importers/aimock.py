@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.recording.document import Made
+from scenarios_app.recording.document import Made, made
 from scenarios_app.recording.importers.reader import Place
-from scenarios_app.recording.importers.scripted import made
 
 _FINISHES: Final = ("stop", "length", "tool_calls", "content_filter")
 _CARRIED: Final = frozenset(

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from scenarios_app.recording.importers.bodies import Unreadable, from_base64
+from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
+from scenarios_app.recording.bodies import Unreadable, from_base64
 from scenarios_app.recording.importers.reader import Place, headers_of
-from scenarios_app.recording.interaction import Interaction, RecordedRequest, RecordedResponse
 
 _NO_ANSWER = "it has no answer"
 _CUT = "its answer is not whole: the archive has no body for it"

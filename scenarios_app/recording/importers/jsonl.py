@@ -5,8 +5,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.recording.importers.reader import Place, headers_of
-from scenarios_app.recording.interaction import Interaction, RecordedRequest, RecordedResponse
 
 _OPENAI: Final = "https://api.openai.com"
 _ANTHROPIC: Final = "https://api.anthropic.com"

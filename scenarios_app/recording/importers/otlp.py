@@ -7,15 +7,15 @@ from typing import Any, Final
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document.compile import encode
 from scenarios_app.recording.answers.content import Content, Said, loaded, objects
-from scenarios_app.recording.document import Made
-from scenarios_app.recording.importers.reader import Place
-from scenarios_app.recording.importers.scripted import (
+from scenarios_app.recording.document import (
+    Made,
     Turn,
     conversation_match,
     expected_tools,
     made,
     turn_of,
 )
+from scenarios_app.recording.importers.reader import Place
 
 _OPERATIONS: Final = ("chat", "generate_content", "text_completion")
 # What the conventions call the providers that go by another name here.

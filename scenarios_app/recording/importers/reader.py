@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scenarios_app.engine.shapes.base import DocumentError, Loc, Problem, place_of
+from scenarios_app.engine.shapes import DocumentError, Loc, Problem, place_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 import yaml
 
-from scenarios_app.engine.shapes.base import DocumentError, Problem
+from scenarios_app.engine.shapes import DocumentError, Problem
 
 DEEPEST: Final = 100
 MOST_NODES: Final = 2_000_000

@@ -6,9 +6,8 @@ from typing import Any, Final
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.recording.answers.content import Content, Said, objects, within
-from scenarios_app.recording.document import Made
+from scenarios_app.recording.document import Made, expected_tools, made
 from scenarios_app.recording.importers.reader import Place
-from scenarios_app.recording.importers.scripted import expected_tools, made
 
 _NO_TEXT: Final = "a trace does not hold what the user said: the steps answer in their order"
 _FAILED: Final = "left out: call {}: it failed with {}"

@@ -5,9 +5,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from scenarios_app.recording.importers.bodies import Unreadable, decompressed, from_base64
+from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
+from scenarios_app.recording.bodies import Unreadable, decompressed, from_base64
 from scenarios_app.recording.importers.reader import Place, by_name, headers_of
-from scenarios_app.recording.interaction import Interaction, RecordedRequest, RecordedResponse
 
 KEYS = ("interactions", "http_interactions")
 

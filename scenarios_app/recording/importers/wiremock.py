@@ -7,10 +7,10 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from scenarios_app.engine.canonical import Json
+from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
+from scenarios_app.recording.bodies import Unreadable, from_base64
 from scenarios_app.recording.document import TAG, Made, step_of
-from scenarios_app.recording.importers.bodies import Unreadable, from_base64
 from scenarios_app.recording.importers.reader import Place, headers_of
-from scenarios_app.recording.interaction import Interaction, RecordedRequest, RecordedResponse
 
 _URLS: Final = ("url", "urlPath", "urlPattern", "urlPathPattern", "urlPathTemplate")
 # What of an answer is done here in another way or not at all.

@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.state import StateStore, alias, put_scenario
-from scenarios_app.recording.interaction import Interaction, RecordedRequest
+from scenarios_app.recording import Interaction, RecordedRequest
 
 Mode: TypeAlias = Literal["none", "new", "all"]
 MODES: Final[tuple[Mode, ...]] = ("none", "new", "all")

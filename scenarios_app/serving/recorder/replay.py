@@ -3,7 +3,7 @@ the pieces in which it came."""
 
 from msgspec.structs import replace
 
-from scenarios_app.engine.recorded.answers import RecordedAnswer
+from scenarios_app.engine.recorded import RecordedAnswer
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.reply import FRAMING, Ending, Frame, Reply, whole
 from scenarios_app.wire.base import Headers, Stored

@@ -5,7 +5,7 @@ from typing import Final
 
 from scenarios_app.engine.matching.near_misses import unmatched_message
 from scenarios_app.engine.matching.select import Decision
-from scenarios_app.recording.interaction import Interaction, RecordedRequest, RecordedResponse
+from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.recording.redaction import redacted
 from scenarios_app.recording.upstreams import upstream_of
 from scenarios_app.serving.exchange import Exchange

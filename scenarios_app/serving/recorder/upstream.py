@@ -11,9 +11,9 @@ import httpx2
 from mockllm_site.kit.addresses import Refused, endpoint_at
 from mockllm_site.kit.dial import Dial
 from scenarios_app.engine.canonical import ErrorAnswer
-from scenarios_app.recording.interaction import RecordedRequest
+from scenarios_app.recording import RecordedRequest
+from scenarios_app.recording.bodies import TooLong, Unreadable, acceptable, reader_of
 from scenarios_app.recording.upstreams import DIALECT_HEADER
-from scenarios_app.serving.recorder.bodies import TooLong, Unreadable, acceptable, reader_of
 from scenarios_app.wire.base import Call, Headers
 
 CONNECT_SECONDS: Final = 10.0

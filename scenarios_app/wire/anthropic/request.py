@@ -1,5 +1,8 @@
-"""Anthropic request bodies read into canonical requests: messages, and what is to be counted."""
+"""Anthropic request bodies read into canonical requests: messages, and what is to be counted;
+keywords that Anthropic's SDKs put into the descriptions of a schema are read there, where models
+read them."""
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
@@ -23,7 +26,6 @@ from scenarios_app.engine.parts import (
     ToolResultPart,
 )
 from scenarios_app.wire.anthropic.options import read_options
-from scenarios_app.wire.anthropic.schemas import with_words
 from scenarios_app.wire.base import Call, Endpoint, encode_json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
@@ -32,6 +34,14 @@ PROVIDER = "anthropic"
 MESSAGES = "/v1/messages"
 
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
+_NUMBERS = (
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    *("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
+)
+_TEXTS = ("pattern", "format")
+_SAID = re.compile(r"(?:\A|\n)\{(\w+: .*)\}\Z", re.DOTALL)
+_DECIMAL = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?")
+_KEY = re.compile(r"(?:\A|, )(\w+): ")
 
 
 def read_request(
@@ -245,3 +255,38 @@ def _flag(parent: Node, key: str) -> bool:
 def _number(parent: Node, key: str) -> float | None:
     node = parent.maybe(key)
     return node.number() if node else None
+
+
+def with_words(schema: Json) -> Json:
+    """A schema with the keywords that stand at the end of its descriptions, in braces."""
+    match schema:
+        case list():
+            return [with_words(each) for each in schema]
+        case dict():
+            inner = {key: with_words(value) for key, value in schema.items()}
+            description = schema.get("description")
+            return {**_words(description), **inner} if isinstance(description, str) else inner
+        case _:
+            return schema
+
+
+def _words(description: str) -> Mapping[str, Json]:
+    found = _SAID.search(description)
+    if found is None:
+        return {}
+    _, *split = _KEY.split(found[1])
+    words: dict[str, Json] = {}
+    for key, value in zip(split[::2], split[1::2], strict=True):
+        if key in _NUMBERS and (number := _decimal(value)) is not None:
+            words[key] = number
+        elif key in _TEXTS:
+            words[key] = value
+        elif (key, value) == ("uniqueItems", "True"):
+            words[key] = True
+    return words
+
+
+def _decimal(text: str) -> int | float | None:
+    if not _DECIMAL.fullmatch(text):
+        return None
+    return float(text) if "." in text else int(text)

@@ -15,6 +15,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from scenarios_app.wire.anthropic.answer import (
+    citation_of,
     container_of,
     ending,
     has_block,
@@ -23,7 +24,6 @@ from scenarios_app.wire.anthropic.answer import (
     opening_message,
 )
 from scenarios_app.wire.anthropic.options import Options
-from scenarios_app.wire.anthropic.server_tools import citation_of
 from scenarios_app.wire.anthropic.usage import closing_usage
 from scenarios_app.wire.base import encode_json, encode_line, encode_text, named_sse
 

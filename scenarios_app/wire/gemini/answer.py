@@ -20,12 +20,10 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from scenarios_app.wire.gemini.citations import citations_of
 from scenarios_app.wire.gemini.fields import encode_signature
-from scenarios_app.wire.gemini.logprobs import average, logprobs_result
 from scenarios_app.wire.gemini.manner import Manner
-from scenarios_app.wire.gemini.server_tools import result_part, use_part
-from scenarios_app.wire.gemini.usage import prompt_usage, usage_of
+from scenarios_app.wire.gemini.server_tools import citations_of, result_part, use_part
+from scenarios_app.wire.gemini.usage import average, logprobs_result, prompt_usage, usage_of
 
 # Calls finish with STOP as well: the API has no word for them.
 _FINISH: Mapping[FinishReason, str] = {

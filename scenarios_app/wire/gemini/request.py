@@ -1,5 +1,7 @@
-"""Gemini request bodies read into canonical requests: what is to be answered, what is counted."""
+"""Gemini request bodies read into canonical requests: what is to be answered, what is counted, and
+Google's own schemas, which are those of OpenAI with types in capitals, as JSON Schemas."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 from msgspec.structs import replace
@@ -31,9 +33,8 @@ from scenarios_app.wire.gemini.fields import (
     snake,
     text_of,
 )
-from scenarios_app.wire.gemini.logprobs import read_top
 from scenarios_app.wire.gemini.manner import Manner, manner_of, thinks
-from scenarios_app.wire.gemini.schemas import json_schema
+from scenarios_app.wire.gemini.usage import read_top
 
 PROVIDER = "gemini"
 TUNED = "tunedModels/"
@@ -55,6 +56,11 @@ _TYPES: Mapping[str, Callable[[Node], object]] = {
     "seed": integer,
     "topK": number,
 }
+_UNDERLINED = re.compile("_([a-z])")
+# Sizes are 64-bit numbers, which protobuf writes as strings.
+_SIZES = frozenset(
+    ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties")
+)
 
 
 def model_of(endpoint: Endpoint, params: Params) -> str:
@@ -218,3 +224,27 @@ def _candidates(config: Node) -> int:
 def _labels(body: Node) -> Mapping[str, str]:
     labels = maybe(body, "labels")
     return {key: labels.get(key).text() for key in labels.object()} if labels else {}
+
+
+def json_schema(schema: Json) -> Json:
+    """The JSON Schema that one of Google's means. What is in no schema of theirs stays as it is."""
+    if not isinstance(schema, dict):
+        return schema
+    return dict(map(_keyword, schema.items()))
+
+
+def _keyword(item: tuple[str, Json]) -> tuple[str, Json]:
+    key = _UNDERLINED.sub(lambda found: found[1].upper(), item[0])
+    match key, item[1]:
+        case "type", str(name):
+            return key, name.lower()
+        case "items" | "additionalProperties" | "not", dict(inner):
+            return key, json_schema(inner)
+        case "anyOf" | "allOf" | "oneOf" | "prefixItems", list(several):
+            return key, [json_schema(each) for each in several]
+        case "properties" | "defs" | "$defs", dict(named):
+            return key, {name: json_schema(each) for name, each in named.items()}
+        case _, str(digits) if key in _SIZES and digits.isdecimal():
+            return key, int(digits)
+        case _:
+            return key, item[1]

@@ -29,10 +29,9 @@ from scenarios_app.wire.gemini.answer import (
     place_of,
     signature_of,
 )
-from scenarios_app.wire.gemini.citations import byte_length, sources_of
-from scenarios_app.wire.gemini.logprobs import logprobs_result
 from scenarios_app.wire.gemini.manner import Manner
-from scenarios_app.wire.gemini.usage import RunningUsage, usage_of
+from scenarios_app.wire.gemini.server_tools import byte_length, sources_of
+from scenarios_app.wire.gemini.usage import RunningUsage, logprobs_result, usage_of
 
 
 class Framing(msgspec.Struct, frozen=True):

@@ -1,8 +1,15 @@
-"""What a Gemini answer says that it cost, once it is done and while it is streamed."""
+"""What a Gemini answer says of its tokens: what it cost, once it is done and while it is streamed,
+and how likely they were."""
 
 from scenarios_app.engine.canonical import Json, Usage
+from scenarios_app.engine.producing.usage import Token, likeliest, tokens_of
 from scenarios_app.wire.base import encode_json
+from scenarios_app.wire.body import Node
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.gemini.fields import integer, maybe
 from scenarios_app.wire.gemini.manner import Manner
+
+_MOST = 20
 
 
 def usage_of(usage: Usage, manner: Manner) -> dict[str, Json]:
@@ -72,3 +79,39 @@ def _beside(usage: Usage) -> dict[str, Json]:
 
 def _details(tokens: int) -> list[Json]:
     return [{"modality": "TEXT", "tokenCount": tokens}]
+
+
+def read_top(config: Node) -> int | None:
+    """How many tokens are asked for at the place of each; None where none are told."""
+    node = maybe(config, "logprobs")
+    asked = maybe(config, "responseLogprobs")
+    told = asked is not None and asked.flag()
+    if node is None:
+        return 0 if told else None
+    top = integer(node)
+    if not told:
+        raise WireError(400, "logprobs is only allowed when responseLogprobs is true")
+    if not 0 <= top <= _MOST:
+        raise WireError(400, f"logprobs must be in the range [0, {_MOST}]")
+    return top
+
+
+def average(text: str) -> float:
+    """The mean of all tokens."""
+    tokens = tokens_of(text)
+    return sum(token.logprob for token in tokens) / max(1, len(tokens))
+
+
+def logprobs_result(text: str, top: int) -> Json:
+    """The tokens of a text, with the likeliest ones for the place of each."""
+    tokens = tokens_of(text)
+    result: dict[str, Json] = {"chosenCandidates": [_told(token) for token in tokens]}
+    if top:
+        result["topCandidates"] = [
+            {"candidates": [_told(other) for other in likeliest(token, top)]} for token in tokens
+        ]
+    return result
+
+
+def _told(token: Token) -> Json:
+    return {"token": token.text, "tokenId": token.number, "logProbability": token.logprob}

@@ -9,7 +9,7 @@ from scenarios_app.wire.base import (
     encode_line,
     retry_after_seconds,
 )
-from scenarios_app.wire.ollama import embeddings, models
+from scenarios_app.wire.ollama import models
 from scenarios_app.wire.ollama.answer import CHAT, GENERATE, LineEncoder, nothing, whole
 from scenarios_app.wire.ollama.request import (
     PROVIDER,
@@ -65,8 +65,8 @@ _ENDPOINTS = (
         compute=nothing,
         alike=True,
     ),
-    Endpoint("POST", "/api/embed", read_embed, compute=embeddings.embed),
-    Endpoint("POST", "/api/embeddings", read_embedding, compute=embeddings.embedding),
+    Endpoint("POST", "/api/embed", read_embed, compute=models.embed),
+    Endpoint("POST", "/api/embeddings", read_embedding, compute=models.embedding),
     Endpoint("POST", "/api/show", read_show, compute=models.shown),
     Endpoint("GET", "/api/tags", read_plain, compute=models.listed),
     Endpoint("HEAD", "/api/tags", read_plain, compute=models.listed),

@@ -3,7 +3,7 @@
 from itertools import accumulate
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.producing.probabilities import likeliest, tokens_of
+from scenarios_app.engine.producing.usage import likeliest, tokens_of
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.logprobs import token_logprobs

@@ -1,4 +1,9 @@
-"""The field by which OpenAI's deltas hide how long their text is: it fills each up."""
+"""What of OpenAI's answers means nothing: the field by which deltas hide how long their text is,
+which fills each up, and what goes back to its provider unread, as long as a real one and made of a
+name."""
+
+from base64 import urlsafe_b64encode
+from hashlib import shake_256
 
 SIZE = 16
 _LETTERS = "kT3vQxZ8mYw1Lr5D"
@@ -6,3 +11,10 @@ _LETTERS = "kT3vQxZ8mYw1Lr5D"
 OBFUSCATION = tuple(
     b',"obfuscation":"%b"' % _LETTERS[: SIZE - length].encode() for length in range(SIZE)
 )
+
+_BYTES = 147
+
+
+def opaque_of(name: str) -> str:
+    """The same text for the same name."""
+    return "gAAAAAB" + urlsafe_b64encode(shake_256(name.encode()).digest(_BYTES)).decode()

@@ -17,8 +17,8 @@ from scenarios_app.wire.base import (
     sse,
 )
 from scenarios_app.wire.body import Node
-from scenarios_app.wire.openai import completions, embeddings, models, moderations
-from scenarios_app.wire.openai.batches import batches, files
+from scenarios_app.wire.openai import batches, completions, models, moderations
+from scenarios_app.wire.openai.batches import files
 from scenarios_app.wire.openai.chat_answer import completion
 from scenarios_app.wire.openai.chat_request import read_chat
 from scenarios_app.wire.openai.chat_stream import ChunkEncoder
@@ -49,7 +49,7 @@ _ENDPOINTS = (
         form=lambda request: request.own,
     ),
     completions.ENDPOINT,
-    embeddings.ENDPOINT,
+    models.ENDPOINT,
     moderations.ENDPOINT,
     *models.ENDPOINTS,
 )

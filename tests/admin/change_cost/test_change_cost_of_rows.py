@@ -13,7 +13,7 @@ from django.test import Client as Browser
 from scenarios_app import builder
 from scenarios_app.admin.editor.layout import STEP_CELLS
 from scenarios_app.admin.editor.sentence import title_of
-from scenarios_app.admin.scenarios.bulk import BulkForm
+from scenarios_app.admin.scenarios.actions import BulkForm
 from scenarios_app.catalog.lint import suspicions_of
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.base import Condition
@@ -28,8 +28,8 @@ from scenarios_app.engine.producing.faults import install as install_faults
 from scenarios_app.engine.shapes.fields import Whole
 from scenarios_app.models import StepColumns
 from scenarios_app.models.columns import at, column_of, places_of
+from scenarios_app.store import document_of, save_document
 from scenarios_app.store.columns import VALUES
-from scenarios_app.store.rows import document_of, save_document
 from scenarios_app.wire.base import Call
 from tests.admin.change_cost.acme import KEY, chat
 from tests.admin.pages import a_scenario, page_of, save

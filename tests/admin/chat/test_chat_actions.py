@@ -7,7 +7,7 @@ from django.contrib.admin.models import LogEntry
 from django.db.models import Model
 from django.test import Client
 
-from chat_app.comparing.comparisons import leaderboard
+from chat_app.comparisons import leaderboard
 from chat_app.conversations import create
 from chat_app.models import (
     ABComparison,

@@ -8,7 +8,7 @@ from django.test import Client
 
 from scenarios_app.control.explain import explained_now
 from scenarios_app.models import ServedRequest
-from scenarios_app.play.calls import call_of
+from scenarios_app.play.conversation import call_of
 from scenarios_app.wire.registry import ways
 from scenarios_app.wire.samples import Asked
 from tests.admin.pages import a_scenario

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from chat_app.comparing.comparisons import draw
+from chat_app.comparisons import draw
 from chat_app.models import ModelProfile
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest

@@ -8,9 +8,9 @@ import pytest
 from django.test import Client
 from drf_spectacular.validation import validate_schema
 
-from chat_app.api.pages import document
+from chat_app.api.urls import document
 from tests.chat.routes import routes
-from traces_app.api.shapes import EVENTS
+from traces_app.api import EVENTS
 
 # Of the contract, beside those that describe the API.
 CONTRACT = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat_app.api.pages import document
+from chat_app.api.urls import document
 from tests.chat.asking import Api
 from tests.drawn import Drawn, keeps_to, operations
 from tests.live import Live

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from chat_app.clients.endpoints import OWN, is_listed
 from chat_app.clients.registry import get_client
+from chat_app.clients.transports import OWN, is_listed
 from chat_app.errors import VALIDATION_ERROR, ChatError
 from tests.chat.raw_provider import HEAD, raw_provider
 from tests.chat.ways import profile, request, told

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from chat_app.clients.endpoints import check_base_url, endpoint_of
+from chat_app.clients.transports import check_base_url, endpoint_of
 from chat_app.errors import VALIDATION_ERROR, ChatError
 
 

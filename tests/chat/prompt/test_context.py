@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from chat_app.prompt.context import ContextPlan, Summary
+from chat_app.prompt.length import estimate
 from chat_app.prompt.messages import PromptMessage, turns_of
 from chat_app.prompt.summaries import INSTRUCTIONS
-from chat_app.prompt.tokens import estimate
 from chat_app.values.model_call import Tool, UserTurn
 from tests.chat.past import looked_up, plan, talk, texts, user
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_app.prompt.context import END, LEAST_RESULT, SUMMARY_PERCENT, ContextPlan, Summary
+from chat_app.prompt.length import estimate, texts_of
 from chat_app.prompt.messages import PromptMessage, turns_of
 from chat_app.prompt.summaries import INSTRUCTIONS, LEAST_TOKENS
-from chat_app.prompt.tokens import estimate, texts_of
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import (
     AssistantTurn,

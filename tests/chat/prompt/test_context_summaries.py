@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from chat_app.prompt.length import estimate
 from chat_app.prompt.messages import PromptMessage
 from chat_app.prompt.summaries import INSTRUCTIONS, SummaryTask, summary_request, transcript
-from chat_app.prompt.tokens import estimate
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import AssistantTurn, Result, Text, Thinking, ToolResults, UserTurn
 from tests.chat.past import answer, looked_up, user

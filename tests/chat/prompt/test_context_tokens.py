@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat_app.prompt import tokens
+from chat_app.prompt import length
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import (
     AssistantTurn,
@@ -28,7 +28,7 @@ from chat_app.values.model_call import (
     ],
 )
 def test_the_estimate_is_a_token_for_four_characters(texts: list[str], expected: int) -> None:
-    assert tokens.estimate(texts) == expected
+    assert length.estimate(texts) == expected
 
 
 def test_every_text_that_is_sent_is_counted() -> None:
@@ -38,7 +38,7 @@ def test_every_text_that_is_sent_is_counted() -> None:
         ToolResults((Result("a", "f", "one"), Result("b", "g", "two"))),
     )
     tool = Tool("f", "does it", {"type": "object", "title": "é"})
-    assert list(tokens.texts_of("be kind", [tool], turns)) == [
+    assert list(length.texts_of("be kind", [tool], turns)) == [
         *("be kind", "f", "does it", '{"type":"object","title":"é"}'),
         *("question", "hmm", "I look.", "f", "{}", "one", "two"),
     ]

@@ -9,9 +9,8 @@ from chat_app import loop
 from chat_app.clients.registry import get_client as client_of
 from chat_app.models import ModelProfile
 from chat_app.runs import answer as answers
-from chat_app.runs import gate as gate_module
-from chat_app.runs.gate import Gate
-from chat_app.runs.registry import runs
+from chat_app.runs import registry as gate_module
+from chat_app.runs.registry import Gate, runs
 from chat_app.values.model_call import LlmClient
 from tests.chat.chatting import Chat, log_of, scenario, text_of
 from traces_app.log import live_log

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from chat_app.runs.tool_calls import ToolCalls
-from chat_app.stream.pipeline import StreamPipeline
-from chat_app.tools.calls import Outcome, failed
+from chat_app.stream import StreamPipeline
+from chat_app.tools import Outcome, failed
 from chat_app.values.events import RunEvent, ToolCall, ToolEnded, ToolResult, ToolStarted
 from chat_app.values.model_call import Result, Tool
 

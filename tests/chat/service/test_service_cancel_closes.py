@@ -11,7 +11,7 @@ from chat_app.loop import on_loop
 from chat_app.runs import run as runs
 from chat_app.runs.answer import AnswerEvent
 from chat_app.service import StreamHandle, cancel
-from chat_app.tools.calls import Outcome
+from chat_app.tools import Outcome
 from chat_app.tools.toolbox import McpToolbox
 from tests.chat.chatting import Chat, log_of, scenario, trace_of
 from tests.chat.clients.test_client_sockets import SAYS

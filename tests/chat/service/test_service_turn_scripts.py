@@ -9,7 +9,7 @@ from django.core.management import call_command
 
 from chat_app.models import ModelProfile
 from chat_app.service import StreamHandle
-from chat_app.tools.calls import Outcome
+from chat_app.tools import Outcome
 from chat_app.values.events import Complete, Error
 from chat_app.values.model_call import Tool
 from mockllm_site.kit.database_thread import in_database

@@ -8,7 +8,7 @@ import pytest
 
 from chat_app import loop
 from chat_app.service import StreamHandle
-from chat_app.tools.calls import Outcome
+from chat_app.tools import Outcome
 from chat_app.values.model_call import Tool
 from traces_app.follow import follow
 from traces_app.log import LoggedEvent

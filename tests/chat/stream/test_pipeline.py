@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat_app.stream.pipeline import StreamPipeline
+from chat_app.stream import StreamPipeline
 from chat_app.values.events import (
     Complete,
     TextDelta,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chat_app.stream.pipeline import StreamPipeline
+from chat_app.stream import StreamPipeline
 from chat_app.values.events import StreamEvent, TextDelta, ThinkingDelta, ToolCall
 from chat_app.values.model_call import (
     CallArguments,

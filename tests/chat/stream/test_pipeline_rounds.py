@@ -2,7 +2,7 @@
 
 import json
 
-from chat_app.stream.pipeline import StreamPipeline
+from chat_app.stream import StreamPipeline
 from chat_app.stream.rounds import Round
 from chat_app.values.events import Complete, TextDelta, ToolCall, ToolCallDelta, ToolCallStart
 from chat_app.values.model_call import (

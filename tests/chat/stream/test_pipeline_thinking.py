@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat_app.stream.pipeline import StreamPipeline
+from chat_app.stream import StreamPipeline
 from chat_app.values.events import TextDelta, ThinkingDelta
 from chat_app.values.model_call import ThinkingPiece
 from tests.chat.pipelines import END, fed, split

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_app.tools.calls import DEEPEST, ArgumentsError, read_arguments
+from chat_app.tools import DEEPEST, ArgumentsError, read_arguments
 
 JSON = st.recursive(
     st.none()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from chat_app.tools.calls import Outcome, Toolbox
+from chat_app.tools import Outcome, Toolbox
 from chat_app.tools.servers import Address
 from tests.chat.tools.tool_servers import forked, http_server, in_process, refused, toolbox_of
 from tests.hurry import put_forward

@@ -13,8 +13,8 @@ import mcp.client.stdio
 import pytest
 from mcp import Client
 
+from chat_app.tools import Outcome, Toolbox
 from chat_app.tools import mcp as connection
-from chat_app.tools.calls import Outcome, Toolbox
 from chat_app.tools.servers import Address, Command, Server
 from chat_app.tools.toolbox import McpToolbox
 from tests import warmed

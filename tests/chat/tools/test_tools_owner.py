@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from chat_app.tools.calls import Outcome
+from chat_app.tools import Outcome
 from chat_app.tools.owner import LONGEST_PAUSE_SECONDS, WAIT_SECONDS, Owner
 from chat_app.tools.servers import Command, Server
 from chat_app.tools.session import Session, SessionEnded, SessionForgotten

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from mcp.types import CallToolResult, EmbeddedResource, TextContent, TextResourceContents
 
-from chat_app.tools.calls import LONGEST, Outcome, outcome_of
+from chat_app.tools import LONGEST, Outcome, outcome_of
 
 
 def text(content: str) -> TextContent:

@@ -9,7 +9,7 @@ from scenarios_app.engine.canonical import CanonicalRequest, SentRequest, as_sen
 from scenarios_app.engine.conditions.recorded import RecordedCondition, last_text, told
 from scenarios_app.engine.conditions.subjects import Reading
 from scenarios_app.engine.document import DocumentError, load_match
-from scenarios_app.engine.recorded.differences import Difference
+from scenarios_app.engine.recorded.requests import Difference
 from tests.engine.asking import ask
 
 BODY = {

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.engine.shapes.base import DocumentError, Problem, place_of, quoted
+from scenarios_app.engine.shapes import DocumentError, Problem, place_of, quoted
 from tests.engine.documents import one_step, problems_of
 
 NAME = "expected 1 to 200 printable characters without spaces around them"

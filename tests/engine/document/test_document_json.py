@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document.json_text import DEEPEST, decode, plain
-from scenarios_app.engine.shapes.base import DocumentError
+from scenarios_app.engine.shapes import DocumentError
 
 JSON: st.SearchStrategy[Json] = st.recursive(
     st.none()

@@ -9,7 +9,7 @@ import pytest
 from scenarios_app.engine.document import DocumentError, compile_scenario, dump, load_documents
 from scenarios_app.engine.document import recorded as shapes
 from scenarios_app.engine.document.recorded import chunk_document, digest_of_answer
-from scenarios_app.engine.recorded.answers import RecordedAnswer
+from scenarios_app.engine.recorded import RecordedAnswer
 from scenarios_app.engine.scenario import Produce
 
 PARTS: dict[str, Any] = {"text": "Hi!", "usage": {"output_tokens": 1}}

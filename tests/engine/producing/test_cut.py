@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenarios_app.engine.parts import Chunk, ReasoningPart, TextPart, ToolCallPart
-from scenarios_app.engine.producing.cut import cut
+from scenarios_app.engine.producing.auto import cut
 from scenarios_app.engine.producing.lorem import lorem_answer
 from scenarios_app.engine.scenario import ScriptedChoice
 from tests.examples import often

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scenarios_app.engine.latin import WORDS
 from scenarios_app.engine.parts import Chunk, ReasoningPart, TextPart
 from scenarios_app.engine.producing.lorem import lorem, lorem_answer, pieces, word_count
 from scenarios_app.engine.scenario import ScriptedAnswer, ScriptedChoice
+from scenarios_app.engine.schemas.scalars import WORDS
 
 MESSAGES = st.text(st.sampled_from("ab \n\té💡\u2028") | st.characters(codec="utf-8"), max_size=60)
 REASONED = st.tuples(MESSAGES, MESSAGES).map("\nReason:".join)

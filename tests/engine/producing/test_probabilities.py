@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from scenarios_app.engine.producing.probabilities import Token, likeliest, tokens_of
+from scenarios_app.engine.producing.usage import Token, likeliest, tokens_of
 
 HELLO, WORLD = tokens_of("Hello world")
 

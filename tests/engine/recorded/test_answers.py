@@ -4,7 +4,7 @@ import pytest
 
 from scenarios_app.engine.canonical import SentRequest, as_sent
 from scenarios_app.engine.document.answer import ProduceDocument
-from scenarios_app.engine.recorded.answers import RecordedAnswer
+from scenarios_app.engine.recorded import RecordedAnswer
 from tests.engine.asking import CHAT, ask
 
 

@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios_app.engine.recorded.differences import Difference, differences
-from scenarios_app.engine.recorded.requests import ComparedRequest, compared
+from scenarios_app.engine.recorded.requests import (
+    ComparedRequest,
+    Difference,
+    compared,
+    differences,
+)
 
 
 def post(body: object) -> ComparedRequest:

@@ -7,8 +7,7 @@ import pytest
 from jsonschema import Draft7Validator, Draft202012Validator
 
 from scenarios_app.engine.schemas.fit import Budget, Fit
-from scenarios_app.engine.schemas.keywords import SchemaError
-from scenarios_app.engine.schemas.references import References
+from scenarios_app.engine.schemas.keywords import References, SchemaError
 
 VALUES: list[Any] = [
     None,

@@ -8,7 +8,7 @@ from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator, F
 
 from scenarios_app.engine.schemas.instance import instance
 from scenarios_app.engine.schemas.keywords import SchemaError
-from scenarios_app.engine.schemas.texts import _FORMATS
+from scenarios_app.engine.schemas.scalars import _FORMATS
 
 KEYS = ("", "Hello", "What is the weather in Paris?", "k")
 NODE = {

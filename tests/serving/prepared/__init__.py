@@ -1,1 +1,1 @@
-"""Turn scripts through the pipeline."""
+"""What is known of requests that come again, and answers that are made once."""

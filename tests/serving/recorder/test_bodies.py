@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios_app.serving.recorder.bodies import TooLong, Unreadable, acceptable, reader_of
+from scenarios_app.recording.bodies import TooLong, Unreadable, acceptable, reader_of
 
 
 def raw_deflate(data: bytes) -> bytes:

@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 import pytest
 
-from scenarios_app.recording.interaction import Interaction
+from scenarios_app.recording import Interaction
 from scenarios_app.serving.reply import Ending
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import chat, claude, says, scenario

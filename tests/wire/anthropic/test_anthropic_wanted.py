@@ -7,7 +7,7 @@ from anthropic import transform_schema
 from pydantic import BaseModel, Field
 
 from scenarios_app.engine.canonical import ANY_OBJECT, JsonFormat, Tool, ToolChoice
-from scenarios_app.wire.anthropic.schemas import with_words
+from scenarios_app.wire.anthropic.request import with_words
 from tests.wire.anthropic.anthropic_cases import LEAST, parse
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.canonical import ANY_OBJECT, JsonFormat, ToolChoice
-from scenarios_app.wire.gemini.schemas import json_schema
+from scenarios_app.wire.gemini.request import json_schema
 from tests.wire.gemini.gemini_cases import LEAST, parse
 
 PLACE = "generationConfig"

@@ -7,7 +7,7 @@ import pytest
 
 from scenarios_app.wire.embedding import unit_vector
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.ollama.embeddings import CONTEXT_LENGTH, MOST_CHARACTERS
+from scenarios_app.wire.ollama.models import CONTEXT_LENGTH, MOST_CHARACTERS
 from scenarios_app.wire.ollama.request import MOST_INPUTS
 from tests.wire.ollama.ollama_cases import computed
 

@@ -7,7 +7,8 @@ from typing import Any
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.wire.base import Answered, Call, Endpoint, Facts
 from scenarios_app.wire.body import Limits, Node, read_body
-from scenarios_app.wire.openai.batches import batches, files
+from scenarios_app.wire.openai import batches
+from scenarios_app.wire.openai.batches import files
 
 CONTENT, FILE, DELETE_FILE, FILES, UPLOAD = files.ENDPOINTS
 CANCEL, BATCH, LIST, CREATE = batches.ENDPOINTS

@@ -18,7 +18,7 @@ from scenarios_app.engine.parts import OpaquePart, TextPart
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.embedding import unit_vector
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.embeddings import embeddings
+from scenarios_app.wire.openai.models import embeddings
 from scenarios_app.wire.openai.wire import WIRE, WIRES
 from scenarios_app.wire.registry import find
 from tests.examples import often

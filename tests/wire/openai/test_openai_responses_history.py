@@ -16,8 +16,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from scenarios_app.wire.openai.responses.example import IDS
-from scenarios_app.wire.openai.responses.memory import keep_answer
+from scenarios_app.wire.openai.responses.memory import IDS, keep_answer
 from tests.wire.openai.responses_answers import answer
 from tests.wire.openai.responses_cases import CREATE, Session, refusal_of
 

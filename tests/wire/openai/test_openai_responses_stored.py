@@ -15,7 +15,7 @@ from openai.types.responses import (
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.responses.example import IDS
+from scenarios_app.wire.openai.responses.memory import IDS
 from scenarios_app.wire.registry import find
 from tests.wire.openai.openai_cases import make_call
 from tests.wire.openai.responses_cases import CALL_1, PATH, RESULT_1, Session, events_in, stream

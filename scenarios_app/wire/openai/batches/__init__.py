@@ -1,1 +1,189 @@
-"""OpenAI's files, and batches of requests that files hold."""
+"""OpenAI's batches: made of a file of requests, told of, listed and cancelled.
+
+Nothing waits here: the requests of a batch are answered when it is made, in their order. It is told
+as validating when it is made and is over when it is asked for again, with its files; unless it was
+cancelled in between: then none of its requests was answered, as far as anybody is told.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec.structs import replace
+
+from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.wire.base import (
+    Archival,
+    Call,
+    Endpoint,
+    Facts,
+    Found,
+    Params,
+    Stored,
+    about,
+    encode_json,
+)
+from scenarios_app.wire.body import Node
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.openai.batches.batch import (
+    PREFIX,
+    Batch,
+    Line,
+    LineError,
+    answered,
+    batch_of,
+    cancelled,
+    gone_on,
+    read_lines,
+    stored_batch,
+    told_of_batch,
+)
+from scenarios_app.wire.openai.batches.files import need_file
+from scenarios_app.wire.openai.fields import Page, page_of, read_metadata, read_page, unsupported
+from scenarios_app.wire.openai.shared import PROVIDER
+
+PATH = "/v1/batches"
+
+_ID = "batch_id"
+_ONE = f"{PATH}/{{{_ID}}}"
+_SERVED = (
+    "/v1/responses",
+    "/v1/chat/completions",
+    "/v1/embeddings",
+    "/v1/completions",
+    "/v1/moderations",
+)
+_WINDOW = "24h"
+
+
+class BatchFields(msgspec.Struct, frozen=True):
+    """What a request about batches holds: which file a new one is made of, for which endpoint; the
+    name of one; or a page of all. And what is found of these: the requests in the file with what
+    is wrong with them, the batches."""
+
+    call: Call
+    name: str = ""
+    input_file: str = ""
+    endpoint: str = ""
+    page: Page | None = None
+    lines: tuple[Line, ...] = ()
+    errors: tuple[LineError, ...] = ()
+    batches: tuple[Batch, ...] = ()
+
+    @property
+    def batch(self) -> Batch:
+        """The batch that is named; raises the 404 where there is none."""
+        for batch in self.batches:
+            return batch
+        message = f"No batch found with id '{self.name}'."
+        raise WireError(404, message, param="batch_id", code="not_found")
+
+
+def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    return about(call, endpoint, BatchFields(call, params[_ID]), provider=PROVIDER)
+
+
+def _read_list(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    own = BatchFields(call, page=read_page(call))
+    return about(call, endpoint, own, provider=PROVIDER)
+
+
+def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    named, window = body.need("endpoint"), body.need("completion_window")
+    if named.text() not in _SERVED:
+        raise unsupported(named, ", ".join(map(repr, _SERVED)))
+    if window.text() != _WINDOW:
+        raise unsupported(window, repr(_WINDOW))
+    own = BatchFields(call, input_file=body.need("input_file_id").text(), endpoint=named.text())
+    return about(call, endpoint, own, provider=PROVIDER, metadata=read_metadata(body))
+
+
+def _references(request: CanonicalRequest, found: Found) -> tuple[str, ...]:
+    own: BatchFields = request.own
+    return tuple(filter(None, (own.name, own.input_file)))
+
+
+def _resolve(request: CanonicalRequest, found: Found) -> CanonicalRequest:
+    own: BatchFields = request.own
+    names: Iterable[str] = (own.name,) if own.name else found
+    batches = tuple(batch for name in names if (batch := batch_of(name, found)) is not None)
+    return replace(request, own=replace(own, batches=batches))
+
+
+def _resolve_new(request: CanonicalRequest, found: Found) -> CanonicalRequest:
+    own: BatchFields = request.own
+    lines, errors = read_lines(need_file(own.input_file, found).data, own.endpoint)
+    return replace(request, own=replace(own, lines=tuple(lines), errors=tuple(errors)))
+
+
+def _carries(request: CanonicalRequest) -> tuple[Call, ...]:
+    own: BatchFields = request.own
+    if own.errors:
+        return ()
+    one = replace(own.call, path=own.endpoint, query={}, raw_query="")
+    return tuple(replace(one, body=line.body) for line in own.lines)
+
+
+def _new(request: CanonicalRequest, facts: Facts) -> Batch:
+    own: BatchFields = request.own
+    batch = Batch(
+        f"{PREFIX}{facts.request_id}",
+        facts.created,
+        facts.ordinal,
+        own.endpoint,
+        own.input_file,
+        metadata=dict(request.metadata) or None,
+        model=own.lines[0].model if own.lines else None,
+        errors=own.errors,
+    )
+    return batch if own.errors else answered(batch, own.lines, facts.answers)
+
+
+def _create(request: CanonicalRequest, facts: Facts) -> bytes:
+    return encode_json(told_of_batch(_new(request, facts)))
+
+
+def _store_new(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+    return stored_batch(_new(request, facts))
+
+
+def _retrieve(request: CanonicalRequest, facts: Facts) -> bytes:
+    own: BatchFields = request.own
+    batch, _ = gone_on(own.batch)
+    return encode_json(told_of_batch(batch))
+
+
+def _store_gone_on(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+    own: BatchFields = request.own
+    _, stored = gone_on(own.batch)
+    return stored
+
+
+def _cancel(request: CanonicalRequest, facts: Facts) -> bytes:
+    own: BatchFields = request.own
+    return encode_json(told_of_batch(cancelled(own.batch, facts.created)))
+
+
+def _store_cancelled(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+    own: BatchFields = request.own
+    return stored_batch(cancelled(own.batch, facts.created))
+
+
+def _list(request: CanonicalRequest, facts: Facts) -> bytes:
+    own: BatchFields = request.own
+    assert own.page is not None
+    in_order = sorted(own.batches, key=lambda batch: batch.ordinal)
+    return encode_json(page_of([Node(told_of_batch(batch)) for batch in in_order], own.page))
+
+
+_NEW = Archival(_references, _resolve_new, after=_store_new)
+_FOUND = Archival(_references, _resolve, after=_store_gone_on)
+_CANCELLED = Archival(_references, _resolve, after=_store_cancelled)
+_ALL = Archival(_references, _resolve, prefix=PREFIX)
+
+# The first pattern that fits a path has it, so the longer ones stand first.
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint("POST", f"{_ONE}/cancel", _read, compute=_cancel, archival=_CANCELLED, bodiless=True),
+    Endpoint("GET", _ONE, _read, compute=_retrieve, archival=_FOUND),
+    Endpoint("GET", PATH, _read_list, compute=_list, archival=_ALL),
+    Endpoint("POST", PATH, _read_new, compute=_create, carries=_carries, archival=_NEW),
+)

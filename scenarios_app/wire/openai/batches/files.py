@@ -1,11 +1,16 @@
-"""OpenAI's files: uploaded, listed, told of, read again and deleted."""
+"""OpenAI's files: what is stored of one, and how it is uploaded in a form, listed, told of, read
+again and deleted."""
 
 from collections.abc import Iterable
+from io import BytesIO
 
 import msgspec
 from msgspec.structs import replace
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import Field, FormParser, parse_options_header
+from python_multipart.multipart import File as PartOfForm
 
-from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.wire.base import (
     Archival,
     Call,
@@ -19,15 +24,6 @@ from scenarios_app.wire.base import (
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.batches.file import (
-    PREFIX,
-    File,
-    file_of,
-    is_example,
-    stored_file,
-    told_of_file,
-)
-from scenarios_app.wire.openai.batches.form import FilePart, read_form
 from scenarios_app.wire.openai.fields import Page, page_of, read_page, unsupported
 from scenarios_app.wire.openai.shared import PROVIDER
 
@@ -39,6 +35,119 @@ _PURPOSES = (
     *("assistants", "batch", "evals", "fine-tune", "user_data", "vision"),
     *("batch_output", "fine-tune-results", "assistants_output"),
 )
+PREFIX = "file-"
+# The files that every session has, under the ids that OpenAI's API description gives as examples:
+# what is generated from it, the SDKs' own tests among it, finds something there.
+_EXAMPLES = ("file_id", "input_file_id")
+_KIND = b"multipart/form-data"
+_MOST_FIELDS = 100
+
+
+class FilePart(msgspec.Struct, frozen=True):
+    """A file that was uploaded."""
+
+    name: str
+    data: bytes
+
+
+class Form(msgspec.Struct, frozen=True):
+    """The fields of a form, and its files, by their names. Of those alike the last one counts."""
+
+    fields: dict[str, str]
+    files: dict[str, FilePart]
+
+
+def read_form(call: Call) -> Form:
+    """The form that a call sends; raises the 400 where it sends none. All of it stays in memory:
+    the body of a call is there, and no larger than bodies may be."""
+    kind, options = parse_options_header(call.headers.get("content-type", ""))
+    boundary = options.get(b"boundary")
+    if kind != _KIND or not boundary:
+        raise WireError(400, "The body has to be multipart/form-data, with a boundary.")
+    form = Form({}, {})
+
+    def take_field(part: Field) -> None:
+        form.fields[_text(part.field_name)] = _text(part.value)
+
+    def take_file(part: PartOfForm) -> None:
+        held = part.file_object
+        assert isinstance(held, BytesIO)
+        form.files[_text(part.field_name)] = FilePart(_text(part.file_name), held.getvalue())
+
+    config = {"MAX_MEMORY_FILE_SIZE": len(call.body) + 1, "MAX_FIELDS": _MOST_FIELDS}
+    try:
+        parser = FormParser(kind.decode(), take_field, take_file, boundary=boundary, config=config)
+        parser.write(call.body)
+        parser.finalize()
+    except FormParserError as error:
+        raise WireError(400, f"The body is no form: {error}.") from None
+    return form
+
+
+def _text(data: bytes | None) -> str:
+    return (data or b"").decode(errors="replace")
+
+
+class File(msgspec.Struct, frozen=True):
+    """What is stored of a file. `ordinal` is the number of the request that made it."""
+
+    id: str
+    created: int
+    ordinal: int
+    name: str
+    purpose: str
+    data: bytes
+
+
+_decode = msgspec.msgpack.Decoder(File).decode
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def stored_file(file: File) -> Stored:
+    """A file as a session stores it."""
+    return Stored(file.id, _encode(file))
+
+
+def file_of(name: str, found: Found) -> File | None:
+    """The file of a name, an example too."""
+    data = found.get(name)
+    if data is not None:
+        return _decode(data)
+    return File(name, 0, 0, "example.jsonl", "batch", b"") if name in _EXAMPLES else None
+
+
+def need_file(name: str, found: Found) -> File:
+    """The file of a name; raises the 404 where there is none."""
+    file = file_of(name, found)
+    if file is None:
+        raise WireError(404, f"No such File object: {name}", param="id", code="not_found")
+    return file
+
+
+def is_example(name: str) -> bool:
+    """Whether nothing is stored of what has this name."""
+    return name in _EXAMPLES
+
+
+def told_of_file(file: File) -> dict[str, Json]:
+    """A file as its API tells of it."""
+    return {
+        "id": file.id,
+        "object": "file",
+        "bytes": len(file.data),
+        "created_at": file.created,
+        "expires_at": None,
+        "filename": file.name,
+        "purpose": file.purpose,
+        "status": "processed",
+        "status_details": None,
+    }
+
+
+def lines_file(name: str, created: int, ordinal: int, lines: Iterable[msgspec.Raw]) -> File:
+    """A file that a batch came to, of one JSON value a line."""
+    data = b"".join(bytes(line) + b"\n" for line in lines)
+    return File(name, created, ordinal, f"{name}.jsonl", "batch_output", data)
 
 
 class FileFields(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from scenarios_app.engine.canonical import CanonicalResponse, Json
 from scenarios_app.engine.parts import ReasoningPart
 from scenarios_app.wire.base import encode_json
 from scenarios_app.wire.openai.dialects.dialect import Fields
-from scenarios_app.wire.openai.opaque import opaque_of
+from scenarios_app.wire.openai.obfuscation import opaque_of
 
 
 class Vendor(msgspec.Struct, frozen=True):

@@ -18,7 +18,7 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.wire.logprobs import token_logprobs
 from scenarios_app.wire.openai.families import family_of
-from scenarios_app.wire.openai.opaque import opaque_of
+from scenarios_app.wire.openai.obfuscation import opaque_of
 from scenarios_app.wire.openai.responses.echo import echo_of, effort_of, tier_of
 from scenarios_app.wire.openai.responses.request import ResponseFields
 

@@ -16,13 +16,13 @@ from scenarios_app.wire.base import (
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.fields import Page, list_of, page_of, read_metadata, read_page
-from scenarios_app.wire.openai.responses.example import ITEM as EXAMPLE
 from scenarios_app.wire.openai.responses.items import read_items
 from scenarios_app.wire.openai.responses.memory import (
     HISTORY,
     about_name,
     conversation_name,
 )
+from scenarios_app.wire.openai.responses.memory import ITEM as EXAMPLE
 from scenarios_app.wire.openai.responses.record import (
     About,
     with_ids,

@@ -1,19 +1,28 @@
 """How a request takes up what its session keeps of OpenAI's Responses: the answer before it, a
-conversation, single items; and what is kept of its own answer."""
+conversation, single items, and the response and the item that every session has; and what is kept
+of its own answer."""
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from hashlib import sha256
 
 import msgspec
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Json, Message
+from scenarios_app.engine.canonical import (
+    CanonicalRequest,
+    CanonicalResponse,
+    Choice,
+    Json,
+    Message,
+    Usage,
+)
+from scenarios_app.engine.parts import Finish, PartDelta, PartEnd, PartStart, StreamEvent, TextPart
 from scenarios_app.wire.base import Archival, Found, Stored
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.responses.answer import response_body
-from scenarios_app.wire.openai.responses.example import IDS, example
 from scenarios_app.wire.openai.responses.items import REFERENCE, kind_of, read_items
 from scenarios_app.wire.openai.responses.record import (
     About,
@@ -29,11 +38,26 @@ from scenarios_app.wire.openai.responses.request import (
     conversation_of,
     read_input,
 )
+from scenarios_app.wire.openai.responses.stream import ResponseEncoder
+from scenarios_app.wire.openai.shared import PROVIDER
 
 # Stand before the id of a conversation, under which there is never a record.
 _CONVERSATION, _ABOUT = "conversation ", "about "
 _decode = msgspec.json.Decoder().decode
 _ITEM = re.compile(r"[a-z]+_([0-9a-f]{32})")
+IDS = ("resp_677efb5139a88190b512bc3fef8e535d", "resp_123", "response_id")
+
+_QUESTION = "Is anything kept under this id?"
+_ANSWER = "Only this: it is an example of OpenAI's API description."
+_CREATED = 1_735_689_600
+
+ITEM: Json = {
+    "id": "msg_abc",
+    "type": "message",
+    "status": "completed",
+    "role": "user",
+    "content": [{"type": "input_text", "text": _QUESTION}],
+}
 
 
 def references(request: CanonicalRequest, found: Found) -> tuple[str, ...]:
@@ -196,4 +220,38 @@ def _lost(name: str) -> WireError:
         f"Previous response with id '{name}' not found.",
         param="previous_response_id",
         code="previous_response_not_found",
+    )
+
+
+@cache
+def example(name: str) -> bytes:
+    """Its record: of an answer in the background, which can be cancelled and streamed again."""
+    path = "/v1/responses"
+    request = CanonicalRequest(
+        PROVIDER, path, path, "gpt-4o", stream=True, own=ResponseFields({"background": True})
+    )
+    part = TextPart(_ANSWER)
+    response = CanonicalResponse(
+        id=name.removeprefix("resp_"),
+        created=_CREATED,
+        model=request.model,
+        choices=(Choice((part,), "stop"),),
+        usage=Usage(input_tokens=8, output_tokens=15),
+        metadata={"id": name},
+    )
+    encoder = ResponseEncoder(request, response)
+    events: tuple[StreamEvent, ...] = (
+        PartStart(0, 0, part),
+        PartDelta(0, 0, part, _ANSWER),
+        PartEnd(0, 0, part),
+        Finish(0, "stop"),
+    )
+    stream = [encoder.opening(), *map(encoder.event, events), encoder.closing()]
+    asked = Node({"role": "user", "content": _QUESTION})
+    return write_record(
+        response.id,
+        response_body(request, response),
+        items=(asked,),
+        previous=None,
+        stream=b"".join(stream),
     )

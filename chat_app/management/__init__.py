@@ -1,1 +1,0 @@
-"""Django finds our commands here."""

@@ -1,1 +1,0 @@
-"""`prune` and its like."""

@@ -1,0 +1,270 @@
+"""What the chat keeps: profiles, which model a conversation talks to, and how, with the names of
+the variables with API keys, which are never stored themselves; conversations with their messages;
+and comparisons, two answers and one vote."""
+
+import re
+import uuid
+from typing import Any, Final
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models.signals import pre_save
+from django.dispatch import receiver
+from django.utils import timezone
+
+from mockllm_site.kit.fields import NamesField
+from traces_app.fields import TextJsonField
+
+_NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{0,99}")
+# So long without a gap: a key that happens to have neither small letters nor signs.
+_LIKE_A_KEY: Final = re.compile(r"[A-Z0-9]{20,}")
+# This server's own secrets are for nobody else, and its settings are no keys.
+_OWN: Final = frozenset(
+    {"SECRET_KEY", "DATABASE_URL", "REDIS_URL", "CHAT_TOKEN", "DJANGO_SETTINGS_MODULE"}
+)
+_OWN_PREFIX: Final = "MOCKLLM_"
+
+
+class NotAKeyName(ValueError):
+    """What cannot be the name of a key's variable; the message never repeats what was given."""
+
+
+def check_key_name(name: str) -> None:
+    """Raises NotAKeyName for a text that is neither empty nor the name of a variable that may hold
+    a provider's key."""
+    if not name:
+        return
+    if not _NAME.fullmatch(name) or _LIKE_A_KEY.search(name):
+        raise NotAKeyName(
+            "expected the name of an environment variable, such as OPENAI_API_KEY; "
+            "the key itself is never stored"
+        )
+    if name in _OWN or name.startswith(_OWN_PREFIX):
+        raise NotAKeyName(f"{name} is this server's own, and goes to no provider")
+
+
+DEFAULT_PROFILE = "demo"
+# A base_url of this server's own mock, answered in process.
+MOCK_URL = "mock:"
+
+
+class ContextStrategy(models.TextChoices):
+    SANDWICH = "sandwich", "Sandwich: the first five, a summary, the last five"
+    FULL = "full", "Full: every message, always"
+
+
+class ProfileQuerySet(models.QuerySet["ModelProfile"]):
+    def get_by_natural_key(self, name: str) -> "ModelProfile":
+        return self.get(name=name)
+
+
+class ModelProfile(models.Model):
+    """One way to talk to a model. `api_key_env` is the name of the environment variable that holds
+    the key; keys themselves are never stored. `mcp_servers` are names in the operator's file."""
+
+    name = models.CharField(max_length=100, unique=True)
+    provider_id = models.CharField("provider", max_length=50)
+    model_id = models.CharField("model", max_length=200)
+    base_url = models.CharField("base URL", max_length=500, blank=True)
+    api_key_env = models.CharField("API key's variable", max_length=100, blank=True)
+    system_prompt = models.TextField(blank=True)
+    temperature = models.FloatField(
+        null=True, blank=True, validators=[MinValueValidator(0.0), MaxValueValidator(2.0)]
+    )
+    max_tokens = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    enable_thinking = models.BooleanField(default=False)
+    thinking_budget = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    context_limit = models.PositiveIntegerField(
+        default=128_000, validators=[MinValueValidator(1)], help_text="in tokens"
+    )
+    context_strategy = models.CharField(
+        max_length=16, choices=ContextStrategy, default=ContextStrategy.SANDWICH
+    )
+    mcp_servers = TextJsonField("MCP servers", default=list, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = ProfileQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "model profile"
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def natural_key(self) -> tuple[Any, ...]:
+        return (self.name,)
+
+
+@receiver(pre_save, sender=ModelProfile)
+def _before_save(instance: ModelProfile, *, raw: bool, **_: Any) -> None:
+    """Programs and fixtures pass no form; a key that got this far would be stored."""
+    check_key_name(instance.api_key_env)
+    if raw:
+        # A fixture need not say when: nothing else fills these columns in then.
+        instance.created_at = instance.created_at or timezone.now()
+        instance.updated_at = instance.updated_at or timezone.now()
+
+
+class Sender(models.TextChoices):
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+class MessageStatus(models.TextChoices):
+    """Only `complete` answers are part of later prompts."""
+
+    COMPLETE = "complete"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+class Feedback(models.TextChoices):
+    LIKE = "like"
+    DISLIKE = "dislike"
+
+
+class Conversation(models.Model):
+    """`client_id` owns it: nobody else sees that it is there. An archived one is in no list of its
+    client until the client goes on with it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    client_id = models.CharField(max_length=200)
+    title = models.CharField(max_length=200, blank=True)
+    tags = NamesField(blank=True, default=list, help_text="With commas between them.")
+    archived = models.BooleanField(
+        default=False, help_text="Not in its client's list, until the client goes on with it."
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    last_message_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ("-last_message_at", "-created_at")
+        indexes = (models.Index(fields=["client_id", "-last_message_at"], name="chat_of_client"),)
+
+    def __str__(self) -> str:
+        return self.title or str(self.id)
+
+
+class Message(models.Model):
+    """One message. An answer's `rounds` are its model calls in order, as the next prompt needs
+    them: `[{"parts": [{"thinking", "signature", "redacted"} | {"text"} | {"tool_call": {"id",
+    "name", "arguments"}}], "results": [{"tool_call_id", "name", "content", "is_error"}]}]`;
+    `content` and `thinking` are what was shown. `tool_calls` are what a reader wants to see:
+    `[{"id", "name", "arguments", "result", "is_error"}]`. `branch` is `a` or `b` in a comparison.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    conversation = models.ForeignKey(
+        Conversation, on_delete=models.CASCADE, related_name="messages"
+    )
+    # Its place in the conversation, from 1. Both answers of a comparison have places of their own.
+    number = models.PositiveIntegerField()
+    sender = models.CharField(max_length=16, choices=Sender)
+    content = models.TextField(blank=True)
+    thinking = models.TextField(blank=True)
+    rounds = TextJsonField(default=list, blank=True)
+    tool_calls = TextJsonField(default=list, blank=True)
+    status = models.CharField(max_length=16, choices=MessageStatus, default=MessageStatus.COMPLETE)
+    provider_id = models.CharField("provider", max_length=50, blank=True)
+    model_id = models.CharField("model", max_length=200, blank=True)
+    branch = models.CharField(max_length=1, blank=True)
+    # Of whom sent it, so that it can be unique among what that client sent.
+    client_id = models.CharField(max_length=200)
+    client_message_id = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001
+    feedback = models.CharField(max_length=8, choices=Feedback, blank=True)
+    feedback_comment = models.TextField(blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ("conversation", "number")
+        constraints = (
+            models.UniqueConstraint(
+                fields=["conversation", "number"], name="message_number_in_conversation"
+            ),
+            models.UniqueConstraint(
+                fields=["client_id", "client_message_id"], name="client_message_id_of_client"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.sender} {self.number}: {self.content[:40]}"
+
+
+class ContextState(models.Model):
+    """A summary that stands for the messages numbered `first` to `last`; `message_count` is how
+    many the conversation's prompt had up to the last of them. It is gone when that is no longer
+    so."""
+
+    conversation = models.OneToOneField(
+        Conversation, on_delete=models.CASCADE, related_name="context_state"
+    )
+    strategy = models.CharField(max_length=16)
+    summary = models.TextField()
+    first = models.PositiveIntegerField()
+    last = models.PositiveIntegerField()
+    message_count = models.PositiveIntegerField()
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        verbose_name = "context state"
+
+    def __str__(self) -> str:
+        return f"messages {self.first} to {self.last} of {self.conversation}"
+
+
+class Preference(models.TextChoices):
+    A = "a"
+    B = "b"
+    TIE = "tie"
+
+
+class ABComparison(models.Model):
+    """Two answers to one message. `a` and `b` are blind labels: which profile got which was drawn
+    from `seed`. Names are kept beside the profiles, since a profile may be deleted; the answers are
+    the traces' messages. The vote of an `excluded` one counts in no ranking."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    conversation = models.ForeignKey(
+        Conversation, on_delete=models.CASCADE, related_name="comparisons"
+    )
+    user_message = models.OneToOneField(
+        Message, on_delete=models.CASCADE, related_name="comparison"
+    )
+    seed = models.BigIntegerField()
+    profile_a = models.ForeignKey(
+        ModelProfile, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    profile_b = models.ForeignKey(
+        ModelProfile, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    profile_a_name = models.CharField(max_length=100)
+    profile_b_name = models.CharField(max_length=100)
+    trace_a = models.OneToOneField(
+        "traces_app.Trace", on_delete=models.SET_NULL, null=True, related_name="comparison_as_a"
+    )
+    trace_b = models.OneToOneField(
+        "traces_app.Trace", on_delete=models.SET_NULL, null=True, related_name="comparison_as_b"
+    )
+    preference = models.CharField(max_length=3, choices=Preference, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    preference_at = models.DateTimeField(null=True, blank=True)
+    comment = models.TextField(blank=True, help_text="For staff; no API tells it.")
+    excluded = models.BooleanField(
+        "excluded from the ranking", default=False, help_text="Its vote counts in no score."
+    )
+
+    class Meta:
+        verbose_name = "A/B comparison"
+        ordering = ("-created_at",)
+
+    def __str__(self) -> str:
+        """Who was who only after the vote: the admin puts this into titles."""
+        if not self.preference:
+            return str(self.id)
+        return f"{self.profile_a_name} and {self.profile_b_name}"

@@ -1,1 +1,0 @@
-"""The page that plays a conversation, and the examples that bring one."""

@@ -1,0 +1,293 @@
+"""Traces over HTTP, to read by their id or by that of a message: the shapes of one, and of a run's
+events, as streams send them and traces keep them."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from mockllm_site.kit.api import openapi as described
+from mockllm_site.kit.api.errors import ApiError
+from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
+from mockllm_site.kit.api.views import ClientView
+from traces_app.models import Status, Trace
+from traces_app.selectors import record_of, trace_of, trace_of_message
+from traces_app.to_scenario import CannotReplay, scenario_of_trace
+
+CODES = (
+    "VALIDATION_ERROR", "UNAUTHORIZED", "FORBIDDEN", "NOT_FOUND", "CONFLICT", "RATE_LIMITED",
+    "NETWORK_ERROR", "SERVICE_UNAVAILABLE", "INTERNAL_ERROR",
+)  # fmt: skip
+# Its own schema is the control API's matter.
+SCENARIO = {"type": "object", "additionalProperties": True}
+
+MEANINGS: Mapping[int, str] = {
+    400: "Something is wrong with the request; `field` says where.",
+    401: "Neither a login nor the chat token.",
+    403: "The CSRF token of a login is missing or wrong.",
+    404: "There is no such trace, or not for this client.",
+    409: "What was recorded cannot be played again; the message says why.",
+    413: "The body is too large.",
+    415: "The body is not JSON.",
+    500: "The server failed; its log says why.",
+    503: "The database does not answer.",
+}
+
+documented = partial(described.documented, meanings=MEANINGS, tag="traces")
+
+
+class _EventShape(Shape):
+    """What any event may have beside its own."""
+
+    branch = serializers.ChoiceField(
+        ("a", "b"), required=False, help_text="In a comparison: the answer that it belongs to."
+    )
+    seq = Whole(required=False, help_text="In a trace: its number; a stream sends it as the id.")
+    at = serializers.DateTimeField(required=False, help_text="In a trace: when it happened.")
+
+
+def _type(name: str) -> serializers.ChoiceField:
+    return serializers.ChoiceField((name,))
+
+
+class StartedEvent(_EventShape):
+    """The first: the user's message is stored, and nothing was asked of a model yet."""
+
+    type = _type("started")
+    conversation_id = serializers.UUIDField()
+    trace_id = serializers.UUIDField()
+    message_id = serializers.UUIDField(help_text="The user's message.")
+
+
+class ChunkEvent(_EventShape):
+    """A piece of the answer, to be appended as it is."""
+
+    type = _type("chunk")
+    content = Text()
+    conversation_id = serializers.UUIDField()
+
+
+class ThinkingEvent(_EventShape):
+    """A piece of the model's thinking."""
+
+    type = _type("thinking")
+    content = Text()
+    conversation_id = serializers.UUIDField()
+
+
+class ToolStartEvent(_EventShape):
+    """A tool is being called; its arguments are complete."""
+
+    type = _type("tool_start")
+    tool_call_id = Text()
+    tool_name = Text(allow_blank=True)
+    tool_args = serializers.JSONField(help_text="An object, or the text of what is none.")
+    timestamp = serializers.DateTimeField()
+
+
+class ToolOutputEvent(_EventShape):
+    """What the tool gave back, cut at 16,384 characters; an error begins `Error: `."""
+
+    type = _type("tool_output")
+    tool_call_id = Text()
+    output = Text(allow_blank=True)
+    truncated = Flag()
+    full_length = Whole(help_text="Characters before the cut.")
+    is_error = Flag()
+    code = Text(allow_null=True)
+
+
+class ToolEndEvent(_EventShape):
+    type = _type("tool_end")
+    tool_call_id = Text()
+    status = serializers.ChoiceField(("success", "error", "timeout", "cancelled"))
+    duration_ms = serializers.FloatField()
+
+
+class ErrorEvent(_EventShape):
+    """The last of a run that failed."""
+
+    type = _type("error")
+    status = Whole(help_text="The HTTP status of `code`.")
+    message = Text()
+    code = serializers.ChoiceField(CODES)
+
+
+class DoneEvent(_EventShape):
+    """The last of a run that ended well or was cancelled: everything is stored. A comparison ends
+    with one more, without a branch."""
+
+    type = _type("done")
+    conversation_id = serializers.UUIDField()
+    message_id = serializers.UUIDField(required=False, help_text="The answer; of a run always.")
+    trace_id = serializers.UUIDField(required=False, help_text="Of a run always.")
+    cancelled = Flag(required=False)
+    comparison_id = serializers.UUIDField(required=False, help_text="At the end of a comparison.")
+    message_id_a = serializers.UUIDField(
+        required=False, allow_null=True, help_text="Null where nothing was said."
+    )
+    message_id_b = serializers.UUIDField(required=False, allow_null=True)
+
+
+EVENTS: Mapping[str, type[Shape]] = {
+    "started": StartedEvent,
+    "chunk": ChunkEvent,
+    "thinking": ThinkingEvent,
+    "tool_start": ToolStartEvent,
+    "tool_output": ToolOutputEvent,
+    "tool_end": ToolEndEvent,
+    "error": ErrorEvent,
+    "done": DoneEvent,
+}
+
+
+@extend_schema_field(
+    PolymorphicProxySerializer(
+        component_name="Event", serializers=dict(EVENTS), resource_type_field_name="type"
+    )
+)
+class EventField(serializers.JSONField):
+    """One event by its type."""
+
+
+class TraceQuery(Shape):
+    client_id = Text(
+        required=False,
+        max_length=200,
+        help_text="Where it is given, it has to be the owner's.",
+    )
+
+
+class TraceErrorBody(Shape):
+    code = serializers.ChoiceField(CODES)
+    message = Text()
+
+
+class TotalsBody(Shape):
+    events = Whole()
+    model_calls = Whole()
+    tool_calls = Whole()
+    input_tokens = Whole()
+    output_tokens = Whole()
+    duration_ms = Whole(allow_null=True, help_text="null while it runs")
+    first_token_ms = Whole(
+        allow_null=True, help_text="from the start to the first token, of text or anything else"
+    )
+
+
+class ModelCallBody(Shape):
+    """One request to a model; `parts` is what came back."""
+
+    number = Whole()
+    purpose = Text(help_text="answer or summary")
+    provider = Text(allow_null=True)
+    model = Text(allow_null=True)
+    request = serializers.DictField(help_text="what was sent, counted")
+    tools = serializers.ListField(child=Text(), help_text="the names that were offered")
+    parts = serializers.ListField(child=serializers.DictField())
+    answered_by = Text(allow_null=True, help_text="the mock's scenario and step, where it answered")
+    finish_reason = Text(allow_null=True)
+    input_tokens = Whole()
+    output_tokens = Whole()
+    code = Text(allow_null=True, help_text="why it failed, where it did")
+    started_at = serializers.DateTimeField()
+    first_token_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+
+
+class ReportBody(Shape):
+    """What an agent's final report says, by the names of its arguments."""
+
+    status = Text(help_text="success, failure, or what else the agent says")
+    report_format = Text(allow_null=True)
+    report_content = Text(allow_blank=True, help_text="as it was handed in")
+    content_json = serializers.JSONField(help_text="any JSON; null where there is none")
+    messages = serializers.JSONField(help_text="any JSON; null where there is none")
+
+
+class TraceBody(Shape):
+    """A run. Answers of a comparison tell `profile`, `provider` and `model` after the vote."""
+
+    trace_id = serializers.UUIDField()
+    conversation_id = serializers.UUIDField()
+    message_id = serializers.UUIDField(allow_null=True, help_text="the answer, once there is one")
+    user_message_id = serializers.UUIDField(allow_null=True)
+    branch = serializers.ChoiceField(("a", "b"), allow_null=True)
+    status = serializers.ChoiceField(Status.choices)
+    error = TraceErrorBody(allow_null=True)
+    profile = Text(allow_null=True)
+    provider = Text(allow_null=True)
+    model = Text(allow_null=True)
+    started_at = serializers.DateTimeField()
+    first_token_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+    totals = TotalsBody()
+    events = serializers.ListField(child=EventField())
+    model_calls = ModelCallBody(many=True)
+    report = ReportBody(allow_null=True, help_text="of a run that ended with one")
+
+
+class TraceView(ClientView):
+    """What the views of traces have in common."""
+
+    reads = True
+    http_method_names: Sequence[str] = ("get", "head")
+
+    def found(self, trace_id: str, client_id: str | None) -> Trace:
+        """The trace with this id, where it is for this client."""
+        try:
+            return trace_of(trace_id, client_id)
+        except Trace.DoesNotExist:
+            raise ApiError(404, "Trace not found", field="trace_id") from None
+
+
+class OneTrace(TraceView):
+    @documented(
+        "read_trace",
+        query=TraceQuery,
+        answers={200: (TraceBody, "As it is now; a run that goes on has no terminal event yet.")},
+        errors=(404,),
+    )
+    def get(self, request: Request, trace_id: str) -> Response:
+        """A run with all its events and model calls."""
+        client_id = self.query(TraceQuery).get("client_id")
+        return Response(record_of(self.found(trace_id, client_id)))
+
+
+class TraceOfMessage(TraceView):
+    @documented(
+        "read_trace_of_message",
+        query=TraceQuery,
+        answers={200: (TraceBody, "Of an answer its own; of a user's message the latest.")},
+        errors=(404,),
+    )
+    def get(self, request: Request, message_id: str) -> Response:
+        """The run behind a message."""
+        client_id = self.query(TraceQuery).get("client_id")
+        try:
+            return Response(record_of(trace_of_message(message_id, client_id)))
+        except Trace.DoesNotExist:
+            raise ApiError(404, "Trace not found", field="message_id") from None
+
+
+class ScenarioOfTrace(TraceView):
+    http_method_names = ("post",)
+
+    @documented(
+        "make_scenario_of_trace",
+        body=TraceQuery,
+        answers={200: (SCENARIO, "A scenario document; nothing is stored.")},
+        errors=(404, 409),
+    )
+    def post(self, request: Request, trace_id: str) -> Response:
+        """The scenario that makes the mock answer as the models of this run did."""
+        # Nothing has to be said, so a request without a body will do.
+        asked = self.given_as(TraceQuery) if self.has_body() else self.query(TraceQuery)
+        trace = self.found(trace_id, asked.get("client_id"))
+        try:
+            return Response(scenario_of_trace(trace))
+        except CannotReplay as error:
+            raise ApiError(409, str(error), field="trace_id") from None

@@ -1,1 +1,0 @@
-"""Traces over HTTP."""
