@@ -18,7 +18,7 @@ from scenarios_app.serving.exchange import head_of
 from scenarios_app.serving.known import Head, Known, KnownRequests
 from scenarios_app.serving.worker import MEDIUM_BYTES
 from scenarios_app.wire.base import Call
-from tests.engine.asking import requests, scenarios
+from tests.engine.drawn_asking import requests, scenarios
 from tests.serving.pipelines import Documents, Playing, chat, says, scenario
 
 KEYS = [f"{number}.{place}" for number in range(5) for place in range(6)]
