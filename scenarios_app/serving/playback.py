@@ -112,15 +112,20 @@ class Player:
 
     def _piece(self, piece: bytes, after: Frame | None, now: float, stop: float) -> bytes:
         """What is due, and with it all else that is by now; of long answers no more than a part."""
-        if after is not None and self._start + after.at <= now and len(piece) < PIECE_BYTES:
+        due = math.inf if after is None else self._start + after.at
+        if due <= now and len(piece) < PIECE_BYTES:
             piece, after = self._more(piece, after, now)
+            due = math.inf if after is None else self._start + after.at
         self._frame = after
         if after is None:
             self.over = self.whole = True
-        else:
-            self._due = self._start + after.at
-            self._sent += count_events(piece)
-            self.again = min(self._due, stop, now + LOOK_UP)
+            return piece
+        self._due = due
+        self._sent += count_events(piece)
+        again = now + LOOK_UP
+        if due < again:
+            again = due
+        self.again = stop if stop < again else again
         return piece
 
     def _more(self, piece: bytes, after: Frame | None, now: float) -> tuple[bytes, Frame | None]:

@@ -215,11 +215,9 @@ class DirectProtocol(HttpToolsProtocol):
 
         def write(piece: bytes, over: bool) -> None:
             data = b"%x\r\n%b\r\n" % (len(piece), piece) if piece else b""
-            if over:
-                data += LAST_CHUNK
             if not stream.response_started:
                 data = self._opening(answer.reply, headers, last=not stream.keep_alive) + data
-            transport.write(data)
+            transport.write(data + LAST_CHUNK if over else data)
 
         def end() -> None:
             self._stream = None

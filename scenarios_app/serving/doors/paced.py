@@ -37,15 +37,15 @@ class PacedStream:
         self._timer = None
         if self._blocked or self.response_complete:
             return
-        now = time.monotonic()
-        move = self._player.next(now)
-        if move is None:
-            return
+        now, player = time.monotonic(), self._player
+        move = player.next(now)
         if isinstance(move, bytes):
             if not self._give(move):
                 return
             # After so much others have their turn, however fast this one is taken.
-            again = now if len(move) >= PIECE_BYTES else self._player.again
+            again = now if len(move) >= PIECE_BYTES else player.again
+        elif move is None:
+            return
         else:
             again = move
         self._timer = self._loop.call_later(again - now if again > now else 0, self.go_on)
@@ -69,16 +69,18 @@ class PacedStream:
 
     def _give(self, piece: bytes) -> bool:
         """Write a piece; whether more may be written."""
-        over = self.response_complete = self._player.over
         self._answer.note(piece)
-        if over:
-            # First the journal: who has an answer may look there at once.
-            self._answer.through(early=not self._player.whole)
-        self._write(piece, over)
+        if not self._player.over:
+            self._write(piece, False)
+            self.response_started = True
+            return not self._blocked
+        self.response_complete = True
+        # First the journal: who has an answer may look there at once.
+        self._answer.through(early=not self._player.whole)
+        self._write(piece, True)
         self.response_started = True
-        if over:
-            self._end()
-        return not (over or self._blocked)
+        self._end()
+        return False
 
 
 # Set by the protocol for those who wait in a cycle, and nobody does.
