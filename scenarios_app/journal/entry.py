@@ -24,7 +24,8 @@ class JournalEntry(msgspec.Struct, frozen=True, gc=False):
     tuple of pieces, or what makes them anew each time. `near_misses` is plain data as the control
     API shows it. `scenario`, `step` and `way` are empty where nothing was chosen. `asked` and
     `answered` are how the question and the answer begin, at least as far as the journal shows them.
-    `…_bytes` is given where a body was cut already. Thousands may wait to be written, so the
+    `…_bytes` is given where a body was cut already; a `plain` response was looked through before,
+    and names no secret. Thousands may wait to be written, so the
     garbage collector is told that there is nothing for it in them.
     """
 
@@ -59,6 +60,7 @@ class JournalEntry(msgspec.Struct, frozen=True, gc=False):
     response_headers: Sequence[tuple[str, str]] = ()
     response_body: Iterable[bytes] = ()
     response_bytes: int | None = None
+    response_plain: bool = False
 
 
 class Row(NamedTuple):
@@ -116,6 +118,9 @@ def row_of(entry: JournalEntry, *, body_bytes: int) -> Row:
     asked, answered, request_body = redaction.redact_bodies(
         (entry.asked, entry.answered, body(entry.request_body, request_bytes))
     )
+    response_body = body(response, response_bytes)
+    if not entry.response_plain:
+        response_body = redaction.redact_body(response_body)
     return Row(
         uid=UUID(entry.uid),
         at=datetime.fromtimestamp(entry.at, UTC),
@@ -147,7 +152,7 @@ def row_of(entry: JournalEntry, *, body_bytes: int) -> Row:
         request_bytes=request_bytes,
         request_cut=request_bytes > body_bytes,
         response_headers=_headers(entry.response_headers, clean),
-        response_body=clean(redaction.redact_body(body(response, response_bytes))),
+        response_body=clean(response_body),
         response_bytes=response_bytes,
         response_cut=response_bytes > body_bytes,
     )

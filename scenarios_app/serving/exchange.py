@@ -190,6 +190,8 @@ class Exchange(msgspec.Struct):
             response_headers=reply.headers if reply.started else (),
             response_body=sent.body,
             response_bytes=sent.size,
+            # What ends it early was not there when it was prepared.
+            response_plain=reply.plain and not sent.early,
         )
 
     def _outcome(self, sent: Sent, fault: str) -> Outcome:

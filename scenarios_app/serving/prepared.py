@@ -14,6 +14,7 @@ from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.producing.produce import Seed, scripted_answer
 from scenarios_app.engine.producing.templates import has_templates
 from scenarios_app.engine.producing.usage import count_input
+from scenarios_app.engine.redaction import names_secret
 from scenarios_app.engine.scenario import GeneratedAnswer, ScriptedAnswer, Step
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.reply import FilledFrames, HoledFrame, Reply
@@ -48,7 +49,8 @@ _FINDS: Final = tuple(_finds())
 class Prepared(msgspec.Struct, frozen=True):
     """A reply with the specimen's ids in its headers, and which of these are in which; its frames,
     with holes for the id that they have most often, where they have one; which others they have;
-    and which of all of them are in what is stored."""
+    which of all of them are in what is stored; how large it is; and whether it names no secret, so
+    that nobody has to look again."""
 
     reply: Reply
     headers: tuple[tuple[int, str, Find], ...]
@@ -57,6 +59,7 @@ class Prepared(msgspec.Struct, frozen=True):
     others: tuple[tuple[bytes, Find], ...]
     stored: tuple[tuple[bytes, Find], ...]
     size: int
+    plain: bool
 
     def filled(self, seed: Seed) -> Reply:
         """The reply to the request of a seed, filled when it is sent."""
@@ -67,7 +70,7 @@ class Prepared(msgspec.Struct, frozen=True):
             headers[place] = name, value.replace(hole, find(seed))
         own = self.id(seed).encode() if self.id else b""
         others = tuple([(hole, find(seed).encode()) for hole, find in self.others])
-        frames = FilledFrames(self.frames, own, others)
+        frames = FilledFrames(self.frames, own, others, self.plain)
         if not reply.stored:
             return replace(reply, headers=tuple(headers), frames=frames)
         assert isinstance(reply.stored, tuple)
@@ -209,7 +212,8 @@ def prepared(specimen: Reply, reply: Reply, seed: Seed) -> Prepared | None:
     kept = b"".join(b"%b %b " % (one.name.encode(), one.data or b"") for one in specimen.stored)
     stored = tuple(one for one in holes if one[0] in kept)
     find, others, size = most[1] if most else None, tuple(there[1:]), len(body) + len(kept)
-    made = Prepared(bare, headers, frames, find, others, stored, size)
+    plain = not names_secret(body.decode("utf-8", "backslashreplace"))
+    made = Prepared(bare, headers, frames, find, others, stored, size, plain)
     filled = made.filled(seed)
     same = replace(filled, frames=tuple(filled.frames)) == reply
     return made if same else None

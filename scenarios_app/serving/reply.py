@@ -60,11 +60,13 @@ class HoledFrame(msgspec.Struct, frozen=True):
 
 class FilledFrames(msgspec.Struct, frozen=True, gc=False):
     """The frames of an answer that was prepared, with ids in their holes, made anew each time that
-    something goes through them: who holds them has no bytes of their own in memory."""
+    something goes through them: who holds them has no bytes of their own in memory. `plain` ones
+    name no secret."""
 
     frames: tuple[HoledFrame, ...]
     id: bytes
     others: tuple[tuple[bytes, bytes], ...]
+    plain: bool
 
     def __iter__(self) -> Iterator[Frame]:
         for frame in self.frames:
@@ -137,6 +139,11 @@ class Reply(msgspec.Struct, frozen=True):
             and isinstance(frames, tuple)
             and all(not frame.at for frame in frames)
         )
+
+    @property
+    def plain(self) -> bool:
+        """Whether its body is known to name no secret."""
+        return isinstance(self.frames, FilledFrames) and self.frames.plain
 
     @property
     def seconds(self) -> float:
