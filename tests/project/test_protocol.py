@@ -1,6 +1,7 @@
 """What a client may make the server wait for, and hold, before there is a request."""
 
 import asyncio
+import gc
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from mockllm_site.serve.protocol import GuardedProtocol, look_at_all
+from mockllm_site.serve.server import YOUNG
 from tests.project.guarded import HEAD_BYTES, OPENING, connected, serving, told
 from tests.serving.doors.direct_door import answer_of, raw
 from tests.serving.pipelines import Playing, chat, says, scenario
@@ -142,3 +144,16 @@ async def test_a_body_in_chunks_is_read_to_its_end(monkeypatch: pytest.MonkeyPat
     async with serving(monkeypatch) as port:
         said = await told(port, request, chunks, b"0\r\n\r\n")
     assert said.endswith(b"70006")
+
+
+async def test_a_server_looks_for_garbage_where_there_may_be_some(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What was there when it started is looked through no more, and young objects seldom."""
+    before = gc.get_threshold()
+    try:
+        async with serving(monkeypatch):
+            assert gc.get_threshold() == (YOUNG, *before[1:])
+            assert gc.get_freeze_count() > 0
+    finally:
+        gc.set_threshold(*before)
