@@ -1,8 +1,8 @@
 """What a client may make the server wait for, and hold, before there is a request."""
 
 import asyncio
-import gc
 import contextlib
+import gc
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
