@@ -3,6 +3,7 @@ write, and streams are written by timers. All else goes through uvicorn's cycle,
 and so does everything where the state is shared: each answer waits for it, which takes a task."""
 
 import types
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
@@ -40,7 +41,7 @@ class DirectProtocol(HttpToolsProtocol):
 
     running: ClassVar[tuple[Callable[[], Pipeline | None], ...]] = ()
     # What heads say that came last, by their bytes.
-    _known: ClassVar[dict[bytes | None, Plain]] = {}
+    _known: ClassVar[OrderedDict[bytes | None, Plain]] = OrderedDict()
     # The body so far of a request that may be answered here, and what is known of its head.
     _pieces: list[bytes] | None = None
     _plain: Plain
@@ -183,10 +184,10 @@ class DirectProtocol(HttpToolsProtocol):
         if raw is None or plain.head.kept or len(raw) > LONGEST_HEAD:
             return
         if raw.startswith(b"POST ") and _lines_of(raw) == len(self.headers):
-            if len(self._known) >= MOST_HEADS:
-                self._known.pop(next(iter(self._known)), None)
             plain.head.kept = True
             self._known[raw] = plain
+            if len(self._known) > MOST_HEADS:
+                self._known.popitem(last=False)
 
     def _given(self, answer: Answer) -> bool:
         """Give an answer, unless it takes a whole answer's delay, the connection's end, a client

@@ -1,6 +1,7 @@
 """A connection of the guarded protocol in this process, whose client takes what it gets."""
 
 import asyncio
+from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -46,7 +47,7 @@ async def nothing(scope: Scope, receive: Receive, send: Send) -> None:
 def connection(playing: Playing, monkeypatch: pytest.MonkeyPatch) -> tuple[GuardedProtocol, Client]:
     """A connection to a server that knows no head yet."""
     client = Client()
-    monkeypatch.setattr(DirectProtocol, "_known", {})
+    monkeypatch.setattr(DirectProtocol, "_known", OrderedDict())
     monkeypatch.setattr(GuardedProtocol, "running", (lambda: playing.pipeline,))
     limits = Limits(HEAD_BYTES, 100, nothing)
     monkeypatch.setattr(GuardedProtocol, "limits", limits, raising=False)
