@@ -249,5 +249,25 @@ def test_a_pattern_that_is_none_is_refused() -> None:
         build_index([scenario("a", step(saying(regex="(")))])
 
 
+@settings(max_examples=300)
+@given(scenarios(), requests(), st.data())
+def test_in_a_steady_index_what_is_first_for_one_is_first_for_all_who_have_it(
+    every: list[Scenario], request: CanonicalRequest, data: st.DataObject
+) -> None:
+    index = build_index(every)
+    first = next(index.candidates(request), None)
+    steps = [(one.name, step.key) for one in every for step in one.steps]
+    consumed = data.draw(st.sets(st.sampled_from(steps))) if steps else set()
+    if index.steady and first and (first.scenario.name, first.step.key) not in consumed:
+        assert next(index.candidates(request, consumed=consumed), None) == first
+
+
+def test_an_index_with_a_default_before_something_particular_is_not_steady() -> None:
+    real, default = step(saying(equals="hi"), key="real"), step(OPENAI, key="provider")
+    assert build_index([scenario("a", real, default)]).steady
+    assert not build_index([scenario("a", default, real)]).steady
+    assert not overlay(build_index([scenario("a", default, real)]), [scenario("b", real)]).steady
+
+
 def test_an_empty_index_has_no_candidates() -> None:
     assert keys(build_index([]), ask("hi")) == []

@@ -1,0 +1,26 @@
+"""Properties that are worked out once."""
+
+from scenarios_app.engine.canonical import once
+
+
+class Counting:
+    def __init__(self) -> None:
+        self.times = 0
+
+    @once
+    def doubled(self) -> int:
+        """Twice as many times."""
+        self.times += 1
+        return 2 * self.times
+
+
+def test_it_is_worked_out_when_it_is_first_asked_for() -> None:
+    one, other = Counting(), Counting()
+    assert one.times == 0
+    assert (one.doubled, one.doubled, one.times) == (2, 2, 1)
+    assert other.times == 0
+
+
+def test_its_class_has_it_with_its_words() -> None:
+    assert isinstance(Counting.doubled, once)
+    assert Counting.doubled.__doc__ == "Twice as many times."
