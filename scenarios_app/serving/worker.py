@@ -2,10 +2,11 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from typing import ParamSpec, Protocol, TypeVar
+from functools import cache, partial
+from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,3 +64,36 @@ def work_for(*, size: int, texts: int = 0) -> Work:
     if size > LARGE_BYTES or texts > MANY_TEXTS:
         return in_thread
     return in_turn if size > MEDIUM_BYTES else at_once
+
+
+def begun(coroutine: Coroutine[Any, Any, T]) -> T | Awaitable[T]:
+    """Run a coroutine up to where it first has to wait: what it comes to, or else the rest of it,
+    for a task to await."""
+    try:
+        waits_for = coroutine.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    except Exception as error:
+        return _failed(error)
+    return _rest(coroutine, waits_for)
+
+
+async def _failed(error: Exception) -> NoReturn:
+    raise error
+
+
+@types.coroutine
+def _rest(coroutine: Coroutine[Any, Any, T], waits_for: Any) -> Generator[Any, Any, T]:
+    while True:
+        try:
+            sent = yield waits_for
+        except BaseException as error:
+            go_on = partial(coroutine.throw, error)
+        else:
+            go_on = partial(coroutine.send, sent)
+        try:
+            waits_for = go_on()
+        except StopIteration as end:
+            result: T = end.value
+            return result

@@ -74,12 +74,11 @@ class Layers:
         from scenarios_app.journal.entry import JournalEntry
         from scenarios_app.serving.choose import Choosing
         from scenarios_app.serving.doors.calls import make_call
-        from scenarios_app.serving.doors.direct import begun
         from scenarios_app.serving.exchange import head_of
         from scenarios_app.serving.playback import Answer
         from scenarios_app.serving.respond import respond
         from scenarios_app.serving.services import services
-        from scenarios_app.serving.worker import at_once
+        from scenarios_app.serving.worker import at_once, begun
         from tests.bench.peers import DIFFERENT, document, request
         from tests.serving.pipelines import Playing
 

@@ -2,11 +2,10 @@
 write, and streams are written by timers. All else goes through uvicorn's cycle, as on any server,
 and so does everything where the state is shared: each answer waits for it, which takes a task."""
 
-import types
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from functools import lru_cache, partial
-from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
+from typing import ClassVar, NamedTuple
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
@@ -19,10 +18,9 @@ from scenarios_app.serving.known import Head
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.serving.playback import Answer
 from scenarios_app.serving.reply import Reply
+from scenarios_app.serving.worker import begun
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import owns
-
-T = TypeVar("T")
 
 
 class Plain(NamedTuple):
@@ -293,36 +291,3 @@ def _asked(plain: Plain, body: bytes) -> Answer | Awaitable[Answer]:
     call = Call(given.method, given.path, given.query, given.headers, body, given.raw_query)
     answering = pipeline.answer(call, head)
     return answering if pipeline.waits else begun(answering)
-
-
-def begun(coroutine: Coroutine[Any, Any, T]) -> T | Awaitable[T]:
-    """Run a coroutine up to where it first has to wait: what it comes to, or else the rest of it,
-    for a task to await."""
-    try:
-        waits_for = coroutine.send(None)
-    except StopIteration as end:
-        result: T = end.value
-        return result
-    except Exception as error:
-        return _failed(error)
-    return _rest(coroutine, waits_for)
-
-
-async def _failed(error: Exception) -> NoReturn:
-    raise error
-
-
-@types.coroutine
-def _rest(coroutine: Coroutine[Any, Any, T], waits_for: Any) -> Generator[Any, Any, T]:
-    while True:
-        try:
-            sent = yield waits_for
-        except BaseException as error:
-            go_on = partial(coroutine.throw, error)
-        else:
-            go_on = partial(coroutine.send, sent)
-        try:
-            waits_for = go_on()
-        except StopIteration as end:
-            result: T = end.value
-            return result

@@ -12,7 +12,8 @@ import pytest
 from msgspec.structs import force_setattr
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from scenarios_app.serving.doors.direct import DirectProtocol, begun
+from scenarios_app.serving.doors.direct import DirectProtocol
+from scenarios_app.serving.worker import begun
 from scenarios_app.wire.base import Call
 from tests.serving.doors.direct_door import (
     DOCUMENT,
