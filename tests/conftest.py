@@ -49,6 +49,8 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
         if ON_POSTGRES:
             # Nobody else changes it, and who looks out for that does so between tests too.
             patch.setattr("scenarios_app.catalog.can_be_shared", lambda: False)
+            # And nobody serves beside it: it need not show that it lives.
+            patch.setattr("mockllm_site.serve.lease.can_be_shared", lambda: False)
         yield
     services().stop()
     close_connection()

@@ -115,7 +115,8 @@ async def test_a_turn_whose_database_fails(
             break
     # Every operation was met, and each failed as it should.
     assert ends.pop() is None
-    assert len(ends) > 15
+    # As many as a run has on PostgreSQL; SQLite has some more.
+    assert len(ends) >= 15
     assert set(ends) == {INTERRUPTED if down else GONE}
     # The process is as good as new.
     handle = await chat.send(profile=profile)
