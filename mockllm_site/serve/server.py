@@ -26,10 +26,11 @@ REQUEST_LINE = 16_384
 BEYOND_SECONDS = 2.0
 # What answers get, after a second signal, to end properly: they look up in this time.
 HURRY_SECONDS = 0.5
-# So many objects that hold others come before young ones are looked through for garbage, where
-# Python's own 700 come and go within a turn of the loop: each time it then found nearly nothing,
-# and once a second stopped thousands of open streams for a twentieth of one.
-YOUNG = 10_000
+# When Python looks for garbage: once so many more objects that hold others have come than gone,
+# after so many such looks through the young also through those that stayed, and after so many of
+# these through all. As Python has it, 700 come within a turn of the loop, and once a second all
+# were looked through, which stopped thousands of open streams for a twentieth of one.
+GARBAGE = (2_000, 10, 100)
 
 
 OPEN = (
@@ -123,7 +124,7 @@ class Server(uvicorn.Server):
             # a tenth of a second each time, for all who wait just then.
             gc.collect()
             gc.freeze()
-            gc.set_threshold(YOUNG)
+            gc.set_threshold(*GARBAGE)
             self._ready()
             self._then()
 
