@@ -58,11 +58,12 @@ class Message(msgspec.Struct, frozen=True):
     def text(self) -> str:
         """The text parts joined by newlines; for a tool message, its results' content."""
         parts = self.parts
-        if len(parts) == 1 and isinstance(only := parts[0], TextPart) and self.role != "tool":
-            return only.text
         if self.role == "tool":
-            return "\n".join([p.content for p in self.parts if isinstance(p, ToolResultPart)])
-        return "\n".join([p.text for p in self.parts if isinstance(p, TextPart)])
+            return "\n".join([p.content for p in parts if isinstance(p, ToolResultPart)])
+        if len(parts) == 1 and isinstance(only := parts[0], TextPart):
+            # Nearly all are one text, and each request asks for some of them several times.
+            return only.text
+        return "\n".join([p.text for p in parts if isinstance(p, TextPart)])
 
 
 class Tool(msgspec.Struct, frozen=True):

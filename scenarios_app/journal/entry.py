@@ -25,8 +25,8 @@ class JournalEntry(msgspec.Struct, frozen=True, gc=False):
     API shows it. `scenario`, `step` and `way` are empty where nothing was chosen. `asked` and
     `answered` are how the question and the answer begin, at least as far as the journal shows them.
     `…_bytes` is given where a body was cut already; a `plain` response was looked through before,
-    and names no secret. Thousands may wait to be written, so the
-    garbage collector is told that there is nothing for it in them.
+    and names no secret. Thousands may wait to be written, so the garbage collector is told that
+    there is nothing for it in them.
     """
 
     uid: str

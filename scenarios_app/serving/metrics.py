@@ -87,12 +87,8 @@ class Tally:
 
     def count(self, entry: JournalEntry) -> None:
         """Count an answer that has ended."""
-        head_ms, match, hundreds = (
-            entry.timings.get("head_ms"),
-            match_of(entry),
-            entry.status // 100,
-        )
-        key = entry.provider, entry.outcome, hundreds, match, entry.streamed, entry.fault
+        head_ms, hundreds = entry.timings.get("head_ms"), entry.status // 100
+        key = entry.provider, entry.outcome, hundreds, match_of(entry), entry.streamed, entry.fault
         with self._lock:
             if (counted := self._counted.get(key)) is None:
                 counted = self._counted[key] = Counted()

@@ -2,6 +2,7 @@
 the client gives them."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,7 +32,7 @@ class Said:
 
 
 @dataclass
-class Conversation:
+class Conversation(ABC):
     """What was said so far, and how it goes on. `asked` comes with every question; results are
     `bare` where they say no more of their calls than they must."""
 
@@ -55,11 +56,11 @@ class Conversation:
         self.calls = said.calls
         return said
 
-    def _ask(self) -> Said:
-        raise NotImplementedError
+    @abstractmethod
+    def _ask(self) -> Said: ...
 
-    def _result(self, call: Call, text: str) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _result(self, call: Call, text: str) -> Any: ...
 
 
 class OpenAIChat(Conversation):

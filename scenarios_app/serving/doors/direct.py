@@ -70,12 +70,17 @@ class DirectProtocol(HttpToolsProtocol):
     def _answer_known(self, plain: Plain, body: bytes, data: bytes) -> None:
         """Answer a request whose head came before, so that its parser has nothing to say of it."""
         self._unset_keepalive_if_required()
-        self.cycle = None  # type: ignore[assignment]
+        self._begin()
         answer = _asked(plain, body)
         if not (isinstance(answer, Answer) and self._given(answer)):
             # It is played out by a cycle, which begins with what the parser says.
             self._made = answer
             super().data_received(data)
+
+    def _begin(self) -> None:
+        # The cycle that is there belongs to the request before. uvicorn begins without one too,
+        # though it declares that there always is one.
+        self.cycle = None  # type: ignore[assignment]
 
     def on_message_begin(self) -> None:
         self._between = False
@@ -89,9 +94,7 @@ class DirectProtocol(HttpToolsProtocol):
         if plain is not None and self.is_free():
             self._pieces, self._plain = [], plain
             self._keep(raw, plain)
-            # The one that is there belongs to the request before. uvicorn begins without one too,
-            # though it declares that there always is one.
-            self.cycle = None  # type: ignore[assignment]
+            self._begin()
         else:
             super().on_headers_complete()
 
