@@ -1,10 +1,12 @@
 """How the admin's pages show times and scenarios, and what they call a place in a document, for
 people who have never seen one. Templates are loaded before the admin is."""
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cache
+from typing import Any
 
 from django import template
 from django.utils.html import format_html
@@ -93,3 +95,14 @@ def scenario_link(name: str, pages: Mapping[str, str]) -> str:
     if url := pages.get(name):
         return format_html('<a class="sc-link" href="{}">{}</a>', url, name)
     return format_html("{}", name)
+
+
+@register.filter
+def alpine_state(groups: Iterable[Any]) -> str:
+    """The starting values of the fields that show or hide others, as JSON for `x-data`.
+
+    A state that starts empty would select the radio with the empty value and clear the stored one.
+    """
+    fields = (cell.field for group in groups for cell in group.cells)
+    named = ((field.field.widget.attrs.get("x-model"), field) for field in fields)
+    return json.dumps({name: field.value() or "" for name, field in named if name})

@@ -139,7 +139,7 @@ def form_field(db_field: "models.Field[Any, Any]", cell: Cell) -> forms.Field:
             widget=forms.Select(_SELECT),
             **shown,
         )
-    called: dict[str, Any] = {"x-model.fill": _CALLED.get(db_field.name)}
+    called: dict[str, Any] = {"x-model": _CALLED.get(db_field.name)}
     if db_field.name == "consume":
         widget = forms.Select(_SELECT | called)
         return forms.ChoiceField(required=False, choices=OFTEN, widget=widget, **shown)
