@@ -46,6 +46,7 @@ MOCKLLM_CORS_ORIGINS = env.origins("MOCKLLM_CORS_ORIGINS", "" if PROD else "*")
 MOCKLLM_DRAIN_SECONDS = env.number("MOCKLLM_DRAIN_SECONDS", 10)
 # The providers themselves, for recordings: NAME=URL, or NAME for its own address.
 MOCKLLM_UPSTREAMS = env.names("MOCKLLM_UPSTREAMS")
+MOCKLLM_UPSTREAM_PATHS = env.names("MOCKLLM_UPSTREAM_PATHS")
 MOCKLLM_UPSTREAM_SECONDS = env.number("MOCKLLM_UPSTREAM_SECONDS", 600)
 
 # ── What the chat does ──

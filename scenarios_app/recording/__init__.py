@@ -2,6 +2,7 @@
 request to a provider, and what came back piece by piece."""
 
 from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +14,15 @@ class RecordedRequest:
     """With scheme and host where they are known, else the path alone; query included."""
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
+
+    @property
+    def url_parts(self) -> SplitResult:
+        """The parts of the URL; text that is no URL counts as a path with a query."""
+        try:
+            return urlsplit(self.url)
+        except ValueError:
+            path, _, query = self.url.partition("?")
+            return SplitResult("", "", path, query, "")
 
 
 @dataclass(frozen=True, slots=True)

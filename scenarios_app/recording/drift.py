@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.recorded import told
@@ -125,7 +125,7 @@ def _misses(missed: Sequence[RecordedRequest]) -> list[_Miss]:
     found: dict[tuple[str, str], _Miss] = {}
     for request in missed:
         where = placed(request)
-        url = urlsplit(request.url)
+        url = request.url_parts
         path = where.path if where else url.path
         query = dict(parse_qsl(url.query, keep_blank_values=True))
         one = _Miss(path, compared(request.method, query, request.body))

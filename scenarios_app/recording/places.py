@@ -4,7 +4,7 @@ that it went to and its path."""
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.recorded.requests import decoded
@@ -70,7 +70,7 @@ class Placed:
 
 def placed(recorded: RecordedRequest) -> Placed | None:
     """Where a request belongs, None where this server does not speak the API that it is for."""
-    url = urlsplit(recorded.url)
+    url = recorded.url_parts
     host = (url.hostname or "").lower()
     path = _PREFIXES.get(host, "") + (url.path or "/")
     headers = {name.lower(): value for name, value in recorded.headers}
@@ -98,7 +98,7 @@ def placed(recorded: RecordedRequest) -> Placed | None:
 
 def unspoken(recorded: RecordedRequest) -> str:
     """What API a request that belongs nowhere here is for, as people call it."""
-    url = urlsplit(recorded.url)
+    url = recorded.url_parts
     host = (url.hostname or "").lower()
     title = next((name for end, name in _TITLES.items() if f".{host}".endswith(end)), "")
     return f"{title} ({host})" if title else f"{recorded.method} {host}{url.path}"

@@ -6,14 +6,17 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlunsplit
+
+from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
 from scenarios_app.engine.redaction import redact_body
-from scenarios_app.engine.secrets import MASK, is_secret, mask, secrets_of
+from scenarios_app.engine.secrets import MASK, PIECE, is_secret, mask, secrets_of
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 
 # So many characters of a secret in a row say which it is.
 _PIECE: Final = 12
+MAX_SECRET_CHARS: Final = 50_000
 _LEAST: Final = 16
 # What stands in the place of a key that somebody else took out, or that was never one.
 _PLACEHOLDER: Final = re.compile(
@@ -29,19 +32,22 @@ _PAIR: Final = re.compile(r'"([^"\\]{1,200})"\s*:\s*"([^"\\]{1,1000})')
 _TAKEN_OUT: Final = "the key was repeated in the answer and was taken out there"
 
 
-def redacted(interaction: Interaction) -> Interaction:
-    """The interaction without its secrets. A note says so where the answer held one."""
+def redacted(interaction: Interaction, *, keys: Iterable[str] = ()) -> Interaction:
+    """Return the interaction without its secrets, with a note if the answer held one.
+
+    `keys` are secrets that the request itself does not name, such as a key that was replaced.
+    """
     request, response = interaction.request, interaction.response
-    secrets = tuple(_secrets(request))
+    secrets = SecretMask((*keys, *_named_secrets(request), *_keys_in(response.body)))
     kept = RecordedRequest(
         method=request.method,
-        url=_without(_redacted_url(request.url), secrets),
+        url=secrets.text(_redacted_url(request)),
         headers=_redacted_headers(request.headers, secrets),
         body=_redacted_body(request.body, secrets),
     )
     pieces = [piece for _, piece in response.chunks]
-    kept_pieces = _cut_out(pieces, secrets)
-    told = interaction.notes if kept_pieces == pieces else (*interaction.notes, _TAKEN_OUT)
+    kept_pieces = secrets.pieces(pieces)
+    notes = interaction.notes if kept_pieces == pieces else (*interaction.notes, _TAKEN_OUT)
     answer = RecordedResponse(
         status=response.status,
         headers=_redacted_headers(response.headers, secrets),
@@ -50,28 +56,90 @@ def redacted(interaction: Interaction) -> Interaction:
         ),
         cut=response.cut,
     )
-    return replace(interaction, request=kept, response=answer, notes=told)
+    return replace(interaction, request=kept, response=answer, notes=notes)
 
 
-def _secrets(request: RecordedRequest) -> Iterator[str]:
-    """What is looked for elsewhere, the longest first."""
-    headers = dict(request.headers)
-    url = urlsplit(request.url)
-    query = dict(parse_qsl(url.query))
+class SecretMask:
+    """Masks secrets, and random pieces of them of 12 characters, in time linear in the text.
+
+    Of very many secrets only the first are looked for, MAX_SECRET_CHARS in all.
+    """
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        patterns: dict[bytes, None] = {}
+        chars = 0
+        for secret in dict.fromkeys(secrets):
+            chars += len(secret)
+            if chars > MAX_SECRET_CHARS:
+                break
+            if len(secret) >= PIECE and not _PLACEHOLDER.fullmatch(secret):
+                whole = (secret, *_random_pieces(secret))
+                patterns.update(dict.fromkeys(one.encode("utf-8", "replace") for one in whole))
+        self._patterns = patterns
+        self._finder = (
+            BytesAhoCorasick([*patterns], matchkind=MatchKind.LeftmostLongest) if patterns else None
+        )
+
+    def text(self, text: str) -> str:
+        """Return the text with a mask in place of each secret."""
+        if self._finder is None:
+            return text
+        (masked,) = self.pieces([text.encode("utf-8", "surrogatepass")])
+        return masked.decode("utf-8", "surrogatepass")
+
+    def pieces(self, pieces: list[bytes]) -> list[bytes]:
+        """Return the pieces of one text without secrets, also such that go over several pieces; the
+        mask stands where a secret began."""
+        if self._finder is None:
+            return pieces
+        whole = b"".join(pieces)
+        spans = list(self._spans(whole))
+        if not spans:
+            return pieces
+        kept, start = [], 0
+        for piece in pieces:
+            end = start + len(piece)
+            kept.append(_covered(whole, spans, start=start, end=end))
+            start = end
+        return kept
+
+    def _spans(self, whole: bytes) -> Iterator[tuple[int, int]]:
+        """The places of secrets, joined where they touch."""
+        assert self._finder is not None
+        first = last = -1
+        for _, start, end in self._finder.find_matches_as_indexes(whole):
+            if end <= last:
+                continue
+            # The finder goes on behind a piece; the next piece may overlap it.
+            while end < len(whole) and whole[end - _PIECE + 1 : end + 1] in self._patterns:
+                end += 1
+            if start > last:
+                if last >= 0:
+                    yield first, last
+                first = start
+            last = end
+        if last >= 0:
+            yield first, last
+
+
+def _named_secrets(request: RecordedRequest) -> Iterator[str]:
+    """The secrets of a request, those of its head first."""
+    url = request.url_parts
     userinfo = {"password": url.password or ""}
-    named = {*secrets_of(headers, query, userinfo), *_in_body(request.body)}
-    for secret in sorted(named, key=len, reverse=True):
-        if not _PLACEHOLDER.fullmatch(secret):
-            yield secret
+    yield from secrets_of(dict(request.headers), dict(parse_qsl(url.query)), userinfo)
+    yield from _keys_in(request.body)
 
 
-def _in_body(body: bytes) -> Iterator[str]:
-    """Keys that a request holds under the name of one, where they can be nothing else."""
+def _keys_in(body: bytes) -> Iterator[str]:
+    """Keys that a body holds under the name of one, where they can be nothing else."""
+    text = body.decode(errors="replace")
+    if not _KEYS.search(text):
+        return
     try:
-        levels: list[Any] = [json.loads(body)]
+        levels: list[Any] = [json.loads(text)]
     except (ValueError, RecursionError):
-        # What is no JSON, or is cut, may hold one all the same.
-        levels = [dict([pair]) for pair in _PAIR.findall(body.decode(errors="replace"))]
+        # A stream, or a body that is cut, may hold one too.
+        levels = [dict([pair]) for pair in _PAIR.findall(text)]
     while levels:
         value = levels.pop()
         if isinstance(value, list):
@@ -85,28 +153,27 @@ def _in_body(body: bytes) -> Iterator[str]:
                         yield bare
 
 
-def _redacted_url(url: str) -> str:
-    split = urlsplit(url)
-    pairs = parse_qsl(split.query, keep_blank_values=True)
-    query = split.query
+def _redacted_url(request: RecordedRequest) -> str:
+    parts = request.url_parts
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    query = parts.query
     if any(is_secret(name) for name, _ in pairs):
         shown = [(name, mask(value) if is_secret(name) else value) for name, value in pairs]
-        query = urlencode(shown, safe="*", quote_via=quote)
-    place = split.netloc.rpartition("@")[2]
-    return urlunsplit(split._replace(netloc=place, query=query))
+        query = urlencode(shown, safe="*", quote_via=quote, errors="replace")
+    place = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=place, query=query))
 
 
 def _redacted_headers(
-    headers: Iterable[tuple[str, str]], secrets: tuple[str, ...]
+    headers: Iterable[tuple[str, str]], secrets: SecretMask
 ) -> tuple[tuple[str, str], ...]:
     return tuple(
-        (name, mask(value) if is_secret(name) else _without(value, secrets))
-        for name, value in headers
+        (name, mask(value) if is_secret(name) else secrets.text(value)) for name, value in headers
     )
 
 
-def _redacted_body(body: bytes, secrets: tuple[str, ...]) -> bytes:
-    (bare,) = _cut_out([body], secrets)
+def _redacted_body(body: bytes, secrets: SecretMask) -> bytes:
+    (bare,) = secrets.pieces([body])
     try:
         text = bare.decode()
     except UnicodeDecodeError:
@@ -114,51 +181,11 @@ def _redacted_body(body: bytes, secrets: tuple[str, ...]) -> bytes:
     return redact_body(text).encode()
 
 
-def _without(text: str, secrets: tuple[str, ...]) -> str:
-    for secret in secrets:
-        text = text.replace(secret, mask(secret))
-    return text
-
-
-def _cut_out(pieces: list[bytes], secrets: tuple[str, ...]) -> list[bytes]:
-    """Pieces of one text in which no secret stands, nor a telling part of one, also where it goes
-    over from piece to piece; the mask stands where it began."""
-    whole = b"".join(pieces)
-    spans = _joined(span for secret in secrets for span in _spans(whole, secret))
-    if not spans:
-        return pieces
-    kept, start = [], 0
-    for piece in pieces:
-        end = start + len(piece)
-        kept.append(_covered(whole, spans, start=start, end=end))
-        start = end
-    return kept
-
-
-def _spans(whole: bytes, secret: str) -> Iterator[tuple[int, int]]:
-    for part in {secret, *_parts(secret)}:
-        found = part.encode()
-        at = whole.find(found)
-        while at >= 0:
-            yield at, at + len(found)
-            at = whole.find(found, at + 1)
-
-
-def _parts(secret: str) -> Iterator[str]:
+def _random_pieces(secret: str) -> Iterator[str]:
     for start in range(len(secret) - _PIECE + 1):
         part = secret[start : start + _PIECE]
         if _RANDOM.fullmatch(part):
             yield part
-
-
-def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    joined: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = joined[-1][0], max(end, joined[-1][1])
-        else:
-            joined.append((start, end))
-    return joined
 
 
 def _covered(whole: bytes, spans: list[tuple[int, int]], *, start: int, end: int) -> bytes:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
+from urllib.parse import unquote
 
 from mockllm_site.kit.addresses import Refused, check_literal, read_base_url
 from scenarios_app.wire.base import Call
@@ -29,11 +30,17 @@ PUBLIC: Final[Mapping[str, str]] = MappingProxyType(
 # Dialects whose paths begin with their name, which they do not at the provider itself.
 _MOUNTED: Final = frozenset(prefix.strip("/") for prefix in OWNED)
 AZURE: Final = "azure"
+# A path that is encoded more often than this is refused.
+_MAX_DECODINGS: Final = 4
 _AZURE_PATH: Final = "/openai/"
 
 
 class UpstreamError(Exception):
     """An upstream that cannot be used; the message says which and why."""
+
+
+class NotForwarded(Exception):
+    """A path that is not sent upstream; the message says why and what to do."""
 
 
 def upstream_names() -> tuple[str, ...]:
@@ -74,14 +81,47 @@ def checked(name: str, base_url: str) -> str:
     return base_url.rstrip("/")
 
 
-def upstream_of(call: Call, upstreams: Mapping[str, str]) -> tuple[str, str]:
-    """The name of the provider that a call is for, and the URL that it would have there, without
-    its query; no URL where that provider's upstream is not known."""
+def upstream_of(
+    call: Call, upstreams: Mapping[str, str], *, paths: Iterable[str] = ()
+) -> tuple[str, str]:
+    """Return the provider's name and the URL of a call there, without its query.
+
+    The URL is empty if the provider has no upstream. Raises NotForwarded for a path that would
+    leave the base URL, and for one that is neither a route of this server nor below one of `paths`.
+    """
     name, path = provider_of(call)
     if name == AZURE and name not in upstreams:
         name = "openai"
     base_url = upstreams.get(name)
-    return name, "" if base_url is None else url_of(base_url, path)
+    if base_url is None:
+        return name, ""
+    _check_forwarded(call, paths)
+    return name, url_of(base_url, path)
+
+
+def _check_forwarded(call: Call, paths: Iterable[str]) -> None:
+    if _has_dot_segment(call.path):
+        raise NotForwarded(f"{call.path} is not forwarded: it has a segment . or ..")
+    target = find(call)
+    if target is not None and target.endpoint is not None:
+        return
+    if not any(_is_below(call.path, prefix) for prefix in paths):
+        message = f"{call.method} {call.path} is not forwarded: it is no route of this server"
+        raise NotForwarded(f"{message}. List its path in MOCKLLM_UPSTREAM_PATHS to record it")
+
+
+def _has_dot_segment(path: str) -> bool:
+    """Whether an upstream could read `.` or `..` in a path, however often it decodes it."""
+    decoded = path
+    for _ in range(_MAX_DECODINGS):
+        path, decoded = decoded, unquote(decoded)
+    segments = decoded.replace("\\", "/").split("/")
+    return path != decoded or not {".", ".."}.isdisjoint(segments)
+
+
+def _is_below(path: str, prefix: str) -> bool:
+    folder = prefix.rstrip("/")
+    return path == folder or path.startswith(f"{folder}/")
 
 
 def provider_of(call: Call) -> tuple[str, str]:

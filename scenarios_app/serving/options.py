@@ -14,7 +14,8 @@ class Options:
     `words_per_second` (0: unpaced), and break off `cancel_after_chunks` if that is given.
 
     `upstreams` are the base URLs of providers by name, for recordings alone: an upstream may be
-    silent for `upstream_seconds`, and so many `record_bytes` are kept of an answer.
+    silent for `upstream_seconds`, and so many `record_bytes` are kept of an answer. Beside this
+    server's own routes, paths below `upstream_paths` are forwarded.
     """
 
     require_auth: bool = True
@@ -32,5 +33,6 @@ class Options:
     max_stream_seconds: float = 600
     journal_body_bytes: int = 65_536
     upstreams: Mapping[str, str] = field(default_factory=dict)
+    upstream_paths: tuple[str, ...] = ()
     upstream_seconds: float = 600
     record_bytes: int = 10_000_000

@@ -174,6 +174,7 @@ def options() -> Options:
         max_stream_seconds=setting("MOCKLLM_MAX_STREAM_SECONDS"),
         journal_body_bytes=setting("MOCKLLM_JOURNAL_BODY_BYTES"),
         upstreams=read_upstreams(setting("MOCKLLM_UPSTREAMS")),
+        upstream_paths=tuple(setting("MOCKLLM_UPSTREAM_PATHS")),
         upstream_seconds=setting("MOCKLLM_UPSTREAM_SECONDS"),
         # More is not taken back.
         record_bytes=min(setting("MOCKLLM_RECORD_BYTES"), MOST_BYTES),

@@ -14,7 +14,7 @@ from scenarios_app.recording.upstreams import read_upstreams
 from scenarios_app.testing.control import Control, ServerFailed
 from scenarios_app.testing.documents import documents_of
 from scenarios_app.testing.process import Start, server_process
-from scenarios_app.testing.record import SETTING, upstream_settings
+from scenarios_app.testing.record import PATHS, SETTING, upstream_settings
 from scenarios_app.testing.run import API_KEY, CannotRun, run_command
 from scenarios_app.testing.variables import UNSET, real_keys, sdk_variables
 from scenarios_app.verdict.reports import Case, junit
@@ -164,11 +164,12 @@ def _live(files: Mapping[str, dict[str, Any]]) -> Found:
     # Only here: this asks others, which nothing else does.
     from scenarios_app.testing.live import live_drift
 
-    setting = upstream_settings(os.environ)[SETTING]
-    upstreams = read_upstreams(setting.split(","))
+    settings = upstream_settings(os.environ)
+    upstreams = read_upstreams(settings[SETTING].split(","))
     documents = [{**document, "name": file} for file, document in files.items()]
     keys = real_keys(os.environ)
-    drifted = asyncio.run(live_drift(documents, upstreams=upstreams, keys=keys))
+    paths = [path for path in settings.get(PATHS, "").split(",") if path]
+    drifted = asyncio.run(live_drift(documents, upstreams=upstreams, keys=keys, paths=paths))
     return _collected(files, map(drift_json, drifted))
 
 

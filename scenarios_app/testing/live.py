@@ -1,7 +1,7 @@
 """What providers answer today to requests that were recorded, beside what they answered then."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -18,7 +18,7 @@ from scenarios_app.recording.drift import (
     shape_differences,
     shape_of,
 )
-from scenarios_app.recording.upstreams import upstream_of
+from scenarios_app.recording.upstreams import NotForwarded, upstream_of
 from scenarios_app.serving.recorder.upstream import Outgoing, UpstreamFailed, asked, read_whole
 from scenarios_app.testing.control import ServerFailed
 from scenarios_app.wire.base import Call, Headers
@@ -35,16 +35,17 @@ async def live_drift(
     *,
     upstreams: Mapping[str, str],
     keys: Mapping[str, str],
+    paths: Sequence[str] = (),
 ) -> list[Drift]:
     """How today's answers differ from the recorded ones by their shape. Raises ServerFailed where
-    a provider gives none."""
+    a provider gives none. `paths` are forwarded beside this server's own routes."""
     found: list[Drift] = []
     for document in documents:
         for step in recorded_steps(document):
             answer = _recorded(step)
             if answer is None:
                 continue
-            today = await _shape_today(_outgoing(step, upstreams, keys))
+            today = await _shape_today(_outgoing(step, upstreams, keys, paths=paths))
             told = shape_differences(_shape(answer), today)
             if told:
                 request = f"the answer to {step.line}"
@@ -68,7 +69,11 @@ def _shape(answer: RecordedAnswer) -> Shape:
 
 
 def _outgoing(
-    step: RecordedStep, upstreams: Mapping[str, str], keys: Mapping[str, str]
+    step: RecordedStep,
+    upstreams: Mapping[str, str],
+    keys: Mapping[str, str],
+    *,
+    paths: Sequence[str],
 ) -> Outgoing:
     """The recorded request, with a real key again."""
     match, request = step.document["match"], step.request
@@ -77,7 +82,10 @@ def _outgoing(
     query = urlencode(dict(request.query))
     body = b"" if request.body is None else _body(request.body)
     call = Call(request.method, path, dict(request.query), headers, body, query)
-    name, url = upstream_of(call, upstreams)
+    try:
+        name, url = upstream_of(call, upstreams, paths=paths)
+    except NotForwarded as error:
+        raise ServerFailed(f"{step.cassette}, step {step.step}: {error}") from None
     if not url:
         raise ServerFailed(f"{step.cassette}, step {step.step}: no upstream of {name} is named")
     if key := keys.get(name, ""):

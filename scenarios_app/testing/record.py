@@ -34,8 +34,9 @@ HELP = (
 )
 CASSETTE = "cassette.json"
 SETTING: Final = "MOCKLLM_UPSTREAMS"
+PATHS: Final = "MOCKLLM_UPSTREAM_PATHS"
 # Settings of the server's that its user may have for it.
-_PASSED_ON: Final = ("MOCKLLM_UPSTREAM_SECONDS", "MOCKLLM_RECORD_BYTES")
+_PASSED_ON: Final = (PATHS, "MOCKLLM_UPSTREAM_SECONDS", "MOCKLLM_RECORD_BYTES")
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from scenarios_app.recording.upstreams import (
     PUBLIC,
+    NotForwarded,
     UpstreamError,
     public_upstreams,
     read_upstreams,
@@ -16,19 +17,18 @@ from scenarios_app.wire.base import Call
 OPENAI = "https://api.openai.com"
 
 
-def asked(path: str, **headers: str) -> Call:
+def asked(path: str, method: str = "POST", **headers: str) -> Call:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Call("POST", path, {}, named, b"")
+    return Call(method, path, {}, named, b"")
 
 
 @pytest.mark.parametrize(
     ("call", "name", "url"),
     [
         (asked("/v1/chat/completions"), "openai", f"{OPENAI}/v1/chat/completions"),
-        (asked("/v1/responses/resp_1"), "openai", f"{OPENAI}/v1/responses/resp_1"),
-        (asked("/v1/files"), "openai", f"{OPENAI}/v1/files"),
+        (asked("/v1/responses/resp_1", "GET"), "openai", f"{OPENAI}/v1/responses/resp_1"),
         (
-            asked("/v1/models", anthropic_version="2023-06-01"),
+            asked("/v1/models", "GET", anthropic_version="2023-06-01"),
             "anthropic",
             "https://api.anthropic.com/v1/models",
         ),
@@ -63,7 +63,7 @@ def asked(path: str, **headers: str) -> Call:
             "openai",
             f"{OPENAI}/openai/deployments/d/chat/completions",
         ),
-        (asked("/vllm/v1/models"), "vllm", ""),
+        (asked("/vllm/v1/models", "GET"), "vllm", ""),
     ],
 )
 def test_a_path_is_its_providers(call: Call, name: str, url: str) -> None:
@@ -120,3 +120,45 @@ def test_a_wrong_upstream_is_named(entry: str, said: str) -> None:
     with pytest.raises(UpstreamError) as raised:
         read_upstreams(entry.split(","))
     assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/../../tenant-b/chat/completions",
+        "/v1/models/../../admin/keys",
+        "/v1/responses/%2e%2e%2fadmin",
+        "/v1/responses/..%5C..%5Cadmin",
+        "/v1/responses/%252e%252e%252fadmin",
+        "/v1/responses/%25252525252e%25252525252e",
+        "/v1/./chat/completions",
+        "/v1beta/models/..%2F..%2Fkeys:generateContent",
+    ],
+)
+def test_path_that_leaves_the_base_url_is_not_forwarded(path: str) -> None:
+    with pytest.raises(NotForwarded, match="segment"):
+        upstream_of(asked(path, "GET"), public_upstreams(), paths=["/v1"])
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/admin/keys"), ("POST", "/v1/vector_stores"), ("DELETE", "/v1/organization/users/u")],
+)
+def test_path_that_is_no_route_is_not_forwarded(method: str, path: str) -> None:
+    with pytest.raises(NotForwarded, match="MOCKLLM_UPSTREAM_PATHS"):
+        upstream_of(asked(path, method), public_upstreams())
+
+
+@pytest.mark.parametrize("path", ["/v1/vector_stores", "/v1/vector_stores/v-1/files"])
+def test_path_that_the_operator_lists_is_forwarded_with_all_below_it(path: str) -> None:
+    call = asked(path, "GET")
+    assert (
+        upstream_of(call, public_upstreams(), paths=["/v1/vector_stores/"])[1] == f"{OPENAI}{path}"
+    )
+
+
+def test_path_beside_a_listed_one_is_not_forwarded() -> None:
+    with pytest.raises(NotForwarded):
+        upstream_of(
+            asked("/v1/vector_stores-of-others"), public_upstreams(), paths=["/v1/vector_stores"]
+        )

@@ -30,6 +30,8 @@ _PROVIDERS: Final = {
 _KNOWN: Final = frozenset(
     {"openai", "anthropic", "gemini", "ollama", "groq", "mistral", "deepseek", "xai", "openrouter"}
 )
+# Of a number of 64 bits.
+_MAX_DIGITS: Final = 19
 _FINISHES: Final = {
     "stop": "stop",
     "length": "length",
@@ -95,8 +97,8 @@ def _began(span: Place) -> int:
 
 
 def _nanoseconds(span: Place, key: str) -> int:
-    value = span.maybe(key).value
-    return int(value) if isinstance(value, int | str) and str(value).isdecimal() else 0
+    number = _whole_number(span.maybe(key).value)
+    return max(number, 0) if number is not None else 0
 
 
 def _results(spans: Iterable[Place]) -> dict[str, Json]:
@@ -157,7 +159,8 @@ def _value(value: Any) -> Any:
         case {"stringValue": text}:
             return text
         case {"intValue": number}:
-            return int(number) if str(number).lstrip("-").isdecimal() else number
+            whole = _whole_number(number)
+            return number if whole is None else whole
         case {"boolValue": plain} | {"doubleValue": plain} | {"bytesValue": plain}:
             return plain
         case {"arrayValue": {"values": list(items)}}:
@@ -166,6 +169,14 @@ def _value(value: Any) -> Any:
             return {str(i.get("key")): _value(i.get("value")) for i in objects(items)}
         case _:
             return None
+
+
+def _whole_number(value: Any) -> int | None:
+    """The 64-bit number that an int or a string of digits stands for."""
+    digits = value.removeprefix("-") if isinstance(value, str) else ""
+    if digits.isdecimal() and len(digits) <= _MAX_DIGITS:
+        return int(value)
+    return value if isinstance(value, int) else None
 
 
 def _messages(known: dict[str, Any], *keys: str) -> list[dict[str, Any]]:

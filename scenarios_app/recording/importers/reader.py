@@ -64,10 +64,12 @@ class Place:
 
     def status(self) -> int:
         """The status of an HTTP answer."""
-        status = int(text) if isinstance(text := self.value, str) and text.isdecimal() else None
-        found = self.whole() if status is None else status
-        if 200 <= found <= 599:
-            return found
+        text = self.value
+        # Not `isdecimal` alone: Python converts no number of more than 4,300 digits.
+        is_number = isinstance(text, str) and len(text) == 3 and text.isdecimal()
+        status = int(text) if is_number else self.whole()
+        if 200 <= status <= 599:
+            return status
         raise self.wrong("an HTTP status from 200 to 599")
 
     def wrong(self, wanted: str) -> DocumentError:

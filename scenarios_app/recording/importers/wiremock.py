@@ -1,10 +1,11 @@
 """WireMock's stub mappings for paths of providers, one or a list of them."""
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import urlencode
+
+import re2
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
@@ -16,6 +17,9 @@ _URLS: Final = ("url", "urlPath", "urlPattern", "urlPathPattern", "urlPathTempla
 # What of an answer is done here in another way or not at all.
 _UNCARRIED: Final = ("proxyBaseUrl", "transformers", "bodyFileName", "fault")
 _NOT_CARRIED: Final = "{} is not carried over"
+# What of a pattern may be anything. RE2, since Python's `re` takes hours for hostile patterns.
+_WILDCARD: Final = re2.compile(r"\[\^/\]\+|\.\*|\.\+|^\^|\$$|\(\?[^)]*\)")
+_ESCAPED: Final = re2.compile(r"(?s)\\(.)")
 _STATES: Final = ("scenarioName", "requiredScenarioState", "newScenarioState")
 
 
@@ -69,27 +73,33 @@ def _priority(mapping: Place) -> int:
 
 def _request(request: Place) -> RecordedRequest:
     key = next(key for key in _URLS if key in request.object())
-    url = request.at(key).text()
-    if "Pattern" in key:
-        # Of a pattern its plain beginning and end are told from what may be anything.
-        url = re.sub(r"\\(.)", r"\1", re.sub(r"\[\^/\]\+|\.\*|\.\+|^\^|\$$|\(\?.*?\)", "", url))
-    query = {
-        name: value["equalTo"]
-        for name, value in (request.maybe("queryParameters").value or {}).items()
-        if isinstance(value, dict) and isinstance(value.get("equalTo"), str)
-    }
+    url = _plain_url(request.at(key)) if "Pattern" in key else request.at(key).text()
+    query = _equal_to(request.maybe("queryParameters"))
     method = request.maybe("method").value
-    headers = {
-        name: value["equalTo"]
-        for name, value in (request.maybe("headers").value or {}).items()
-        if isinstance(value, dict) and isinstance(value.get("equalTo"), str)
-    }
     return RecordedRequest(
         method=method if isinstance(method, str) and method != "ANY" else "POST",
-        url=f"{url}?{urlencode(query)}" if query and "?" not in url else url,
-        headers=tuple(headers.items()),
+        url=f"{url}?{urlencode(query, errors='replace')}" if query and "?" not in url else url,
+        headers=tuple(_equal_to(request.maybe("headers")).items()),
         body=_body(request),
     )
+
+
+def _plain_url(pattern: Place) -> str:
+    """The literal characters of a URL pattern."""
+    try:
+        return str(_ESCAPED.sub(r"\1", _WILDCARD.sub("", pattern.text())))
+    except UnicodeEncodeError:
+        raise pattern.wrong("a pattern without half a surrogate pair") from None
+
+
+def _equal_to(expected: Place) -> dict[str, str]:
+    """The values that an object of conditions names with `equalTo`."""
+    conditions = expected.object() if expected.given else {}
+    return {
+        name: value["equalTo"]
+        for name, value in conditions.items()
+        if isinstance(value, dict) and isinstance(value.get("equalTo"), str)
+    }
 
 
 def _body(request: Place) -> bytes:

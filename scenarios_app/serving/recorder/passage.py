@@ -101,7 +101,8 @@ class Tape:
                 self._out.recorded,
                 RecordedResponse(self._status, self._headers, tuple(self._chunks), cut=self.cut),
                 tuple(self._notes),
-            )
+            ),
+            keys=self._out.keys,
         )
 
 

@@ -7,7 +7,7 @@ from scenarios_app.engine.matching.near_misses import unmatched_message
 from scenarios_app.engine.matching.select import Decision
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.recording.redaction import redacted
-from scenarios_app.recording.upstreams import upstream_of
+from scenarios_app.recording.upstreams import NotForwarded, provider_of, upstream_of
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.recorder.passage import Passed
 from scenarios_app.serving.recorder.recordings import Asked, Recording
@@ -43,16 +43,23 @@ def heard(exchange: Exchange, recording: Recording, decision: Decision) -> Decis
 def unanswered(exchange: Exchange, recording: Recording) -> Decision:
     """Raise Unanswered where there is an upstream to ask, or else remember the miss."""
     call, wire, options = exchange.call, exchange.wire, exchange.options
-    name, url = upstream_of(call, options.upstreams)
+    name, url, refusal = provider_of(call)[0], "", ""
+    try:
+        name, url = upstream_of(call, options.upstreams, paths=options.upstream_paths)
+    except NotForwarded as error:
+        refusal = str(error)
     if recording.records and url:
         key = wire.api_key(call)
         real = recording.keys.get(name) or recording.keys.get(wire.provider)
         out = outgoing(call, name=name, url=url, key=key, real=real)
         raise Unanswered(Passed(out, recording, options.upstream_seconds, options.record_bytes))
     if recording.records:
-        recording.tell(f"not recorded: no upstream of {name} is named (MOCKLLM_UPSTREAMS)")
+        reason = refusal or f"no upstream of {name} is named (MOCKLLM_UPSTREAMS)"
+        recording.tell(f"not recorded: {reason}")
     recording.miss(Asked(name, _request(call)))
     text = f"no_scenario_matched: Nothing that is recorded answers {call.method} {call.path}."
+    if recording.records and refusal:
+        text += f" {refusal}."
     return Decision("unmatched", "match", text=text)
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import httpx2
@@ -11,8 +11,10 @@ import httpx2
 from mockllm_site.kit.addresses import Refused, endpoint_at
 from mockllm_site.kit.dial import Dial
 from scenarios_app.engine.canonical import ErrorAnswer
+from scenarios_app.engine.secrets import secrets_of
 from scenarios_app.recording import RecordedRequest
 from scenarios_app.recording.bodies import TooLong, Unreadable, acceptable, reader_of
+from scenarios_app.recording.redaction import SecretMask
 from scenarios_app.recording.upstreams import DIALECT_HEADER
 from scenarios_app.wire.base import Call, Headers
 
@@ -42,7 +44,7 @@ class UpstreamFailed(Exception):
 @dataclass(frozen=True, slots=True)
 class Outgoing:
     """A request as it is sent on. `name` is the provider; `path`, with its query, and `dialect` are
-    by what this server knows where it belongs."""
+    by what this server knows where it belongs. `keys` are the client's and the operator's."""
 
     name: str
     method: str
@@ -51,6 +53,7 @@ class Outgoing:
     body: bytes
     path: str
     dialect: str = ""
+    keys: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def place(self) -> str:
@@ -88,6 +91,7 @@ def outgoing(call: Call, *, name: str, url: str, key: str | None, real: str | No
         call.body,
         path=call.path + asked_for,
         dialect=call.headers.get(DIALECT_HEADER, ""),
+        keys=tuple(one for one in (key, real) if one),
     )
 
 
@@ -156,7 +160,9 @@ async def _response(
 
 
 def _failed(out: Outgoing, status: int, message: str) -> UpstreamFailed:
-    text = f"upstream_failed: The upstream of {out.name}, {out.place}, {message}."
+    # A message of the client library may quote a header with its key.
+    secrets = SecretMask((*out.keys, *secrets_of(dict(out.headers))))
+    text = f"upstream_failed: The upstream of {out.name}, {out.place}, {secrets.text(message)}."
     error = ErrorAnswer(status, text, code="upstream_failed", retryable=False)
     return UpstreamFailed(error)
 

@@ -224,16 +224,36 @@ async def test_a_catch_all_answers_nothing_that_is_recorded() -> None:
     [
         ("GET", "/v1/models"),
         ("POST", "/v1/embeddings"),
-        ("POST", "/v1/files"),
         ("GET", "/v1/responses/resp_1"),
     ],
 )
-async def test_helper_endpoints_and_unknown_ones_are_passed_on(method: str, path: str) -> None:
+async def test_helper_endpoints_are_forwarded(method: str, path: str) -> None:
     body = b'{"model": "m", "input": "x"}' if method == "POST" else b""
     call = Call(method, path, {}, {"authorization": f"Bearer {KEY}"}, body)
     async with recorded(whole()) as (upstream, playing):
         status, _, got = await playing.ask(call)
         assert upstream.heads[0].startswith(f"{method} {path} ")
+    assert (status, got) == (200, JSON)
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/vector_stores", "/v1/../admin/keys", "/v1/responses/..%2Fadmin"]
+)
+async def test_foreign_path_is_a_miss_and_reaches_no_upstream(path: str) -> None:
+    call = Call("POST", path, {}, {"authorization": f"Bearer {KEY}"}, b"{}")
+    async with recorded(whole(), keys={"openai": REAL}) as (upstream, playing):
+        status, _, _ = await playing.ask(call)
+        assert upstream.heads == []
+    assert status in (404, 405)
+    assert "is not forwarded" in playing.recording.problems[0]
+    assert len(playing.recording.ended(seconds=0).missed) == 1
+
+
+async def test_path_that_the_operator_lists_is_forwarded() -> None:
+    call = Call("POST", "/v1/vector_stores", {}, {"authorization": f"Bearer {KEY}"}, b"x")
+    async with recorded(whole(), upstream_paths=("/v1/vector_stores",)) as (upstream, playing):
+        status, _, got = await playing.ask(call)
+        assert upstream.heads[0].startswith("POST /v1/vector_stores ")
     assert (status, got) == (200, JSON)
 
 
@@ -254,6 +274,27 @@ async def test_a_sessions_key_becomes_the_real_one_on_its_way() -> None:
     assert REAL not in repr(one) and REAL[-12:] not in repr(one)
     (entry,) = playing.journal
     assert REAL.encode() not in b"".join(entry.response_body)
+
+
+async def test_key_with_a_line_end_is_not_shown_to_the_client() -> None:
+    async with recorded(whole(), keys={"openai": f"{REAL}\n"}) as (upstream, playing):
+        status, _, body = await playing.ask(chat())
+        assert upstream.heads == []
+    assert status == 502
+    assert REAL not in body.decode() and REAL[-12:] not in body.decode()
+    assert REAL not in repr(playing.recording.problems)
+
+
+async def test_key_of_the_client_that_was_replaced_is_not_kept_in_the_body() -> None:
+    key = "mk-4f9d2c7b1a8e3f60"
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": f"It is {key}."}]})
+    call = Call(
+        "POST", "/v1/chat/completions", {}, {"authorization": f"Bearer {key}"}, body.encode()
+    )
+    async with recorded(whole(), keys={"openai": REAL}) as (_, playing):
+        await playing.ask(call)
+    (one,) = kept(playing)
+    assert key not in repr(one)
 
 
 async def test_headers_of_this_connection_and_of_ours_stay_here() -> None:
