@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import yaml
 
-from scenarios_app.engine.document import DocumentError
+from scenarios_app.engine.document import DocumentError, ScenarioDocument, load_text
 from scenarios_app.recording.files import read_upload
 
 MAX_SECONDS: Final = 1.0
@@ -214,6 +214,45 @@ SAMPLES: Final[dict[str, tuple[str, Any]]] = {
         },
     ),
 }
+# A document of this server, with many keys of its format.
+SAMPLES["document"] = (
+    ".json",
+    {
+        "name": "a",
+        "description": "b",
+        "tags": ["x"],
+        "priority": 1,
+        "variables": {"city": "Paris"},
+        "system_prompt_must_include": ["be brief"],
+        "steps": [
+            {
+                "name": "one",
+                "consume": False,
+                "turn": 1,
+                "match": {
+                    "provider": "openai",
+                    "model": {"contains": "gpt"},
+                    "messages": [{"role": "user", "which": "last", "regex": "^a(b|c)*$"}],
+                    "tools": ["f"],
+                    "headers": {"x-team": "qa"},
+                },
+                "failures": {"times": 2, "fault": {"kind": "http", "status": 429}},
+                "produce": {
+                    "text": "It is sunny in {{ city }}.",
+                    "reasoning": "hm",
+                    "tool_calls": [{"name": "f", "arguments": {"a": 1}}],
+                    "latency_ms": 5,
+                    "pacing": {"jitter": 0.5, "words_per_chunk": 2},
+                    "usage": {"input_tokens": 3},
+                },
+            },
+            {
+                "match": {},
+                "produce": {"fault": {"kind": "disconnect", "after_chunks": 2}, "text": "x"},
+            },
+        ],
+    },
+)
 _LONG: Final = (
     "(?a" * 40_000,
     "\\(" * 60_000,
@@ -344,17 +383,28 @@ def _yaml(value: Any) -> bytes:
         return json.dumps(value).encode()
 
 
+def imported(data: bytes, source: str) -> list[ScenarioDocument]:
+    """The documents of a file as the import page and the command read them."""
+    files = read_upload(data, source=source)
+    return load_text(data) if files is None else files.documents
+
+
 def findings(
-    format: str, count: int, *, seed: int = 0, clock: Callable[[], float] = time.process_time
+    format: str,
+    count: int,
+    *,
+    seed: int = 0,
+    clock: Callable[[], float] = time.process_time,
+    keep: Callable[[list[ScenarioDocument]], object] = list,
 ) -> Iterator[Finding]:
-    """Yield what went wrong with `count` mutated files of a format."""
+    """Yield what went wrong with `count` mutated files of a format; `keep` stores what was read."""
     suffix, value = SAMPLES[format]
     for number in range(count):
         data = file_of(random.Random(f"{format}/{seed}/{number}"), suffix, value)
         started, size = clock(), _peak_megabytes()
         reason = ""
         try:
-            read_upload(data, source=f"fuzzed{suffix}")
+            keep(imported(data, f"fuzzed{suffix}"))
         except DocumentError:
             pass
         except Exception:

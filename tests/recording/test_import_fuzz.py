@@ -8,9 +8,9 @@ import pytest
 
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.recording.files import read_upload
+from scenarios_app.store.documents import load
 from tests.examples import often
-from tests.recording.files import read
-from tests.recording.import_fuzz import SAMPLES, findings
+from tests.recording.import_fuzz import SAMPLES, findings, imported
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -22,8 +22,9 @@ def test_mutated_file_is_refused_or_makes_a_scenario(name: str) -> None:
 @pytest.mark.parametrize("name", SAMPLES)
 def test_unchanged_sample_makes_a_scenario(name: str) -> None:
     suffix, value = SAMPLES[name]
-    data = value if suffix != ".jsonl" else b"\n".join(json.dumps(one).encode() for one in value)
-    assert read(data, f"sample{suffix}").steps > 0
+    lines = value if suffix == ".jsonl" else [value]
+    (document,) = imported("\n".join(map(json.dumps, lines)).encode(), f"sample{suffix}")
+    assert document.steps
 
 
 @pytest.mark.parametrize(
@@ -36,3 +37,10 @@ def test_hostile_url_pattern_is_read_in_linear_time(pattern: str) -> None:
         read_upload(json.dumps(mapping).encode(), source="mapping.json")
     # The first of these took 28 s with Python's `re`.
     assert time.process_time() - started < 5
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", SAMPLES)
+def test_mutated_file_that_is_accepted_can_be_stored(name: str) -> None:
+    found = list(findings(name, often(500), seed=1, clock=lambda: 0.0, keep=load))
+    assert found == []
