@@ -8,6 +8,7 @@ from typing import Any, get_args
 from urllib.parse import quote
 
 from asgiref.sync import async_to_sync
+from msgspec.structs import replace
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,9 +20,10 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.matching.index import Index, overlay
 from scenarios_app.engine.matching.select import Kind
 from scenarios_app.engine.scenario import Scenario
-from scenarios_app.engine.state import SessionState
+from scenarios_app.engine.state import SessionState, is_key_session
 from scenarios_app.serving import archive
 from scenarios_app.serving.doors.calls import SAFE_IN_PATH, make_call
+from scenarios_app.serving.exchange import SESSION_HEADER
 from scenarios_app.serving.explain import ExplainedStep, Explanation, explain
 from scenarios_app.serving.read import admit
 from scenarios_app.serving.reply import Reply
@@ -236,7 +238,14 @@ def _call(asked: Mapping[str, Any]) -> Call:
     path = quote(path, safe=SAFE_IN_PATH + "%")
     if not owns(path):
         raise ControlError(400, f"path: no provider answers {path}", field="path")
-    headers = [(name.encode(), value.encode()) for name, value in asked["headers"].items()]
+    given = {name.lower(): value for name, value in asked["headers"].items()}
+    session = given.get(SESSION_HEADER, "").strip()
+    if is_key_session(session):
+        # Who explains may look at any session; clients may not claim one.
+        del given[SESSION_HEADER]
+    else:
+        session = ""
+    headers = [(name.encode(), value.encode()) for name, value in given.items()]
     body = asked.get("body")
     match body:
         case None:
@@ -245,4 +254,5 @@ def _call(asked: Mapping[str, Any]) -> Call:
             data = body.encode()
         case _:
             data = encode_json(body)
-    return make_call(asked["method"], path, query=query.encode(), headers=headers, body=data)
+    call = make_call(asked["method"], path, query=query.encode(), headers=headers, body=data)
+    return replace(call, session=session)

@@ -26,10 +26,15 @@ def key_session(key: str) -> str:
     return "key-" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
+def is_key_session(name: str) -> bool:
+    """Whether a session has the name that stands for some API key."""
+    return _OF_A_KEY.fullmatch(name) is not None
+
+
 def alias(session: str) -> str:
     """One name for the session called so and for the session of the key that reads so: a
     client that is given one of them before its first request cannot know which is meant."""
-    return session if _OF_A_KEY.fullmatch(session) else key_session(session)
+    return session if is_key_session(session) else key_session(session)
 
 
 @dataclass(frozen=True, slots=True)

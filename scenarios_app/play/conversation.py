@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, TypeAlias
 from urllib.parse import quote
 
+from msgspec.structs import replace
 from pydantic import Field, JsonValue
 
 from scenarios_app.engine.canonical import Json
@@ -39,33 +40,34 @@ def call_of(sent: Sent, *, session: str) -> Call:
     """What a provider's client sends, in this session if it has a name."""
     path, _, query = sent.path.partition("?")
     named = {**sent.headers, "content-type": "application/json"}
-    if session:
-        named["x-mockllm-session"] = session
-    return make_call(
+    call = make_call(
         "POST",
         path,
         query=query.encode(),
         headers=[(name.encode(), value.encode()) for name, value in named.items()],
         body=json.dumps(sent.body).encode(),
     )
+    return replace(call, session=session)
 
 
 def raw(path: str, body: str, *, headers: Mapping[str, str], session: str) -> Call:
     """A request as it stands, such as one of the journal; keys that are masked there will do."""
     path, _, query = path.partition("?")
     named = {name.lower(): value for name, value in headers.items()}
-    named |= {"x-mockllm-session": session} if session else {}
+    if session:
+        named.pop("x-mockllm-session", None)
     if not headers:
         # It may be meant for any provider.
         for wire in ways().values():
             named = {**wire.sample(Asked("")).headers, **named}
-    return make_call(
+    call = make_call(
         "POST",
         quote(path, safe=SAFE_IN_PATH + "%"),
         query=query.encode(),
         headers=[(n.encode(), v.encode("utf-8", "replace")) for n, v in named.items()],
         body=body.encode("utf-8", "replace"),
     )
+    return replace(call, session=session)
 
 
 class ExpectedCallDocument(Document):

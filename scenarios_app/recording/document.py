@@ -31,6 +31,8 @@ _KEPT: Final = frozenset(
 )
 _KEPT_WITHIN: Final = "ratelimit"
 _PRINTABLE: Final = frozenset(map(chr, (*range(0x20, 0x7F), *range(0xA0, 0x100))))
+# As servers of the field accept; decoding a longer one again and again takes seconds.
+MAX_URL_CHARS: Final = 8_192
 # A larger body cannot be edited.
 _EDITABLE: Final = 1_000_000
 
@@ -57,6 +59,9 @@ def to_document(name: str, interactions: Sequence[Interaction]) -> Made:
     notes: Counter[str] = Counter()
     braces = False
     for interaction in interactions:
+        if len(interaction.request.url) > MAX_URL_CHARS:
+            notes[f"left out: a request with a URL of more than {MAX_URL_CHARS:,} characters"] += 1
+            continue
         kept = redacted(interaction)
         where = placed(kept.request)
         if where is None:

@@ -12,7 +12,7 @@ from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.matching.near_misses import NearMiss
 from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.producing.produce import Seed, make_seed
-from scenarios_app.engine.state import key_session
+from scenarios_app.engine.state import is_key_session, key_session
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.known import Head, Known
 from scenarios_app.serving.options import Options
@@ -46,10 +46,13 @@ def session_of(call: Call, key: str | None) -> str:
     """The one key that scopes all that a test can disturb: the session header, else the API key
     under its stored name, else the default.
 
-    A header that repeats the key names the key's session: it is not to be read anywhere either.
+    A header that repeats the key names the key's session: it is not to be read anywhere either. A
+    header cannot name the session of another key, whose name stands in the journal.
     """
+    if call.session:
+        return call.session
     given = call.headers.get(SESSION_HEADER, "").strip()
-    if given and given != key:
+    if given and given != key and not is_key_session(given):
         return given[:LONGEST_SESSION]
     return key_session(key) if key else DEFAULT_SESSION
 

@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, Message, SentRequest, as_sent
 from scenarios_app.engine.parts import ReasoningPart, ToolCallPart
+from scenarios_app.engine.state import is_key_session, key_session
 from scenarios_app.serving.exchange import LONGEST_SESSION, SESSION_HEADER
 from scenarios_app.serving.options import Options
 from scenarios_app.wire.base import Call
@@ -41,7 +42,7 @@ def admit_unread(call: Call, target: Target, options: Options) -> CanonicalReque
     check_head(call, options)
     if options.require_auth:
         target.wire.authorise(call)
-    check_session(call)
+    check_session(call, target)
     endpoint = target.endpoint
     request = CanonicalRequest(
         provider=target.wire.provider,
@@ -62,7 +63,7 @@ def admit_head(call: Call, target: Target, options: Options, *, keyed: bool = Fa
     if options.require_auth and not keyed:
         target.wire.authorise(call)
     target.wire.check(call)
-    check_session(call)
+    check_session(call, target)
 
 
 def check_head(call: Call, options: Options) -> None:
@@ -73,10 +74,19 @@ def check_head(call: Call, options: Options) -> None:
         )
 
 
-def check_session(call: Call) -> None:
-    """Refuse a session's name that is too long."""
-    if len(call.headers.get(SESSION_HEADER, "").strip()) > LONGEST_SESSION:
+def check_session(call: Call, target: Target) -> None:
+    """Refuse the name of a session that is too long, or that stands for another client's key."""
+    name = call.headers.get(SESSION_HEADER, "").strip()
+    if not name:
+        return
+    if len(name) > LONGEST_SESSION:
         raise WireError(400, f"X-MockLLM-Session is longer than {LONGEST_SESSION} characters.")
+    if is_key_session(name) and key_session(target.wire.api_key(call) or "") != name:
+        raise WireError(
+            400,
+            f"X-MockLLM-Session cannot be {name}: that is the session of an API key. "
+            "Send that key, or choose another name.",
+        )
 
 
 def check_size(request: CanonicalRequest, limits: Limits) -> None:

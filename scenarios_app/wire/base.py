@@ -19,7 +19,8 @@ encode_json = msgspec.json.Encoder().encode
 class Call(msgspec.Struct, frozen=True):
     """One HTTP request. `path` is raw (percent-encoded, without query); header names are
     lower-case and repeated headers joined by a comma. `raw_query` is `query` as it was sent, and
-    `scheme` what its client was told to speak, as far as that is known."""
+    `scheme` what its client was told to speak, as far as that is known. `session` names the session
+    of a call that this process makes itself; clients name theirs in a header or by their key."""
 
     method: str
     path: str
@@ -28,6 +29,7 @@ class Call(msgspec.Struct, frozen=True):
     body: bytes
     raw_query: str = ""
     scheme: str = "http"
+    session: str = ""
 
 
 class Answered(msgspec.Struct, frozen=True):

@@ -23,7 +23,7 @@ from scenarios_app.serving.exchange import session_of
 from scenarios_app.wire.anthropic.wire import WIRE as ANTHROPIC
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.openai.wire import WIRE as OPENAI
-from tests.serving.pipelines import Playing, chat
+from tests.serving.pipelines import Playing, chat, says, scenario
 
 
 def headed(**headers: str) -> Call:
@@ -49,6 +49,24 @@ def test_a_key_has_one_session_on_every_wire_and_is_not_to_be_got_from_it() -> N
     name = session_of(bearer, OPENAI.api_key(bearer))
     assert name == session_of(header, ANTHROPIC.api_key(header))
     assert re.fullmatch("key-[0-9a-f]{12}", name)
+
+
+async def test_header_cannot_name_the_session_of_another_key() -> None:
+    once = {"produce": {"text": "only once"}}
+    playing = Playing(scenario("one-time", once))
+    stranger = {"x-mockllm-session": key_session("sk-owner"), "authorization": "Bearer sk-stranger"}
+    status, _, body = await playing.ask(chat(headers=stranger))
+    assert status == 400 and b"the session of an API key" in body
+    assert playing.journal[0].session == key_session("sk-stranger")
+    owner = await playing.ask(chat(headers={"authorization": "Bearer sk-owner"}))
+    assert owner[0] == 200 and b"only once" in owner[2]
+
+
+async def test_header_may_repeat_the_session_of_its_own_key() -> None:
+    playing = Playing(scenario("hello", says("Hi")))
+    own = {"x-mockllm-session": key_session("sk-owner"), "authorization": "Bearer sk-owner"}
+    status, _, _ = await playing.ask(chat(headers=own))
+    assert status == 200 and playing.journal[0].session == key_session("sk-owner")
 
 
 async def test_a_session_name_that_is_too_long_is_refused() -> None:

@@ -50,7 +50,9 @@ def read(name: str, value: Any, *, source: str = "") -> Made:
         request = _request(mapping.at("request"))
         step = step_of(Interaction(request, _response(mapping.at("response"))))
         if step is None:
-            notes.append(f"left out: mapping {number}: {request.url} is no path of a provider here")
+            notes.append(
+                f"left out: mapping {number}: {request.url[:200]} is no path of a provider here"
+            )
             continue
         match = step["match"]
         if not request.body:
