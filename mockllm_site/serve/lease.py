@@ -16,6 +16,7 @@ from uuid import uuid4
 
 from django.db import DatabaseError, connection, transaction
 from django.db.models import F
+from django.utils import timezone
 
 from mockllm_site.kit.processes import birth, machine
 from scenarios_app.catalog.snapshot import can_be_shared
@@ -30,6 +31,12 @@ LOOK_SECONDS: Final = 0.2
 
 ALONE: Final = "several processes on one database need a shared state: set REDIS_URL for all"
 ANOTHER: Final = "all processes on one database must have the same REDIS_URL"
+
+
+UNCLEAN: Final = (
+    "process %s ended without a shutdown: requests that it answered in its last second may be "
+    "missing in the journal"
+)
 
 
 class Refused(Exception):
@@ -95,7 +102,10 @@ class Lease:
                 self._beats[row.owner] = row.beat, self._now()
         if dead:
             self._beats.pop(row.owner, None)
-            ServerProcess.objects.filter(pk=row.pk, beat=row.beat).delete()
+            deleted, _ = ServerProcess.objects.filter(pk=row.pk, beat=row.beat).delete()
+            if deleted:
+                Installation.objects.update(unclean_end_at=timezone.now())
+                log.warning(UNCLEAN, row.pid)
         return lives
 
     def keep(self) -> None:

@@ -23,12 +23,13 @@ from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
 from mockllm_site.kit.api.openapi import Form
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from mockllm_site.kit.api.views import JsonView
+from scenarios_app.catalog.snapshot import can_be_shared
 from scenarios_app.control.matches import observe, since_begin
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.document.json_text import decode
 from scenarios_app.engine.state import StateUnavailable
-from scenarios_app.models import ServedRequest
+from scenarios_app.models import Installation, ServedRequest
 from scenarios_app.serving.services import services
 
 
@@ -165,9 +166,21 @@ def flush() -> None:
 
 
 def completeness(session: str | None) -> dict[str, Any]:
-    """Whether the journal has all requests of a session, or of all, and how many it has lost."""
+    """Whether the journal has all requests of a session, or of all, and how many it has lost.
+
+    `lost` counts what running processes know of. After an unclean end of one nobody knows how many
+    rows it had not written: sessions that it may have served are not complete.
+    """
     lost = services().everywhere.lost(session)
-    return {"complete": lost == 0, "lost": lost}
+    return {"complete": lost == 0 and not _began_before_unclean_end(session), "lost": lost}
+
+
+def _began_before_unclean_end(session: str | None) -> bool:
+    # A database of this process alone ends with it.
+    if not can_be_shared():
+        return False
+    ended_at = Installation.objects.values_list("unclean_end_at", flat=True).first()
+    return ended_at is not None and rows_of_session(session).filter(at__lte=ended_at).exists()
 
 
 def forget_rows(sessions: Sequence[str] | None) -> None:

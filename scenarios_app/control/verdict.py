@@ -31,7 +31,10 @@ from scenarios_app.verdict.reports import verdict_text
 from scenarios_app.verdict.session import Exchange
 
 LIST = "Names with commas between them, or a JSON list of them; `*` is all. "
-INCOMPLETE = "the journal has not all requests: what it lost is judged by what sessions remember"
+INCOMPLETE = (
+    "the journal may lack requests (no room, a database error, or a server process that ended "
+    "without a shutdown): what it lost is judged by what sessions remember"
+)
 
 
 class UnmatchedBody(Shape):

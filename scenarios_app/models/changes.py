@@ -131,9 +131,14 @@ class CatalogRow(models.Model):
 
 class Installation(models.Model):
     """One row: what tells this database from all others, wherever it is reached from. Who changes
-    the processes holds it."""
+    the processes holds it.
+
+    `unclean_end_at` is when a server process was last found to have ended without a shutdown: it
+    may have answered requests just before whose journal rows were not written.
+    """
 
     key = models.CharField(max_length=32)
+    unclean_end_at = models.DateTimeField(null=True, editable=False)
 
     def __str__(self) -> str:
         return self.key

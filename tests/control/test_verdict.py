@@ -87,7 +87,7 @@ def test_a_violation_outlives_its_request(control: Control) -> None:
     (violation,) = found["violations"]
     assert (violation["request"], violation["scenario"]) == (None, None)
     assert (found["complete"], found["receipt"]) == (False, None)
-    assert "note: the journal has not all requests" in found["text"]
+    assert "note: the journal may lack requests" in found["text"]
 
 
 def test_steps_of_own_scenarios_have_to_answer_and_common_ones_only_when_named(

@@ -1,11 +1,13 @@
 """Two servers on one database: refused where each has a state of its own, however they start."""
 
+import re
 import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from tests.serving.processes.serve_process import failing, serving
@@ -61,6 +63,34 @@ def test_another_server_is_refused_at_its_start(tmp_path: Path, name: str) -> No
     assert LINE in err
     # uvicorn ends with codes of its own: 3, and 0 where a worker could not start.
     assert code == {"uvicorn": 3, "uvicorn, two workers": 0, "daphne": 1}[name]
+
+
+def is_complete(base_url: str, session: str) -> bool:
+    """Send a request in the session; whether its verdict knows all that the session did."""
+    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}
+    headers = {"Authorization": "Bearer k", "X-MockLLM-Session": session}
+    httpx2.post(f"{base_url}/v1/chat/completions", json=body, headers=headers)
+    verdict = httpx2.get(f"{base_url}/control/verdict", params={"session": session}).json()
+    return bool(verdict["complete"])
+
+
+def test_session_is_not_complete_after_its_server_was_killed(tmp_path: Path) -> None:
+    with serving(tmp_path, warm=True, **DEV) as first:
+        assert is_complete(first.base_url, "before")
+        first.end(signal.SIGKILL)
+    with serving(tmp_path, warm=True, **DEV) as second:
+        assert not is_complete(second.base_url, "before")
+        assert is_complete(second.base_url, "after")
+        _, _, err = second.end()
+    assert re.search(r"process \d+ ended without a shutdown", err)
+
+
+def test_session_stays_complete_after_a_shutdown(tmp_path: Path) -> None:
+    with serving(tmp_path, warm=True, **DEV) as first:
+        assert is_complete(first.base_url, "before")
+        first.end()
+    with serving(tmp_path, warm=True, **DEV) as second:
+        assert is_complete(second.base_url, "before")
 
 
 def test_a_killed_server_keeps_nobody_out(tmp_path: Path) -> None:
