@@ -2,7 +2,6 @@
 
 import secrets
 import sys
-from datetime import timedelta
 from pathlib import Path
 
 from mockllm_site import __version__, paths
@@ -43,6 +42,7 @@ MOCKLLM_WORDS_PER_SECOND = env.number("MOCKLLM_WORDS_PER_SECOND", 50)
 MOCKLLM_CANCEL_AFTER_CHUNKS = env.optional_whole("MOCKLLM_CANCEL_AFTER_CHUNKS")
 MOCKLLM_MODELS = env.names("MOCKLLM_MODELS")
 MOCKLLM_CORS_ORIGINS = env.origins("MOCKLLM_CORS_ORIGINS", "" if PROD else "*")
+MOCKLLM_TRUSTED_PROXIES = env.networks("MOCKLLM_TRUSTED_PROXIES")
 MOCKLLM_DRAIN_SECONDS = env.number("MOCKLLM_DRAIN_SECONDS", 10)
 # The providers themselves, for recordings: NAME=URL, or NAME for its own address.
 MOCKLLM_UPSTREAMS = env.names("MOCKLLM_UPSTREAMS")
@@ -172,7 +172,8 @@ AUTHENTICATION_BACKENDS = [
 ]
 AXES_FAILURE_LIMIT = 10
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_COOLOFF_TIME = "mockllm_site.kit.client_address.cool_off"
+AXES_CLIENT_IP_CALLABLE = "mockllm_site.kit.client_address.client_address"
 AXES_RESET_ON_SUCCESS = True
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_LOCKOUT_CALLABLE = "mockllm_site.pages.errors.locked_out"

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib.util import find_spec
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -151,6 +152,14 @@ def refuse_weak_key(name: str) -> None:
 def names(name: str, default: str = "") -> list[str]:
     """A list separated by commas."""
     return [item for part in text(name, default).split(",") if (item := part.strip())]
+
+
+def networks(name: str) -> list[IPv4Network | IPv6Network]:
+    """IP addresses and CIDR ranges separated by commas."""
+    try:
+        return [ip_network(entry, strict=False) for entry in names(name)]
+    except ValueError as error:
+        raise SettingError(f"{name}: {error}; expected IP addresses or ranges") from None
 
 
 def paths(name: str) -> list[str]:

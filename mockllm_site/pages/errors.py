@@ -13,6 +13,7 @@ from django.utils.decorators import sync_and_async_middleware
 from django.views import defaults
 
 from mockllm_site.kit.api.errors import PREFIXES, error_response
+from mockllm_site.kit.client_address import cool_off
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.serving.doors.django import refusal
 from scenarios_app.wire.registry import owns
@@ -47,7 +48,7 @@ TOO_MANY = 429
 
 def locked_out(request: HttpRequest, response: object, credentials: Any) -> HttpResponse:
     """A page that says how long to wait; the same for names that are there and that are not."""
-    wait = settings.AXES_COOLOFF_TIME
+    wait = cool_off(request)
     answer = render(
         request,
         "mockllm_site/locked_out.html",

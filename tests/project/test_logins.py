@@ -2,6 +2,7 @@
 
 import logging
 from datetime import timedelta
+from ipaddress import ip_network
 from typing import Any
 
 import pytest
@@ -9,6 +10,9 @@ from axes.models import AccessAttempt
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
+from pytest_django import Settings
+
+from mockllm_site.kit import env
 
 pytestmark = pytest.mark.django_db
 
@@ -20,9 +24,10 @@ def qa() -> User:
     return User.objects.create_user("qa", password="right-password", is_staff=True)
 
 
-def log_in(name: str, password: str, *, address: str = "192.0.2.1") -> Any:
+def log_in(name: str, password: str, *, address: str = "192.0.2.1", forwarded_for: str = "") -> Any:
     given = {"username": name, "password": password}
-    return Client(REMOTE_ADDR=address).post(LOGIN, given)
+    headers = {"X-Forwarded-For": forwarded_for} if forwarded_for else {}
+    return Client(REMOTE_ADDR=address).post(LOGIN, given, headers=headers)
 
 
 def test_after_ten_wrong_passwords_the_right_one_waits_too(qa: User) -> None:
@@ -73,3 +78,46 @@ def test_each_wrong_password_is_logged_and_none_is_shown(
     assert len(said) == 2
     assert all("qa" in line and "192.0.2.1" in line for line in said)
     assert "wrong-password" not in " ".join(said)
+
+
+def test_wrong_passwords_behind_a_trusted_proxy_lock_one_client(
+    qa: User, settings: Settings
+) -> None:
+    settings.MOCKLLM_TRUSTED_PROXIES = [ip_network("10.0.0.0/8")]
+    for _ in range(11):
+        attacker = log_in("qa", "wrong", address="10.0.0.1", forwarded_for="192.0.2.66, 10.0.0.9")
+    assert attacker.status_code == 429
+    owner = log_in("qa", "right-password", address="10.0.0.1", forwarded_for="192.0.2.7")
+    assert owner.status_code == 302
+
+
+def test_forwarded_address_that_a_client_made_up_does_not_unlock_it(
+    qa: User, settings: Settings
+) -> None:
+    settings.MOCKLLM_TRUSTED_PROXIES = [ip_network("10.0.0.1/32")]
+    for number in range(11):
+        made_up = f"198.51.100.{number}, 192.0.2.66"
+        answer = log_in("qa", "wrong", address="10.0.0.1", forwarded_for=made_up)
+    assert answer.status_code == 429
+
+
+def test_forwarded_address_of_an_unlisted_proxy_is_not_believed(qa: User) -> None:
+    for number in range(11):
+        answer = log_in("qa", "wrong", forwarded_for=f"198.51.100.{number}")
+    assert answer.status_code == 429
+
+
+def test_name_behind_an_unlisted_proxy_is_locked_for_a_minute_only(qa: User) -> None:
+    for _ in range(11):
+        answer = log_in("qa", "wrong", forwarded_for="198.51.100.1")
+    assert answer.headers["Retry-After"] == "60" and "Wait 1 minute," in answer.content.decode()
+    AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(seconds=61))
+    assert log_in("qa", "right-password", forwarded_for="198.51.100.2").status_code == 302
+
+
+def test_trusted_proxies_that_are_no_addresses_are_a_settings_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(env.variables().maps[0], "MOCKLLM_TRUSTED_PROXIES", "10.0.0.1, proxy")
+    with pytest.raises(env.SettingError, match="MOCKLLM_TRUSTED_PROXIES: 'proxy'"):
+        env.networks("MOCKLLM_TRUSTED_PROXIES")

@@ -1,0 +1,55 @@
+"""The address of the client behind trusted proxies, and how long wrong passwords lock a login."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from ipaddress import IPv4Network, IPv6Network, ip_address
+from typing import Final
+
+from django.conf import settings
+from django.http import HttpRequest
+
+from mockllm_site.kit.api.locality import was_forwarded
+
+LOCKED: Final = timedelta(minutes=15)
+# Behind a proxy that is not trusted all clients have one address: a long lock would be for all.
+LOCKED_BEHIND_PROXY: Final = timedelta(minutes=1)
+
+
+def client_address(request: HttpRequest) -> str:
+    """Return the IP address that a request comes from.
+
+    `X-Forwarded-For` is believed from the addresses in MOCKLLM_TRUSTED_PROXIES only; of its entries
+    the last one that is no trusted proxy counts, since clients can send the ones before it.
+    """
+    peer = str(request.META.get("REMOTE_ADDR") or "")
+    trusted: list[IPv4Network | IPv6Network] = settings.MOCKLLM_TRUSTED_PROXIES
+    if not _is_in(peer, trusted):
+        return peer
+    forwarded = str(request.META.get("HTTP_X_FORWARDED_FOR", ""))
+    for entry in reversed([part.strip() for part in forwarded.split(",")]):
+        if not _is_address(entry):
+            break
+        if not _is_in(entry, trusted):
+            return entry
+    return peer
+
+
+def cool_off(request: HttpRequest | None = None) -> timedelta:
+    """Return how long a name and address stay locked after ten wrong passwords."""
+    if request is None:
+        return LOCKED
+    peer = str(request.META.get("REMOTE_ADDR") or "")
+    is_shared = was_forwarded(request.META) and client_address(request) == peer
+    return LOCKED_BEHIND_PROXY if is_shared else LOCKED
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_in(text: str, networks: Iterable[IPv4Network | IPv6Network]) -> bool:
+    return _is_address(text) and any(ip_address(text) in network for network in networks)
