@@ -37,6 +37,7 @@ from chat_app.values.events import (
     ToolStarted,
 )
 from mockllm_site.kit.database_thread import in_database
+from mockllm_site.kit.testcase import OpenTestTransaction
 from traces_app.follow import follow
 from traces_app.leases import status_of
 from traces_app.log import LoggedEvent, RunLog
@@ -101,6 +102,8 @@ async def _asked(work: Coroutine[Any, Any, T]) -> T:
     """Have it done on the chat's event loop."""
     try:
         return await on_loop(work)
+    except OpenTestTransaction as error:
+        raise ChatError(SERVICE_UNAVAILABLE, str(error)) from error
     except DatabaseProblem as problem:
         log.error("the chat's database failed", exc_info=problem)
         raise ChatError(SERVICE_UNAVAILABLE, UNAVAILABLE) from problem

@@ -12,6 +12,6 @@ class ScenariosConfig(AppConfig):
 
     def ready(self) -> None:
         # It knows the models, which are not there before.
-        from scenarios_app.catalog import testcase
+        from mockllm_site.kit import testcase
 
         connection_created.connect(testcase.remember)

@@ -9,6 +9,8 @@ from typing import TypeVar
 
 from django.db import Error, connections
 
+from mockllm_site.kit.testcase import refuse_open_test_transaction
+
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
@@ -29,6 +31,7 @@ async def in_database(work: Callable[[], T]) -> T:
     """
 
     def run() -> T:
+        refuse_open_test_transaction()
         _check_connection()
         return work()
 

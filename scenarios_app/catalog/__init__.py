@@ -13,8 +13,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.signals import post_migrate
 from django.dispatch import receiver
 
+from mockllm_site.kit.testcase import Position, position, running_connection, scope_of, through
 from scenarios_app.catalog.snapshot import Poller, Snapshot, can_be_shared, take_snapshot
-from scenarios_app.catalog.testcase import Position, position, running_connection, scope_of, through
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.matching.index import Index, overlay

@@ -23,7 +23,7 @@ from django.db import (
 )
 from msgspec.structs import replace
 
-from scenarios_app.catalog.testcase import Scope, running_connection, running_scope, through
+from mockllm_site.kit.testcase import Scope, running_connection, running_scope, through
 from scenarios_app.conf import setting
 from scenarios_app.journal import table
 from scenarios_app.journal.entry import JournalEntry, Row, held_bytes, row_of, size_of

@@ -12,9 +12,9 @@ from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING
 
+from mockllm_site.kit.testcase import running_connection
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.snapshot import can_be_shared
-from scenarios_app.catalog.testcase import running_connection
 from scenarios_app.conf import setting
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document.recorded import MOST_BYTES

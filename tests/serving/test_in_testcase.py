@@ -1,12 +1,14 @@
 """Inside a Django TestCase every door sees the rows of the test's own transaction."""
 
 import json
+import time
 from typing import Any
 
 import httpx2
 import openai
+import pytest
 from asgiref.sync import sync_to_async
-from django.test import TestCase
+from django.test import AsyncClient, TestCase
 
 from scenarios_app.engine.document import load_documents
 from scenarios_app.journal import journal
@@ -69,3 +71,51 @@ class InTestCase(TestCase):
         ) as client:
             answer = await client.chat.completions.create(model="gpt-4o", messages=HELLO)
         assert answer.choices[0].message.content == "async"
+
+
+CHAT = {"client_id": "c", "message": "Hello", "conversation_id": None, "profile": None}
+
+
+class ChatInTestCase(TestCase):
+    def test_chat_fails_at_once_and_names_the_transaction(self) -> None:
+        started = time.monotonic()
+        answer = self.client.post(
+            "/api/get_chat_response_stream", CHAT, content_type="application/json"
+        )
+        # It waited 20 s for the database before.
+        assert time.monotonic() - started < 10
+        assert answer.status_code == 503
+        assert "transaction=True" in answer.json()["message"]
+
+    def test_conversation_can_be_made_by_the_sync_client(self) -> None:
+        given = {"client_id": "c", "title": "Mine"}
+        answer = self.client.post("/api/new_conversation", given, content_type="application/json")
+        assert answer.status_code == 200
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/api/get_chat_response_stream", CHAT),
+        ("/api/new_conversation", {"client_id": "c", "title": "Mine"}),
+        ("/control/reset", {"session": "a"}),
+    ],
+)
+async def test_async_request_in_a_transaction_fails_at_once(
+    async_client: AsyncClient, path: str, body: Any
+) -> None:
+    started = time.monotonic()
+    answer = await async_client.post(path, body, content_type="application/json")
+    assert time.monotonic() - started < 10
+    assert answer.status_code == 503 and "transaction=True" in json.loads(answer.content)["message"]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    "path", ["/control/state?session=a", "/api/list_conversations?client_id=c", "/metrics"]
+)
+async def test_async_client_reaches_what_the_sync_client_does(
+    async_client: AsyncClient, path: str
+) -> None:
+    assert (await async_client.get(path)).status_code == 200

@@ -10,6 +10,8 @@ from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpResponse, JsonResponse
 from rest_framework.exceptions import APIException, Throttled, ValidationError
 
+from mockllm_site.kit.testcase import OpenTestTransaction
+
 log = logging.getLogger(__name__)
 
 # Below these every error is JSON of one shape.
@@ -70,6 +72,8 @@ def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
             return error_response(404, "There is nothing here.")
         case PermissionDenied():
             return error_response(403, "You may not do this.")
+        case OpenTestTransaction():
+            return error_response(503, str(error))
         case OperationalError() | InterfaceError():
             log.error("the database does not answer", exc_info=error)
             return error_response(503, "The database does not answer; try again.")

@@ -50,9 +50,15 @@ def is_local(request: HttpRequest) -> bool:
 
 
 def is_test_client(request: HttpRequest) -> bool:
-    """Whether Django's test client made a request, in a process that tests."""
-    server = request.META.get("SERVER_NAME")
-    return server == TEST_CLIENT and TEST_CLIENT in settings.ALLOWED_HOSTS
+    """Whether Django's test client or async test client made a request, in a process that tests.
+
+    The async one calls the server by its address; no request over a socket comes from port 0.
+    """
+    if TEST_CLIENT not in settings.ALLOWED_HOSTS:
+        return False
+    meta = request.META
+    by_async_client = meta.get("HTTP_HOST") == TEST_CLIENT and meta.get("REMOTE_PORT") == 0
+    return by_async_client or meta.get("SERVER_NAME") == TEST_CLIENT
 
 
 def was_forwarded(meta: Iterable[str]) -> bool:

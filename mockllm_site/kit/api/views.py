@@ -22,6 +22,7 @@ from rest_framework.views import APIView
 from mockllm_site.kit.api.access import SEES_TRACES, ChatAccess, MayChat, login_client
 from mockllm_site.kit.api.errors import ApiError, answer_error
 from mockllm_site.kit.api.shapes import Shape
+from mockllm_site.kit.testcase import refuse_open_test_transaction
 
 
 def decode(body: bytes) -> Any:
@@ -84,6 +85,10 @@ class JsonView(APIView):
 
     def decode(self, body: bytes) -> Any:
         return decode(body)
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        refuse_open_test_transaction()
+        super().initial(request, *args, **kwargs)
 
     def has_body(self) -> bool:
         """Whether the request has a body at all."""

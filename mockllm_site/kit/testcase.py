@@ -21,6 +21,25 @@ Scope: TypeAlias = tuple[object, ...]
 _opened: WeakSet[BaseDatabaseWrapper] = WeakSet()
 
 
+class OpenTestTransaction(RuntimeError):
+    """A test holds a transaction open that this thread's connection cannot see."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This cannot be used inside the transaction of a test, because it uses another "
+            "connection to the database. Use django.test.TransactionTestCase, or "
+            "@pytest.mark.django_db(transaction=True)."
+        )
+
+
+def refuse_open_test_transaction() -> None:
+    """Raise OpenTestTransaction if a test's transaction is open on another connection than this
+    thread's. It would wait for that one until the database's time is up, or miss its rows."""
+    running = running_connection()
+    if running is not None and running is not connections[DEFAULT_DB_ALIAS]:
+        raise OpenTestTransaction
+
+
 def remember(*, connection: BaseDatabaseWrapper, **_: object) -> None:
     """Know a connection of this process from its beginning on."""
     if connection.alias == DEFAULT_DB_ALIAS:
