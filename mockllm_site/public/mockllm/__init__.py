@@ -1,6 +1,6 @@
 """What tests and scripts import of mockllm. Each name is imported when it is first used.
 
-    from mockllm import openai, running_server, scenario
+    from mockllm import SyncMockTransport, openai, running_server, scenario
 
 The pytest plugin needs no import; `Mockllm` is the type of its fixture `mockllm`.
 """
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mockllm_site import __version__
 
 if TYPE_CHECKING:
+    from mockllm_site.serve.in_process import MockTransport, SyncMockTransport
     from scenarios_app.builder import (
         Provider,
         ScenarioBuilder,
@@ -29,11 +30,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DocumentError",
+    "MockTransport",
     "Mockllm",
     "Provider",
     "RunningServer",
     "ScenarioBuilder",
     "ServerFailed",
+    "SyncMockTransport",
     "__version__",
     "anthropic",
     "any_provider",
@@ -47,9 +50,11 @@ __all__ = [
 
 _ELSEWHERE = {
     "DocumentError": "scenarios_app.engine.document",
+    "MockTransport": "mockllm_site.serve.in_process",
     "Mockllm": "scenarios_app.testing.words",
     "RunningServer": "scenarios_app.testing.server",
     "ServerFailed": "scenarios_app.testing.control",
+    "SyncMockTransport": "mockllm_site.serve.in_process",
     "running_server": "scenarios_app.testing.server",
 }
 

@@ -1,0 +1,67 @@
+"""The mock inside a plain Python process: transports for `httpx2` clients, without a socket.
+
+    client = openai.OpenAI(api_key="k", http_client=httpx2.Client(transport=SyncMockTransport()))
+
+The first transport prepares test mode: settings, an in-memory database and the scenario that
+answers everything. Where Django is set up already, its settings and its database are used.
+"""
+
+import os
+from collections.abc import Iterable
+from threading import Lock
+
+import django
+from django.apps import apps
+from django.conf import settings as django_settings
+
+# Before anything of the apps is imported: their models need settings.
+_is_own = not django_settings.configured and "DJANGO_SETTINGS_MODULE" not in os.environ
+if _is_own:
+    os.environ["DJANGO_SETTINGS_MODULE"] = "mockllm_site.settings_test"
+if not apps.ready:
+    django.setup()
+
+from mockllm_site.kit.testcase import running_connection, through  # noqa: E402
+from mockllm_site.serve.database import prepare_in_memory  # noqa: E402
+from mockllm_site.serve.first_start import load_test_mode  # noqa: E402
+from scenarios_app.engine.document import load_documents  # noqa: E402
+from scenarios_app.serving import sync_transport, transport  # noqa: E402
+from scenarios_app.serving.services import running_pipeline  # noqa: E402
+from scenarios_app.store.documents import load  # noqa: E402
+from scenarios_app.testing.documents import Source, documents_of  # noqa: E402
+
+_lock = Lock()
+
+
+class MockTransport(transport.MockTransport):
+    """Answers an `httpx2.AsyncClient` in process, for any host.
+
+    `scenarios` are documents, builders or paths. They are for all transports of the process, and
+    replace scenarios of the same name.
+    """
+
+    def __init__(self, scenarios: Source | Iterable[Source] = ()) -> None:
+        _prepare(scenarios)
+        super().__init__(running_pipeline)
+
+
+class SyncMockTransport(sync_transport.SyncMockTransport):
+    """Answers an `httpx2.Client` in process, as `MockTransport` does."""
+
+    def __init__(self, scenarios: Source | Iterable[Source] = ()) -> None:
+        _prepare(scenarios)
+        super().__init__(running_pipeline)
+
+
+def _prepare(scenarios: Source | Iterable[Source]) -> None:
+    documents = documents_of(scenarios)
+
+    def work() -> None:
+        if _is_own and prepare_in_memory():
+            load_test_mode()
+        if documents:
+            load(load_documents({"scenarios": documents}))
+
+    # In a thread: a transport may be made while an event loop runs, where Django uses no database.
+    with _lock:
+        through(running_connection(), work)
