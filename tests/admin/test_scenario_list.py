@@ -36,7 +36,7 @@ def test_it_shows_steps_tags_and_problems(root: Client) -> None:
     a_scenario("fine", {}, {}, tags=["demo"], description="Says\nmuch")
     a_scenario("broken", {"answer_text": "{{ nobody }}"}, {})
     html = unescape(root.get(LIST).content.decode())
-    assert '<span class="sc-tag">demo</span>' in html and ">Says</span>" in html
+    assert 'sc-tag-group" title="Group">demo</span>' in html and ">Says</span>" in html
     assert "1 problem<" in html and "unknown name in {{ nobody }}" in html
     listed = root.get(LIST).context["cl"].result_list
     assert {row.name: row.steps_in_it for row in listed} == {"fine": 2, "broken": 2}

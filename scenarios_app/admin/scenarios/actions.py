@@ -1,5 +1,5 @@
 """What one does with many scenarios from their list: switch on and off, duplicate, export, and set
-latency and failures, asked for on a page between."""
+latency and failures; and the page between the list and such a change, which asks for values."""
 
 import json
 import logging
@@ -101,8 +101,20 @@ def _failures() -> list[tuple[str, str]]:
     return [(LEAVE, "leave as they are"), (NONE, "none"), *alone]
 
 
-class BulkForm(forms.Form):
+class StyledForm(forms.Form):
+    """A form of a page of our own, in the look of the admin."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            if not isinstance(field.widget, forms.CheckboxSelectMultiple):
+                field.widget.attrs["class"] = "sc-input"
+
+
+class BulkForm(StyledForm):
     """What is left empty stays as it is."""
+
+    note = "Empty fields are not changed."
 
     latency_ms = forms.IntegerField(
         label="Latency (ms)", required=False, min_value=0, help_text="Before anything is sent."
@@ -111,11 +123,6 @@ class BulkForm(forms.Form):
     times = forms.IntegerField(
         label="of the first attempts", required=False, min_value=1, max_value=1_000_000, initial=1
     )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for field in self.fields.values():
-            field.widget.attrs["class"] = "sc-input"
 
     def clean_latency_ms(self) -> int | None:
         latency: int | None = self.cleaned_data["latency_ms"]
@@ -158,11 +165,40 @@ def bulk_page(
             admin.log_change(request, scenario, "Latency or failures set on every step.")
         messages.success(request, f"Set on {changed} steps of {len(scenarios)} scenarios.")
         return None
+    return bulk_response(
+        admin,
+        request,
+        scenarios,
+        form=form,
+        action="set_on_steps",
+        title="Set latency or failures",
+        heading="On every step of",
+        button="Set",
+    )
+
+
+def bulk_response(
+    admin: "ModelAdmin[Scenario]",
+    request: HttpRequest,
+    scenarios: Sequence[Scenario],
+    *,
+    form: StyledForm,
+    action: str,
+    title: str,
+    heading: str,
+    button: str,
+) -> HttpResponse:
+    """The page with the form of an action on the list. It posts the same choice to the list."""
     context = {
         **admin.admin_site.each_context(request),
-        "title": "Set latency or failures",
+        "title": title,
+        "heading": heading,
+        "action": action,
+        "button": button,
         "form": form,
         "scenarios": scenarios,
+        # All rows of all pages of the list: too many to name each.
+        "across": request.POST.get("select_across") == "1",
         "checkbox": ACTION_CHECKBOX_NAME,
     }
     return TemplateResponse(request, "scenarios_app/admin/bulk.html", context)

@@ -72,7 +72,7 @@ def about_to_go(names: list[str]) -> dict[str, Any]:
     """What the page that asks before a deletion tells of it."""
     hits = answered_by_scenario(names)
     return {
-        "going": [(name, hits.get(name, NONE)) for name in sorted(names)],
+        "going": [(name, hits.get(name, NONE)) for name in sorted(names, key=str.casefold)],
         "days": the_bin.days(),
     }
 

@@ -8,6 +8,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet
+from django.db.models.functions import Lower
 from django.forms import BaseFormSet, ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import redirect
@@ -44,9 +45,10 @@ _SAVED = "Saved as a draft. Requests are answered from it once it is published."
 @admin.register(Draft)
 class DraftAdmin(ScenarioPage):
     inlines = (DraftStepInline,)
-    list_display = ("name", "draft_of", "step_count", "by", "changed")
+    list_display = ("title", "draft_of", "step_count", "by", "changed")
     list_filter = (DraftFilter,)
     search_fields = ("name", "description", "steps__name", "steps__answer_text")
+    ordering = (Lower("name"), "pk")
     list_per_page = 50
     delete_confirmation_template = "scenarios_app/admin/discard.html"
 
@@ -88,7 +90,11 @@ class DraftAdmin(ScenarioPage):
             row.author = authors[row.pk]
         return changelist
 
-    @admin.display(description="Draft of", ordering="published__name")
+    @admin.display(description="Name", ordering=Lower("name"))
+    def title(self, draft: Draft) -> str:
+        return draft.name
+
+    @admin.display(description="Draft of", ordering=Lower("published__name"))
     def draft_of(self, draft: Draft) -> str:
         if draft.published is None:
             return format_html('<span class="sc-tag">{}</span>', "not published yet")

@@ -8,18 +8,27 @@ from django.contrib.admin.actions import delete_selected
 from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Count, QuerySet
+from django.db.models.functions import Lower
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.html import format_html
 from unfold.admin import ModelAdmin
 
-from mockllm_site.kit.read_only_admin import TagFilter, chips
+from mockllm_site.kit.read_only_admin import TagFilter
 from scenarios_app.admin.filters import DraftFilter, ProblemFilter
 from scenarios_app.admin.journal.requests import NONE, Answered, answered_by_scenario
 from scenarios_app.admin.scenarios import actions
 from scenarios_app.admin.scenarios.actions import bulk_page
 from scenarios_app.admin.scenarios.bin_page import about_to_go, tell_gone
+from scenarios_app.admin.scenarios.groups import (
+    GroupFilter,
+    group_order,
+    move_page,
+    tag_chips,
+    tags_page,
+    take_group_choices,
+)
 from scenarios_app.catalog import catalog
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
@@ -42,7 +51,8 @@ class ScenarioList(ModelAdmin):
         "problem_count",
     )
     list_editable = ("enabled",)
-    list_filter = ("enabled", DraftFilter, ProblemFilter, "select", TagFilter)
+    list_filter = (GroupFilter, "enabled", DraftFilter, ProblemFilter, "select", TagFilter)
+    list_before_template = "scenarios_app/admin/groups.html"
     search_fields = (
         "name",
         "description",
@@ -59,9 +69,18 @@ class ScenarioList(ModelAdmin):
         "steps__answer_tool_calls",
         "steps__report_content",
     )
-    ordering = ("-priority", "name")
+    ordering = ("-priority", Lower("name"))
     list_per_page = 50
-    actions = ("enable", "disable", "set_on_steps", "duplicate", "export", "delete_selected")
+    actions = (
+        "enable",
+        "disable",
+        "move_to_group",
+        "set_tags",
+        "set_on_steps",
+        "duplicate",
+        "export",
+        "delete_selected",
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Scenario]:
         return super().get_queryset(request).annotate(steps_in_it=Count("steps"))
@@ -88,9 +107,10 @@ class ScenarioList(ModelAdmin):
             known = {step.key for step in compiled[row.name].steps} if row.name in compiled else ()
             row.served_steps = sum(1 for key in known if steps[row.name].get(key))
             row.problems = problems[row.name]
+        vars(changelist)["groups"] = take_group_choices(changelist)
         return changelist
 
-    @admin.display(description="Name", ordering="name")
+    @admin.display(description="Name", ordering=Lower("name"))
     def title(self, scenario: Any) -> str:
         description = scenario.description.strip().partition("\n")[0]
         return format_html(
@@ -122,9 +142,9 @@ class ScenarioList(ModelAdmin):
         last = self._hits(scenario).last
         return ago(last) if last else "never"
 
-    @admin.display(description="Tags")
+    @admin.display(description="Group, tags", ordering=group_order())
     def tag_list(self, scenario: Any) -> str:
-        return chips(scenario.tags)
+        return tag_chips(scenario.tags)
 
     @admin.display(description="Problems")
     def problem_count(self, scenario: Any) -> str:
@@ -144,6 +164,16 @@ class ScenarioList(ModelAdmin):
     @admin.action(description="Disable", permissions=["change"])
     def disable(self, request: HttpRequest, scenarios: QuerySet[Scenario]) -> None:
         self._switch(request, scenarios, enabled=False)
+
+    @admin.action(description="Move to a group", permissions=["change"])
+    def move_to_group(
+        self, request: HttpRequest, scenarios: QuerySet[Scenario]
+    ) -> HttpResponse | None:
+        return move_page(self, request, list(scenarios))
+
+    @admin.action(description="Add or remove tags", permissions=["change"])
+    def set_tags(self, request: HttpRequest, scenarios: QuerySet[Scenario]) -> HttpResponse | None:
+        return tags_page(self, request, list(scenarios))
 
     @admin.action(description="Set latency or failures", permissions=["change"])
     def set_on_steps(

@@ -1,0 +1,251 @@
+"""Groups and tags of scenarios: the first tag of a scenario is its group. The list is filtered and
+sorted by group, and many scenarios are moved to one or tagged at once."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin import ModelAdmin
+from django.contrib.admin.views.main import ChangeList
+from django.db import transaction
+from django.db.models import QuerySet, TextField, Value
+from django.db.models.functions import Cast, Concat, Left, Lower, Replace, StrIndex, Substr
+from django.db.models.lookups import Exact
+from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html, format_html_join
+
+from mockllm_site.kit.fields import NamesFormField
+from scenarios_app.admin.scenarios.actions import StyledForm, bulk_response
+from scenarios_app.engine.document import DocumentError, load_documents
+from scenarios_app.models import Scenario
+from scenarios_app.recording.document import TAG as RECORDING
+
+PARAMETER = "group"
+_KEEP_AS_TAG = {RECORDING}
+_STORED = Cast("tags", TextField())
+
+
+def group_of(tags: Sequence[str]) -> str:
+    """Return the group of a scenario with these tags; empty if it has no tags."""
+    return tags[0] if tags else ""
+
+
+def group_order() -> Concat:
+    """Return the SQL expression that sorts scenarios by group, ignoring case.
+
+    Lists of names are stored as JSON text, so it is the text up to the end of the first name.
+    """
+    end = StrIndex(Replace(_STORED, Value('"]'), Value('",')), Value('",'))
+    first = Substr(_STORED, 1, end)
+    # The exact text comes second: groups that differ only in case are not mixed.
+    return Concat(Lower(first), Value(" "), first)
+
+
+def _first_is(group: str) -> Exact:
+    # No `startswith`: in SQLite that ignores case.
+    begin = json.dumps([group]).removesuffix("]")
+    return Exact(Left(_STORED, len(begin)), Value(begin))
+
+
+class GroupFilter(admin.SimpleListFilter):
+    """Filters by group. Its choices have counts and stand above the list, not in the sheet."""
+
+    title = "group"
+    parameter_name = PARAMETER
+
+    def lookups(
+        self, request: HttpRequest, model_admin: "ModelAdmin[Any]"
+    ) -> list[tuple[str, str]]:
+        tagged = set(map(group_of, Scenario.objects.order_by().values_list("tags", flat=True)))
+        groups = sorted(tagged - {""}, key=lambda name: (name.casefold(), name))
+        return [*((name, name) for name in groups), ("", "No group")] if groups else []
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        match self.value():
+            case None:
+                return queryset
+            case "":
+                return queryset.filter(tags=[])
+            case group:
+                return queryset.filter(_first_is(group))
+
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
+        """Yield all groups with how many of the scenarios that search and other filters leave."""
+        others = changelist.get_queryset(self.request, exclude_parameters=[PARAMETER])
+        tags = dict(others.order_by().values_list("pk", "tags")).values()
+        counts = Counter(map(group_of, tags))
+        chosen = self.value()
+        yield {
+            "selected": chosen is None,
+            "query_string": changelist.get_query_string(remove=[PARAMETER]),
+            "display": "All",
+            "count": counts.total(),
+        }
+        for name, label in self.lookup_choices:
+            if counts[name] or chosen == name:
+                yield {
+                    "selected": chosen == name,
+                    "query_string": changelist.get_query_string({PARAMETER: name}),
+                    "display": label,
+                    "count": counts[name],
+                }
+
+
+def take_group_choices(changelist: ChangeList) -> list[Any]:
+    """Return the choices of the group filter and take it out of the sheet of filters."""
+    for spec in changelist.filter_specs:
+        if isinstance(spec, GroupFilter):
+            changelist.filter_specs.remove(spec)
+            return list(spec.choices(changelist))
+    return []
+
+
+def tag_chips(tags: Sequence[str]) -> str:
+    """Return a scenario's group and its other tags as HTML."""
+    if not tags:
+        return ""
+    return format_html(
+        '<span class="sc-tag sc-tag-group" title="Group">{}</span>{}',
+        tags[0],
+        format_html_join("", ' <span class="sc-tag">{}</span>', ((tag,) for tag in tags[1:])),
+    )
+
+
+def move(tags: Sequence[str], group: str) -> list[str]:
+    """Return the tags of a scenario in another group. The old group's name goes; the tag that
+    marks recordings stays, because imports go by it."""
+    old = group_of(tags)
+    kept = (tag for tag in tags if tag != group and (tag != old or tag in _KEEP_AS_TAG))
+    return [group, *kept]
+
+
+def retag(
+    scenarios: Iterable[Scenario], change: Callable[[Sequence[str]], list[str]]
+) -> list[Scenario]:
+    """Set the tags of each scenario to `change` of them; return the scenarios that changed."""
+    changed = []
+    with transaction.atomic():
+        for scenario in scenarios:
+            tags = change(scenario.tags)
+            if tags != scenario.tags:
+                # One by one, so that each has an entry in its history.
+                scenario.tags = tags
+                scenario.save(update_fields=["tags", "updated_at"])
+                changed.append(scenario)
+    return changed
+
+
+class GroupForm(StyledForm):
+    group = forms.CharField(
+        label="Group",
+        help_text="Choose an existing group or type a new name.",
+        widget=forms.TextInput({"list": "groups", "autocomplete": "off", "autofocus": True}),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        tags = Scenario.objects.order_by().values_list("tags", flat=True)
+        names = set(map(group_of, tags)) - {""}
+        self.groups = sorted(names, key=str.casefold)
+
+    def clean_group(self) -> str:
+        (group,) = _checked([self.cleaned_data["group"]])
+        return group
+
+
+class TagsForm(StyledForm):
+    add = forms.CharField(
+        label="Add tags",
+        required=False,
+        help_text="Separate tags with commas. The first tag of a scenario is its group.",
+        widget=forms.TextInput({"autofocus": True}),
+    )
+    remove = forms.MultipleChoiceField(
+        label="Remove tags", required=False, widget=forms.CheckboxSelectMultiple
+    )
+
+    def __init__(self, *args: Any, scenarios: Sequence[Scenario], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        counts = Counter(tag for scenario in scenarios for tag in scenario.tags)
+        names = sorted(counts, key=str.casefold)
+        remove = self.fields["remove"]
+        assert isinstance(remove, forms.MultipleChoiceField)
+        remove.choices = [(name, f"{name} ({counts[name]})") for name in names]
+        if not names:
+            del self.fields["remove"]
+
+    def clean_add(self) -> list[str]:
+        return _checked(NamesFormField().to_python(self.cleaned_data["add"]))
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if not (self.errors or cleaned["add"] or cleaned.get("remove")):
+            self.add_error("add", "Type a tag to add, or choose one to remove.")
+        return cleaned
+
+    def changed(self, tags: Sequence[str]) -> list[str]:
+        """Return the tags of a scenario as this form changes them."""
+        gone = self.cleaned_data.get("remove", ())
+        kept = [tag for tag in tags if tag not in gone]
+        return list(dict.fromkeys([*kept, *self.cleaned_data["add"]]))
+
+
+def move_page(
+    owner: "ModelAdmin[Scenario]", request: HttpRequest, scenarios: Sequence[Scenario]
+) -> HttpResponse | None:
+    """Ask for a group and move the scenarios; return None once that is done."""
+    form = GroupForm(request.POST if "apply" in request.POST else None)
+    if not form.is_valid():
+        return bulk_response(
+            owner,
+            request,
+            scenarios,
+            form=form,
+            action="move_to_group",
+            title="Move to a group",
+            heading="Move",
+            button="Move",
+        )
+    group: str = form.cleaned_data["group"]
+    changed = retag(scenarios, lambda tags: move(tags, group))
+    for scenario in changed:
+        owner.log_change(request, scenario, f"Moved to the group “{group}”.")
+    messages.success(request, f"Moved {len(changed)} of {len(scenarios)} to “{group}”.")
+    return None
+
+
+def tags_page(
+    owner: "ModelAdmin[Scenario]", request: HttpRequest, scenarios: Sequence[Scenario]
+) -> HttpResponse | None:
+    """Ask for tags to add and to remove and set them; return None once that is done."""
+    form = TagsForm(request.POST if "apply" in request.POST else None, scenarios=scenarios)
+    if not form.is_valid():
+        return bulk_response(
+            owner,
+            request,
+            scenarios,
+            form=form,
+            action="set_tags",
+            title="Add or remove tags",
+            heading="Tags of",
+            button="Save tags",
+        )
+    changed = retag(scenarios, form.changed)
+    for scenario in changed:
+        owner.log_change(request, scenario, "Tags changed.")
+    messages.success(request, f"Changed the tags of {len(changed)} of {len(scenarios)}.")
+    return None
+
+
+def _checked(names: list[str]) -> list[str]:
+    """Return names that a document may have as tags; raises ValidationError."""
+    if any("," in name for name in names):
+        raise forms.ValidationError("A name cannot contain a comma.")
+    try:
+        load_documents({"name": "tags", "tags": names})
+    except DocumentError as error:
+        raise forms.ValidationError(error.message) from None
+    return names
