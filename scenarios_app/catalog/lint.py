@@ -37,6 +37,22 @@ def suspicions_in_place(scenario: Scenario, *, of: str) -> list[Suspicion]:
     return [one for one in found if one.scenario == scenario.name]
 
 
+def suspicions_once_loaded(documents: Iterable[ScenarioDocument]) -> list[Suspicion]:
+    """What would be suspicious in scenarios once they are stored under their names. A disabled one
+    is looked at alone, as it would be by itself."""
+    compiled = [(document.enabled, compile_scenario(document)) for document in documents]
+    names = {scenario.name for _, scenario in compiled}
+    stored = catalog.snapshot().index.by_name
+    others = [scenario for name, scenario in stored.items() if name not in names]
+    served = [scenario for enabled, scenario in compiled if enabled]
+    known, offered = set(providers()), offered_tools()
+    found = lint([*others, *served], providers=known, offered=offered)
+    for enabled, scenario in compiled:
+        if not enabled:
+            found += lint([scenario], providers=known, offered=offered)
+    return [one for one in found if one.scenario in names]
+
+
 @lru_cache(maxsize=2)
 def _of_snapshot(snapshot: Snapshot, offered: frozenset[str]) -> tuple[Suspicion, ...]:
     scenarios = tuple(snapshot.index.by_name.values())

@@ -1,7 +1,7 @@
 """Drafts: copies of published scenarios to work on, and how they take the place of these."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -96,13 +96,16 @@ def drafted(document: ScenarioDocument) -> Draft:
     return draft
 
 
-def free_name(name: str, *, drafts: bool = True) -> str:
-    """The name, with a number behind it where a scenario has it already, or a draft too."""
+def free_name(name: str, *, drafts: bool = True, taken: Collection[str] = ()) -> str:
+    """The name, with a number behind it where a scenario has it already, or a draft too, or it is
+    one of the `taken` names."""
     kinds: tuple[Any, ...] = (Scenario, Draft) if drafts else (Scenario,)
     for number in count(1):
         suffix = f" ({number})" if number > 1 else ""
         free = f"{name[: NAME_LENGTH - len(suffix)]}{suffix}"
-        if not any(model.objects.filter(name=free).exists() for model in kinds):
+        if free not in taken and not any(
+            model.objects.filter(name=free).exists() for model in kinds
+        ):
             break
     return free
 

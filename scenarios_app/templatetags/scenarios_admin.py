@@ -71,6 +71,29 @@ def ago(time: datetime | None) -> str:
     )
 
 
+_COUNTED = re.compile(
+    r"(?:(?:scenarios)?\[(?P<scenario>\d+)\]\.?)?"
+    r"(?:(?P<list>step|turn)s\[(?P<number>\d+)\]\.?)?(?P<rest>.*)",
+    re.DOTALL,
+)
+
+
+@register.filter
+def counted(place: str) -> str:
+    """A place in a document with its scenario and step counted from 1, before what is wrong there:
+    `scenarios[1].steps[0].turn` is `Scenario 2, step 1: turn: `."""
+    found = _COUNTED.fullmatch(place)
+    if not found or not place:
+        return ""
+    numbers = (("scenario", found["scenario"]), (found["list"], found["number"]))
+    words = ", ".join(f"{what} {int(index) + 1}" for what, index in numbers if index)
+    return format_html(
+        "{}{}",
+        format_html("<b>{}:</b> ", words.capitalize()) if words else "",
+        format_html("<code>{}</code>: ", found["rest"]) if found["rest"] else "",
+    )
+
+
 _CHANGE = re.compile(r"(step \d+: |)(\S+) (removed|set to|from)\b(.*)", re.DOTALL)
 
 

@@ -49,7 +49,7 @@ def test_a_preview_changes_nothing(root: Client) -> None:
     changes = [(c.name, c.was, c.steps, c.same) for c in response.context["changes"]]
     assert changes == [("one", 1, 2, False), ("two", None, 1, False)]
     html = response.content.decode()
-    assert "takes the place of the one there" in html and "1 → 2" in html
+    assert "replaces the one there" in html and "1 → 2" in html
     assert names() == {"one"}
 
 
@@ -165,3 +165,66 @@ def test_one_is_duplicated_from_its_page(root: Client) -> None:
     response = root.post(url, follow=True)
     assert response.context["original"].name == "one copy"
     assert "switched off until you enable it" in response.content.decode()
+
+
+def test_preview_counts_scenarios_and_steps_from_one(root: Client) -> None:
+    steps = [{"produce": {"text": "fine"}}, {"produce": {"txt": ""}}]
+    html = preview(root, {"scenarios": [ONE, {"name": "wrong", "steps": steps}]}).content.decode()
+    assert "<b>Scenario 2, step 2:</b> <code>produce.txt</code>: unknown key" in html
+    html = preview(root, {"name": "wrong", "steps": steps}).content.decode()
+    assert "<b>Step 2:</b> <code>produce.txt</code>: unknown key" in html
+
+
+def test_taken_name_is_imported_under_another_name_and_switched_off(root: Client) -> None:
+    stored = a_scenario("one", {"answer_text": "old"})
+    a_scenario("one (2)", {})
+    previewed = preview(root, BOTH, "rename")
+    changes = [(c.name, c.was, c.instead_of) for c in previewed.context["changes"]]
+    assert changes == [("one (3)", None, "one"), ("two", None, "")]
+    assert names() == {"one", "one (2)"}
+    html = unescape(load(root, previewed).content.decode())
+    told = "Scenarios imported: 1 added, 1 under another name, switched off (“one (3)”)."
+    assert told in html
+    assert texts(stored) == ["old"]
+    renamed = Scenario.objects.get(name="one (3)")
+    assert (texts(renamed), renamed.enabled) == (["new", "newer"], False)
+    assert Scenario.objects.get(name="two").enabled
+
+
+def test_other_name_is_not_one_of_the_same_file(root: Client) -> None:
+    a_scenario("one", {"answer_text": "old"})
+    second = {"name": "one (2)", "steps": [{"produce": {"text": "second"}}]}
+    load(root, preview(root, {"scenarios": [ONE, second]}, "rename"))
+    assert names() == {"one", "one (2)", "one (3)"}
+    assert texts(Scenario.objects.get(name="one (2)")) == ["second"]
+
+
+def test_preview_says_that_requests_need_the_new_name(root: Client) -> None:
+    a_scenario("one", {})
+    steps = [{"turn": 1, "produce": {"text": "by name"}}]
+    by_name = {"name": "one", "select": "first_user_message", "steps": steps}
+    html = preview(root, by_name, "rename").content.decode()
+    assert "its requests must begin with the new name" in html
+
+
+def test_preview_warns_of_a_broken_template(root: Client) -> None:
+    a_scenario("one", {})
+    broken = {"name": "one", "steps": [{"produce": {"text": "Go to {{ city"}}]}
+    told = "one: step 1: “{{ city” is not filled in: placeholders look like {{ name }}"
+    assert told in map(str, preview(root, broken).context["warnings"])
+    # A scenario that will be switched off is checked too.
+    told = told.replace("one", "one (2)", 1)
+    assert told in map(str, preview(root, broken, "rename").context["warnings"])
+
+
+def test_preview_of_a_scenario_without_findings_has_no_warning(root: Client) -> None:
+    fine = {"name": "fine", "steps": [{"match": {"model": "m"}, "produce": {"text": "{}"}}]}
+    page = preview(root, fine)
+    assert page.context["warnings"] == [] and b'id="warnings"' not in page.content
+
+
+def test_preview_shows_twenty_warnings_and_counts_the_rest(root: Client) -> None:
+    step = {"match": {"model": "m"}, "produce": {"text": "{{}}"}}
+    page = preview(root, {"name": "many", "steps": [step] * 25})
+    assert len(page.context["warnings"]) == 20
+    assert "and 5 more" in page.content.decode()

@@ -1,7 +1,7 @@
 """The import page: documents come in by file or paste, are shown as what they would change, and
 are then loaded, all or none."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.defaultfilters import filesizeformat
 from django.template.response import TemplateResponse
+from unfold.widgets import UnfoldAdminFileFieldWidget
 
 from scenarios_app.admin.scenarios.actions import forget
+from scenarios_app.catalog.lint import suspicions_once_loaded
 from scenarios_app.engine.document import (
     DocumentError,
     Problem,
@@ -26,26 +28,36 @@ from scenarios_app.models import Scenario
 from scenarios_app.recording.files import read_upload
 from scenarios_app.store import document_of, limits
 from scenarios_app.store.documents import load, written_names
+from scenarios_app.store.drafts import free_name
 
-ADD, REPLACE = "add", "replace"
+ADD, REPLACE, RENAME = "add", "replace", "rename"
+MAX_WARNINGS = 20
 # What a recording is called that came without a file.
 PASTED = "pasted.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What loading one document would do. `was` counts the steps before, if there were any."""
+    """What loading one document would do. `was` counts the steps before, if there were any, and
+    `instead_of` is the name in the document, if it gets another one."""
 
     name: str
     steps: int
     was: int | None = None
     same: bool = False
+    instead_of: str = ""
+    by_name: bool = False
 
 
 class ImportForm(forms.Form):
     """Documents as a file or as text; a file wins. `cleaned_data["data"]` is their bytes."""
 
-    file = forms.FileField(required=False, label="A file, chosen or dropped here")
+    # The theme's own widget: its script looks for the parts of that beside each field for files.
+    file = forms.FileField(
+        required=False,
+        label="A file, chosen or dropped here",
+        widget=UnfoldAdminFileFieldWidget,
+    )
     # Of a file that was looked at already, and comes as text the second time.
     filename = forms.CharField(required=False, widget=forms.HiddenInput)
     text = forms.CharField(
@@ -57,10 +69,11 @@ class ImportForm(forms.Form):
         ),
     )
     existing = forms.ChoiceField(
-        label="A scenario whose name is taken",
+        label="If a scenario of that name exists",
         choices=[
-            (REPLACE, "takes the place of the one there, and sessions forget its steps"),
-            (ADD, "is an error, and nothing is loaded"),
+            (REPLACE, "replace it (session progress is reset)"),
+            (RENAME, "keep both: import under another name, switched off"),
+            (ADD, "stop: import nothing"),
         ],
         initial=REPLACE,
         widget=forms.RadioSelect,
@@ -92,18 +105,21 @@ def import_page(request: HttpRequest, owner: "ModelAdmin[Scenario]") -> HttpResp
     context: dict[str, Any] = {"form": form, "problems": (), "changes": (), "notes": ()}
     if request.method == "POST" and form.is_valid():
         data: bytes = form.cleaned_data["data"]
-        replace = form.cleaned_data["existing"] == REPLACE
+        existing: str = form.cleaned_data["existing"]
         filename: str = form.cleaned_data["filename"]
         try:
             documents, context["notes"] = _read(data, filename)
-            context["changes"] = changes = changes_of(documents, replace=replace)
+            documents, names = _renamed(documents) if existing == RENAME else (documents, {})
+            changes = changes_of(documents, replace=existing != ADD, names=names)
             if "load" in request.POST:
-                _load(documents, replace=replace)
+                _load(documents, replace=existing == REPLACE)
                 messages.success(request, _told(changes))
                 return redirect("admin:scenarios_app_scenario_changelist")
-            context |= {"text": data.decode(), "filename": filename}
+            warnings = suspicions_once_loaded(documents)
+            context |= {"text": data.decode(), "filename": filename, "changes": changes}
+            context |= {"warnings": warnings[:MAX_WARNINGS], "more": warnings[MAX_WARNINGS:]}
         except DocumentError as error:
-            context |= {"problems": error.problems, "changes": ()}
+            context["problems"] = error.problems
     context |= owner.admin_site.each_context(request) | {
         "title": "Import scenarios",
         "existing": request.POST.get("existing", REPLACE),
@@ -124,21 +140,50 @@ def _read(data: bytes, filename: str) -> tuple[list[ScenarioDocument], tuple[Pro
     return files.documents, files.notes
 
 
-def changes_of(documents: Sequence[ScenarioDocument], *, replace: bool) -> list[Change]:
-    """What loading would change. Raises DocumentError where it would not load."""
-    names = [document.name for document in documents]
-    rows = Scenario.objects.filter(name__in=names).prefetch_related("steps")
+def _renamed(
+    documents: Sequence[ScenarioDocument],
+) -> tuple[list[ScenarioDocument], dict[str, str]]:
+    """Give each document whose name is taken a free one and switch it off, because it would answer
+    the same requests as the scenario that has the name. Also return the old names by the new."""
+    given = {document.name for document in documents}
+    stored = set(Scenario.objects.filter(name__in=given).values_list("name", flat=True))
+    names: dict[str, str] = {}
+    renamed = []
+    for document in documents:
+        if document.name in stored:
+            name = free_name(document.name, taken={*given, *names})
+            names[name] = document.name
+            renamed.append(document.model_copy(update={"name": name, "enabled": False}))
+        else:
+            renamed.append(document)
+    return renamed, names
+
+
+def changes_of(
+    documents: Sequence[ScenarioDocument], *, replace: bool, names: Mapping[str, str]
+) -> list[Change]:
+    """What loading would change; `names` are the old names of documents by the new. Raises
+    DocumentError where it would not load."""
+    given = [document.name for document in documents]
+    rows = Scenario.objects.filter(name__in=given).prefetch_related("steps")
     stored = {row.name: row for row in rows}
     if stored and not replace:
         raise DocumentError.of(
-            Problem(name, "a scenario of this name exists") for name in names if name in stored
+            Problem(name, "a scenario of this name exists") for name in given if name in stored
         )
-    return [_change(document, stored.get(document.name)) for document in documents]
+    return [_change(document, stored.get(document.name), names) for document in documents]
 
 
-def _change(document: ScenarioDocument, stored: Scenario | None) -> Change:
+def _change(
+    document: ScenarioDocument, stored: Scenario | None, names: Mapping[str, str]
+) -> Change:
     if stored is None:
-        return Change(document.name, len(document.steps))
+        return Change(
+            document.name,
+            len(document.steps),
+            instead_of=names.get(document.name, ""),
+            by_name=document.select == "first_user_message",
+        )
     try:
         same = dump(document_of(stored)) == dump(document)
     except DocumentError:
@@ -152,7 +197,10 @@ def _load(documents: Sequence[ScenarioDocument], *, replace: bool) -> None:
 
 
 def _told(changes: Sequence[Change]) -> str:
-    new = sum(change.was is None for change in changes)
-    replaced = len(changes) - new
+    renamed = [f"“{change.name}”" for change in changes if change.instead_of]
+    new = sum(change.was is None for change in changes) - len(renamed)
+    replaced = len(changes) - new - len(renamed)
     told = [f"{new} added" if new else "", f"{replaced} replaced" if replaced else ""]
+    if renamed:
+        told.append(f"{len(renamed)} under another name, switched off ({', '.join(renamed)})")
     return f"Scenarios imported: {', '.join(part for part in told if part) or 'none'}."

@@ -23,6 +23,7 @@ SuspicionKind: TypeAlias = Literal[
     "unoffered",
     "empty",
     "placeholder",
+    "unfilled",
 ]
 _QUOTED = 40
 _LISTED = 3

@@ -10,14 +10,29 @@ from scenarios_app.engine.conditions.subjects import sanitise_tool_name
 from scenarios_app.engine.conditions.tools import OfferedToolCondition
 from scenarios_app.engine.matching.index import Entry, entries_of
 from scenarios_app.engine.matching.near_misses import RULES, least_particular, shadowing
-from scenarios_app.engine.parts import TextPart, ToolCallPart
+from scenarios_app.engine.parts import (
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    held_text,
+)
 from scenarios_app.engine.producing.produce import REPORT_TOOL
+from scenarios_app.engine.producing.templates import OPENING, broken_templates
 from scenarios_app.engine.scenario import Scenario, ScriptedAnswer, Step
 
 # Beyond so many steps only neighbours in their scenario are compared with one another.
 COMPARED = 1_000
 # What a step made of a request says until somebody has written its answer.
 PLACEHOLDER = "Say here what to answer."
+_PLACES: dict[type, str] = {
+    TextPart: "produce.text",
+    ReasoningPart: "produce.reasoning",
+    RefusalPart: "produce.refusal",
+    ToolCallPart: "produce.tool_calls",
+}
+# So many characters of a text are quoted.
+_QUOTED = 40
 # Answers that nobody means.
 PLACEHOLDERS = {PLACEHOLDER.casefold(), "todo", "tbd", "fixme", "xxx", "placeholder", "…", "..."}
 
@@ -63,6 +78,7 @@ def lint(
         *(warning for entry in matching for warning in _suspicious(entry, known)),
         *(warning for scenario in scenarios for warning in _gaps(scenario)),
         *(warning for scenario in scenarios for warning in _unwritten(scenario)),
+        *(warning for scenario in scenarios for warning in _unfilled(scenario)),
         *_looping(matching),
         *(warning for entry in matching for warning in _broad(entry, known)),
         *(warning for entry in matching for warning in _narrow(entry)),
@@ -131,6 +147,31 @@ def _texts(step: Step) -> Iterator[str]:
         if isinstance(answer, ScriptedAnswer):
             for choice in answer.choices:
                 yield from (part.text for part in choice.parts if isinstance(part, TextPart))
+
+
+def _unfilled(scenario: Scenario) -> Iterator[Suspicion]:
+    """What looks like a template and is sent as it stands. Recorded texts are a provider's own."""
+    for number, step in enumerate(scenario.steps, start=1):
+        if step.produce.recorded is not None:
+            continue
+        groups = step.match.group_names
+        for place, text in dict.fromkeys(_filled_texts(step)):
+            for found in broken_templates(text, scenario.variables, groups=groups)[:1]:
+                shown = found if len(found) <= _QUOTED else f"{found[:_QUOTED]}…"
+                message = f"“{shown}” is not filled in: placeholders look like {{{{ name }}}}"
+                yield Suspicion("unfilled", scenario.name, number, place, message)
+
+
+def _filled_texts(step: Step) -> Iterator[tuple[str, str]]:
+    """The texts of a step in which templates are filled, with their places."""
+    for answer in (step.produce.streaming, step.produce.non_streaming):
+        for choice in answer.choices if isinstance(answer, ScriptedAnswer) else ():
+            for part in choice.parts:
+                text, place = held_text(part), _PLACES.get(type(part))
+                if place and OPENING in text:
+                    # The arguments of a call are JSON, where a text ends with its quote.
+                    calls = isinstance(part, ToolCallPart)
+                    yield from ((place, each) for each in (text.split('"') if calls else [text]))
 
 
 def _looping(entries: Sequence[Entry]) -> Iterator[Suspicion]:

@@ -30,6 +30,12 @@ _IDENTIFIER = r"[^\W\d]\w*+"
 # A variable of this name and value lets a text say braces that are no template.
 BRACES, OPENING = "braces", "{{"
 _TEMPLATE = re.compile(rf"\{{\{{\s*+({_IDENTIFIER}(?:\.{_IDENTIFIER})?+)\s*+\}}\}}")
+# Two braces, the rest of the line up to the next brace, and what closes them.
+_OPENED = re.compile(r"\{\{(?!\{)(?P<inside>[^{}\n]*+)(?P<closed>\}{0,2})")
+_NAMED = re.compile(rf"(?P<space>\s*+)(?P<name>{_IDENTIFIER})(?:\.{_IDENTIFIER})*+(?P<rest>.*)")
+# What follows a name in prose; code has colons, brackets and quotes there.
+_PROSE = re.compile(r"[\s.,;!?].*|")
+_WORDS = re.compile(r"[\w\s.-]*")
 
 
 def render_template(text: str, values: Mapping[str, str]) -> str:
@@ -66,6 +72,37 @@ def unknown_names(
     regex groups of its step (`match.group_names`)."""
     known = {*variable_values(variables), *FIXED_NAMES, *(f"match.{group}" for group in groups)}
     return tuple(name for name in template_names(text) if name not in known)
+
+
+def broken_templates(
+    text: str, variables: Mapping[str, Json], *, groups: Collection[str] = ()
+) -> list[str]:
+    """Return what looks like a template in a text and is none, such as `{{ city` and `{{}}`.
+
+    Other text in braces (JSON, code, templates of other languages) is not returned: inside whole
+    braces only a name that has a value counts, and after half of them a name behind a space.
+    """
+    known = {"request", *variables, *(["match"] if groups else ())}
+    found = []
+    for opened in _OPENED.finditer(text):
+        if _TEMPLATE.match(text, opened.start()):
+            continue
+        inside, closed = opened["inside"], opened["closed"]
+        named = _NAMED.fullmatch(inside)
+        if named is None:
+            broken = closed == "}}" and not inside.strip()
+        elif closed == "}}":
+            broken = named["name"] in known and bool(_WORDS.fullmatch(named["rest"]))
+        else:
+            meant = bool(named["space"]) or named["name"] in known
+            rest = named["rest"]
+            broken = (
+                meant and not rest.strip() if closed else meant and bool(_PROSE.fullmatch(rest))
+            )
+        if broken:
+            prose = named["rest"] if named and not closed else ""
+            found.append(opened.group().removesuffix(prose))
+    return found
 
 
 def template_values(

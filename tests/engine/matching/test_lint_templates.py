@@ -1,0 +1,78 @@
+"""Lint of texts with braces: a broken template is found, other text in braces is not."""
+
+from typing import Any
+
+import pytest
+
+from tests.engine.matching.linted import found, one, user
+
+VARIABLES = {"city": "Paris", "hotel": {"rooms": 3}}
+
+
+def broken(text: str, **step: Any) -> list[str]:
+    match = user(contains="weather")
+    suspicions = found(one(match, produce={"text": text}, **step), variables=VARIABLES)
+    return [suspicion.message.split("”")[0].removeprefix("“") for suspicion in suspicions]
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("Go to {{ city", "{{ city"),
+        ("Go to {{ city. It rains.", "{{ city"),
+        ("Go to {{city, then home", "{{city"),
+        ("Go to {{ city and {{ hotel.rooms }}", "{{ city"),
+        ("Go to {{ city\nand home", "{{ city"),
+        ("Go to {{ town", "{{ town"),
+        ("Go to {{ city }.", "{{ city }"),
+        ("Go to {{}}.", "{{}}"),
+        ("Go to {{  }}.", "{{  }}"),
+        ("Go to {{ city name }}", "{{ city name }}"),
+        ("Go to {{ city-name }}", "{{ city-name }}"),
+        ("{{ hotel.rooms.first }}", "{{ hotel.rooms.first }}"),
+        ("You said {{ request.last_user_text", "{{ request.last_user_text"),
+    ],
+)
+def test_broken_template_is_found_and_quoted(text: str, quoted: str) -> None:
+    assert broken(text) == [quoted]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Go to {{ city }} with {{ hotel.rooms }} rooms, {{{ city }}}, {{\ncity\n}}",
+        '{"a": {"b": {}}}',
+        "{{ user | upper }} and {{ items[0] }} and {{ 'text' }}",
+        "{{#if ready}} yes {{/if}}",
+        r"\frac{{a}{b}} and \mathbf{{x}_i}",
+        '[]T{{Name: "x"}, {Name: "y"}}',
+        'style={{ color: "red",\n fontSize: 3 }}',
+        "int a[2][2] = {{1, 2}, {3, 4}};",
+        "Open it with {{ and close it with }}.",
+        "{{",
+    ],
+)
+def test_other_text_in_braces_is_not_suspicious(text: str) -> None:
+    assert broken(text) == []
+
+
+def test_broken_template_is_placed_in_the_field_that_holds_it() -> None:
+    call = {"name": "book", "arguments": {"city": "{{ city"}}
+    produce = {"text": "Fine.", "reasoning": "To {{ city", "tool_calls": [call]}
+    suspicions = found(one(user(contains="weather"), produce=produce, consume=True))
+    assert [(each.kind, each.place) for each in suspicions] == [
+        ("unfilled", "produce.reasoning"),
+        ("unfilled", "produce.tool_calls"),
+    ]
+
+
+def test_long_broken_template_is_cut_in_the_message() -> None:
+    [quoted] = broken("{{ city " + "long " * 20 + "}}")
+    assert len(quoted) == 41 and quoted.endswith("…")
+
+
+def test_named_group_of_the_step_counts_as_a_name() -> None:
+    suspicions = found(
+        one(user(regex="to (?P<place>[a-z]+)"), produce={"text": "{{ match.place name }}"})
+    )
+    assert [each.kind for each in suspicions] == ["unfilled"]
