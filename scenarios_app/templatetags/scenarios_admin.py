@@ -12,6 +12,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.timesince import timesince
 
+from scenarios_app.journal.today import Today, traffic_of_today
 from scenarios_app.models import Scenario, Step
 from scenarios_app.models.columns import column_of, places_of
 
@@ -110,6 +111,12 @@ def change_worded(change: str) -> str:
         return format_html("{}", change)
     step, place, verb, rest = found.groups()
     return format_html("{}{} {}{}", step, worded(place), verb, rest)
+
+
+@register.simple_tag
+def traffic_today() -> Today:
+    """Today's requests by the hour, for the card on the overview."""
+    return traffic_of_today()
 
 
 @register.simple_tag

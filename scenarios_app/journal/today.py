@@ -1,0 +1,111 @@
+"""Today's traffic by the hour, for the chart on the overview: matched, unmatched and faults."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import CharField, Count, Max, Min, Q
+from django.db.models.functions import Cast, Substr
+from django.utils import timezone
+
+from scenarios_app.models import UNANSWERED, Outcome, ServedRequest
+
+# More requests are not counted: of a longer journal, the newest ones are.
+MAX_REQUESTS = 100_000
+HOURS = 24
+# The chart's own units.
+HOUR_WIDTH, HEIGHT, GAP = 10, 60, 2
+# A bar of a single request among thousands can still be seen.
+MIN_BAR = 1.5
+
+_FAULT = Q(outcome=Outcome.FAULT) | ~Q(fault="")
+# `2026-11-23 09:14:07…`; functions for parts of times are slow in SQLite.
+_HOUR = Substr(Cast("at", CharField()), 12, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One kind of requests in an hour, in the chart's units from the top left."""
+
+    kind: str
+    y: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hour:
+    """The requests of one hour. A request without a step is unmatched even if it also failed."""
+
+    number: int
+    matched: int = 0
+    unmatched: int = 0
+    faults: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.matched + self.unmatched + self.faults
+
+    @property
+    def x(self) -> int:
+        return self.number * HOUR_WIDTH
+
+    def bars(self, scale: float) -> Iterator[Bar]:
+        """Yield the stacked bars from the bottom up; `scale` is the height of one request."""
+        y = float(HEIGHT)
+        for kind in ("matched", "faults", "unmatched"):
+            if count := getattr(self, kind):
+                height = max(count * scale, MIN_BAR)
+                y -= height
+                yield Bar(kind, round(y, 2), round(height, 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    """All hours of a day in UTC. `since` is when its first counted request arrived, if any."""
+
+    hours: tuple[Hour, ...]
+    since: datetime | None
+
+    @property
+    def busy(self) -> list[Hour]:
+        return [hour for hour in self.hours if hour.total]
+
+    @property
+    def most(self) -> int:
+        return max(hour.total for hour in self.hours)
+
+    @property
+    def total(self) -> Hour:
+        """The sum of all hours."""
+        kinds = ("matched", "unmatched", "faults")
+        sums = {kind: sum(getattr(hour, kind) for hour in self.hours) for kind in kinds}
+        return Hour(0, **sums)
+
+    @property
+    def drawn(self) -> list[tuple[Hour, list[Bar]]]:
+        """Each busy hour with its bars."""
+        room = HEIGHT - 3 * MIN_BAR
+        return [(hour, list(hour.bars(room / self.most))) for hour in self.busy]
+
+
+def traffic_of_today(now: datetime | None = None) -> Today:
+    """Count the journal's requests of the day of `now`, by their hour."""
+    midnight = (now or timezone.now()).replace(hour=0, minute=0, second=0, microsecond=0)
+    newest = ServedRequest.objects.aggregate(newest=Max("pk"))["newest"] or 0
+    rows = ServedRequest.objects.order_by().filter(pk__gt=newest - MAX_REQUESTS, at__gte=midnight)
+    counted = list(
+        rows.annotate(hour=_HOUR)
+        .values_list("hour")
+        .annotate(
+            total=Count("pk"),
+            unmatched=Count("pk", filter=UNANSWERED),
+            faults=Count("pk", filter=_FAULT & ~UNANSWERED),
+            first=Min("at"),
+        )
+    )
+    found = {
+        int(hour): Hour(int(hour), total - unmatched - faults, unmatched, faults)
+        for hour, total, unmatched, faults, _ in counted
+    }
+    hours = tuple(found.get(number, Hour(number)) for number in range(HOURS))
+    return Today(hours, min((first for *_, first in counted), default=None))
