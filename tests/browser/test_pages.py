@@ -132,6 +132,6 @@ def test_documents_are_imported_after_a_look(admin: Admin) -> None:
     admin.page.get_by_label("or pasted").fill(document)
     admin.page.get_by_role("button", name="Show what would change").click()
     expect(admin.page.get_by_role("row", name="pasted")).to_contain_text("new")
-    admin.page.get_by_role("button", name="Load 1 scenario").click()
+    admin.page.get_by_role("button", name="Import 1 scenario").click()
     expect(admin.page.get_by_text("Scenarios imported: 1 added.")).to_be_visible()
     expect(admin.page.get_by_role("link", name="pasted")).to_be_visible()

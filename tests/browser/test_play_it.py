@@ -75,6 +75,6 @@ def test_a_file_is_dropped_on_the_import_page(admin: Admin, tmp_path: Path) -> N
         }""",
         json.dumps(document),
     )
-    page.get_by_role("button", name="Load 1 scenario").click()
+    page.get_by_role("button", name="Import 1 scenario").click()
     expect(page.get_by_text("Scenarios imported: 1 added.")).to_be_visible()
     assert Scenario.objects.filter(name="dropped").exists()

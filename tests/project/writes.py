@@ -176,6 +176,8 @@ WRITES: tuple[Write, ...] = (
     Write(f"admin/{SCENARIO}/", "save the list", listed, CHANGE),
     act(SCENARIO, "disable", CHANGE),
     act(SCENARIO, "enable", CHANGE, row="disabled"),
+    act(SCENARIO, "move_to_group", CHANGE, apply="1", group="new"),
+    act(SCENARIO, "set_tags", CHANGE, apply="1", add="new"),
     act(SCENARIO, "set_on_steps", CHANGE, apply="1", latency_ms="5"),
     act(SCENARIO, "duplicate"),
     add(DRAFT, {"name": "new"}),

@@ -189,6 +189,7 @@ def bulk_response(
     button: str,
 ) -> HttpResponse:
     """The page with the form of an action on the list. It posts the same choice to the list."""
+    across = request.POST.get("select_across") == "1"
     context = {
         **admin.admin_site.each_context(request),
         "title": title,
@@ -197,8 +198,9 @@ def bulk_response(
         "button": button,
         "form": form,
         "scenarios": scenarios,
-        # All rows of all pages of the list: too many to name each.
-        "across": request.POST.get("select_across") == "1",
+        "across": across,
+        # Of all rows of all pages, more than a form may have fields, one stands for the others.
+        "chosen": scenarios[:1] if across else scenarios,
         "checkbox": ACTION_CHECKBOX_NAME,
     }
     return TemplateResponse(request, "scenarios_app/admin/bulk.html", context)
