@@ -76,7 +76,7 @@ class ScenarioBuilder(Expectations, Answers):
         return self._about(priority=priority)
 
     def with_tags(self, *tags: str) -> Self:
-        """Labels to find it by in the admin."""
+        """Labels to find it by in the admin; the first is its group."""
         return self._about(tags=list(tags))
 
     def with_variables(self, **variables: object) -> Self:

@@ -129,7 +129,7 @@ class ScenarioDocument(VersionedDocument):
     """`match`: by the steps' conditions. `first_user_message`: by a first user message that is
     the scenario's name; the step is the one of the turn."""
     tags: list[Name] = Field(default_factory=list)
-    """Labels to find it by in the admin."""
+    """Labels to find it by in the admin; the first is its group."""
     variables: dict[str, JsonValue] = Field(default_factory=dict)
     """Values for `{{ name }}` in answers; the keys of an object are `{{ name.key }}`."""
     system_prompt_must_include: list[SomeText] = Field(default_factory=list)
