@@ -36,3 +36,10 @@ def test_what_is_suspicious_is_shown_as_text(root: Client) -> None:
     below = a_scenario("below", {"match_user": "weather", "match_user_mode": "equals"})
     page = root.get(page_of(below)).content
     assert b"step 1 of &lt;b&gt;first&lt;/b&gt; always answers first" in page
+
+
+def test_page_warns_of_a_broken_template_and_leads_to_its_field(root: Client) -> None:
+    step = {"match_user": "weather", "match_user_mode": "contains", "answer_text": "To {{ city"}
+    html = root.get(page_of(a_scenario("weather", step))).content.decode()
+    assert "“{{ city” is not filled in: placeholders look like {{ name }}" in html
+    assert 'data-target="steps-0-answer_text"' in html
