@@ -72,6 +72,8 @@ class JsonFormField(forms.JSONField):
         return data
 
     def has_changed(self, initial: Any, data: Any) -> bool:
+        if self.disabled:
+            return False
         try:
             # As text: another order of keys is a change, and 1 is not true.
             return json.dumps(self.to_python(initial)) != json.dumps(self.to_python(data))
