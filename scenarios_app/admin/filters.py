@@ -1,6 +1,6 @@
 """The filters of the lists: by problems, by drafts, and by what the journal has seen lately."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -11,7 +11,10 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from scenarios_app.catalog import catalog
+from scenarios_app.catalog.lint import stored_suspicions
+from scenarios_app.engine.matching.lint import Suspicion
 from scenarios_app.models import UNANSWERED, Draft, Outcome
+from scenarios_app.store import RowProblem
 
 _LATEST = 20
 
@@ -23,12 +26,18 @@ class ProblemFilter(admin.SimpleListFilter):
     def lookups(
         self, request: HttpRequest, model_admin: "ModelAdmin[Any]"
     ) -> list[tuple[str, str]]:
-        return [("yes", "left out, with problems")]
+        return [("yes", "not served: errors"), ("warnings", "with warnings")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        if self.value() != "yes":
-            return queryset
-        return queryset.filter(name__in={problem.scenario for problem in catalog.problems})
+        found: Iterable[RowProblem | Suspicion]
+        match self.value():
+            case "yes":
+                found = catalog.problems
+            case "warnings":
+                found = stored_suspicions()
+            case _:
+                return queryset
+        return queryset.filter(name__in={one.scenario for one in found})
 
 
 class DraftFilter(admin.SimpleListFilter):

@@ -81,7 +81,7 @@ def pair(db: None) -> Scenario:
         ),
         (
             {"steps-1-consume": "", "steps-1-answer_tool_calls": CALL, "steps-1-answer_text": ""},
-            [("steps-1", "answers the result of get_weather with the same call again")],
+            [("steps-1", "endless loop: it calls get_weather again after its result")],
         ),
         (
             {"steps-1-consume": "", "steps-1-match_user": ""},

@@ -1,5 +1,7 @@
 """What a click can do about each kind of finding."""
 
+import json
+
 import pytest
 
 from scenarios_app.admin.editor.problems import Mend, mends_of
@@ -19,7 +21,7 @@ def mends(
     above: int | None = None,
     instead: tuple[str, str] | None = None,
 ) -> list[Mend]:
-    one = Suspicion(kind, "s", step, place, "so", by, instead)
+    one = Suspicion(kind, "s", step, place, "so", by, instead, ("get_order",))
     steps = [Step(), Step(match_user="é", match_tools=["a"], match_provider="x")]
     return list(mends_of(one, ROWS, steps, above=above))
 
@@ -29,8 +31,8 @@ def mends(
     [
         (mends("empty", step=0), "Add a step", "steps"),
         (mends("placeholder", place="produce.text"), "Write the answer", "steps-1-answer_text"),
-        (mends("looping"), "Only as the 1st answer", "steps-1-turn"),
-        (mends("looping", by=("s", 1)), "Only as the 1st answer", "steps-1-turn"),
+        (mends("looping"), "Add a step for the result of get_order", "steps"),
+        (mends("looping", by=("s", 1)), "Use this step for the first answer only", "steps-1-turn"),
         (mends("broad"), "Only once per session", "steps-1-consume"),
         (mends("shadowed", by=("s", 1)), "Try it before step 1", "steps-1"),
         (mends("shadowed", by=("o", 1), above=4), "Before all of o: priority 5", "priority"),
@@ -47,3 +49,19 @@ def test_a_class_is_replaced_where_it_stands() -> None:
     (one,) = mends("narrow", place="match.messages[0]", instead=(r"\w", r"[\pL\pN_]"))
     assert one.target == "steps-1-match_user"
     assert (one.was, one.value) == (r"\w", r"[\pL\pN_]")
+
+
+def test_a_loop_gets_a_step_before_it_for_the_result_in_the_same_conversation() -> None:
+    one = Suspicion("looping", "s", 1, "consume", "so", tools=("get_order", "track"))
+    step = Step(match_user="order", match_user_ignore_case=True)
+    (mend,) = mends_of(one, ["steps-0"], [step])
+    columns = json.loads(mend.value)
+    assert (mend.does, mend.before) == ("add", "steps-0")
+    assert columns.items() >= {"match_user": "order", "match_user_ignore_case": True}.items()
+    assert columns["match_tool_result_name"] == "get_order"
+
+
+def test_a_loop_of_a_step_for_a_result_is_only_shown() -> None:
+    one = Suspicion("looping", "s", 1, "consume", "so", tools=("get_order",))
+    (mend,) = mends_of(one, ["steps-0"], [Step(match_tool_result_name="get_order")])
+    assert mend.does == "show"

@@ -14,7 +14,7 @@ from scenarios_app.catalog import catalog
 from scenarios_app.engine.state import StepRef
 from scenarios_app.models import Scenario, Step
 from scenarios_app.serving.services import services
-from tests.admin.pages import LIST, a_scenario, fields_at, texts
+from tests.admin.pages import LIST, a_scenario, fields_at, save, texts
 
 pytestmark = pytest.mark.django_db
 
@@ -144,3 +144,24 @@ def test_a_longer_list_takes_no_more_queries(
     catalog.index()
     with django_assert_max_num_queries(16):
         assert len(names(root)) == 30
+
+
+@pytest.mark.django_db(transaction=True)
+def test_warnings_are_told_counted_and_filtered_right_after_a_save(root: Client) -> None:
+    scenario = a_scenario("weather", {"match_user": "rain", "consume": False})
+    a_scenario("fine", {"match_user": "sun"})
+    assert "sc-doubt" not in root.get(LIST).content.decode()
+    assert names(root, problems="warnings") == []
+    response = save(root, scenario, **{"steps-0-match_user": ""})
+    page = root.get(response["Location"]).content.decode()
+    assert "Saved, with " in page and ">1 warning</a>" in page
+    assert "it has no condition" in page
+    assert ">1 warning</span>" in page
+    assert names(root, problems="warnings") == ["weather"]
+
+
+def test_errors_are_filtered_apart_from_warnings(root: Client) -> None:
+    a_scenario("broken", {"answer_text": "{{ nobody }}"})
+    a_scenario("doubtful", {"consume": False})
+    assert names(root, problems="yes") == ["broken"]
+    assert names(root, problems="warnings") == ["doubtful"]

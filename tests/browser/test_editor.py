@@ -78,7 +78,7 @@ def test_steps_are_dragged_the_new_one_too(admin: Admin) -> None:
     new.get_by_label("Answer text").fill("new")
     new.locator("summary").first.click()
     # What was written is checked, so no note comes or goes that would move the rows.
-    expect(page.locator("#checked")).to_have_text("Nothing suspicious")
+    expect(page.locator("#checked")).to_have_text("No warnings")
     drag(page, row(page, 3), 0)
     expect(row(page, 0).locator(".sc-number").first).to_have_text("1")
     drag(page, row(page, 1), 3)

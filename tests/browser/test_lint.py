@@ -1,5 +1,7 @@
 """Lint while one writes: what is doubtful or wrong is told before anything is saved."""
 
+from collections.abc import Callable
+
 import pytest
 from playwright.sync_api import Locator, expect
 
@@ -28,7 +30,7 @@ def test_a_doubt_comes_while_one_writes_and_goes_when_it_is_mended(admin: Admin)
     expect(line).to_have_attribute("data-tone", "warn")
     first.get_by_label("Last user message").last.fill("weather in London")
     expect(notes).to_be_empty()
-    expect(line).to_have_text("Nothing suspicious")
+    expect(line).to_have_text("No warnings")
     assert not Scenario.objects.exists()
 
 
@@ -40,9 +42,9 @@ def test_a_loop_is_mended_by_a_click(admin: Admin) -> None:
     scenario = a_scenario("loop", *steps, *({"match_user": f"other {n}"} for n in range(20)))
     page = admin.page
     notes = page.locator("#notes")
-    for name in ("Only as the 1st answer", "Try step 2 before it"):
+    for name in ("Use this step for the first answer only", "Try step 2 before it"):
         admin.go(page_of(scenario))
-        expect(notes).to_contain_text("it answers the result of weather with the same call again")
+        expect(notes).to_contain_text("endless loop: it calls weather again after its result")
         notes.get_by_role("button", name=name).click()
         expect(notes).to_be_empty()
     admin.save()
@@ -55,7 +57,7 @@ def test_nothing_is_red_before_one_has_done_anything(admin: Admin) -> None:
     step = add_step(page)
     step.get_by_label("Last user message").last.fill("weather")
     line = page.locator("#checked")
-    expect(line).to_have_text("Not complete yet")
+    expect(line).to_have_text("Still to fill in: Name")
     expect(page.locator(".sc-wrong, .sc-note-bad, .sc-has-errors")).to_have_count(0)
     step.get_by_label("Answer text").fill("{{ city }}")
     expect(step.locator(".sc-wrong > .sc-error")).to_have_text("unknown name in {{ city }}")
@@ -97,3 +99,58 @@ def test_a_note_leads_to_the_lines_of_the_tool_calls(admin: Admin) -> None:
     expect(row(page, 0).get_by_label("Tool", exact=True)).to_be_focused()
     page.keyboard.type("get_weather")
     expect(note).to_have_count(0)
+
+
+def test_a_loop_without_a_step_for_the_result_gets_one_by_a_click(admin: Admin) -> None:
+    call = {"match_user": "rain", "answer_text": "", "answer_tool_calls": [{"name": "weather"}]}
+    scenario = a_scenario("loop", {"consume": False, **call})
+    page = admin.page
+    notes = page.locator("#notes")
+    admin.go(page_of(scenario))
+    notes.get_by_role("button", name="Add a step for the result of weather").click()
+    expect(row(page, 0).get_by_label("Answer text")).to_be_focused()
+    expect(page.locator("#checked")).to_have_text("Still to fill in: Step 1, Answer text")
+    page.keyboard.type("It rains.")
+    expect(page.locator("#checked")).to_have_text("No warnings")
+    admin.save()
+    expect(page.locator(".sc-doubt")).to_have_count(0)
+    assert texts(scenario) == ["It rains.", ""]
+    added = scenario.steps.order_by("order").first()
+    assert added and (added.match_user, added.match_tool_result_name) == ("rain", "weather")
+
+
+def test_a_save_with_warnings_says_so_on_the_page_that_follows(admin: Admin) -> None:
+    scenario = a_scenario("all", {"match_user": "rain"})
+    page = admin.page
+    admin.go(page_of(scenario))
+    step = open_row(page, 0)
+    step.get_by_label("Last user message").last.fill("")
+    step.get_by_label("Answers").select_option("every time")
+    page.get_by_role("button", name="Save and continue editing").click()
+    expect(page.locator("#suspicions")).to_contain_text("Saved, with warnings:")
+    admin.save()
+    expect(page.get_by_text("Saved, with 1 warning:")).to_be_visible()
+    expect(page.locator("tr", has_text="all").locator(".sc-doubt")).to_have_text("1 warning")
+    page.get_by_role("link", name="1 warning").click()
+    expect(page.locator("#suspicions")).to_contain_text("Step 1: it has no condition")
+
+
+@pytest.mark.parametrize("width", [1280, 1024, 640, 420])
+def test_a_long_finding_in_the_footer_is_not_cut_off_on_the_left(
+    log_in: Callable[..., Admin], width: int
+) -> None:
+    admin = log_in(width=width)
+    tool = "look_up_everything_about_the_order_of_a_customer_in_the_archive_of_last_year"
+    call = {"answer_text": "", "answer_tool_calls": [{"name": tool}], "consume": False}
+    page = admin.page
+    admin.go(page_of(a_scenario("long", {"match_user": "rain", **call})))
+    page.get_by_label("Description").fill("changed")
+    line = page.locator("#checked")
+    expect(line).to_contain_text("endless loop")
+    box, around = line.bounding_box(), page.locator("#submit-row").bounding_box()
+    assert box and around
+    assert around["x"] + 16 <= box["x"] and box["x"] + box["width"] <= around["x"] + around["width"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    admin.save()
+    expect(page.get_by_text("Saved, with 1 warning:")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,6 +1,7 @@
 """What is wrong with a scenario, on its page: from a place in a document to the field where one
 puts it right, in the words of the page, and what a click can do about a finding of lint."""
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,15 @@ NEEDED = "this is needed"
 # Where to look for the mistake when a whole section is wrong and nothing in it is given.
 _FIRST = {"match": "match_user", "produce": "answer_text", "failures": "failures_times"}
 _INDEX = re.compile(r"\d+")
+# What a step for a tool's result has in common with the step that calls the tool.
+_ASKED: tuple[str, ...] = (
+    "match_provider",
+    "match_model",
+    "match_model_mode",
+    "match_user",
+    "match_user_mode",
+)
+_ASKED += ("match_user_ignore_case",)
 SHOW = "show"
 ADD = "add"
 
@@ -139,7 +149,8 @@ def _keys(place: str) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class Mend:
     """A button: the field of a name gets a `value`, or has `was` replaced by it; or the row of an
-    id goes `before` another. What it `does` else: `add` a step, or `show` the field."""
+    id goes `before` another. What it `does` else: `show` the field, or `add` a step, `before` a row
+    and with the columns in `value`, a JSON object."""
 
     label: str
     target: str
@@ -158,7 +169,7 @@ def mends_of(
         yield Mend("Add a step", "steps", does=ADD)
         return
     row, step = rows[one.row], steps[one.row]
-    found = [*_by_kind(one, row), *_by_order(one, row, rows)]
+    found = [*_by_kind(one, row, step), *_by_order(one, row, rows)]
     if one.kind == "shadowed" and above is not None:
         label = f"Before all of {one.by[0]}: priority {above + 1}" if one.by else ""
         found.append(Mend(label, "priority", str(above + 1)))
@@ -173,9 +184,15 @@ def mends_of(
         yield Mend("Show it", f"{row}-{column}", does=SHOW)
 
 
-def _by_kind(one: Suspicion, row: str) -> Iterator[Mend]:
-    if one.kind == "looping":
-        yield Mend("Only as the 1st answer", f"{row}-turn", "1")
+def _by_kind(one: Suspicion, row: str, step: StepColumns) -> Iterator[Mend]:
+    if one.kind == "looping" and one.by:
+        yield Mend("Use this step for the first answer only", f"{row}-turn", "1")
+    elif one.kind == "looping" and not step.match_tool_result_name:
+        # Without it the tool's result would have no step, wherever the loop is ended.
+        columns = {name: getattr(step, name) for name in _ASKED if getattr(step, name)}
+        value = json.dumps({**columns, "match_tool_result_name": one.tools[0]})
+        label = f"Add a step for the result of {one.tools[0]}"
+        yield Mend(label, "steps", value, before=row, does=ADD)
     if one.kind == "broad":
         yield Mend("Only once per session", f"{row}-consume", ONCE)
         yield Mend("After all other scenarios: priority -1", "priority", "-1")

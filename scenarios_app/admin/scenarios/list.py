@@ -1,6 +1,7 @@
 """The list of scenarios: what each holds, how often it answered, and what is wrong with it."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin, messages
@@ -11,6 +12,7 @@ from django.db.models import Count, QuerySet
 from django.db.models.functions import Lower
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.template.defaultfilters import pluralize
 from django.template.response import TemplateResponse
 from django.utils.html import format_html
 from unfold.admin import ModelAdmin
@@ -30,7 +32,9 @@ from scenarios_app.admin.scenarios.groups import (
     take_group_choices,
 )
 from scenarios_app.catalog import catalog
+from scenarios_app.catalog.lint import stored_suspicions
 from scenarios_app.engine.document import DocumentError
+from scenarios_app.engine.matching.lint import Suspicion
 from scenarios_app.journal import journal
 from scenarios_app.journal.coverage import answers
 from scenarios_app.models import Draft, Scenario
@@ -100,6 +104,9 @@ class ScenarioList(ModelAdmin):
         problems: defaultdict[str, list[RowProblem]] = defaultdict(list)
         for problem in catalog.problems:
             problems[problem.scenario].append(problem)
+        warnings: defaultdict[str, list[Suspicion]] = defaultdict(list)
+        for suspicion in stored_suspicions():
+            warnings[suspicion.scenario].append(suspicion)
         drafted = set(Draft.objects.values_list("published", flat=True))
         for row in changelist.result_list:
             row.drafted = row.pk in drafted
@@ -107,6 +114,7 @@ class ScenarioList(ModelAdmin):
             known = {step.key for step in compiled[row.name].steps} if row.name in compiled else ()
             row.served_steps = sum(1 for key in known if steps[row.name].get(key))
             row.problems = problems[row.name]
+            row.warnings = warnings[row.name]
         vars(changelist)["groups"] = take_group_choices(changelist)
         return changelist
 
@@ -148,14 +156,10 @@ class ScenarioList(ModelAdmin):
 
     @admin.display(description="Problems")
     def problem_count(self, scenario: Any) -> str:
-        found: list[RowProblem] = getattr(scenario, "problems", [])
-        if not found:
-            return ""
-        return format_html(
-            '<span class="sc-bad" title="{}">{}</span>',
-            "\n".join(map(str, found)),
-            f"{len(found)} problem" + ("s" if len(found) > 1 else ""),
-        )
+        """How many errors keep it from being served, else how many warnings it has."""
+        if errors := getattr(scenario, "problems", []):
+            return _counted(errors, "problem", style="sc-bad")
+        return _counted(getattr(scenario, "warnings", []), "warning", style="sc-doubt")
 
     @admin.action(description="Enable", permissions=["change"])
     def enable(self, request: HttpRequest, scenarios: QuerySet[Scenario]) -> None:
@@ -246,3 +250,12 @@ class ScenarioList(ModelAdmin):
     def _hits(scenario: Any) -> Answered:
         hits: Answered = getattr(scenario, "hits", NONE)
         return hits
+
+
+def _counted(found: Sequence[RowProblem | Suspicion], noun: str, *, style: str) -> str:
+    """A label with the number of findings, which are its tooltip; empty for none."""
+    if not found:
+        return ""
+    told = "\n".join(map(str, found))
+    count = f"{len(found)} {noun}{pluralize(len(found))}"
+    return format_html('<span class="{}" title="{}">{}</span>', style, told, count)

@@ -7,10 +7,13 @@ from urllib.parse import quote
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.template.defaultfilters import pluralize
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, reverse
+from django.utils.html import format_html, format_html_join
 
 from scenarios_app.admin.editor.page import Button, ScenarioPage
 from scenarios_app.admin.editor.step_inline import StepInline
@@ -72,6 +75,32 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             "draft": draft,
             "draft_by": authors_of([draft])[draft.pk] if draft else "",
         }
+
+    def response_post_save_add(self, request: HttpRequest, obj: Scenario) -> HttpResponse:
+        return self._with_warnings(request, obj, super().response_post_save_add(request, obj))
+
+    def response_post_save_change(self, request: HttpRequest, obj: Scenario) -> HttpResponse:
+        return self._with_warnings(request, obj, super().response_post_save_change(request, obj))
+
+    def _with_warnings(
+        self, request: HttpRequest, obj: Scenario, response: HttpResponse
+    ) -> HttpResponse:
+        """Say on the next page what is suspicious in what was saved, which its own page shows too.
+
+        After the commit: only then is it among the scenarios that lint compares.
+        """
+
+        def tell() -> None:
+            found = [one for one in stored_suspicions() if one.scenario == obj.name]
+            if found:
+                count = f"{len(found)} warning{pluralize(len(found))}"
+                told = format_html_join("", "<br>{}", ([str(one)] for one in found))
+                page = format_html('<a class="sc-link" href="{}">{}</a>', self.page_of(obj), count)
+                line = '<span class="sc-warned">Saved, with {}:{}</span>'
+                messages.warning(request, format_html(line, page, told))
+
+        transaction.on_commit(tell)
+        return response
 
     def bring_back(self, obj: Scenario, moment: datetime) -> None:
         restore(obj, moment)

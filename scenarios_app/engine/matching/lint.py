@@ -7,7 +7,11 @@ from itertools import combinations
 
 from scenarios_app.engine.conditions.base import Known, SuspicionKind
 from scenarios_app.engine.conditions.subjects import sanitise_tool_name
-from scenarios_app.engine.conditions.tools import OfferedToolCondition
+from scenarios_app.engine.conditions.tools import (
+    OfferedToolCondition,
+    ToolCallCondition,
+    ToolResultCondition,
+)
 from scenarios_app.engine.matching.index import Entry, entries_of
 from scenarios_app.engine.matching.near_misses import RULES, least_particular, shadowing
 from scenarios_app.engine.parts import (
@@ -41,7 +45,8 @@ PLACEHOLDERS = {PLACEHOLDER.casefold(), "todo", "tbd", "fixme", "xxx", "placehol
 class Suspicion:
     """One finding. `step` is the number of the step from 1, 0 where it is about the scenario,
     `place` where in it to look, and `by` the scenario and number of the step that is in its way, or
-    that it goes before to no good. `instead` is what could stand there, with what it replaces."""
+    that it goes before to no good. `instead` is what could stand there, with what it replaces.
+    `tools` are those whose results make a step loop."""
 
     kind: SuspicionKind
     scenario: str
@@ -50,6 +55,7 @@ class Suspicion:
     message: str
     by: tuple[str, int] | None = None
     instead: tuple[str, str] | None = None
+    tools: tuple[str, ...] = ()
 
     @property
     def row(self) -> int:
@@ -175,20 +181,29 @@ def _filled_texts(step: Step) -> Iterator[tuple[str, str]]:
 
 
 def _looping(entries: Sequence[Entry]) -> Iterator[Suspicion]:
-    """Steps that call a tool, and match again when its result is sent."""
-    awaiting: dict[str, Entry] = {}
+    """Steps that call a tool, and match again when its result is sent. `by` is a later step that
+    is for this result."""
+    awaiting: dict[str, list[Entry]] = {}
     for entry in entries:
         if any(condition.awaits_result for condition in entry.match.conditions):
-            awaiting.setdefault(entry.scenario.name, entry)
+            awaiting.setdefault(entry.scenario.name, []).append(entry)
     for entry in entries:
         names = _called(entry.step) - {REPORT_TOOL}
         if not names or entry.step.consume or _moves_on(entry):
             continue
-        first = awaiting.get(entry.scenario.name, entry)
-        if first.rank.place >= entry.rank.place:
-            message = f"it answers the result of {_listed(names)} with the same call again"
-            after = None if first is entry else first
-            yield _warn(entry, "looping", "consume", message, by=after)
+        others = awaiting.get(entry.scenario.name, ())
+        if all(other.rank.place >= entry.rank.place for other in others):
+            result = "its result" if len(names) == 1 else "their results"
+            message = f"endless loop: it calls {_listed(names)} again after {result}"
+            later = (one for one in others if one is not entry and _awaited(one) <= names)
+            warning = _warn(entry, "looping", "consume", message, by=next(later, None))
+            yield replace(warning, tools=tuple(sorted(names)))
+
+
+def _awaited(entry: Entry) -> set[str]:
+    """The names of the tools whose calls or results a step is for; empty for those of any tool."""
+    conditions = entry.match.of(ToolCallCondition), entry.match.of(ToolResultCondition)
+    return {one.name.equals or "" for found in conditions for one in found if one.name}
 
 
 def _broad(entry: Entry, known: Known) -> Iterator[Suspicion]:

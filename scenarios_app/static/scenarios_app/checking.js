@@ -38,13 +38,13 @@
     return Boolean(cell.closest(".sc-fresh")) || ("new" in form.dataset && !cell.closest(".sc-step"));
   }
 
-  /* Takes out what is only not written yet, and gives how many lines that were. */
+  /* Takes out what is only not written yet, and returns the place of the first of it, or "". */
   function sift() {
     const lines = [...notes.querySelectorAll(".sc-note-bad li")];
     const waiting = lines.filter((one) => isUntouched(cellOf(one.querySelector("a"))));
     waiting.forEach((one) => one.remove());
     if (waiting.length && waiting.length === lines.length) notes.querySelector(".sc-note-bad").remove();
-    return waiting.length;
+    return waiting.length ? waiting[0].querySelector("b")?.textContent.replace(/:\s*$/, "") ?? "a field" : "";
   }
 
   /* Errors stand beside their fields too. Those that the page came with go: all was looked at. */
@@ -84,8 +84,8 @@
   function conclude(waiting) {
     const note = notes.querySelector(".sc-note");
     if (note) say(sentence(note), note.classList.contains("sc-note-bad") ? "bad" : "warn");
-    else if (waiting) say("Not complete yet");
-    else say("Nothing suspicious", "good");
+    else if (waiting) say(`Still to fill in: ${waiting}`);
+    else say("No warnings", "good");
   }
 
   form.addEventListener("input", (event) => {

@@ -44,6 +44,28 @@
     );
     row.querySelector(".sc-body select, .sc-body input").focus({ preventScroll: true });
     row.scrollIntoView({ block: "start", behavior: "smooth" });
+    return row;
+  }
+
+  /* A step with some of its columns filled in; its answer is left to be written. */
+  function addFilled(columns, before) {
+    const row = add();
+    document.getElementById(before).before(row);
+    renumber();
+    for (const [column, value] of Object.entries(columns)) {
+      const field = form.elements[`${row.id}-${column}`];
+      if (field.type === "checkbox") field.checked = value;
+      else field.value = value;
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+    show(form.elements[`${row.id}-answer_text`]);
+  }
+
+  function show(field) {
+    for (let up = field.closest("details"); up; up = up.parentElement.closest("details")) up.open = true;
+    field.scrollIntoView({ block: "center" });
+    field.focus({ preventScroll: true });
+    field.select?.();
   }
 
   function move(row, by) {
@@ -57,9 +79,9 @@
   }
 
   /* What a finding offers: to put a row before another, a value into a field, to add a step, or to
-     show what is to be put right. */
+     show the field to correct. */
   function mend({ target, value, before, was, does }) {
-    if (does === "add") return add();
+    if (does === "add") return value ? addFilled(JSON.parse(value), before) : add();
     if (before) {
       const row = document.getElementById(target);
       document.getElementById(before).before(row);
@@ -67,12 +89,7 @@
       return touch(row);
     }
     const field = form.elements[target];
-    if (field && does === "show") {
-      for (let up = field.closest("details"); up; up = up.parentElement.closest("details")) up.open = true;
-      field.scrollIntoView({ block: "center" });
-      field.focus({ preventScroll: true });
-      return field.select?.();
-    }
+    if (field && does === "show") return show(field);
     if (field) {
       field.value = was ? field.value.replaceAll(was, value) : value;
       field.dispatchEvent(new Event("input", { bubbles: true }));
@@ -111,7 +128,7 @@
     if (event.target.checked) details(row).open = false;
     renumber();
   });
-  steps.querySelector(".sc-add")?.addEventListener("click", add);
+  steps.querySelector(".sc-add")?.addEventListener("click", () => add());
 
   /* A line of the summary leads to its row or field. */
   document.querySelector(".sc-page").addEventListener("click", (event) => {

@@ -10,7 +10,8 @@ from tests.engine.matching.linted import CALL, found, kinds, one, user
 def test_a_step_that_answers_its_own_tools_result_loops() -> None:
     [suspicion] = found(one(user(contains="weather"), produce=CALL))
     assert suspicion.kind == "looping"
-    assert suspicion.message == ("it answers the result of get_weather with the same call again")
+    assert suspicion.tools == ("get_weather",)
+    assert suspicion.message == ("endless loop: it calls get_weather again after its result")
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,12 @@ def test_a_step_below_that_awaits_the_result_never_gets_it() -> None:
     [suspicion] = found(one(user(contains="weather"), produce=CALL), awaits)
     assert (suspicion.kind, suspicion.step) == ("looping", 1)
     assert suspicion.by == (suspicion.scenario, 2)
+
+
+def test_a_step_below_for_another_tools_result_does_not_end_the_loop() -> None:
+    other = one({"tool_results": [{"name": "get_time"}]})
+    [suspicion] = found(one(user(contains="weather"), produce=CALL), other)
+    assert (suspicion.kind, suspicion.by) == ("looping", None)
 
 
 def test_a_step_after_a_call_that_makes_the_call_again_loops() -> None:

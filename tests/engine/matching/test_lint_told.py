@@ -12,7 +12,7 @@ from tests.engine.matching.linted import ANSWER, CALL, one, user
 FIRST = {"turn": 1, "produce": ANSWER}
 BY_ID = {"select": "first_user_message"}
 PARTICULAR = user(contains="weather")
-AGAIN = "it answers the result of get_weather with the same call again"
+AGAIN = "endless loop: it calls get_weather again after its result"
 ANYTHING = (
     "it has no condition and is never used up: it answers all that no other offer of its priority "
     "does, and no scenario of a lower one answers any more"
@@ -49,7 +49,7 @@ def of(name: str, *steps: dict[str, Any], **others: Any) -> dict[str, Any]:
         ),
         (
             of("s", one({"model": "m"}), one(PARTICULAR, produce=CALL)),
-            ("looping", "s", 2, "consume", AGAIN),
+            ("looping", "s", 2, "consume", AGAIN, None, None, ("get_weather",)),
         ),
         (
             of("s", FIRST, {"turn": 3, "produce": ANSWER}, **BY_ID),
