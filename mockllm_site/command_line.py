@@ -26,6 +26,12 @@ from mockllm_site.serve import database
 PACKAGES = ("mockllm_site", "scenarios_app", "chat_app", "traces_app")
 FIRST = "serve"
 WIDTH = 79
+# Commands of Django and its apps that cannot work here, with what to do instead.
+REPLACED = {
+    "collectstatic": "nothing to collect: the server sends static files from its packages",
+    "generateschema": "use `mockllm spectacular`, which writes the API's OpenAPI document",
+    "sendtestemail": "mockllm sends no mail",
+}
 
 
 class CommandLine(ManagementUtility):
@@ -41,6 +47,8 @@ class CommandLine(ManagementUtility):
             near = [] if option else get_close_matches(subcommand, known, n=1)
             meant = f", did you mean {near[0]}?" if near else ";"
             sys.exit(f"mockllm: no command {subcommand!r}{meant} `mockllm help` lists them")
+        if subcommand in REPLACED:
+            sys.exit(f"mockllm: {subcommand}: {REPLACED[subcommand]}")
         command = super().fetch_command(subcommand)
         gc.freeze()
         gc.enable()
@@ -61,7 +69,7 @@ def overview() -> str:
     """Every command: ours with a line of its own, and the names of Django's."""
     apps = get_commands()
     ours = sorted((name for name in apps if _is_ours(apps[name])), key=lambda n: (n != FIRST, n))
-    others = sorted(set(apps) - set(ours))
+    others = sorted(set(apps) - set(ours) - set(REPLACED))
     lines = [f"  {name:<17} {summary(load_command_class(apps[name], name))}" for name in ours]
     return "\n".join(
         [
@@ -91,7 +99,7 @@ def _unchecked(**_: Any) -> None:
     pass
 
 
-def _create_parser(create: Callable[..., ArgumentParser], *args: Any, **options: Any) -> Any:
+def _create_parser(create: Callable[..., ArgumentParser], /, *args: Any, **options: Any) -> Any:
     parser = create(*args, **options)
     vars(parser).update(error=partial(_misused, parser))
     return parser
@@ -102,9 +110,12 @@ def _misused(parser: ArgumentParser, message: str) -> NoReturn:
 
 
 def _execute(
-    command: BaseCommand, execute: Callable[..., str | None], *args: Any, **options: Any
+    command: BaseCommand, execute: Callable[..., str | None], /, *args: Any, **options: Any
 ) -> str | None:
-    """Run a command; what its user can mend is one line on standard error."""
+    """Run a command; what its user can mend is one line on standard error.
+
+    The first two arguments are positional only: `shell` has an option named `command`.
+    """
     try:
         return execute(*args, **options)
     except SystemCheckError:

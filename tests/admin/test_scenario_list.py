@@ -14,6 +14,8 @@ from scenarios_app.catalog import catalog
 from scenarios_app.engine.state import StepRef
 from scenarios_app.models import Scenario, Step
 from scenarios_app.serving.services import services
+from scenarios_app.store.drafts import draft_of
+from tests.admin.drafting import DRAFTS
 from tests.admin.pages import LIST, a_scenario, fields_at, save, texts
 
 pytestmark = pytest.mark.django_db
@@ -40,6 +42,15 @@ def test_it_shows_steps_tags_and_problems(root: Client) -> None:
     assert "1 problem<" in html and "unknown name in {{ nobody }}" in html
     listed = root.get(LIST).context["cl"].result_list
     assert {row.name: row.steps_in_it for row in listed} == {"fine": 2, "broken": 2}
+
+
+@pytest.mark.parametrize("path", [LIST, DRAFTS])
+def test_step_count_is_the_same_after_a_search(root: Client, path: str) -> None:
+    scenario = a_scenario("many", *({"answer_text": "sunny"} for _ in range(3)))
+    draft_of(scenario)
+    for query in ({}, {"q": "sunny"}, {"q": "many sunny"}):
+        (row,) = root.get(path, query).context["cl"].result_list
+        assert row.steps_in_it == 3, query
 
 
 def test_the_switches_are_saved_together(root: Client) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 from django.db.models.functions import Lower
 from django.forms import BaseFormSet, ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
@@ -23,10 +23,11 @@ from scenarios_app.admin.editor.problems import scenario_problem, step_problem
 from scenarios_app.admin.editor.rows import Told
 from scenarios_app.admin.editor.step_inline import DraftStepInline
 from scenarios_app.admin.filters import DraftFilter
+from scenarios_app.admin.scenarios.list import number_of_steps
 from scenarios_app.catalog.lint import suspicions_in_place
 from scenarios_app.engine.document import DocumentError, compile_scenario, load_text
 from scenarios_app.engine.matching.lint import Suspicion
-from scenarios_app.models import Draft
+from scenarios_app.models import Draft, DraftStep
 from scenarios_app.store import RowProblem, document_of, drafts, limits
 from scenarios_app.store.drafts import (
     NotPublished,
@@ -81,7 +82,7 @@ class DraftAdmin(ScenarioPage):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Draft]:
         rows: QuerySet[Draft] = super().get_queryset(request).select_related("published")
-        return rows.annotate(steps_in_it=Count("steps"))
+        return rows.annotate(steps_in_it=number_of_steps(DraftStep))
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist = super().get_changelist_instance(request)
