@@ -2,6 +2,7 @@
 
 from django.apps import AppConfig
 from django.db.backends.signals import connection_created
+from django.db.models.signals import post_migrate
 
 from mockllm_site.serve import database
 
@@ -11,4 +12,8 @@ class SiteConfig(AppConfig):
     label = "mockllm_site"
 
     def ready(self) -> None:
+        # Imports auth's models, which are loaded only now.
+        from mockllm_site import roles
+
         connection_created.connect(database.keep)
+        post_migrate.connect(roles.create_roles)

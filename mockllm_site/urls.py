@@ -33,5 +33,6 @@ urlpatterns = [
 ]
 
 handler400 = "mockllm_site.pages.errors.bad_request"
+handler403 = "mockllm_site.pages.errors.forbidden"
 handler404 = "mockllm_site.pages.errors.not_found"
 handler500 = "mockllm_site.pages.errors.server_error"

@@ -22,7 +22,7 @@ from traces_app.selectors import final_report, is_blind, trace_of
 Kind: TypeAlias = Literal["run", "call", "tool"]
 
 # What a login needs to save the scenario that a trace gives.
-MAKES_DRAFTS = "scenarios_app.add_scenario"
+MAKES_DRAFTS = "scenarios_app.add_draft"
 # The chart's width in its own units; no bar is so short that it can't be seen.
 WIDTH = 1_000.0
 _LEAST = 3.0

@@ -1,11 +1,14 @@
 """What Django answers when no view does: in the shape that belongs to the path, and JSON below our
 APIs also where it comes before every view."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction
 from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group, Permission
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -14,6 +17,7 @@ from django.views import defaults
 
 from mockllm_site.kit.api.errors import PREFIXES, error_response
 from mockllm_site.kit.client_address import cool_off
+from mockllm_site.kit.permissions import missing_permissions
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.serving.doors.django import refusal
 from scenarios_app.wire.registry import owns
@@ -23,6 +27,40 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     """A Host header that is not ours, a form that is none."""
     shaped = _shaped(request, 400, "VALIDATION_ERROR", "The request is malformed.")
     return shaped or defaults.bad_request(request, exception)
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    """Name the missing permission; to staff also the roles that have it and who can give it."""
+    shaped = _shaped(request, 403, "FORBIDDEN", "You may not do this.")
+    if shaped is not None:
+        return shaped
+    context = _refusal(request, missing_permissions(request, exception))
+    return render(request, "403.html", context, status=403)
+
+
+def _refusal(request: HttpRequest, missing: Sequence[str]) -> dict[str, Any]:
+    if not (request.user.is_active and request.user.is_staff):
+        # Names of accounts and groups are for staff, who see them in the admin anyway.
+        return {"permissions": [(_title(name), ()) for name in missing]}
+    permissions = [(_title(name), _roles_with(name)) for name in missing]
+    superusers = get_user_model().objects.filter(is_superuser=True, is_active=True)
+    names = superusers.order_by("pk").values_list("username", flat=True)
+    return {"permissions": permissions, "managers": list(names[:MANAGERS_SHOWN])}
+
+
+def _title(permission: str) -> str:
+    """The permission as the admin's pages of users and groups call it."""
+    return str(_rows(permission).values_list("name", flat=True).first() or permission)
+
+
+def _roles_with(permission: str) -> list[str]:
+    groups = Group.objects.filter(permissions__in=_rows(permission))
+    return list(groups.order_by("name").values_list("name", flat=True)[:ROLES_SHOWN])
+
+
+def _rows(permission: str) -> QuerySet[Permission]:
+    label, _, codename = permission.partition(".")
+    return Permission.objects.filter(content_type__app_label=label, codename=codename)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
@@ -44,6 +82,7 @@ def _shaped(request: HttpRequest, status: int, code: str, message: str) -> HttpR
 
 
 TOO_MANY = 429
+MANAGERS_SHOWN = ROLES_SHOWN = 3
 
 
 def locked_out(request: HttpRequest, response: object, credentials: Any) -> HttpResponse:

@@ -14,6 +14,7 @@ from scenarios_app.models import UNANSWERED, Scenario, ServedRequest
 from scenarios_app.wire.registry import ways
 
 _LIST = "/admin/scenarios_app"
+IMPORT = ("scenarios_app.add_scenario", "scenarios_app.change_scenario")
 
 
 def may_see_scenarios(request: HttpRequest) -> bool:
@@ -21,7 +22,7 @@ def may_see_scenarios(request: HttpRequest) -> bool:
 
 
 def may_import(request: HttpRequest) -> bool:
-    return request.user.has_perms(("scenarios_app.add_scenario", "scenarios_app.change_scenario"))
+    return request.user.has_perms(IMPORT)
 
 
 def may_see_journal(request: HttpRequest) -> bool:

@@ -12,7 +12,6 @@ from weakref import WeakKeyDictionary
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -20,6 +19,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from mockllm_site.kit.permissions import require
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
 
@@ -186,8 +186,7 @@ def nearest(near_misses: Any) -> str:
 @login_required
 def journal_page(request: HttpRequest) -> HttpResponse:
     """The short way to the list of the admin, with all that it is asked for."""
-    if not request.user.has_perm(PERMISSION):
-        raise PermissionDenied
+    require(request, PERMISSION)
     query = request.GET.urlencode()
     to = reverse("admin:scenarios_app_servedrequest_changelist")
     return redirect(f"{to}?{query}" if query else to)

@@ -34,8 +34,7 @@ class Draft(ScenarioColumns):
 
     class Meta:
         ordering = ("name", "pk")
-        # Who may do something with scenarios may do it with their drafts.
-        default_permissions = ()
+        permissions = (("publish_draft", "Can publish draft"),)
 
     def natural_key(self) -> tuple[str]:
         return (self.key,)
@@ -66,6 +65,7 @@ class DraftStep(StepColumns):
         constraints = (
             models.UniqueConstraint(fields=["scenario", "key"], name="draft_step_of_one_step"),
         )
+        # Who may change a draft may change its steps.
         default_permissions = ()
 
     def natural_key(self) -> tuple[str, int]:

@@ -7,7 +7,7 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from scenarios_app.admin.roles import EDITOR, READER
+from mockllm_site.roles import EDITOR, READER
 from scenarios_app.serving.services import services
 
 

@@ -13,7 +13,7 @@ from django.db.migrations.state import ProjectState
 from django.db.models.signals import post_migrate
 from django.test import Client
 
-from scenarios_app.admin.roles import EDITOR, READER, ROLES, create_roles
+from mockllm_site.roles import EDITOR, READER, ROLES, create_roles
 from scenarios_app.models import Scenario, ServedRequest
 from tests.admin.pages import (
     ADD,

@@ -10,7 +10,7 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
-from scenarios_app.admin.roles import EDITOR
+from mockllm_site.roles import EDITOR
 from tests.live import Live
 from tests.services import chromium
 

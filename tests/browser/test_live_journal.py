@@ -4,7 +4,7 @@ import httpx2
 import pytest
 from playwright.sync_api import expect
 
-from scenarios_app.admin.roles import READER
+from mockllm_site.roles import READER
 from scenarios_app.journal.live import LOOK_SECONDS
 from tests.browser.conftest import Admin, OpenPage
 from tests.chat.chatting import scenario

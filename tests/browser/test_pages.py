@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from playwright.sync_api import expect
 
-from scenarios_app.admin.roles import READER
+from mockllm_site.roles import READER
 from tests.admin.pages import a_scenario
 from tests.admin.traffic import served, unmatched
 from tests.browser.conftest import Admin, OpenPage

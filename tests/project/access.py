@@ -7,7 +7,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from scenarios_app.admin.roles import EDITOR, READER
+from mockllm_site.roles import EDITOR, READER
 from scenarios_app.serving.doors.django import provider
 
 # What has a matrix of its own, by the module of its routes: tests/control/test_access.py and

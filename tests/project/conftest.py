@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 
 from chat_app.models import ABComparison, Conversation, ModelProfile
-from scenarios_app.admin.roles import READER
+from mockllm_site.roles import READER
 from scenarios_app.store.drafts import draft_of
 from tests.admin.chat.talks import talk
 from tests.admin.pages import a_scenario

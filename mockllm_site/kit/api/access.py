@@ -19,6 +19,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
 from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
+from mockllm_site.kit.permissions import require
 
 _BEARER = re.compile(r"(?i)bearer +(\S+) *")
 
@@ -126,8 +127,8 @@ def here_or_logged_in(permission: str | None = None) -> Callable[[View[P]], View
             if not is_open(request):
                 if not request.user.is_authenticated:
                     return redirect_to_login(request.get_full_path())
-                if permission is not None and not request.user.has_perm(permission):
-                    raise exceptions.PermissionDenied
+                if permission is not None:
+                    require(request, permission)
             return view(request, *args, **kwargs)
 
         return shown

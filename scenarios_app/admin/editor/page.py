@@ -10,7 +10,6 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin.utils import unquote
-from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.forms import Field, ModelForm, Script
 from django.http import Http404, HttpRequest, HttpResponse
@@ -21,6 +20,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from unfold.admin import ModelAdmin
 
+from mockllm_site.kit.permissions import MissingPermission
 from scenarios_app.admin.editor.checks import check_page, doubts_at, edits_page
 from scenarios_app.admin.editor.forms import SEEN, ScenarioForm, meanwhile
 from scenarios_app.admin.editor.inputs import form_field
@@ -180,10 +180,9 @@ class ScenarioPage(ModelAdmin):
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Who changed what and when; a version can be brought back."""
-        scenario = self.row_of(request, object_id, self.has_view_or_change_permission)
-        may_edit = self.has_change_permission(request, scenario)
+        scenario = self.row_of(request, object_id, "view")
         if request.method == "POST":
-            return self._restore(request, scenario, may_edit=may_edit)
+            return self._restore(request, scenario)
         context = {
             **self.admin_site.each_context(request),
             "title": f"History of {scenario}",
@@ -192,15 +191,12 @@ class ScenarioPage(ModelAdmin):
             "is_draft": isinstance(scenario, Draft),
             "versions": versions_of(scenario),
             **_compared(scenario, request.GET.get("at", "")),
-            "may_edit": may_edit,
+            "may_edit": self.has_change_permission(request, scenario),
         }
         return TemplateResponse(request, "scenarios_app/admin/history.html", context)
 
-    def _restore(
-        self, request: HttpRequest, scenario: AnyScenario, *, may_edit: bool
-    ) -> HttpResponse:
-        if not may_edit:
-            raise PermissionDenied
+    def _restore(self, request: HttpRequest, scenario: AnyScenario) -> HttpResponse:
+        self.require(request, "change")
         try:
             moment = moment_of(request.POST.get("at", ""))
             self.bring_back(scenario, moment)
@@ -213,7 +209,7 @@ class ScenarioPage(ModelAdmin):
 
     def step_fields(self, request: HttpRequest, object_id: str, step_id: int) -> HttpResponse:
         """The fields of a row that is being opened, as a piece of the page."""
-        scenario = self.row_of(request, object_id, self.has_view_or_change_permission)
+        scenario = self.row_of(request, object_id, "view")
         step = get_object_or_404(scenario.steps, pk=step_id)
         prefix = request.GET.get("prefix", "")
         if not _PREFIX.fullmatch(prefix):
@@ -231,37 +227,34 @@ class ScenarioPage(ModelAdmin):
         return TemplateResponse(request, "scenarios_app/admin/step_fields.html", context)
 
     def check_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        scenario = self.row_of(request, object_id, self.has_change_permission)
+        scenario = self.row_of(request, object_id, "change")
         return check_page(request, self, scenario)
 
     def check_new(self, request: HttpRequest) -> HttpResponse:
-        if not self.has_add_permission(request):
-            raise PermissionDenied
+        self.require(request, "add")
         return check_page(request, self, None)
 
     def try_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        scenario = self.row_of(request, object_id, self.has_change_permission)
+        scenario = self.row_of(request, object_id, "change")
         return edits_page(request, self, scenario)
 
     def try_new(self, request: HttpRequest) -> HttpResponse:
-        if not self.has_add_permission(request):
-            raise PermissionDenied
+        self.require(request, "add")
         return edits_page(request, self, None)
 
     def who_is_here(self, request: HttpRequest, object_id: str) -> HttpResponse:
         try:
-            scenario = self.row_of(request, object_id, self.has_change_permission)
+            scenario = self.row_of(request, object_id, "change")
         except Http404:
             return gone_page(request)
         return here_page(request, scenario)
 
     def play_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        scenario = self.row_of(request, object_id, self.has_change_permission)
+        scenario = self.row_of(request, object_id, "change")
         return edits_page(request, self, scenario, play=True)
 
     def play_new(self, request: HttpRequest) -> HttpResponse:
-        if not self.has_add_permission(request):
-            raise PermissionDenied
+        self.require(request, "add")
         return edits_page(request, self, None, play=True)
 
     def _buttons(self, obj: AnyScenario | None) -> list[Button]:
@@ -274,11 +267,15 @@ class ScenarioPage(ModelAdmin):
             for name in (self._route(f"{verb}_{which}"),)
         ]
 
-    def row_of(self, request: HttpRequest, object_id: str, allowed: Callable[..., bool]) -> Any:
-        """The row that an address names, for whom it is allowed."""
+    def require(self, request: HttpRequest, verb: str) -> None:
+        """Raise MissingPermission unless the user may view, add, change or delete these."""
+        if not getattr(self, f"has_{verb}_permission")(request):
+            raise MissingPermission(f"scenarios_app.{verb}_{self.opts.model_name}")
+
+    def row_of(self, request: HttpRequest, object_id: str, verb: str) -> Any:
+        """The row that an address names. Raises MissingPermission and Http404."""
+        self.require(request, verb)
         scenario = self.get_object(request, unquote(object_id))
-        if not allowed(request, scenario):
-            raise PermissionDenied
         if scenario is None:
             raise Http404
         return scenario

@@ -242,9 +242,17 @@ class StepInline(StackedInline):
 
 
 class DraftStepInline(StepInline):
-    """Who may edit the steps of scenarios may edit those of drafts."""
+    """Who may change a draft may change its steps."""
 
     model = DraftStep
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        # A draft that is being made has no row yet.
+        verb = "add" if obj is None else "change"
+        return request.user.has_perm(f"scenarios_app.{verb}_draft")
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return True
 
 
 def _may(request: HttpRequest, *verbs: str) -> bool:

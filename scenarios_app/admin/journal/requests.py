@@ -11,10 +11,9 @@ from uuid import UUID
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import ChangeList
-from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Max, QuerySet
 from django.forms import Script
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -23,6 +22,7 @@ from django.utils.html import format_html
 from unfold.admin import ModelAdmin
 from unfold.paginator import InfinitePaginator
 
+from mockllm_site.kit.permissions import require
 from scenarios_app.admin.filters import AnsweredByFilter, FoundFilter, ProviderFilter, SessionFilter
 from scenarios_app.admin.journal.from_request import CannotRead, curl_of, scenario_from
 from scenarios_app.admin.journal.sessions import (
@@ -158,8 +158,7 @@ class JournalAdmin(ModelAdmin):
     ) -> HttpResponse:
         """There is nothing to change: the request, what was decided, and the answer."""
         journal.flush()
-        if not self.has_view_permission(request):
-            raise PermissionDenied
+        require(request, SEE)
         found = ServedRequest.objects.filter(pk=_whole(unquote(object_id))).first()
         if found is None:
             return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
@@ -187,9 +186,9 @@ class JournalAdmin(ModelAdmin):
 
     def make_step(self, request: HttpRequest, pk: int) -> HttpResponse:
         """A scenario that would answer this request, to be completed on its page."""
-        may = self.has_view_permission(request) and _may_make(request)
-        if request.method != "POST" or not may:
-            raise PermissionDenied
+        require(request, SEE, MAKE)
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
         served = get_object_or_404(ServedRequest, pk=pk)
         try:
             scenario = scenario_from(served)
@@ -201,8 +200,7 @@ class JournalAdmin(ModelAdmin):
 
     def make_step_of_latest(self, request: HttpRequest) -> HttpResponse:
         """The same of the latest request of a session that no step answered; a GET shows it."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
+        require(request, SEE)
         journal.flush()
         given = request.POST if request.method == "POST" else request.GET
         session = given.get("session", "")
@@ -306,8 +304,11 @@ def _whole(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else -1
 
 
+SEE, MAKE = "scenarios_app.view_servedrequest", "scenarios_app.add_scenario"
+
+
 def _may_make(request: HttpRequest) -> bool:
-    return request.user.has_perm("scenarios_app.add_scenario")
+    return request.user.has_perm(MAKE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from typing import Concatenate, ParamSpec
 from asgiref.sync import async_to_sync
 from django.contrib import messages
 from django.contrib.admin import ModelAdmin
-from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Max
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -19,6 +18,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
+from mockllm_site.kit.permissions import require
 from scenarios_app.control.kit import ControlError
 from scenarios_app.control.recording import SHARED, begin, end
 from scenarios_app.control.sessions import forget
@@ -121,8 +121,7 @@ def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> Ht
 @require_POST
 def rename(request: HttpRequest) -> HttpResponse:
     """Give a session a name that says what it is; an empty one takes it back."""
-    if not request.user.has_perm("scenarios_app.change_scenario"):
-        raise PermissionDenied
+    require(request, "scenarios_app.change_scenario")
     session = request.POST.get("session", "")
     name = " ".join(request.POST.get("name", "").split())[:100]
     if not session or len(session) > 255 or "\0" in session + name:
@@ -141,8 +140,7 @@ def rename(request: HttpRequest) -> HttpResponse:
 @needing_state
 def reset(request: HttpRequest) -> HttpResponse:
     """Forget one session, or all when no name is given; its own scenarios only if asked."""
-    if not request.user.has_perm("scenarios_app.change_scenario"):
-        raise PermissionDenied
+    require(request, "scenarios_app.change_scenario")
     name = request.POST.get("name")
     reset_session(name, scenarios="scenarios" in request.POST)
     told = "Every session is as new." if name is None else f"Session “{name}” is as new."
@@ -170,8 +168,7 @@ def _page(
     template: str,
     context: Mapping[str, object],
 ) -> HttpResponse:
-    if not owner.has_view_permission(request):
-        raise PermissionDenied
+    require(request, "scenarios_app.view_servedrequest")
     return TemplateResponse(
         request,
         f"scenarios_app/admin/{template}",
@@ -231,16 +228,18 @@ def button(name: str | None) -> Button:
     return Button(name, pipeline.recordings.get(name), upstreams, refused)
 
 
+RECORD = ("scenarios_app.add_scenario", "scenarios_app.change_scenario")
+
+
 def may_record(request: HttpRequest) -> bool:
     """Who records makes a draft, and spends what the clients' keys may spend."""
-    return request.user.has_perms(("scenarios_app.add_scenario", "scenarios_app.change_scenario"))
+    return request.user.has_perms(RECORD)
 
 
 @require_POST
 def record(request: HttpRequest) -> HttpResponse:
     """Begin to record one session, or all when no name is given; or end it and go to its draft."""
-    if not may_record(request):
-        raise PermissionDenied
+    require(request, *RECORD)
     name = request.POST.get("name")
     shown = ALL if name is None else f"session “{name}”"
     try:

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -19,8 +18,7 @@ from scenarios_app.store.history import versions_of
 
 def bin_page(request: HttpRequest, owner: Any) -> HttpResponse:
     """What is in it, the latest first."""
-    if not owner.has_view_permission(request):
-        raise PermissionDenied
+    owner.require(request, "view")
     return _page(
         request,
         owner,
@@ -36,8 +34,7 @@ def bin_page(request: HttpRequest, owner: Any) -> HttpResponse:
 
 def binned_page(request: HttpRequest, owner: Any, pk: int) -> HttpResponse:
     """The past of one that is in it."""
-    if not owner.has_view_permission(request):
-        raise PermissionDenied
+    owner.require(request, "view")
     scenario = _row(pk)
     return _page(
         request,
@@ -56,8 +53,7 @@ def binned_page(request: HttpRequest, owner: Any, pk: int) -> HttpResponse:
 @require_POST
 def restore(request: HttpRequest, owner: Any, pk: int) -> HttpResponse:
     """Bring one back."""
-    if not owner.has_add_permission(request):
-        raise PermissionDenied
+    owner.require(request, "add")
     was = _row(pk).name
     scenario = the_bin.bring_back(pk)
     owner.log_addition(request, scenario, "Brought back from the bin.")

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.db.models.functions import Lower
 from django.forms import BaseFormSet, ModelForm
@@ -17,6 +16,7 @@ from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.html import format_html
 
+from mockllm_site.kit.permissions import require
 from scenarios_app.admin.editor.layout import SCENARIO_CELLS, STEP_CELLS
 from scenarios_app.admin.editor.page import Button, ScenarioPage
 from scenarios_app.admin.editor.problems import scenario_problem, step_problem
@@ -52,31 +52,6 @@ class DraftAdmin(ScenarioPage):
     ordering = (Lower("name"), "pk")
     list_per_page = 50
     delete_confirmation_template = "scenarios_app/admin/discard.html"
-
-    # ── Who may do something with scenarios may do it with their drafts ──
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        user = request.user
-        return user.has_perm("scenarios_app.view_scenario") or self.has_change_permission(request)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("scenarios_app.add_scenario")
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return request.user.has_perm("scenarios_app.change_scenario")
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.has_change_permission(request, obj)
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return self.has_view_permission(request)
-
-    def may_publish(self, request: HttpRequest, obj: Draft | None) -> bool:
-        """A draft of no scenario becomes a new one."""
-        new = obj is not None and obj.published is None
-        return self.has_change_permission(request, obj) and (
-            not new or self.has_add_permission(request)
-        )
 
     # ── The list ──
 
@@ -132,7 +107,8 @@ class DraftAdmin(ScenarioPage):
             return besides
         stored = Draft.objects.select_related("published").get(pk=obj.pk)
         found = publication_of(stored)
-        if self.may_publish(request, stored):
+        may_publish = request.user.has_perms(to_publish(stored))
+        if may_publish:
             besides["actions_submit_line"] = [Button(PUBLISH, "Save and publish…")]
         return besides | {
             "publication": found,
@@ -142,7 +118,8 @@ class DraftAdmin(ScenarioPage):
             "published": stored.published,
             "made_by": authors_of([stored])[stored.pk],
             "made_at": stored.created_at,
-            "may_publish": self.may_publish(request, stored),
+            "may_publish": may_publish,
+            "may_discard": self.has_delete_permission(request, stored),
         }
 
     def bring_back(self, obj: Draft, moment: datetime) -> None:
@@ -173,13 +150,13 @@ class DraftAdmin(ScenarioPage):
         return redirect(self.page_of(draft))
 
     def publish_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        draft = self.row_of(request, object_id, self.may_publish)
+        draft = self.row_of(request, object_id, "view")
+        require(request, *to_publish(draft))
         return publish_page(request, self, draft)
 
     def make_draft(self, request: HttpRequest) -> HttpResponse:
         """A draft of the posted document, such as the one that a trace gives."""
-        if not self.has_add_permission(request):
-            raise PermissionDenied
+        self.require(request, "add")
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         given = request.POST.get("document", "").encode("utf-8", "replace")
@@ -202,7 +179,7 @@ class DraftAdmin(ScenarioPage):
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         # Looked at before it is gone.
-        draft = self.row_of(request, object_id, self.has_delete_permission)
+        draft = self.row_of(request, object_id, "delete")
         response = super().delete_view(request, object_id, extra_context)
         if request.method == "POST" and draft.published is not None:
             return redirect("admin:scenarios_app_scenario_change", draft.published.pk)
@@ -214,6 +191,12 @@ class DraftAdmin(ScenarioPage):
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Draft]) -> None:
         for draft in queryset:
             drafts.discard(draft)
+
+
+def to_publish(draft: Draft) -> tuple[str, str]:
+    """The permissions that publishing it needs: it changes a scenario or makes a new one."""
+    change = "add" if draft.published is None else "change"
+    return "scenarios_app.publish_draft", f"scenarios_app.{change}_scenario"
 
 
 def _suspicions(draft: Draft, found: Publication, published: str) -> list[Suspicion]:

@@ -6,15 +6,15 @@ from typing import Any
 from urllib.parse import quote
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import redirect
 from django.template.defaultfilters import pluralize
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, reverse
 from django.utils.html import format_html, format_html_join
 
+from mockllm_site.kit.permissions import require
 from scenarios_app.admin.editor.page import Button, ScenarioPage
 from scenarios_app.admin.editor.step_inline import StepInline
 from scenarios_app.admin.journal.requests import NONE, answered_by_scenario
@@ -24,7 +24,7 @@ from scenarios_app.admin.scenarios.bin_page import bin_page, binned_page
 from scenarios_app.admin.scenarios.bin_page import restore as restore_from_bin
 from scenarios_app.admin.scenarios.import_page import import_page
 from scenarios_app.admin.scenarios.list import ScenarioList
-from scenarios_app.admin.site import may_import
+from scenarios_app.admin.site import IMPORT, may_import
 from scenarios_app.admin.try_it import try_page
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.lint import stored_suspicions
@@ -35,6 +35,8 @@ from scenarios_app.play.conversation import examples, written
 from scenarios_app.store.documents import keep
 from scenarios_app.store.drafts import draft_of, drafted, restore
 from scenarios_app.store.history import authors_of
+
+ADD_DRAFTS, EDIT_DRAFTS = "scenarios_app.add_draft", "scenarios_app.change_draft"
 
 
 @admin.register(Scenario)
@@ -62,6 +64,8 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
 
     def shown_besides(self, request: HttpRequest, obj: Scenario | None) -> dict[str, Any]:
         if obj is None:
+            if not request.user.has_perm(ADD_DRAFTS):
+                return {}
             url = reverse("admin:scenarios_app_draft_add")
             return {"actions_submit_line": [Button("_draft", "Save as a draft", to=url)]}
         name = self.served_name(obj)
@@ -73,6 +77,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             "suspicions": [one for one in stored_suspicions() if one.scenario == name],
             "try_query": f"scenario={quote(name)}",
             "draft": draft,
+            "may_draft": request.user.has_perm(EDIT_DRAFTS),
             "draft_by": authors_of([draft])[draft.pk] if draft else "",
         }
 
@@ -107,9 +112,10 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
 
     def edit_as_draft(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """To its draft, which is made if there is none."""
-        scenario = self.row_of(request, object_id, self.has_change_permission)
+        scenario = self.row_of(request, object_id, "view")
+        require(request, EDIT_DRAFTS)
         if request.method != "POST":
-            raise PermissionDenied
+            return HttpResponseNotAllowed(["POST"])
         try:
             draft, made = draft_of(scenario)
         except DocumentError as error:
@@ -120,7 +126,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         return redirect("admin:scenarios_app_draft_change", draft.pk)
 
     def export_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        scenario = self.row_of(request, object_id, self.has_view_or_change_permission)
+        scenario = self.row_of(request, object_id, "view")
         try:
             return actions.export([scenario])
         except DocumentError as error:
@@ -128,9 +134,10 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             return redirect(self.page_of(scenario))
 
     def duplicate_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        scenario = self.row_of(request, object_id, self.has_view_permission)
-        if request.method != "POST" or not self.has_add_permission(request):
-            raise PermissionDenied
+        scenario = self.row_of(request, object_id, "view")
+        self.require(request, "add")
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
         try:
             (copy,) = actions.duplicate([scenario])
         except DocumentError as error:
@@ -141,18 +148,15 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         return redirect(self.page_of(copy))
 
     def import_documents(self, request: HttpRequest) -> HttpResponse:
-        if not (self.has_add_permission(request) and self.has_change_permission(request)):
-            raise PermissionDenied
+        require(request, *IMPORT)
         return import_page(request, self)
 
     def try_request(self, request: HttpRequest) -> HttpResponse:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
+        self.require(request, "view")
         return try_page(request, self)
 
     def play_conversation(self, request: HttpRequest) -> HttpResponse:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
+        self.require(request, "view")
         return play_page(request, self)
 
     def choose_example(self, request: HttpRequest) -> HttpResponse:
@@ -170,8 +174,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
 
 def gallery_page(request: HttpRequest, admin: Any) -> HttpResponse:
     """The examples to choose from; what is chosen becomes a draft."""
-    if not admin.has_add_permission(request):
-        raise PermissionDenied
+    require(request, ADD_DRAFTS)
     if request.method == "POST":
         example = examples().get(request.POST.get("example", ""))
         if example is None:
@@ -184,5 +187,6 @@ def gallery_page(request: HttpRequest, admin: Any) -> HttpResponse:
         "title": "New scenario",
         "examples": list(examples().values()),
         "may_import": may_import(request),
+        "add": "scenario" if admin.has_add_permission(request) else "draft",
     }
     return TemplateResponse(request, "scenarios_app/admin/gallery.html", context)

@@ -11,7 +11,7 @@ from django.test import Client
 
 from chat_app.models import Conversation
 from mockllm_site.kit.api.access import login_client
-from scenarios_app.admin.roles import EDITOR, READER
+from mockllm_site.roles import EDITOR, READER
 from tests.admin.chat.talks import talk
 from tests.chat.asking import Api, error_of
 from tests.chat.chatting import scenario

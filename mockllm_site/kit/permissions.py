@@ -1,0 +1,51 @@
+"""Refusals that name the missing permissions."""
+
+from collections.abc import Sequence
+
+from django.apps import apps
+from django.contrib.auth import get_permission_codename
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+
+# The permissions that the admin's own pages ask for, by the last word of the route's name.
+_ADMIN_PAGES = {
+    "changelist": ("view", "change"),
+    "history": ("view",),
+    "change": ("view", "change"),
+    "add": ("add",),
+    "delete": ("delete",),
+}
+
+
+class MissingPermission(PermissionDenied):
+    """The user lacks these permissions, each written as `app_label.codename`."""
+
+    def __init__(self, *permissions: str) -> None:
+        super().__init__(f"missing: {', '.join(permissions)}")
+        self.permissions = permissions
+
+
+def require(request: HttpRequest, *permissions: str) -> None:
+    """Raise MissingPermission unless the user has all of these."""
+    if missing := [name for name in permissions if not request.user.has_perm(name)]:
+        raise MissingPermission(*missing)
+
+
+def missing_permissions(request: HttpRequest, error: Exception) -> Sequence[str]:
+    """The permissions whose lack caused a refusal; empty where that is unknown.
+
+    Django's own admin pages do not say which it is; their route's name tells it.
+    """
+    if isinstance(error, MissingPermission):
+        return error.permissions
+    match = request.resolver_match
+    if match is None or match.namespaces != ["admin"]:
+        return ()
+    name, _, page = (match.url_name or "").rpartition("_")
+    verbs = _ADMIN_PAGES.get(page, ())
+    for model in apps.get_models():
+        options = model._meta
+        if f"{options.app_label}_{options.model_name}" == name:
+            asked = [f"{options.app_label}.{get_permission_codename(v, options)}" for v in verbs]
+            return [one for one in asked if not request.user.has_perm(one)][:1]
+    return ()

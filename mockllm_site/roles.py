@@ -1,0 +1,66 @@
+"""The roles that every migrated database has as groups: QA editor, QA author and QA read-only."""
+
+from typing import Any
+
+from django.apps import AppConfig
+from django.apps import apps as global_apps
+from django.contrib.auth.management import create_permissions
+
+EDITOR = "QA editor"
+AUTHOR = "QA author"
+READER = "QA read-only"
+
+_READ = (
+    *("scenarios_app.view_scenario", "scenarios_app.view_step", "scenarios_app.view_draft"),
+    "scenarios_app.view_servedrequest",
+    *("chat_app.view_modelprofile", "chat_app.view_conversation", "chat_app.view_message"),
+    *("chat_app.view_contextstate", "chat_app.view_abcomparison"),
+    *("traces_app.view_trace", "traces_app.view_traceevent", "traces_app.view_modelcall"),
+)
+_WRITE_DRAFTS = tuple(f"scenarios_app.{verb}_draft" for verb in ("add", "change", "delete"))
+_PUBLISH = (
+    "scenarios_app.publish_draft",
+    *(f"scenarios_app.{verb}_scenario" for verb in ("add", "change", "delete")),
+    *(f"scenarios_app.{verb}_step" for verb in ("add", "change", "delete")),
+)
+_EDIT_CHATS = (
+    *(f"chat_app.{verb}_modelprofile" for verb in ("add", "change", "delete")),
+    *(f"chat_app.{verb}_conversation" for verb in ("add", "change", "delete")),
+    *("chat_app.change_message", "chat_app.change_abcomparison"),
+    *("traces_app.change_trace", "traces_app.delete_trace"),
+)
+# The permissions of each role, as `app_label.codename`.
+ROLES = {
+    EDITOR: (*_READ, *_WRITE_DRAFTS, *_PUBLISH, *_EDIT_CHATS),
+    AUTHOR: (*_READ, *_WRITE_DRAFTS),
+    READER: _READ,
+}
+
+
+def create_roles(sender: AppConfig, using: str, apps: Any = global_apps, **_: Any) -> None:
+    """Create the groups that are missing, after each `migrate`; existing groups stay unchanged.
+
+    `apps` has the models that are migrated so far. While one of the apps is not migrated, nothing
+    is created, since a group would lack that app's permissions.
+    """
+    if sender.label != "scenarios_app":
+        return
+    try:
+        groups = apps.get_model("auth", "Group").objects.using(using)
+        permissions = apps.get_model("auth", "Permission").objects.using(using)
+    except LookupError:
+        return
+    missing = set(ROLES) - set(groups.filter(name__in=ROLES).values_list("name", flat=True))
+    if not missing:
+        return
+    labels = {name.partition(".")[0] for name in ROLES[EDITOR]}
+    for app in global_apps.get_app_configs():
+        if app.label in labels:
+            # Django creates them with each app's own signal, of which some come later.
+            create_permissions(app, verbosity=0, using=using, apps=apps)
+    rows = permissions.filter(content_type__app_label__in=labels).select_related("content_type")
+    by_name = {f"{row.content_type.app_label}.{row.codename}": row for row in rows}
+    if not by_name.keys() >= set(ROLES[EDITOR]):
+        return
+    for role in sorted(missing):
+        groups.create(name=role).permissions.set(by_name[name] for name in ROLES[role])
