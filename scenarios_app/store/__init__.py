@@ -72,8 +72,9 @@ def save_document(document: ScenarioDocument) -> Scenario:
 
 
 @transaction.atomic
-def save_documents(documents: Sequence[ScenarioDocument]) -> list[Scenario]:
-    """Store documents of different names, each in place of the scenario of its name.
+def save_documents(documents: Sequence[ScenarioDocument], why: str = "") -> list[Scenario]:
+    """Store documents of different names, each in place of the scenario of its name; the history
+    gives `why` as the reason.
 
     All steps get new keys, so that no session knows anything of them. A scenario that stays as it
     is gets nothing else: neither its rows nor their history grow by it.
@@ -81,7 +82,7 @@ def save_documents(documents: Sequence[ScenarioDocument]) -> list[Scenario]:
     stored = _stored([document.name for document in documents])
     writing = _Writing()
     saved = [writing.take(document, stored.get(document.name)) for document in documents]
-    writing.write()
+    writing.write(why)
     return saved
 
 
@@ -114,16 +115,16 @@ class _Writing:
         self.steps += steps
         return stored
 
-    def write(self) -> None:
+    def write(self, why: str) -> None:
         Scenario.objects.bulk_create(self.created)
-        remember("+", self.created)
+        remember("+", self.created, why)
         Scenario.objects.bulk_update(self.changed, _COLUMNS)
-        remember("~", self.changed)
-        remember("-", self.removed)
+        remember("~", self.changed, why)
+        remember("-", self.removed, why)
         for part in parts([scenario.pk for scenario in self.changed]):
             Step.objects.filter(scenario__in=part).discard()
         Step.objects.bulk_create(self.steps)
-        remember("+", self.steps)
+        remember("+", self.steps, why)
         for part in parts([scenario.pk for scenario in self.kept]):
             Step.objects.filter(scenario__in=part).renew_keys()
 

@@ -31,7 +31,7 @@ class Loaded:
     replaced: tuple[str, ...]
 
 
-def load(documents: Sequence[ScenarioDocument], *, replace: bool = True) -> Loaded:
+def load(documents: Sequence[ScenarioDocument], *, replace: bool = True, why: str = "") -> Loaded:
     """Store all documents or none; scenarios that they do not name stay. Raises DocumentError.
 
     Documents of one name are merged. Without `replace` a name that is taken is an error. Once this
@@ -45,7 +45,7 @@ def load(documents: Sequence[ScenarioDocument], *, replace: bool = True) -> Load
             raise DocumentError.of(
                 Problem(name, "a scenario of this name exists") for name in names
             )
-        save_documents(merged)
+        save_documents(merged, why)
     return Loaded(
         created=tuple(d.name for d in merged if d.name not in taken),
         replaced=tuple(d.name for d in merged if d.name in taken),

@@ -7,9 +7,12 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, TypeAlias
 
+from django.db.models import Model
+
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.models import AnyScenario, Draft, DraftStep, Scenario, Step
+from scenarios_app.store import parts, remember
 from scenarios_app.store.translate import scenario_object, step_object
 
 # Rows that one person changed within this time were changed by one save.
@@ -19,6 +22,7 @@ NOBODY = "somebody without a login"
 PUBLISHED = "published from the draft"
 _SHOWN = 80
 _ORDER = {"order", "updated_at"}
+_TIMES = {"created_at", "updated_at"}
 
 _STEPS = (Step.history.model, DraftStep.history.model)
 # What tells a step from the others: the number of its row, or its key.
@@ -60,6 +64,30 @@ class Meanwhile:
 
     def __bool__(self) -> bool:
         return bool(self.scenario or self.steps)
+
+
+def record_loaded(rows: Iterable[Model], why: str) -> None:
+    """Add versions of the scenarios and steps among rows that a fixture wrote.
+
+    A fixture's rows are saved without history. One that is as its latest version gets no new one.
+    """
+    keys: dict[Any, list[Any]] = {model: [] for model in (Scenario, Step, Draft, DraftStep)}
+    for row in rows:
+        if type(row) in keys:
+            keys[type(row)].append(row.pk)
+    for model, loaded in keys.items():
+        for part in parts(loaded):
+            records = model.history.filter(id__in=part).order_by("history_date", "history_id")
+            latest = {record.id: record for record in records}
+            stored = list(model.objects.filter(pk__in=part))
+            remember("+", [row for row in stored if row.pk not in latest], why)
+            known = [row for row in stored if row.pk in latest]
+            remember("~", [row for row in known if _differs(row, latest[row.pk])], why)
+
+
+def _differs(row: Any, record: Any) -> bool:
+    names = {column.attname for column in record.tracked_fields} - _TIMES
+    return any(getattr(row, name) != getattr(record, name) for name in names)
 
 
 def moment_of(text: str) -> datetime:

@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from django.core.management.base import CommandError
 from django.core.management.commands import loaddata
 from django.core.serializers.base import DeserializationError
+from django.db.models import Model
 
 from mockllm_site import paths
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.document.json_text import decode
+from scenarios_app.store.history import record_loaded
 
 OF_SCENARIOS = {"scenarios", "steps", "turns"}
 IS_SCENARIOS = (
@@ -31,12 +34,20 @@ class Command(loaddata.Command):
             raise CommandError(f"{error} There are {', '.join(paths.fixtures())}.") from None
 
     def load_label(self, fixture_label: str) -> None:
+        self._loaded: list[Model] = []
         try:
             super().load_label(fixture_label)
+            record_loaded(self._loaded, f"loaded from {Path(fixture_label).stem}")
         except DeserializationError as error:
             found = (wrong_with(Path(file)) for file, _, _ in self.find_fixtures(fixture_label))
             wrong = next(filter(None, found), " ".join(str(error).split()))
             raise CommandError(wrong) from error
+
+    def save_obj(self, obj: Any) -> bool:
+        saved: bool = super().save_obj(obj)
+        if saved:
+            self._loaded.append(obj.object)
+        return saved
 
 
 def wrong_with(file: Path) -> str:
