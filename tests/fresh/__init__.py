@@ -1,0 +1,1 @@
+"""What is registered works in a process that has imported nothing for it."""

@@ -1,0 +1,149 @@
+"""Every command runs in a process of its own, with small arguments, or is named with a reason."""
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from tests import migrated, warmed
+from tests.fresh.processes import answer_of, dev, mockllm
+
+# Started, answered and ended by tests of their own.
+TESTED_ELSEWHERE = {
+    "chat": "tests/chat/test_chat_command.py",
+    "coverage": "tests/verdict",
+    "drift": "tests/testing",
+    "import": "tests/recording",
+    "load_scenarios": "tests/project/test_user_errors.py",
+    "mcp": "tests/testing/test_mcp.py",
+    "play": "tests/play",
+    "record": "tests/testing/test_record.py",
+    "run": "tests/testing/test_run.py",
+    "serve": "tests/serving/processes/test_serve.py",
+    "trace_scenario": "tests/traces",
+    "verdict": "tests/verdict",
+}
+NOT_RUN = {
+    "makemessages": "writes into the checkout, and needs gettext",
+    "compilemessages": "writes into the checkout, and needs gettext",
+    "optimizemigration": "rewrites a migration of the checkout",
+    "squashmigrations": "writes a migration into the checkout",
+    "runserver": "serves until it is stopped; `serve` is the server of this project",
+    "runworker": "works until it is stopped",
+    "testserver": "serves until it is stopped",
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is typed after `mockllm`, what it ends with, and what it prints."""
+
+    arguments: tuple[str, ...]
+    prints: str = ""
+    stdin: str = ""
+    code: int = 0
+
+    @property
+    def command(self) -> str:
+        return self.arguments[0]
+
+
+def run(line: str, prints: str = "", *, stdin: str = "", code: int = 0) -> Run:
+    return Run(tuple(line.split(" ")), prints, stdin, code)
+
+
+RUNS = (
+    run("axes_list_attempts"),
+    run("axes_reset", "No attempts found."),
+    run("axes_reset_failure_logs", "No logs found."),
+    run("axes_reset_ip 203.0.113.1", "No attempts found."),
+    run("axes_reset_ip_username 203.0.113.1 nobody", "No attempts found."),
+    run("axes_reset_logs", "No logs found."),
+    run("axes_reset_username nobody", "No attempts found."),
+    run("changepassword nobody", "mockllm: user 'nobody' does not exist", code=1),
+    run("check", "System check identified no issues"),
+    run("check_scenarios"),
+    run("clean_duplicate_history --auto"),
+    run("clean_old_history --auto"),
+    run("clearsessions"),
+    run("collectstatic --noinput", "mockllm: collectstatic: nothing to collect", code=1),
+    run("createcachetable"),
+    run("createsuperuser --noinput --username root --email r@example.com", "Superuser created"),
+    run("dbshell -- -version"),
+    run("diffsettings", "MOCKLLM_ENV = 'dev'"),
+    run("dumpdata auth.group", '"name": "QA editor"'),
+    run("export_scenarios", "scenarios"),
+    run("export_traces", "resourceSpans"),
+    run("findstatic mockllm_site/site.css", "site.css"),
+    run("flush --noinput"),
+    run("generateschema", "mockllm: generateschema: use `mockllm spectacular`", code=1),
+    run("inspectdb auth_group", "db_table = 'auth_group'"),
+    run("loaddata demo", "Installed"),
+    run("makemigrations --check --dry-run", "No changes detected"),
+    run("migrate", "No migrations to apply."),
+    run("populate_history --auto"),
+    run("prune --days 1", "deleted conversations: 0"),
+    run("remove_stale_contenttypes --noinput"),
+    run("sendtestemail qa@example.com", "mockllm: sendtestemail: mockllm sends no mail", code=1),
+    Run(("shell", "-c", "print(Scenario.objects.count(), 'scenarios')"), "0 scenarios"),
+    run("shell", "9 pages", stdin="print(3 * 3, 'pages')\n"),
+    run("showmigrations scenarios_app", "[X] 0001_initial"),
+    run("spectacular", "openapi: 3.1.0"),
+    run("sqlflush", "scenarios_app_scenario"),
+    run("sqlmigrate scenarios_app 0001", "CREATE TABLE"),
+    run("sqlsequencereset scenarios_app"),
+    run("startapp mine", ""),
+    run("startproject yours", ""),
+    run("test", "Ran 0 tests"),
+)
+
+
+@pytest.fixture(scope="module")
+def done(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[dict[Run, "Future[CompletedProcess[str]]"]]:
+    """Each run's process, two of them at a time, with a database and a directory of its own."""
+
+    def process(of: Run) -> CompletedProcess[str]:
+        folder = tmp_path_factory.mktemp(of.command)
+        database = folder / "mockllm.sqlite3"
+        migrated.copy_to(database)
+        variables = {**dev(database), "DJANGO_SUPERUSER_PASSWORD": "long enough for a test"}
+        return mockllm(
+            *of.arguments, cwd=folder, python=warmed.python(), stdin=of.stdin, **variables
+        )
+
+    # Both are made by the first who asks, and not by two threads at once.
+    warmed.python()
+    migrated.copy_to(tmp_path_factory.mktemp("first") / "mockllm.sqlite3")
+    with ThreadPoolExecutor(2) as pool:
+        yield {one: pool.submit(process, one) for one in RUNS}
+
+
+@pytest.mark.parametrize("one", RUNS, ids=lambda one: " ".join(one.arguments)[:40])
+def test_command_ends_without_a_traceback(
+    one: Run, done: dict[Run, "Future[CompletedProcess[str]]"]
+) -> None:
+    ended = done[one].result()
+    said = ended.stdout + ended.stderr
+    assert "Traceback" not in said, said
+    assert (ended.returncode, one.prints in said) == (one.code, True), said
+
+
+def test_every_command_is_run_or_named_with_a_reason(tmp_path: Path) -> None:
+    script = """
+from django.core.management import get_commands
+print(json.dumps(sorted(get_commands())))
+"""
+    commands = set(answer_of(script, cwd=tmp_path, MOCKLLM_ENV="test"))
+    named = {one.command for one in RUNS} | TESTED_ELSEWHERE.keys() | NOT_RUN.keys()
+    assert commands - named == set()
+    assert named - commands == set()
+
+
+def test_commands_tested_elsewhere_name_tests_that_exist() -> None:
+    root = Path(__file__).resolve().parents[2]
+    assert [path for path in TESTED_ELSEWHERE.values() if not (root / path).exists()] == []

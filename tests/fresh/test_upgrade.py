@@ -1,0 +1,112 @@
+"""A database of the version before draft permissions and first versions, upgraded by `migrate`."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests import warmed
+from tests.fresh.processes import dev, mockllm
+
+# Rows as fixtures stored them until then: raw, without history.
+BEFORE = """
+from django.contrib.auth.models import Group, Permission, User
+from scenarios_app.models import Scenario, Step
+
+def raw(row):
+    row.save_base(raw=True)
+    return row
+
+untouched = raw(Scenario(name="untouched"))
+raw(Step(scenario=untouched, order=1, answer_text="hello"))
+edited = raw(Scenario(name="edited"))
+first = raw(Step(scenario=edited, order=1, answer_text="one"))
+raw(Step(scenario=edited, order=2, answer_text="two"))
+edited.description = "first edit"
+edited.save()
+first.answer_text = "uno"
+first.save()
+Scenario.objects.create(name="kept")
+
+def permission(name):
+    return Permission.objects.get(codename=name, content_type__app_label="scenarios_app")
+
+Group.objects.create(name="writers").permissions.add(permission("change_scenario"))
+Group.objects.create(name="viewers").permissions.add(permission("view_scenario"))
+User.objects.create(username="adder").user_permissions.add(permission("add_scenario"))
+Group.objects.create(name="others")
+"""
+AFTER = """
+import json
+from django.contrib.auth.models import Group, User
+from scenarios_app.models import Scenario
+from scenarios_app.store.history import state_at, versions_of
+
+def names(rows):
+    return sorted(rows.filter(codename__endswith="_draft").values_list("codename", flat=True))
+
+def states(name):
+    scenario = Scenario.objects.get(name=name)
+    return [
+        {"why": one.why, **state_at(scenario, one.at).document(name)}
+        for one in versions_of(scenario)
+    ]
+
+print(json.dumps({
+    "groups": {group.name: names(group.permissions) for group in Group.objects.all()},
+    "adder": names(User.objects.get(username="adder").user_permissions),
+    "states": {name: states(name) for name in ("untouched", "edited", "kept")},
+}))
+"""
+LAST = {"scenarios_app": "0011", "chat_app": "", "traces_app": ""}
+
+
+@pytest.fixture(scope="module")
+def upgraded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the database holds after the upgrade."""
+    database = tmp_path_factory.mktemp("upgraded") / "mockllm.sqlite3"
+
+    def run(*arguments: str) -> str:
+        done = mockllm(*arguments, cwd=database.parent, python=warmed.python(), **dev(database))
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    for app, migration in LAST.items():
+        run("migrate", "-v", "0", app, *filter(None, [migration]))
+    run("shell", "--no-imports", "-c", BEFORE)
+    run("migrate", "-v", "0")
+    found: dict[str, Any] = json.loads(run("shell", "--no-imports", "-c", AFTER))
+    return found
+
+
+def test_who_could_write_scenarios_can_publish_drafts(upgraded: dict[str, Any]) -> None:
+    expected = ["change_draft", "delete_draft", "publish_draft", "view_draft"]
+    assert upgraded["groups"]["writers"] == expected
+    assert upgraded["groups"]["viewers"] == ["view_draft"]
+    assert upgraded["groups"]["others"] == []
+    assert upgraded["adder"] == ["add_draft"]
+
+
+def test_a_scenario_without_history_gets_a_first_version(upgraded: dict[str, Any]) -> None:
+    (version,) = upgraded["states"]["untouched"]
+    assert version["why"] == "first known version"
+    assert [step["produce"]["text"] for step in version["steps"]] == ["hello"]
+
+
+def test_a_partly_recorded_scenario_has_all_steps_in_each_version(
+    upgraded: dict[str, Any],
+) -> None:
+    versions = upgraded["states"]["edited"]
+    texts = [[step["produce"]["text"] for step in one["steps"]] for one in versions]
+    assert texts == [["uno", "two"]] * len(versions)
+    assert len(versions) >= 2
+    assert versions[-1]["why"] == "first known version"
+
+
+def test_a_scenario_with_history_gets_no_other_version(upgraded: dict[str, Any]) -> None:
+    (version,) = upgraded["states"]["kept"]
+    assert version["why"] == ""
+
+
+def test_the_roles_are_added(upgraded: dict[str, Any]) -> None:
+    assert {"QA author", "QA editor", "QA read-only"} <= upgraded["groups"].keys()
