@@ -7,7 +7,7 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from mockllm_site.roles import EDITOR, READER
+from mockllm_site.roles import AUTHOR, EDITOR, READER
 from scenarios_app.serving.services import services
 
 
@@ -19,6 +19,11 @@ def root(db: None) -> Client:
 @pytest.fixture
 def editor(db: None) -> Client:
     return _with_role(EDITOR)
+
+
+@pytest.fixture
+def author(db: None) -> Client:
+    return _with_role(AUTHOR)
 
 
 @pytest.fixture

@@ -3,11 +3,15 @@
 from datetime import timedelta
 
 import pytest
+from django.core.management import call_command
+from django.db.models import F
 from django.test import Client
 
+from mockllm_site.serve import first_start
 from scenarios_app.admin.editor.step_inline import SENT_AT_ONCE
+from scenarios_app.engine.document import load_documents
 from scenarios_app.models import Scenario, Step
-from scenarios_app.store.history import NOBODY, versions_of
+from scenarios_app.store.history import NOBODY, state_at, versions_of
 from tests.admin.pages import a_scenario, fields, fields_at, page_of, save, texts, told
 
 pytestmark = pytest.mark.django_db
@@ -82,6 +86,57 @@ def test_readers_see_the_past_and_bring_nothing_back(reader: Client) -> None:
     assert b"Bring this back" not in page.content
     moment = versions_of(scenario)[0].at.isoformat()
     assert reader.post(history_of(scenario), {"at": moment}).status_code == 403
+
+
+def loaded(name: str = "weather") -> Scenario:
+    """A scenario that the demo's fixture brought an hour ago."""
+    call_command("loaddata", "demo", verbosity=0)
+    for model in (Scenario, Step):
+        model.history.update(history_date=F("history_date") - timedelta(hours=1))
+    return Scenario.objects.get(name=name)
+
+
+def test_a_fixture_loads_scenarios_with_a_first_version() -> None:
+    scenario = loaded()
+    (version,) = versions_of(scenario)
+    assert (version.changes, version.why) == (("made",), "loaded from demo")
+    assert len(state_at(scenario, version.at).steps) == scenario.steps.count() > 0
+
+
+def test_the_first_edit_of_a_loaded_scenario_can_be_undone(root: Client) -> None:
+    scenario = loaded()
+    before = texts(scenario)
+    save(root, scenario, **{"steps-1-answer_text": "changed"})
+    _, oldest = versions_of(scenario)
+    root.post(history_of(scenario), {"at": oldest.at.isoformat()})
+    assert texts(scenario) == before
+
+
+def test_two_first_edits_of_a_loaded_scenario_do_not_overwrite_one_another(
+    root: Client, editor: Client
+) -> None:
+    scenario = loaded()
+    mine = fields_at(root, page_of(scenario))
+    assert save(editor, scenario, **{"steps-1-answer_text": "theirs"}).status_code == 302
+    response = root.post(page_of(scenario), mine | {"steps-1-answer_text": "mine"})
+    assert "QA editor changed this since you opened the page" in told(response)[0]
+    assert texts(scenario)[1] == "theirs"
+
+
+def test_a_fixture_loaded_again_adds_a_version_only_of_what_it_changed(root: Client) -> None:
+    scenario, other = loaded(), Scenario.objects.get(name="story")
+    save(root, scenario, description="edited")
+    call_command("loaddata", "demo", verbosity=0)
+    newest, edit, _ = versions_of(scenario)
+    assert (newest.why, edit.who) == ("loaded from demo", "root")
+    assert newest.changes[0].startswith("description")
+    assert len(versions_of(other)) == 1
+
+
+def test_a_configured_file_loads_scenarios_with_a_first_version() -> None:
+    first_start.load_scenarios(load_documents({"name": "file", "steps": [{"produce": {"text": "x"}}]}))
+    (version,) = versions_of(Scenario.objects.get(name="file"))
+    assert version.why == "loaded from MOCKLLM_SCENARIOS"
 
 
 def test_what_programs_changed_is_nobodys(root: Client) -> None:

@@ -1,7 +1,8 @@
-"""QA editor and QA read-only: each can do what its name says, and no more."""
+"""QA editor, QA author and QA read-only: each can do what its name says, and no more."""
 
 import json
 from collections.abc import Callable
+from html import unescape
 from typing import Any
 
 import pytest
@@ -10,11 +11,13 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.state import ProjectState
-from django.db.models.signals import post_migrate
 from django.test import Client
 
 from mockllm_site.roles import EDITOR, READER, ROLES, create_roles
-from scenarios_app.models import Scenario, ServedRequest
+from scenarios_app.models import Draft, Scenario, ServedRequest
+from scenarios_app.play.conversation import examples
+from scenarios_app.store.drafts import draft_of
+from tests.admin.drafting import DRAFTS, draft_page, edit_as_draft, publish, save_draft
 from tests.admin.pages import (
     ADD,
     IMPORT,
@@ -163,6 +166,116 @@ def test_strangers_are_asked_to_log_in(one: Scenario) -> None:
     assert everything() == before
 
 
+def draft_url(draft: Draft, page: str) -> str:
+    return draft_page(draft).replace("/change/", f"/{page}/")
+
+
+def allow(user: User, *codenames: str) -> Client:
+    rows = Permission.objects.filter(content_type__app_label="scenarios_app")
+    user.user_permissions.set(rows.filter(codename__in=codenames))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def test_an_author_writes_drafts(author: Client, one: Scenario) -> None:
+    draft = edit_as_draft(author, one)
+    assert save_draft(author, draft, **{"steps-0-answer_text": "b"}).status_code == 302
+    assert [step.answer_text for step in draft.steps.all()] == ["b"]
+    author.post(f"{LIST}new/", {"example": next(iter(examples()))})
+    author.post(f"{DRAFTS}from-document/", {"document": DOCUMENT})
+    assert Draft.objects.count() == 3
+    author.post(draft_url(draft, "delete"), {"post": "yes"})
+    assert Draft.objects.count() == 2
+
+
+def test_an_author_changes_nothing_that_is_published(author: Client, one: Scenario) -> None:
+    before = everything()
+    for name, write in writes(one).items():
+        write(author)
+        assert everything() == before, name
+
+
+def test_an_author_cannot_publish(author: Client, one: Scenario) -> None:
+    draft = edit_as_draft(author, one)
+    page = author.get(draft_page(draft)).content.decode()
+    assert "Publish…" not in page and "Save and publish…" not in page and "Discard…" in page
+    assert "“Can publish draft”" in page
+    url = draft_url(draft, "publish")
+    assert (author.get(url).status_code, author.post(url).status_code) == (403, 403)
+    sent = fields_at(author, draft_page(draft), "draft_form")
+    changes = {"steps-0-answer_text": "b", "_publish": "1"}
+    assert author.post(draft_page(draft), sent | changes, follow=True).status_code == 403
+    assert texts(one) == ["a"]
+    assert Draft.objects.filter(pk=draft.pk).exists()
+
+
+def test_publishing_needs_both_its_own_permission_and_that_on_scenarios(one: Scenario) -> None:
+    draft, _ = draft_of(one)
+    user = User.objects.create_user("reviewer", is_staff=True)
+    url = draft_url(draft, "publish")
+    reads = ("view_scenario", "view_draft")
+    for missing, has in (
+        ("Can publish draft", "change_scenario"),
+        ("Can change scenario", "publish_draft"),
+    ):
+        refused = allow(user, *reads, has).post(url)
+        assert refused.status_code == 403
+        assert f"“{missing}”" in refused.content.decode()
+    reviewer = allow(user, *reads, "publish_draft", "change_scenario")
+    assert "Publish…" in reviewer.get(draft_page(draft)).content.decode()
+    publish(reviewer, draft)
+    assert not Draft.objects.exists()
+
+
+def test_publishing_a_new_scenario_needs_the_permission_to_add_one(author: Client) -> None:
+    author.post(f"{DRAFTS}from-document/", {"document": DOCUMENT})
+    draft = Draft.objects.get()
+    user = User.objects.create_user("reviewer", is_staff=True)
+    reads = ("view_scenario", "view_draft", "publish_draft", "change_scenario")
+    refused = allow(user, *reads).post(draft_url(draft, "publish"))
+    assert (refused.status_code, "“Can add scenario”" in refused.content.decode()) == (403, True)
+    publish(allow(user, *reads, "add_scenario"), draft)
+    assert Scenario.objects.filter(name="in").exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "permission"),
+    [
+        (ADD, "Can add scenario"),
+        (IMPORT, "Can add scenario"),
+        (f"{DRAFTS}add/", "Can add draft"),
+        ("/admin/chat_app/modelprofile/add/", "Can add model profile"),
+    ],
+)
+def test_a_refusal_names_the_permission_the_roles_and_whom_to_ask(
+    reader: Client, url: str, permission: str
+) -> None:
+    User.objects.create_superuser("alice")
+    User.objects.create_superuser("gone", is_active=False)
+    refused = reader.get(url)
+    html = unescape(refused.content.decode())
+    assert refused.status_code == 403
+    assert f"You need the permission “{permission}” (role QA " in html
+    assert "QA editor)" in html
+    assert "Ask somebody who manages users: alice." in html
+
+
+def test_a_refused_save_names_the_permission_to_change(reader: Client, one: Scenario) -> None:
+    refused = reader.post(page_of(one), {"name": "new", "steps-TOTAL_FORMS": "0"})
+    assert "“Can change scenario” (role QA editor)" in unescape(refused.content.decode())
+
+
+def test_a_refusal_names_no_account_and_no_role_to_others_than_staff() -> None:
+    User.objects.create_superuser("alice")
+    client = Client()
+    client.force_login(User.objects.create_user("bare"))
+    refused = client.get("/journal/")
+    html = unescape(refused.content.decode())
+    assert refused.status_code == 403 and "You need the permission “Can view " in html
+    assert "alice" not in html and "QA " not in html
+
+
 def test_a_role_that_was_changed_stays_so() -> None:
     group = Group.objects.get(name=READER)
     group.permissions.clear()
@@ -182,10 +295,6 @@ def test_an_app_that_is_migrated_alone_leaves_the_roles_to_the_others(settings: 
     for known in (ProjectState(), graph.make_state(nodes=alone)):
         create_roles(apps.get_app_config("scenarios_app"), using="default", apps=known.apps)
         assert not Group.objects.exists()
-
-
-def test_roles_come_with_every_migration() -> None:
-    assert create_roles in [receiver() for _, receiver, *_ in post_migrate.receivers]
 
 
 def test_roles_name_only_permissions_that_exist() -> None:
