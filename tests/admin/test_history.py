@@ -134,7 +134,9 @@ def test_a_fixture_loaded_again_adds_a_version_only_of_what_it_changed(root: Cli
 
 
 def test_a_configured_file_loads_scenarios_with_a_first_version() -> None:
-    first_start.load_scenarios(load_documents({"name": "file", "steps": [{"produce": {"text": "x"}}]}))
+    first_start.load_scenarios(
+        load_documents({"name": "file", "steps": [{"produce": {"text": "x"}}]})
+    )
     (version,) = versions_of(Scenario.objects.get(name="file"))
     assert version.why == "loaded from MOCKLLM_SCENARIOS"
 
