@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("scenarios_app", "0011_processes"),
+        ("scenarios_app", "0013_first_versions"),
     ]
 
     operations = [
