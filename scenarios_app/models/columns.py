@@ -77,14 +77,21 @@ class ScenarioColumns(models.Model):
         "priority", models.IntegerField(default=0, help_text="The highest is tried first.")
     )
     select = at(
-        "select", models.CharField("chosen by", max_length=32, choices=Select, default=Select.MATCH)
+        "select",
+        models.CharField("chosen by", max_length=32, choices=Select, default=Select.MATCH),
+        label="Selected by",
     )
     tags = at("tags", NamesField(blank=True, default=list))
     variables = at("variables", JsonField(blank=True, default=dict))
     system_prompt_must_include = at(
         "system_prompt_must_include", LinesField(blank=True, default=list)
     )
-    extra = at("", JsonField("rest of the document", blank=True, default=dict), rest=True)
+    extra = at(
+        "",
+        JsonField("rest of the document", blank=True, default=dict),
+        label="Other settings (JSON)",
+        rest=True,
+    )
     # Not `auto_now`: a fixture is loaded raw and would have to hold both.
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -147,7 +154,7 @@ class StepColumns(models.Model):
     consume = at(
         "consume",
         models.BooleanField(default=True, help_text="Answers once in each session."),
-        label="Answers",
+        label="Can answer",
     )
 
     match_provider = at("match.provider", _name("provider"))
@@ -159,17 +166,21 @@ class StepColumns(models.Model):
     )
     match_user = _script("last user message")
     match_user_mode = _mode(TextMode.CONTAINS)
-    match_user_ignore_case = models.BooleanField("in any letter case", default=False)
+    match_user_ignore_case = at(
+        None, models.BooleanField("in any letter case", default=False), label="Ignore case"
+    )
     match_system = _script("system prompt")
     match_system_mode = _mode(TextMode.CONTAINS)
     match_tool_result = _script("last tool result")
     match_tool_result_mode = _mode(TextMode.CONTAINS)
-    match_tool_result_name = at(None, _name("result of tool"), label="Has a result of tool")
+    match_tool_result_name = at(None, _name("result of tool"), label="Tool result from")
     match_tools = at(
-        "match.tools", NamesField("offered tools", blank=True, default=list), label="Tools offered"
+        "match.tools",
+        NamesField("offered tools", blank=True, default=list),
+        label="Tools in the request",
     )
     match_recorded = at("match.recorded", _json("recorded request"))
-    match_extra = at("match", _json("other conditions"), rest=True)
+    match_extra = at("match", _json("other conditions"), label="Other conditions (JSON)", rest=True)
 
     expect_tools = at(
         "expect.tools", NamesField("tools", blank=True, default=list), label="Expected tools"
@@ -186,9 +197,11 @@ class StepColumns(models.Model):
     )
 
     failures_times = at(
-        "failures.times", _whole("attempts that fail", least=1), label="Fails the first"
+        "failures.times",
+        _whole("attempts that fail", least=1),
+        label="Number of failing requests (per session)",
     )
-    failures_kind = at("failures.fault.kind", _kind("fail with"), label="At first it fails with")
+    failures_kind = at("failures.fault.kind", _kind("fail with"), label="Failure type")
     failures_status = at("failures.fault.status", _status("status"), label="Failure status")
     failures_message = at("failures.fault.message", _script("message"), label="Failure message")
     failures_retry_after_ms = at(
@@ -196,7 +209,12 @@ class StepColumns(models.Model):
         _whole("retry after (ms)"),
         label="Failure: retry after (ms)",
     )
-    failures_extra = at("failures.fault", _json("rest of the failure"), rest=True)
+    failures_extra = at(
+        "failures.fault",
+        _json("rest of the failure"),
+        label="More of the failure (JSON)",
+        rest=True,
+    )
 
     answer_reasoning = at("produce.reasoning", _script("reasoning"))
     answer_text = at("produce.text", _script("text"), label="Answer text")
@@ -215,7 +233,9 @@ class StepColumns(models.Model):
     answer_input_tokens = at("produce.usage.input_tokens", _whole("input tokens"))
     answer_output_tokens = at("produce.usage.output_tokens", _whole("output tokens"))
     answer_recorded = at("produce.recorded", _json("recorded answer"))
-    answer_extra = at("produce", _json("rest of the answer"), rest=True)
+    answer_extra = at(
+        "produce", _json("rest of the answer"), label="Other reply settings (JSON)", rest=True
+    )
 
     latency_ms = at(
         "produce.latency_ms", _whole("latency (ms)", help_text="Before anything is sent.")
@@ -226,19 +246,21 @@ class StepColumns(models.Model):
     words_per_chunk = at("produce.pacing.words_per_chunk", _whole(least=1))
     jitter = at("produce.pacing.jitter", _number(most=1.0))
 
-    fault_kind = at("produce.fault.kind", _kind("fault"), label="Every time")
+    fault_kind = at("produce.fault.kind", _kind("fault"), label="Always fail with")
     fault_after_chunks = at(
-        "produce.fault.after_chunks", _whole("after chunks"), label="Fault after chunks"
+        "produce.fault.after_chunks", _whole("after chunks"), label="Fail after chunks"
     )
-    fault_hold_ms = at(
-        "produce.fault.hold_ms", _whole("hold for (ms)"), label="Fault holds for (ms)"
-    )
-    fault_status = at("produce.fault.status", _status("status"), label="Fault status")
-    fault_message = at("produce.fault.message", _script("message"), label="Fault message")
+    fault_hold_ms = at("produce.fault.hold_ms", _whole("hold for (ms)"), label="Hold for (ms)")
+    fault_status = at("produce.fault.status", _status("status"), label="Always fail: status")
+    fault_message = at("produce.fault.message", _script("message"), label="Always fail: message")
     fault_retry_after_ms = at(
-        "produce.fault.retry_after_ms", _whole("retry after (ms)"), label="Fault: retry after (ms)"
+        "produce.fault.retry_after_ms",
+        _whole("retry after (ms)"),
+        label="Always fail: retry after (ms)",
     )
-    fault_extra = at("produce.fault", _json("rest of the fault"), rest=True)
+    fault_extra = at(
+        "produce.fault", _json("rest of the fault"), label="Always fail: more (JSON)", rest=True
+    )
 
     counter = at("side_effects.counter", _name(help_text="Counts the answers of this step."))
     response_status = at(
@@ -249,7 +271,7 @@ class StepColumns(models.Model):
         "side_effects.echo_headers", NamesField("headers to echo", blank=True, default=list)
     )
     asserts = at("side_effects.assert", _json("assertions", list))
-    extra = at("", _json("rest of the step"), rest=True)
+    extra = at("", _json("rest of the step"), label="Other step settings (JSON)", rest=True)
 
     class Meta:
         abstract = True

@@ -19,14 +19,14 @@ from scenarios_app.models.columns import column_of, places_of
 register = template.Library()
 # Places that several fields share, or none has alone.
 _OTHERS = {
-    "match": "When this arrives",
+    "match": "If the request matches",
     "match.messages": "Message",
     "match.model": "Model",
     "match.tool_results": "Tool result",
     "match.tool_calls": "Earlier tool call",
     "match.headers": "Header",
     "match.metadata": "Metadata",
-    "produce": "Answer",
+    "produce": "Then reply",
     "failures": "Failures",
     "order": "Order of steps",
 }

@@ -1,31 +1,29 @@
-"""How often a step answers: one choice, whatever its columns are."""
+"""How often a step answers and when it fails: what the form sends is what the row holds."""
 
 import pytest
 from django.test import Client
 
-from scenarios_app.admin.editor.frequency import ALWAYS, FAILING, FAILING_ONCE, ONCE
+from scenarios_app.admin.editor.forms import StepForm
+from scenarios_app.admin.editor.frequency import ALWAYS, ONCE, shown_when
+from scenarios_app.engine.producing.faults import fault_kinds
 from scenarios_app.models import Scenario, Step
+from scenarios_app.store import document_of
 from tests.admin.pages import ADD, a_scenario, fields_at, new_step, page_of, save, told
 
 pytestmark = pytest.mark.django_db
 
-ONE = {ALWAYS: (False, None), ONCE: (True, None), FAILING: (False, 1), FAILING_ONCE: (True, 1)}
+FAILURES = ("-failures_", "-fault_")
 
 
 def choice(client: Client, scenario: Scenario) -> str:
     return fields_at(client, page_of(scenario))["steps-0-consume"]
 
 
-def stored(scenario: Scenario) -> tuple[bool, int | None]:
-    step = scenario.steps.get()
-    return step.consume, step.failures_times
-
-
-@pytest.mark.parametrize("often", ONE)
+@pytest.mark.parametrize("often", [ALWAYS, ONCE])
 def test_each_choice_is_stored_and_shown_again(root: Client, often: str) -> None:
     scenario = a_scenario("one", {"consume": often == ALWAYS})
     save(root, scenario, **{"steps-0-consume": often})
-    assert stored(scenario) == ONE[often]
+    assert scenario.steps.get().consume == (often == ONCE)
     assert choice(root, scenario) == often
 
 
@@ -37,18 +35,18 @@ def test_a_new_step_answers_every_time(root: Client) -> None:
     assert Step.objects.get().consume is False
 
 
-def test_what_is_out_of_sight_is_taken_out(root: Client) -> None:
+def test_failure_fields_that_are_not_sent_are_emptied(root: Client) -> None:
     failing = {"failures_times": 3, "failures_kind": "http", "failures_status": 503}
-    scenario = a_scenario("one", {**failing, "failures_extra": {"code": "busy"}})
+    fault = {"fault_kind": "stall", "fault_hold_ms": 5, "fault_extra": {"message": "late"}}
+    scenario = a_scenario("one", {**failing, "failures_extra": {"code": "busy"}, **fault})
     posted = fields_at(root, page_of(scenario))
     # A browser leaves out what is disabled.
-    shown = {name: value for name, value in posted.items() if "-failures_" not in name}
-    extra = {"steps-0-failures_extra": posted["steps-0-failures_extra"]}
-    response = root.post(page_of(scenario), {**shown, **extra, "steps-0-consume": ONCE})
-    assert response.status_code == 302
-    step = scenario.steps.get()
-    assert (step.failures_times, step.failures_kind, step.failures_status) == (None, "", None)
-    assert step.failures_extra == {} and step.consume
+    shown = {name: posted[name] for name in posted if not any(part in name for part in FAILURES)}
+    assert root.post(page_of(scenario), shown).status_code == 302
+    (step,) = document_of(scenario).steps or ()
+    assert (step.failures, step.produce.fault if step.produce else None) == (None, None)
+    row = scenario.steps.get()
+    assert (row.failures_extra, row.fault_extra, row.fault_hold_ms) == ({}, {}, None)
 
 
 def test_a_kind_without_a_status_leaves_none_behind(root: Client) -> None:
@@ -59,6 +57,56 @@ def test_a_kind_without_a_status_leaves_none_behind(root: Client) -> None:
     assert scenario.steps.get().fault_status is None
 
 
+def test_a_failure_type_without_a_number_fails_the_first_request(root: Client) -> None:
+    scenario = a_scenario("one", {})
+    assert save(root, scenario, **{"steps-0-failures_kind": "timeout"}).status_code == 302
+    assert scenario.steps.get().failures_times == 1
+
+
+def test_failures_without_a_kind_are_shown_as_model_error_and_stay_without(root: Client) -> None:
+    scenario = a_scenario("one", {"failures_times": 2})
+    assert fields_at(root, page_of(scenario))["steps-0-failures_kind"] == "model_error"
+    assert save(root, scenario, description="changed").status_code == 302
+    assert scenario.steps.get().failures_kind == ""
+    save(root, scenario, **{"steps-0-failures_message": "Busy."})
+    assert scenario.steps.get().failures_kind == "model_error"
+
+
+@pytest.mark.parametrize("kind", fault_kinds())
+def test_failures_in_both_places_are_unchanged_by_a_save(root: Client, kind: str) -> None:
+    required = {"status": 503} if kind == "http" else {}
+    columns: dict[str, object] = {"failures_kind": kind, "fault_kind": kind, "failures_times": 2}
+    for place in ("failures", "fault"):
+        columns |= {f"{place}_{key}": value for key, value in required.items()}
+    columns["answer_text"] = "text" if fault_kinds()[kind].inside else ""
+    scenario = a_scenario("one", columns)
+    before = document_of(scenario).steps
+    assert save(root, scenario, description="changed").status_code == 302
+    assert document_of(Scenario.objects.get()).steps == before
+
+
+@pytest.mark.parametrize(
+    ("columns", "line"),
+    [
+        (
+            {"failures_kind": "http", "failures_times": 2, "failures_status": 429},
+            "first 2 requests: HTTP error 429",
+        ),
+        ({"failures_times": 1}, "first request: model error (500)"),
+        ({"fault_kind": "disconnect"}, "always: connection closed inside the answer"),
+        (
+            {"failures_kind": "timeout", "failures_times": 1, "fault_kind": "truncate"},
+            "first request: timeout (no answer) · always: stream without [DONE]",
+        ),
+    ],
+)
+def test_the_folded_group_says_what_fails(
+    root: Client, columns: dict[str, object], line: str
+) -> None:
+    scenario = a_scenario("one", columns)
+    assert f">{line}</span>" in root.get(page_of(scenario)).content.decode()
+
+
 def test_a_scenario_chosen_by_its_name_knows_no_once(root: Client) -> None:
     scenario = a_scenario("talk", {"turn": 1}, select="first_user_message")
     assert choice(root, scenario) == ALWAYS
@@ -67,5 +115,12 @@ def test_a_scenario_chosen_by_its_name_knows_no_once(root: Client) -> None:
     assert scenario.steps.get().consume
     refused = save(root, scenario, **{"steps-0-consume": ONCE})
     assert told(refused) == [
-        "Step 1, Answers: A scenario that is chosen by the first user message answers every time."
+        "Step 1, Can answer: A scenario that is selected by its name answers every time."
     ]
+
+
+def test_a_stored_value_without_effect_stays_in_sight() -> None:
+    """Out of sight it would not be sent, and be lost."""
+    stored, without = Step(fault_kind="http", fault_after_chunks=1), Step(fault_kind="http")
+    assert "'http'" in shown_when("fault_after_chunks", StepForm(instance=stored))
+    assert "'http'" not in shown_when("fault_after_chunks", StepForm(instance=without))

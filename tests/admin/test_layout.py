@@ -35,11 +35,11 @@ def test_cells_fit_their_row(groups: tuple[Group, ...]) -> None:
 
 def test_what_one_needs_first_is_not_folded() -> None:
     open_groups = [group.title for group in STEP if not group.folded]
-    assert open_groups == ["", "When this arrives", "Answer with this"]
+    assert open_groups == ["If the request matches", "Then reply"]
 
 
 def test_who_writes_a_regex_is_told_of_ascii(root: Client) -> None:
     page = root.get("/admin/scenarios_app/scenario/add/").content.decode()
-    assert r"\w, \b, \d and \s know ASCII alone: \w+$ finds ln in Köln; [\pL\pN_]" in page
+    assert r"\w, \b, \d and \s match ASCII only: \w+$ finds ln in Köln; [\pL\pN_]" in page
     found = compile_regex(r"(?P<found>\w+)$").search("Köln")
     assert found is not None and found.groupdict("") == {"found": "ln"}

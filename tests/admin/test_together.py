@@ -79,7 +79,7 @@ def test_different_fields_of_one_step_come_together(root: Client, editor: Client
     ("column", "theirs", "mine"),
     [
         ("match_tools", "one", "two"),
-        ("consume", "once", "failing"),
+        ("failures_kind", "rate_limit", "timeout"),
         ("latency_ms", "5", "6"),
         ("answer_tool_calls", '[{"name": "a"}]', '[{"name": "b"}]'),
         ("match_stream", "true", "false"),
@@ -108,7 +108,7 @@ def test_what_goes_wrong_is_one_choice_and_comes_together_whole(
 ) -> None:
     scenario = a_scenario("weather", {"consume": False})
     opened = fields_at(root, page_of(scenario))
-    theirs = {"steps-0-consume": "failing", "steps-0-failures_times": "3"}
+    theirs = {"steps-0-failures_times": "3"}
     theirs |= {"steps-0-failures_kind": "rate_limit", "steps-0-failures_message": "Slow."}
     save(editor, scenario, **theirs)
     assert posted(root, scenario, opened, **{"steps-0-name": "mine"}).status_code == 302

@@ -42,28 +42,29 @@ def pair(db: None) -> Scenario:
         ),
         (
             {"match_extra": '{"headers": {"x-a": {"contians": "1"}}}'},
-            'Step 2, Other conditions: headers.x-a.contians: unknown key, did you mean "contains"?',
+            "Step 2, Other conditions (JSON): headers.x-a.contians: unknown key, did you mean "
+            '"contains"?',
         ),
         (
             {"match_extra": '{"messages": [{"contains": "x"}, {"regex": "("}]}', "match_user": "y"},
-            "Step 2, Other conditions: messages[1].regex: not an RE2 pattern: missing ): (",
+            "Step 2, Other conditions (JSON): messages[1].regex: not an RE2 pattern: missing ): (",
         ),
         (
             {"extra": '{"a": 1, "a": 2}'},
-            "Step 2, Rest of the step: a: this key is given twice",
+            "Step 2, Other step settings (JSON): a: this key is given twice",
         ),
         (
-            {"failures_kind": "rate_limit"},
-            "Step 2, Fails the first: this is needed",
+            {"failures_times": "2"},
+            "Step 2, Failure type: required, or leave the number of failing requests empty",
         ),
         (
             {"fault_kind": "timeout"},
-            "Step 2, Answer text: with “no answer, closed after a while” nothing is answered: "
-            "leave this empty, or choose another under What goes wrong",
+            "Step 2, Answer text: with “timeout (no answer)” no reply is sent: leave this empty, "
+            "or choose another failure",
         ),
         (
             {"fault_kind": "http", "answer_text": ""},
-            "Step 2, Fault status: this is needed",
+            "Step 2, Always fail: status: required",
         ),
         ({"jitter": "2"}, "Step 2, Jitter: Ensure this value is less than or equal to 1.0."),
         (
@@ -187,7 +188,7 @@ def test_what_was_typed_is_still_there(root: Client, pair: Scenario) -> None:
             {"variables": '{"request": {"a": 1}}'},
             "Variables: request: an object of this name would never be seen in an answer",
         ),
-        ({"extra": '{"colour": 1}'}, "Rest of the document: colour: unknown key"),
+        ({"extra": '{"colour": 1}'}, "Other settings (JSON): colour: unknown key"),
         ({"priority": "high"}, "Priority: Enter a whole number."),
         ({"name": "x" * 201}, "Name: expected 1 to 200 printable characters"),
     ],
@@ -217,7 +218,7 @@ def test_steps_chosen_by_name_need_turns(root: Client, pair: Scenario) -> None:
     response = save(root, pair, select="first_user_message", **{"steps-0-match_user": "x"})
     lines = told(response)
     assert any(line.startswith("Step 1, Last user message: leave this empty") for line in lines)
-    assert any(line.startswith("Step 2, Turn: this is needed") for line in lines)
+    assert any(line.startswith("Step 2, Turn: required") for line in lines)
 
 
 def test_a_new_scenario_is_checked_too(root: Client) -> None:
@@ -235,11 +236,11 @@ def test_a_row_that_cannot_be_read_is_told_at_its_field(root: Client, pair: Scen
     step.match_extra = [1]
     step.save()
     assert told(save(root, pair)) == [
-        'Step 2, Other conditions: expected a JSON object: {"key": "value"}'
+        'Step 2, Other conditions (JSON): expected a JSON object: {"key": "value"}'
     ]
 
 
 def test_a_stored_problem_is_shown_before_anything_is_saved(root: Client, pair: Scenario) -> None:
     pair.steps.filter(order=2).update(answer_text="{{ nobody }}")
     html = root.get(page_of(pair)).content.decode()
-    assert "No request sees this scenario" in html and "unknown name in {{ nobody }}" in html
+    assert "This scenario is not served" in html and "unknown name in {{ nobody }}" in html

@@ -24,6 +24,11 @@ def open_row(page: Page, index: int) -> Locator:
     return found
 
 
+def open_fold(step: Locator, title: str) -> None:
+    """Open a folded group of a step."""
+    step.locator(".sc-folds summary", has_text=title).click()
+
+
 def add_step(page: Page) -> Locator:
     there = page.locator(".sc-list > .sc-step").count()
     page.get_by_role("button", name="Add a step").click()

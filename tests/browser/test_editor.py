@@ -3,10 +3,12 @@
 import pytest
 from playwright.sync_api import ElementHandle, Locator, Page, Route, expect
 
+from scenarios_app.engine.producing.faults import FaultKind, fault_kinds
 from scenarios_app.models import Scenario
+from scenarios_app.store import document_of
 from tests.admin.pages import a_scenario, texts
 from tests.browser.conftest import Admin
-from tests.browser.editing import ADD, add_step, answer, open_row, page_of, row
+from tests.browser.editing import ADD, add_step, answer, open_fold, open_row, page_of, row
 
 pytestmark = pytest.mark.browser
 
@@ -40,22 +42,161 @@ def test_a_step_written_here_answers_every_time_and_fails_first_where_that_is_ch
     page.get_by_label("Name", exact=True).fill("weather")
     step = add_step(page)
     step.get_by_label("Answer text").fill("It rains.")
-    expect(step.get_by_label("Answers")).to_have_value("always")
-    expect(step.get_by_label("Fails the first")).to_be_hidden()
-    step.get_by_label("Answers").select_option("fails first, then every time")
-    step.get_by_role("group", name="At first it fails with").get_by_text("rate limit (429)").click()
+    expect(step.get_by_label("Can answer")).to_have_value("always")
+    open_fold(step, "Failures")
+    expect(step.get_by_label("Failure type")).to_be_hidden()
+    step.get_by_label("When it fails").select_option("first")
+    expect(step.get_by_label("Failure type")).to_have_value("rate_limit")
     expect(step.get_by_label("Failure: retry after (ms)")).to_be_visible()
     expect(step.get_by_label("Failure status")).to_be_hidden()
     admin.save()
     expect(page.get_by_text("was added successfully")).to_be_visible()
+    assert Scenario.objects.get().steps.get().failures_kind == "rate_limit"
     assert [answer(admin, "rain") for _ in range(3)] == ["none", "It rains.", "It rains."]
     admin.go(page_of(Scenario.objects.get()))
     step = open_row(page, 0)
-    expect(step.get_by_label("Fails the first")).to_have_value("1")
-    step.get_by_label("Answers").select_option("once per session")
+    expect(step.locator(".sc-folds")).to_contain_text("first request: rate limit (429)")
+    open_fold(step, "Failures")
+    expect(step.get_by_label("Number of failing requests")).to_have_value("1")
+    step.get_by_label("When it fails").select_option("never")
+    step.get_by_label("Can answer").select_option("once per session")
     admin.save()
     stored = Scenario.objects.get().steps.get()
     assert (stored.failures_times, stored.failures_kind, stored.consume) == (None, "", True)
+
+
+@pytest.mark.parametrize("section", ["failures", "fault", "both"])
+def test_every_stored_failure_is_unchanged_by_a_save(admin: Admin, section: str) -> None:
+    """No more steps than are sent at once, so that the browser posts the fields of each."""
+    page, kinds = admin.page, list(fault_kinds().values())
+    for part in (kinds[:6], kinds[6:]):
+        scenario = a_scenario(f"faults {part[0].name}", *(failing(kind, section) for kind in part))
+        before = document_of(scenario).steps
+        assert before
+        admin.go(page_of(scenario))
+        open_row(page, 1)
+        page.get_by_label("Description").fill("opened and saved")
+        admin.save()
+        expect(page.get_by_text("was changed successfully")).to_be_visible()
+        scenario.refresh_from_db()
+        assert scenario.description == "opened and saved"
+        assert document_of(scenario).steps == before
+
+
+def failing(kind: FaultKind, section: str) -> dict[str, object]:
+    """The columns of a step with every key of the kind that has a column."""
+    keys = {"status": 503, "message": "No.", "retry_after_ms": 7, "after_chunks": 2, "hold_ms": 9}
+    keys = {key: value for key, value in keys.items() if key in kind.keys}
+    columns: dict[str, object] = {"match_user": kind.name, "consume": False}
+    if section in ("failures", "both"):
+        inner = {key: keys.pop(key) for key in ("after_chunks", "hold_ms") if key in keys}
+        columns |= {f"failures_{key}": value for key, value in keys.items()}
+        columns |= {"failures_kind": kind.name, "failures_times": 2, "failures_extra": inner}
+        keys |= inner
+    if section in ("fault", "both"):
+        columns |= {f"fault_{key}": value for key, value in keys.items()}
+        columns |= {"fault_kind": kind.name, "answer_text": "a b c" if kind.inside else ""}
+    return columns
+
+
+def test_a_failure_of_the_first_requests_can_become_one_of_all(admin: Admin) -> None:
+    columns = {"failures_kind": "timeout", "failures_times": 2, "match_user": "hello"}
+    scenario = a_scenario("one", columns)
+    page = admin.page
+    admin.go(page_of(scenario))
+    step = open_row(page, 0)
+    step.get_by_label("Answer text").fill("")
+    open_fold(step, "Failures")
+    expect(step.get_by_label("When it fails")).to_have_value("first")
+    step.get_by_label("When it fails").select_option("always")
+    expect(step.get_by_label("Always fail with")).to_have_value("timeout")
+    expect(step.get_by_label("Failure type")).to_be_hidden()
+    step.get_by_label("Hold for (ms)").fill("10")
+    admin.save()
+    expect(page.get_by_text("was changed successfully")).to_be_visible()
+    step_document = scenario.steps.get()
+    assert (step_document.failures_kind, step_document.failures_times) == ("", None)
+    assert (step_document.fault_kind, step_document.fault_hold_ms) == ("timeout", 10)
+
+
+def test_title_and_summaries_follow_what_is_typed(admin: Admin) -> None:
+    page = admin.page
+    admin.go(ADD)
+    first, second = add_step(page), add_step(page)
+    expect(second.locator(".sc-title")).to_have_text("New step")
+    first.get_by_label("Last user message").last.fill("hello")
+    first.get_by_label("Answer text").fill("Hi!")
+    title = first.locator(".sc-title")
+    expect(title).to_contain_text("user contains “hello”")
+    expect(title).to_contain_text("text “Hi!”")
+    expect(second.locator(".sc-title")).to_have_text("New step")
+    open_fold(first, "More conditions")
+    first.get_by_label("Provider").select_option("openai")
+    first.get_by_label("Streaming").select_option("streamed")
+    first.get_by_label("Model").last.fill("gpt-4o")
+    first.get_by_label("Model: how it is compared").select_option("contains")
+    open_fold(first, "More conditions")
+    summary = first.locator(".sc-folds summary", has_text="More conditions")
+    expect(summary).to_contain_text("openai · streamed · Model contains gpt-4o")
+
+
+def test_a_new_step_ignores_case_and_a_stored_one_keeps_its_case(admin: Admin) -> None:
+    scenario = a_scenario("one", {"match_user": "Refund"})
+    page = admin.page
+    admin.go(page_of(scenario))
+    expect(open_row(page, 0).get_by_label("Ignore case")).not_to_be_checked()
+    new = add_step(page)
+    expect(new.get_by_label("Ignore case")).to_be_checked()
+    new.get_by_label("Last user message").last.fill("Return")
+    new.get_by_label("Answer text").fill("Send it back.")
+    admin.save()
+    stored = scenario.steps.order_by("order").values_list("match_user_ignore_case", flat=True)
+    assert list(stored) == [False, True]
+    assert answer(admin, "i want to RETURN it") == "Send it back."
+
+
+def test_three_steps_with_message_and_reply_fit_on_two_screens(admin: Admin) -> None:
+    page = admin.page
+    admin.go(ADD)
+    for number in range(3):
+        step = add_step(page)
+        step.get_by_label("Last user message").last.fill(f"question {number}")
+        step.get_by_label("Answer text").fill(f"Answer {number}.")
+    assert page.evaluate("document.documentElement.scrollHeight") <= 2 * 900
+
+
+def test_tab_goes_from_message_to_reply_to_tool_call(admin: Admin) -> None:
+    page = admin.page
+    admin.go(ADD)
+    step = add_step(page)
+    for label in ("Last user message", "Ignore case", "Can answer", "Answer text"):
+        expect(step.get_by_label(label).last).to_be_focused()
+        page.keyboard.press("Tab")
+    expect(step.get_by_role("button", name="Add a tool call")).to_be_focused()
+
+
+def test_an_incomplete_argument_is_warned_about(admin: Admin) -> None:
+    page = admin.page
+    admin.go(ADD)
+    step = add_step(page)
+    step.get_by_role("button", name="Add a tool call").click()
+    step.get_by_label("Tool", exact=True).fill("get_weather")
+    step.get_by_role("button", name="Add an argument").click()
+    expect(step.get_by_label("Argument name")).to_be_focused()
+    page.keyboard.type("city")
+    page.keyboard.press("Tab")
+    expect(step.get_by_label("Argument value")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(step.get_by_label("Kind of value")).to_be_focused()
+    warning = step.locator(".sc-argument [role=status]")
+    expect(warning).to_be_hidden()
+    step.get_by_label("Answer text").focus()
+    expect(warning).to_have_text("This argument has no value.")
+    step.get_by_label("Argument value").fill("Paris")
+    expect(warning).to_be_hidden()
+    step.get_by_label("Argument name").fill("")
+    step.get_by_label("Answer text").focus()
+    expect(warning).to_have_text("This value has no name.")
 
 
 def test_a_new_step_comes_last_and_opens_itself(admin: Admin) -> None:
@@ -63,7 +204,7 @@ def test_a_new_step_comes_last_and_opens_itself(admin: Admin) -> None:
     admin.go(page_of(scenario))
     new = add_step(admin.page)
     expect(new.locator(".sc-number").first).to_have_text("3")
-    expect(new.get_by_label("Step name")).to_be_focused()
+    expect(new.get_by_label("Last user message").last).to_be_focused()
     new.get_by_label("Answer text").fill("c")
     admin.save()
     assert texts(scenario) == ["a", "b", "c"]
@@ -152,7 +293,7 @@ def test_an_error_is_named_and_leads_to_its_field(admin: Admin) -> None:
     page = admin.page
     admin.go(page_of(scenario))
     open_row(page, 1).get_by_label("Answer text").fill("{{ city }}")
-    row(page, 1).locator("summary", has_text="Timing").click()
+    open_fold(row(page, 1), "Timing")
     row(page, 1).get_by_label("Jitter").fill("7")
     admin.save()
     told = page.locator("#told")
@@ -193,7 +334,7 @@ def test_tool_calls_are_lines(admin: Admin) -> None:
     expect(step.get_by_label("Tool", exact=True)).to_have_value("old")
     step.get_by_role("button", name="Add a tool call").click()
     step.get_by_label("Tool", exact=True).last.fill("get_weather")
-    step.get_by_role("button", name="as JSON").last.click()
+    step.get_by_role("button", name="Edit as JSON").last.click()
     step.get_by_label("Arguments (JSON)").fill('{"big": 12345678901234567890}')
     admin.save()
     stored = scenario.steps.get().answer_tool_calls
@@ -207,7 +348,7 @@ def test_tool_calls_are_lines(admin: Admin) -> None:
     admin.save()
     admin.go(page_of(scenario))
     step = open_row(page, 0)
-    step.get_by_role("button", name="as JSON").click()
+    step.get_by_role("button", name="Edit as JSON").click()
     step.get_by_label("Arguments (JSON)").fill("{broken")
     admin.save()
     expect(page.locator("#told")).to_contain_text("Step 1, Tool calls: not valid JSON")

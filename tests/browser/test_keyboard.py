@@ -38,7 +38,7 @@ def test_a_step_is_moved_opened_written_and_saved_by_keys(admin: Admin) -> None:
     page.keyboard.type("b again")
     tab_to(page, page.get_by_role("button", name="Add a step"))
     page.keyboard.press("Enter")
-    expect(row(page, 2).get_by_label("Step name")).to_be_focused()
+    expect(row(page, 2).get_by_label("Last user message").last).to_be_focused()
     tab_to(page, row(page, 2).get_by_label("Answer text"))
     page.keyboard.type("c")
     tab_to(page, page.get_by_role("button", name="Save", exact=True))

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from scenarios_app.models import Scenario
 from tests.browser.conftest import Admin
-from tests.browser.editing import add_step, answer, open_row, page_of
+from tests.browser.editing import add_step, answer, open_fold, open_row, page_of
 
 pytestmark = pytest.mark.browser
 
@@ -51,8 +51,11 @@ def test_an_answer_is_written_tried_asked_for_and_made_to_fail(admin: Admin) -> 
 
     admin.go(page_of(Scenario.objects.get()))
     step = open_row(page, 0)
-    step.get_by_label(named("Answers")).select_option("fails first, then every time")
-    step.get_by_role("group", name="At first it fails with").get_by_text("rate limit (429)").click()
+    open_fold(step, named("Failures"))
+    first = "the first requests, then it answers"
+    assert first in TUTORIAL
+    step.get_by_label(named("When it fails")).select_option(first)
+    step.get_by_label(named("Failure type")).select_option("rate limit (429)")
     admin.save()
     assert [answer(admin, QUESTION) for _ in range(2)] == ["none", REPLY]
 

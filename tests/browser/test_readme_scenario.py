@@ -13,7 +13,7 @@ from scenarios_app.engine.document import ScenarioDocument, dump, load_documents
 from scenarios_app.models import Scenario
 from scenarios_app.store import document_of
 from tests.browser.conftest import Admin
-from tests.browser.editing import add_step
+from tests.browser.editing import add_step, open_fold
 from tests.live import Live
 
 pytestmark = pytest.mark.browser
@@ -45,6 +45,7 @@ def test_the_readmes_scenario_is_clicked_together_and_answers_both_sdks(admin: A
 
 def write_the_call(step: Locator) -> None:
     step.get_by_label("Last user message").last.fill("umbrella")
+    step.get_by_label("Ignore case").uncheck()
     step.get_by_role("button", name="Add a tool call").click()
     step.get_by_label("Tool", exact=True).fill("get_weather")
     step.get_by_role("button", name="Add an argument").click()
@@ -54,6 +55,8 @@ def write_the_call(step: Locator) -> None:
 
 def write_the_answer(step: Locator) -> None:
     step.get_by_label("Last user message").last.fill("umbrella")
+    step.get_by_label("Ignore case").uncheck()
+    open_fold(step, "More conditions")
     step.get_by_label("Last tool result").last.fill("rain")
     step.get_by_label("Answer text").fill(ANSWER)
 

@@ -34,10 +34,11 @@ def check_page(request: HttpRequest, owner: Any, scenario: AnyScenario | None) -
     form: ScenarioForm = owner.get_form(request, scenario)(request.POST, instance=scenario)
     formset = _steps_of(request, owner, form)
     right = [form.is_valid(), formset is None or formset.is_valid()]
-    wrong = told(form, formset, step_rows(formset, {}) if formset else [])
+    rows = step_rows(formset, {}) if formset else []
+    wrong = told(form, formset, rows)
     doubts = list(_doubts(form.instance, formset, name)) if all(right) else []
-    context = {"wrong": wrong, "doubts": doubts, "may_edit_steps": formset is not None}
-    return TemplateResponse(request, "scenarios_app/admin/notes.html", context)
+    context = {"wrong": wrong, "doubts": doubts, "rows": rows, "may_edit_steps": bool(formset)}
+    return TemplateResponse(request, "scenarios_app/admin/checked.html", context)
 
 
 def edits_page(

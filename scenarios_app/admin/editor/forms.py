@@ -7,13 +7,18 @@ from typing import Any
 from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS
 
-from scenarios_app.admin.editor.frequency import ALWAYS, PLAIN, often_of, settle
+from scenarios_app.admin.editor.frequency import (
+    ALWAYS,
+    kind_choices,
+    kind_of_failures,
+    often_of,
+    settle,
+)
 from scenarios_app.admin.editor.inputs import AnyOfField
 from scenarios_app.admin.editor.layout import SCENARIO, STEP, fields_of
 from scenarios_app.admin.editor.merge import MergingForm
 from scenarios_app.admin.editor.problems import scenario_problem
 from scenarios_app.engine.document import DocumentError, load_documents
-from scenarios_app.engine.producing.faults import fault_kinds
 from scenarios_app.models import AnyScenario, Scenario, Select, Step
 from scenarios_app.store.history import Meanwhile, changed_since, moment_of
 from scenarios_app.store.translate import scenario_object
@@ -24,11 +29,11 @@ def provider_choices() -> list[tuple[str, str]]:
     return [("", "any provider"), *((name, name) for name in providers())]
 
 
-def failure_choices() -> list[tuple[str, str]]:
-    """What an attempt can fail with; saying nothing is a model error."""
-    kinds = [(one.name, one.label) for one in fault_kinds().values() if one.name != PLAIN]
-    return [("", fault_kinds()[PLAIN].label), *kinds]
-
+_OFFERED = {
+    "match_provider": provider_choices,
+    "failures_kind": kind_choices,
+    "fault_kind": kind_choices,
+}
 
 # When the page was opened, and whether what others did since then is to be written over.
 SEEN, OVERWRITE = "seen_at", "overwrite"
@@ -132,14 +137,16 @@ class StepForm(ClosedStepForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if isinstance(provider := self.fields.get("match_provider"), AnyOfField):
-            provider.offer(provider_choices(), self.instance.match_provider)
-        if isinstance(failure := self.fields.get("failures_kind"), AnyOfField):
-            failure.offer(failure_choices(), self.instance.failures_kind)
-        # Steps in files answer once where they say nothing; one that is written here does not.
+        for name, offered in _OFFERED.items():
+            if isinstance(field := self.fields.get(name), AnyOfField):
+                field.offer(offered(), getattr(self.instance, name))
+        # A step in a file answers once by default, and minds the case. A new one here does not.
         by_turn = self.select == Select.FIRST_USER_MESSAGE
-        stored = often_of(self.instance, by_turn=by_turn) if self.instance.pk else ALWAYS
-        self.initial["consume"] = stored
+        stored = self.instance.pk is not None
+        self.initial["consume"] = often_of(self.instance, by_turn=by_turn) if stored else ALWAYS
+        self.initial["failures_kind"] = kind_of_failures(self.instance)
+        if not stored:
+            self.initial["match_user_ignore_case"] = True
 
     def clean(self) -> dict[str, Any]:
         super().clean()

@@ -1,93 +1,135 @@
-"""How often a step answers and what goes wrong with it: one choice each over several columns, and
-the fields that such a choice brings into sight."""
+"""How often a step answers and when it fails, and which fields that shows in the browser."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
 
-from scenarios_app.engine.producing.faults import fault_kinds
+from scenarios_app.engine.producing.faults import FaultKind, fault_kinds
 from scenarios_app.models import Select, Step, StepColumns
 from scenarios_app.models.columns import column_of
 from scenarios_app.store.columns import empty_value
 
-ALWAYS, ONCE, FAILING, FAILING_ONCE = "always", "once", "failing", "failing_once"
-OFTEN = (
-    (ALWAYS, "every time"),
-    (ONCE, "once per session"),
-    (FAILING, "fails first, then every time"),
-    (FAILING_ONCE, "fails first, then once per session"),
+ALWAYS, ONCE = "always", "once"
+OFTEN = ((ALWAYS, "every time"), (ONCE, "once per session"))
+# Not sent: the two failure types say it. See `when` in `step_fields.html`.
+WHEN = (
+    ("never", "never"),
+    ("first", "the first requests, then it answers"),
+    ("always", "always"),
+    ("both", "the first requests, then always"),
 )
+# The kind of `failures` without a fault.
+DEFAULT_KIND = "model_error"
+NO_FAILURE = "no failure"
 
 _FAILURES: tuple[str, ...] = (
-    "failures_times",
     "failures_kind",
+    "failures_times",
     "failures_status",
     "failures_message",
 )
-_FAILURES += ("failures_retry_after_ms",)
-_FAULTS: tuple[str, ...] = ("fault_after_chunks", "fault_hold_ms", "fault_status", "fault_message")
-_FAULTS += ("fault_retry_after_ms",)
-# What a failure is that says nothing of its kind.
-PLAIN = "model_error"
-_BY_TURN = "A scenario that is chosen by the first user message answers every time."
+_FAILURES += ("failures_retry_after_ms", "failures_extra")
+_FAULTS: tuple[str, ...] = ("fault_kind", "fault_after_chunks", "fault_hold_ms", "fault_status")
+_FAULTS += ("fault_message", "fault_retry_after_ms", "fault_extra")
+# Fields that every kind has.
+_COMMON = ("failures_kind", "failures_times", "failures_extra", "fault_kind", "fault_extra")
+_BY_TURN = "A scenario that is selected by its name answers every time."
+_NO_KIND = "required, or leave the number of failing requests empty"
 
 
 def often_of(row: StepColumns, *, by_turn: bool = False) -> str:
-    """The choice that a stored step stands for. `by_turn`: its scenario knows turns alone, which
-    are never used up."""
-    fails = any(getattr(row, name) != empty_value(Step, name) for name in _FAILURES)
-    once = row.consume and not by_turn
-    if fails:
-        return FAILING_ONCE if once else FAILING
-    return ONCE if once else ALWAYS
+    """The choice for a stored step. `by_turn`: its scenario selects steps by turn, which are never
+    used up."""
+    return ONCE if row.consume and not by_turn else ALWAYS
 
 
-def shown_when(column: str) -> str:
-    """When the field of a column is in sight, an expression of the page's scripts over the choices
-    `often`, `failing` and `fault`; empty for always."""
-    if column in ("failures_times", "failures_kind"):
-        return "often.startsWith('failing')"
-    if column in _FAILURES:
-        return f"often.startsWith('failing') && {_kinds_with(column, 'failing')}"
-    return _kinds_with(column, "fault") if column in _FAULTS else ""
+def kind_choices() -> list[tuple[str, Any]]:
+    """The failure types in groups, after the empty choice."""
+    groups: dict[str, list[tuple[str, str]]] = {"HTTP errors": [], "Broken streams": []}
+    for kind in fault_kinds().values():
+        groups.setdefault(_group(kind), []).append((kind.name, kind.label))
+    return [("", NO_FAILURE), *groups.items()]
+
+
+def kind_of_failures(row: StepColumns) -> str:
+    """The failure type of the first requests, the default one included."""
+    return row.failures_kind or (DEFAULT_KIND if row.failures_times is not None else "")
+
+
+def shown_when(column: str, form: forms.BaseForm) -> str:
+    """When the field of a column is in sight: an expression over the failure types `failing` and
+    `fault`, empty for always."""
+    if column not in _FAILURES + _FAULTS:
+        return ""
+    choice, kind_column = ("failing", "failures_kind")
+    if column in _FAULTS:
+        choice, kind_column = ("fault", "fault_kind")
+    if column in _COMMON:
+        return choice
+    kinds = _kinds_with(column)
+    if form[column].value() not in (None, ""):
+        # A value that the document holds is shown even if it has no effect.
+        kinds.add(str(form[kind_column].value()))
+    return f"{sorted(kinds)}.includes({choice})"
+
+
+def failures_summary(form: forms.BaseForm) -> str:
+    """When a step fails and how, in one line; empty if it never fails."""
+    kinds = fault_kinds()
+
+    def said(section: str) -> str:
+        kind, status = form[f"{section}_kind"].value(), form[f"{section}_status"].value()
+        label = kinds[kind].label if kind in kinds else kind
+        return f"{label} {status}" if status else label
+
+    times = form["failures_times"].value() or 1
+    first = "first request" if str(times) == "1" else f"first {times} requests"
+    lines = ((first, "failures"), ("always", "fault"))
+    return " · ".join(
+        f"{when}: {said(section)}" for when, section in lines if form[f"{section}_kind"].value()
+    )
 
 
 def settle(form: "forms.ModelForm[Any]", *, select: str) -> None:
-    """Turn the choices that were posted into columns. A field that is out of sight is not posted,
-    and is empty then."""
-    posted: Mapping[str, Any] = form.data
-    given = form.cleaned_data
-    if "consume" in form.fields and (form.add_prefix("consume") in posted or not form.instance.pk):
-        often = given.get("consume") or ALWAYS
-        if select == Select.FIRST_USER_MESSAGE and often in (ONCE, FAILING_ONCE):
+    """Store the choices of a row that was sent whole. Fields out of sight are not sent, and are
+    emptied."""
+    sent: Mapping[str, Any] = form.data
+    values = form.cleaned_data
+    if form.instance.pk and form.add_prefix("consume") not in sent:
+        values["consume"] = form.instance.consume
+        return
+    if "consume" in form.fields:
+        often = values.get("consume") or ALWAYS
+        by_turn = select == Select.FIRST_USER_MESSAGE
+        if by_turn and often == ONCE:
             form.add_error("consume", _BY_TURN)
-        # There the document does not have the key.
-        consume = often in (ONCE, FAILING_ONCE) or select == Select.FIRST_USER_MESSAGE
-        _set(form, "consume", consume)
-        _leave_out(form, _FAILURES)
-        # What somebody else has changed meanwhile has no field, and stays on the row.
-        now = {name: given.get(name, getattr(form.instance, name)) for name in _FAILURES}
-        filled = any(now[name] != empty_value(Step, name) for name in _FAILURES)
-        if often in (FAILING, FAILING_ONCE) and now["failures_times"] is None:
-            if "failures_times" not in form.errors:
-                _set(form, "failures_times", 1)
-        elif not filled and "failures_extra" not in form.changed_data:
-            _empty(form, "failures_extra")
-    elif "consume" in form.fields:
-        given["consume"] = form.instance.consume
-    if "fault_kind" in form.fields and form.add_prefix("fault_kind") in posted:
-        _leave_out(form, _FAULTS)
+        # Documents of such a scenario do not have the key.
+        _set(form, "consume", often == ONCE or by_turn)
+    _empty_unsent(form, (*_FAILURES, *_FAULTS))
+    if {"failures_kind", "failures_times"} <= form.fields.keys():
+        _settle_first_requests(form)
 
 
-def _leave_out(form: "forms.ModelForm[Any]", columns: tuple[str, ...]) -> None:
+def _settle_first_requests(form: "forms.ModelForm[Any]") -> None:
+    values, row = form.cleaned_data, form.instance
+    kind, times = values.get("failures_kind"), values.get("failures_times")
+    without_kind = row.failures_times is not None and not row.failures_kind
+    rest = _FAILURES[2:]
+    alone = all(values.get(name, getattr(row, name)) == empty_value(Step, name) for name in rest)
+    if kind and times is None and "failures_times" not in form.errors:
+        _set(form, "failures_times", 1)
+    elif times is not None and not kind and "failures_kind" not in form.errors:
+        form.add_error("failures_kind", _NO_KIND)
+    if kind == DEFAULT_KIND and without_kind:
+        # It stays as it was stored; beside other keys of the failure the kind is needed.
+        _set(form, "failures_kind", "" if alone else kind)
+
+
+def _empty_unsent(form: "forms.ModelForm[Any]", columns: Iterable[str]) -> None:
     for name in columns:
         if name in form.fields and form.add_prefix(name) not in form.data:
-            _empty(form, name)
-
-
-def _empty(form: "forms.ModelForm[Any]", column: str) -> None:
-    _set(form, column, empty_value(Step, column))
+            _set(form, name, empty_value(Step, name))
 
 
 def _set(form: "forms.ModelForm[Any]", column: str, value: Any) -> None:
@@ -101,13 +143,13 @@ def _set(form: "forms.ModelForm[Any]", column: str, value: Any) -> None:
             form.changed_data.append(column)
 
 
-def _kinds_with(column: str, choice: str) -> str:
+def _group(kind: FaultKind) -> str:
+    if kind.inside:
+        return "Broken streams"
+    return "HTTP errors" if kind.stream == "error" else "Network"
+
+
+def _kinds_with(column: str) -> set[str]:
     key = (column_of(Step, column).place or ("",))[-1]
-    names = {
-        kind.name
-        for kind in fault_kinds().values()
-        if key in kind.keys or (key == "status" and key in kind.required)
-    }
-    if choice == "failing" and PLAIN in names:
-        names.add("")
-    return f"{sorted(names)}.includes({choice})"
+    kinds = fault_kinds().values()
+    return {kind.name for kind in kinds if key in kind.keys or key in kind.required}

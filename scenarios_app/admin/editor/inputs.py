@@ -8,29 +8,29 @@ from typing import Any, Final
 from django import forms
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.utils.choices import flatten_choices
 
-from scenarios_app.admin.editor.frequency import OFTEN
+from scenarios_app.admin.editor.frequency import OFTEN, kind_choices
 from scenarios_app.admin.editor.layout import Cell
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.base import listed, member
 from scenarios_app.engine.document.answer import ProduceDocument
 from scenarios_app.engine.document.json_text import decode, plain
 from scenarios_app.engine.document.load import validated
-from scenarios_app.engine.producing.faults import fault_kinds
 from scenarios_app.engine.shapes import DocumentError
 from scenarios_app.models import AnyStep
-from scenarios_app.models.fields import JsonField, LinesField, NamesField, ScriptField
+from scenarios_app.models.fields import JsonField, LinesField, NamesField, ScriptField, Select
 from scenarios_app.store.translate import step_object
 
 # What an empty choice means.
 _BLANK = {
-    "expect_reasoning": "does not matter",
-    "answer_finish_reason": "what fits the answer",
+    "expect_reasoning": "any",
+    "answer_finish_reason": "automatic",
 }
-# Columns of a fault's kind, by what an empty one means: which kinds there are the engine knows.
-_KINDS = {"failures_kind": "model error (500)", "fault_kind": "nothing goes wrong"}
-# What the page's scripts call a choice that brings other fields into sight.
-_CALLED = {"consume": "often", "failures_kind": "failing", "fault_kind": "fault"}
+# The names in the page's scripts of the choices that bring other fields into sight.
+_KINDS = {"failures_kind": "failing", "fault_kind": "fault"}
+_SELECTS = [(Select.MATCH.value, "request content")]
+_SELECTS += [(Select.FIRST_USER_MESSAGE.value, "scenario name in the first user message")]
 # Short enough to stand before its text.
 _MODES = [("contains", "contains"), ("equals", "is exactly"), ("startswith", "starts with")]
 _MODES += [("regex", "matches regex")]
@@ -100,17 +100,14 @@ class AnyOfField(forms.ChoiceField):
     """A choice that also keeps what it does not offer, when that is what is stored."""
 
     def offer(self, choices: Iterable[tuple[str, str]], stored: str) -> None:
-        offered = list(choices)
-        if stored and stored not in dict(offered):
-            offered.append((stored, stored))
-        self.choices = offered
+        self.choices = list(choices)
+        if stored and not self.valid_value(stored):
+            self.choices = [*choices, (stored, stored)]
 
 
-class CardSelect(forms.RadioSelect):
-    """One of a few, all of them in sight; errors lead to the first."""
-
-    def id_for_label(self, id_: str, index: str | None = None) -> str:
-        return super().id_for_label(id_, index or "0")
+def choice_label(field: Any, value: object) -> Any:
+    """The label of a value; the value itself where the field does not offer it."""
+    return dict(flatten_choices(field.choices)).get(str(value), value)
 
 
 class StreamingField(forms.TypedChoiceField):
@@ -141,17 +138,17 @@ def form_field(db_field: "models.Field[Any, Any]", cell: Cell) -> forms.Field:
             widget=forms.Select(_SELECT),
             **shown,
         )
-    called: dict[str, Any] = {"x-model": _CALLED.get(db_field.name)}
     if db_field.name == "consume":
-        widget = forms.Select(_SELECT | called)
+        widget = forms.Select(_SELECT)
         return forms.ChoiceField(required=False, choices=OFTEN, widget=widget, **shown)
     if db_field.name in _KINDS:
-        kinds = [(one.name, one.label) for one in fault_kinds().values()]
-        choices = [("", _KINDS[db_field.name]), *kinds]
-        return AnyOfField(required=False, choices=choices, widget=CardSelect(called), **shown)
+        widget = forms.Select(_SELECT | {"x-model": _KINDS[db_field.name]})
+        return AnyOfField(required=False, choices=kind_choices, widget=widget, **shown)
     if db_field.choices:
         blank = [("", _BLANK[db_field.name])] if db_field.blank else []
         choices = _MODES if db_field.name == cell.how else [*blank, *db_field.choices]
+        if db_field.name == "select":
+            choices = _SELECTS
         field = db_field.formfield(choices=choices, widget=forms.Select(_SELECT), **shown)
     elif db_field.name == "answer_recorded":
         area = forms.Textarea(_CODE)

@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
+from scenarios_app.admin.editor.inputs import choice_label
 from scenarios_app.models import AnyScenario, Presence
 from scenarios_app.store.history import NOBODY
 
@@ -84,19 +85,11 @@ class MergingForm(forms.ModelForm):
 def shown(field: forms.Field, value: Any) -> str:
     """A value as the page would have it, cut where it is long."""
     if isinstance(field, forms.ChoiceField):
-        value = dict(_flat(field.choices)).get(str(value), value)
+        value = choice_label(field, value)
     if value in (None, "", [], {}):
         return "nothing"
     text = str(field.prepare_value(value))
     return f"“{text}”" if len(text) <= _SHOWN else f"“{text[: _SHOWN - 1]}…”"
-
-
-def _flat(choices: Any) -> Iterator[tuple[str, str]]:
-    for key, label in choices:
-        if isinstance(label, list | tuple):
-            yield from _flat(label)
-        else:
-            yield str(key), str(label)
 
 
 def here_page(request: HttpRequest, scenario: AnyScenario) -> HttpResponse:

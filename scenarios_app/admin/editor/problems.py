@@ -16,7 +16,7 @@ from scenarios_app.store.columns import EXTRAS, MESSAGE_COLUMNS, VALUES, Place, 
 from scenarios_app.store.translate import column_at
 
 NO_ANSWER = "say what to answer with"
-NEEDED = "this is needed"
+NEEDED = "required"
 
 # Where to look for the mistake when a whole section is wrong and nothing in it is given.
 _FIRST = {"match": "match_user", "produce": "answer_text", "failures": "failures_times"}
@@ -80,16 +80,16 @@ _WORDS = (
     (re.compile(r"cannot stand beside (\w+)"), "not together with {}: leave one of them empty"),
     (
         re.compile(r"a fault of kind (\w+) stands alone, without answer"),
-        "with {} nothing is answered: leave this empty, or choose another under What goes wrong",
+        "with {} no reply is sent: leave this empty, or choose another failure",
     ),
     (re.compile(r"does not belong to a fault of kind (\w+)"), "it has no meaning with {}"),
     (
         re.compile("missing: select first_user_message chooses by turn"),
-        "this is needed: by it a step is chosen where a scenario is chosen by its name",
+        "required: a scenario that is selected by its name selects steps by turn",
     ),
     (
         re.compile("has no place beside select first_user_message"),
-        "leave this empty: the scenario is chosen by its name, and its step by the turn",
+        "leave this empty: the scenario is selected by its name, and its step by the turn",
     ),
     (re.compile(r"expected at most (\d+) milliseconds"), "at most {} ms"),
 )

@@ -8,8 +8,8 @@ from django.db.models import Model
 from django.forms.boundfield import BoundField
 
 from scenarios_app.admin.editor.forms import ClosedStepForm, ScenarioForm, StepForm
-from scenarios_app.admin.editor.frequency import FAILING_ONCE, ONCE, often_of, shown_when
-from scenarios_app.admin.editor.inputs import told_of_recorded
+from scenarios_app.admin.editor.frequency import ONCE, failures_summary, often_of, shown_when
+from scenarios_app.admin.editor.inputs import JsonFormField, choice_label, told_of_recorded
 from scenarios_app.admin.editor.layout import (
     SCENARIO,
     SCENARIO_CELLS,
@@ -19,8 +19,9 @@ from scenarios_app.admin.editor.layout import (
     Group,
 )
 from scenarios_app.admin.editor.problems import Mend
-from scenarios_app.admin.editor.sentence import Title, title_of
+from scenarios_app.admin.editor.sentence import ANYTHING, NOTHING, Title, title_of
 from scenarios_app.admin.editor.step_inline import SENT_AT_ONCE, StepFormSet
+from scenarios_app.engine.conditions.base import short
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.matching.lint import PLACEHOLDERS
 from scenarios_app.models import Select, Step
@@ -46,14 +47,12 @@ class CellView:
 
     @property
     def kind(self) -> str:
-        if isinstance(self.field.field.widget, forms.RadioSelect):
-            return "cards"
         return "switch" if isinstance(self.field.field, forms.BooleanField) else "text"
 
     @property
     def shown_when(self) -> str:
         """What must hold for it to be in sight; a field that is wrong always is."""
-        return "" if self.errors else shown_when(self.cell.field)
+        return "" if self.errors else shown_when(self.cell.field, self.field.form)
 
     @property
     def title(self) -> str:
@@ -66,6 +65,21 @@ class CellView:
         value = self.field.value()
         return value not in _UNSET and value not in ("{}", "[]")
 
+    @property
+    def summary(self) -> str:
+        """Its value with its name, for the line of a folded group; empty where nothing is set."""
+        if not self.filled:
+            return ""
+        field, label, value = self.field.field, self.cell.label, self.field.value()
+        if isinstance(field, JsonFormField | forms.BooleanField):
+            return label
+        if isinstance(field, forms.ChoiceField):
+            value = choice_label(field, value)
+        shown = short(str(value))
+        if self.how:
+            return f"{label} {choice_label(self.how.field, self.how.value())} {shown}"
+        return shown if self.cell.clear else f"{label}: {shown}"
+
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
@@ -77,9 +91,19 @@ class GroupView:
         return any(cell.errors for cell in self.cells)
 
     @property
-    def filled(self) -> int:
-        """How many of its fields hold anything."""
-        return sum(cell.filled for cell in self.cells)
+    def summary(self) -> str:
+        """What is set in it, in one line."""
+        if self.group.chooser:
+            return failures_summary(self.cells[0].field.form)
+        return " · ".join(cell.summary for cell in self.cells if cell.filled)
+
+    @property
+    def summary_id(self) -> str:
+        return f"{self.cells[0].field.auto_id}_summary"
+
+    @property
+    def chooser_id(self) -> str:
+        return f"{self.cells[0].field.auto_id}_when"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +122,15 @@ class StepRow:
         return self.form.instance
 
     @property
+    def sent(self) -> bool:
+        """Whether its fields are on the page that was posted."""
+        return self.form.is_bound and isinstance(self.form, StepForm)
+
+    @property
     def once(self) -> bool:
         """Whether it is stored as one that is used up."""
         by_turn = self.form.select == Select.FIRST_USER_MESSAGE
-        return bool(self.step.pk) and often_of(self.step, by_turn=by_turn) in (ONCE, FAILING_ONCE)
+        return bool(self.step.pk) and often_of(self.step, by_turn=by_turn) == ONCE
 
     @property
     def recorded(self) -> str:
@@ -236,6 +265,8 @@ def _shown(form: ClosedStepForm, formset: StepFormSet, *, wrong: bool) -> tuple[
 
 def _title(number: int, step: Step) -> Title:
     try:
-        return title_of(number, step_object(step))
+        title = title_of(number, step_object(step))
     except DocumentError:
         return Title(number, step.name, "", "")
+    is_blank = not step.pk and (title.when, title.then) == (ANYTHING, NOTHING)
+    return Title(number, title.name, "", "") if is_blank else title

@@ -87,7 +87,7 @@ SHIPPED = (
     ),
     FaultKind(
         "timeout",
-        "no answer, closed after a while",
+        "timeout (no answer)",
         "no answer in time",
         stream="silence",
         whole="silence",
@@ -95,7 +95,7 @@ SHIPPED = (
     ),
     FaultKind(
         "network_error",
-        "closed before the first byte",
+        "connection reset",
         "connection closed",
         stream="silence",
         whole="silence",
@@ -109,7 +109,7 @@ SHIPPED = (
     ),
     FaultKind(
         "disconnect",
-        "cut inside the answer",
+        "connection closed inside the answer",
         "cut short",
         stream="cut",
         whole="cut",
@@ -117,7 +117,7 @@ SHIPPED = (
     ),
     FaultKind(
         "truncate",
-        "ends without its end mark",
+        "stream without [DONE]",
         "without its end mark",
         stream="end",
         whole="end",
@@ -125,7 +125,7 @@ SHIPPED = (
     ),
     FaultKind(
         "malformed_chunk",
-        "malformed chunk inside the answer",
+        "malformed chunk",
         "with a malformed chunk",
         stream="malformed_event",
         whole="malformed",
@@ -133,7 +133,7 @@ SHIPPED = (
     ),
     FaultKind(
         "stall",
-        "goes silent, then goes on",
+        "pause in the stream",
         "going silent for a while",
         stream="hold",
         whole="hold",
@@ -141,7 +141,7 @@ SHIPPED = (
     ),
     FaultKind(
         "error_event",
-        "error event inside the stream",
+        "error event in the stream",
         "broken off by an error",
         stream="error_event",
         whole="error",

@@ -1,5 +1,5 @@
-/* The arguments of a tool call as lines of name, kind and value; whatever is no object, and
-   whatever one would rather write so, is JSON. */
+/* The arguments of a tool call as lines of name, value and kind. What is no object is edited as
+   JSON, and an object can be. */
 
 const TEXT = "text";
 const OTHER = "other";
@@ -64,14 +64,24 @@ export function argumentsOf(given, changed) {
     kind.append(...KINDS.map(([key, label]) => new Option(label, key)));
     kind.value = typeof value === "string" ? TEXT : OTHER;
     const text = input("textarea", "Argument value", kind.value === TEXT ? value : shown(value));
-    const look = () => check(text, kind.value === OTHER);
-    kind.addEventListener("change", look);
-    text.addEventListener("input", look);
+    const key = input("input", "Argument name", name);
+    const warning = document.createElement("p");
+    warning.className = "sc-help sc-doubt";
+    warning.setAttribute("role", "status");
+    const look = () => {
+      check(text, kind.value === OTHER);
+      const has = [key, text].map((field) => Boolean(field.value.trim()));
+      warning.textContent = has[0] === has[1] ? "" : has[0] ? "This argument has no value." : "This value has no name.";
+    };
     const made = document.createElement("div");
     made.className = "sc-argument";
+    // A line that is being typed is not incomplete yet.
+    made.addEventListener("focusout", ({ relatedTarget }) => { if (!made.contains(relatedTarget)) look(); });
+    made.addEventListener("input", () => { if (warning.textContent) look(); else check(text, kind.value === OTHER); });
+    if (name) look();
     const gone = button("×", "sc-call-gone", () => { made.remove(); changed(); });
     gone.setAttribute("aria-label", "Remove this argument");
-    made.append(input("input", "Argument name", name), kind, text, gone);
+    made.append(key, text, kind, gone, warning);
     return made;
   }
 
@@ -79,7 +89,7 @@ export function argumentsOf(given, changed) {
     const area = element.querySelector(":scope > textarea");
     if (area) return area.value.trim();
     const pairs = lines().map((one) => {
-      const [name, kind, value] = one.querySelectorAll("input, select, textarea");
+      const [name, value, kind] = one.querySelectorAll("input, select, textarea");
       if (!name.value.trim() && !value.value.trim()) return null;
       const json = kind.value === TEXT ? JSON.stringify(value.value) : value.value.trim();
       return `${JSON.stringify(name.value.trim())}: ${json}`;
@@ -94,7 +104,7 @@ export function argumentsOf(given, changed) {
       changed();
       made.querySelector("input").focus();
     });
-    const other = button("as JSON", "sc-more sc-quiet", () => asText(written()));
+    const other = button("Edit as JSON", "sc-more sc-quiet", () => asText(written()));
     const end = document.createElement("div");
     end.className = "sc-arguments-end";
     end.append(more, other);
@@ -104,11 +114,11 @@ export function argumentsOf(given, changed) {
   function asText(text) {
     const area = input("textarea", "Arguments (JSON)", text);
     area.placeholder = '{"city": "Paris"}';
-    const other = button("as lines", "sc-more sc-quiet", () => {
+    const other = button("Edit as lines", "sc-more sc-quiet", () => {
       const value = area.value.trim() ? parsed(area.value) : {};
       if (area.value.trim()) empty = "{}";
       if (isObject(value) && isExact(area.value.trim() || "{}", value)) asLines(value);
-      else other.textContent = "as lines: only an object, and one that lines show exactly";
+      else other.textContent = "Edit as lines: only possible for an object without very large numbers";
     });
     area.addEventListener("input", () => check(area, true));
     element.replaceChildren(area, other);

@@ -42,7 +42,7 @@
     row.dispatchEvent(
       new CustomEvent("formset:added", { bubbles: true, detail: { formsetName: steps.dataset.prefix } })
     );
-    row.querySelector(".sc-body select, .sc-body input").focus({ preventScroll: true });
+    row.querySelector(".sc-body textarea").focus({ preventScroll: true });
     row.scrollIntoView({ block: "start", behavior: "smooth" });
     return row;
   }

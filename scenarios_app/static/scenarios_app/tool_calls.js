@@ -66,7 +66,7 @@ function dress(area) {
     const made = document.createElement("div");
     made.className = "sc-call";
     const id = field("id", "Id", call.id ?? "");
-    id.lastChild.placeholder = "made up";
+    id.lastChild.placeholder = "generated";
     const gone = button("×", "sc-call-gone", () => { made.remove(); sync(); });
     gone.setAttribute("aria-label", "Remove this tool call");
     const args = argumentsOf(call.arguments, sync);
