@@ -82,15 +82,15 @@ FOUND, UNANSWERED_BY_ALL = "found", "no"
 
 
 class FoundFilter(admin.SimpleListFilter):
-    """Whether a step was found that somebody wrote for it."""
+    """Whether a scenario matched; an answer of the catch-all counts as none."""
 
-    title = "step"
+    title = "match"
     parameter_name = FOUND
     _kinds: ClassVar[dict[str, tuple[str, Q]]] = {
-        "yes": ("answered by a step", Q(matched=True, fallback=False)),
-        UNANSWERED_BY_ALL: ("by no step, or the catch-all", UNANSWERED),
-        "catch-all": ("by the catch-all", Q(fallback=True)),
-        "none": ("by no step", Q(outcome=Outcome.UNMATCHED)),
+        "yes": ("matched", Q(matched=True, fallback=False)),
+        UNANSWERED_BY_ALL: ("no scenario matched", UNANSWERED),
+        "catch-all": ("no scenario matched: default answer", Q(fallback=True)),
+        "none": ("no scenario matched: error", UNANSWERED & Q(fallback=False)),
     }
 
     def lookups(

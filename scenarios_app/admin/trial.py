@@ -2,13 +2,16 @@
 of what is served: a draft, or edits that nobody has saved."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 from django.urls import reverse
+from msgspec import to_builtins
 
+from scenarios_app.control.matches import read_again
+from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.document import (
     DocumentError,
     ScenarioDocument,
@@ -16,12 +19,20 @@ from scenarios_app.engine.document import (
     dump,
     load_text,
 )
+from scenarios_app.engine.matching.select import named_in_header
 from scenarios_app.engine.scenario import Scenario
-from scenarios_app.models import Draft
+from scenarios_app.models import Draft, ServedRequest
+from scenarios_app.play.conversation import call_of
+from scenarios_app.serving.read import admit
+from scenarios_app.serving.services import services
 from scenarios_app.store import limits
 from scenarios_app.store.drafts import compiled_draft
-from scenarios_app.wire.registry import owns, ways
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.registry import find, owns, ways
 from scenarios_app.wire.samples import Asked
+
+# Headers by which clients name themselves, their key and their session.
+_CLIENT_HEADERS = ("x-api-key", "x-goog-api-", "x-stainless-", "x-mockllm-session")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +93,18 @@ def number_in(key: str) -> int | None:
     return int(key) if key.isascii() and key.isdigit() and len(key) < 19 else None
 
 
-class TryForm(forms.Form):
-    """A request in a few fields, or as it stands: then `path` and `body` are sent."""
+FORM, RAW = "form", "raw"
 
+
+class TryForm(forms.Form):
+    """A request in a few fields; with the mode `raw` only its path and body."""
+
+    mode = forms.ChoiceField(
+        label="Describe it as",
+        required=False,
+        choices=[(FORM, "Form"), (RAW, "Raw request (JSON)")],
+        widget=forms.RadioSelect({"x-model": "mode"}),
+    )
     user = forms.CharField(
         label="User message", required=False, strip=False, widget=forms.Textarea({"rows": 3})
     )
@@ -96,10 +116,10 @@ class TryForm(forms.Form):
     system = forms.CharField(
         label="System prompt", required=False, strip=False, widget=forms.Textarea({"rows": 2})
     )
-    tools = forms.CharField(label="Tools offered", required=False)
-    called = forms.CharField(label="Tool that was called", required=False)
+    tools = forms.CharField(label="Tools in the request", required=False)
+    called = forms.CharField(label="Tool name", required=False)
     result = forms.CharField(
-        label="Its result", required=False, strip=False, widget=forms.Textarea({"rows": 2})
+        label="Tool result", required=False, strip=False, widget=forms.Textarea({"rows": 2})
     )
     turn = forms.IntegerField(label="Turn", min_value=1, max_value=1_000, initial=1)
     stream = forms.BooleanField(label="Streamed", required=False, initial=True)
@@ -111,15 +131,17 @@ class TryForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        for name in ("provider", "turn"):
+            self.fields[name].required = not self.is_raw
         for field in self.fields.values():
             widget = field.widget
-            if not isinstance(widget, forms.CheckboxInput):
+            if not isinstance(widget, forms.CheckboxInput | forms.RadioSelect):
                 area = " sc-area" if isinstance(widget, forms.Textarea) else ""
                 widget.attrs["class"] = f"sc-input{area}"
 
     def clean_path(self) -> str:
         path: str = self.cleaned_data["path"].strip()
-        if path and not owns(path.partition("?")[0]):
+        if self.cleaned_data.get("mode") == RAW and not owns(path.partition("?")[0]):
             raise forms.ValidationError("No provider answers there.")
         return path
 
@@ -136,3 +158,86 @@ class TryForm(forms.Form):
             turn=given["turn"],
             stream=given["stream"],
         )
+
+    @property
+    def is_raw(self) -> bool:
+        return bool(self["mode"].value() == RAW)
+
+
+@dataclass(frozen=True, slots=True)
+class FormOfRequest:
+    """A journal entry in the fields of the form, and what of it these leave out."""
+
+    fields: Mapping[str, Any]
+    left_out: tuple[str, ...]
+
+
+def form_of(served: ServedRequest) -> FormOfRequest | None:
+    """Return the form's fields for a journal entry; None if the form cannot describe it.
+
+    The form describes a request if a client's request made of these fields says the same: the same
+    path, model, messages, tool calls and names of tools.
+    """
+    options = services().pipeline.options
+    request = None if served.request_cut else read_again(served, options)
+    if request is None or named_in_header(request):
+        return None
+    after_tool = bool(request.messages) and request.messages[-1].role == "tool"
+    result = request.tool_results[-1] if after_tool and request.tool_results else None
+    asked = Asked(
+        user=request.last_user_text,
+        model=request.model,
+        system=request.system_text,
+        tools=tuple(tool.name for tool in request.tools),
+        called=result.name if result else "",
+        result=result.content if result else "",
+        turn=request.turn,
+        stream=request.stream,
+    )
+    for name, wire in ways().items():
+        call = call_of(wire.sample(asked), session=served.session)
+        target = find(call)
+        if target is None or target.wire.provider != request.provider or call.path != request.path:
+            continue
+        try:
+            made = admit(call, target, options)
+        except WireError:
+            continue
+        if _essence(made) == _essence(request):
+            fields = to_builtins(asked) | {"tools": ", ".join(asked.tools), "provider": name}
+            return FormOfRequest(fields, tuple(_differences(made, request)))
+    return None
+
+
+def _essence(request: CanonicalRequest) -> tuple[object, ...]:
+    """What has to be the same for the form to be a description of the request."""
+    return (
+        *(request.also, request.model, request.stream, [tool.name for tool in request.tools]),
+        [(message.role, message.text) for message in request.messages],
+        [(call.name, call.arguments) for call in request.tool_calls],
+        [(result.name, result.is_error) for result in request.tool_results],
+    )
+
+
+_SETTINGS = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "max_tokens": "the token limit",
+    "stop": "stop sequences",
+    "reasoning": "reasoning",
+    "tool_choice": "the tool choice",
+    "response_format": "the response format",
+    "n": "the number of choices",
+    "metadata": "metadata",
+}
+
+
+def _differences(made: CanonicalRequest, request: CanonicalRequest) -> Iterator[str]:
+    yield from (
+        words for key, words in _SETTINGS.items() if getattr(made, key) != getattr(request, key)
+    )
+    if made.tools != request.tools:
+        yield "the definitions of tools"
+    own = (*_CLIENT_HEADERS, *made.headers)
+    if any(name.startswith("x-") and not name.startswith(own) for name in request.headers):
+        yield "headers"

@@ -1,7 +1,7 @@
 """The page on which a request is tried: which step would answer, why not the others, and every
 byte that would be sent. Nothing is consumed, counted or journalled by it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,19 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from scenarios_app.admin.site import may_see_journal
-from scenarios_app.admin.trial import Tried, TryForm, number_in, tried
+from scenarios_app.admin.trial import (
+    FORM,
+    RAW,
+    FormOfRequest,
+    Tried,
+    TryForm,
+    form_of,
+    number_in,
+    tried,
+)
 from scenarios_app.catalog import catalog
 from scenarios_app.control.explain import explained_now
+from scenarios_app.engine.conditions.match import Verdict
 from scenarios_app.engine.conditions.messages import MessageCondition
 from scenarios_app.engine.conditions.tools import OfferedToolCondition
 from scenarios_app.engine.scenario import Scenario as Compiled
@@ -27,6 +37,13 @@ from scenarios_app.wire.registry import ways
 # So many steps are shown: the one that answers, then those that come closest.
 SHOWN = 30
 _LONGEST = 20_000
+STATES = ("wins", "matches", "misses")
+# Why a scenario goes before another one that matches as well.
+REASONS = {
+    "priority": "higher priority",
+    "particularity": "more specific match",
+    "name": "same priority, and its name comes first",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +53,20 @@ class Card:
     step: ExplainedStep
     state: str
     url: str | None
+
+    @property
+    def failed(self) -> list[Verdict]:
+        return [condition for condition in self.step.conditions if not condition.ok]
+
+
+@dataclass(frozen=True, slots=True)
+class GoesFirst:
+    """Another scenario that answers the request. `reason` says why it goes first; empty if the
+    scenario that is tried alone does not match."""
+
+    scenario: str
+    url: str | None
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +95,19 @@ def try_page(request: HttpRequest, admin: Any) -> HttpResponse:
     given = request.POST if posted else request.GET
     instead = tried(given.dict())
     only = instead.name if instead else given.get("scenario", "")
-    initial = {} if posted else _initial(only, served, instead)
+    described = form_of(served) if served else None
+    initial = {} if posted else _initial(only, served, described, instead)
     form = TryForm(request.POST) if posted else TryForm(initial=initial)
-    return _page(request, admin, form, only=only, served=served, instead=instead)
+    page = {"described": described, "raw_only": served is not None and described is None}
+    return _page(request, admin, form, only=only, served=served, instead=instead, **page)
 
 
 def try_edits(request: HttpRequest, admin: Any, hidden: Mapping[str, str]) -> HttpResponse:
     """The page for edits that nobody has saved, with the request tried that their first step asks
     for."""
     instead = tried(hidden)
-    first = {"provider": next(iter(ways())), "model": "gpt-4o", "turn": 1, "stream": True}
+    first: dict[str, Any] = {"mode": FORM, "provider": next(iter(ways())), "model": "gpt-4o"}
+    first |= {"turn": 1, "stream": True}
     asked = first | first_step(instead.scenarios[-1] if instead else None)
     only = instead.name if instead else ""
     return _page(request, admin, TryForm(asked), only=only, served=None, instead=instead)
@@ -87,13 +121,14 @@ def _page(
     only: str,
     served: ServedRequest | None,
     instead: Tried | None,
+    **more: Any,
 ) -> HttpResponse:
     context = {
+        **more,
         **admin.admin_site.each_context(request),
         "title": "Try it",
         "form": form,
         "served": served,
-        "raw": bool(form["path"].value()),
         "scenario": only,
         "instead": instead,
     }
@@ -107,7 +142,7 @@ def _tried(
 ) -> dict[str, Any]:
     given = form.cleaned_data
     session = given["session"].strip()
-    if given["path"]:
+    if form.is_raw:
         headers = served.request_headers if served else {}
         calls = {"": raw(given["path"], given["body"], headers=headers, session=session)}
         chosen = ""
@@ -121,9 +156,16 @@ def _tried(
     found = {key: explained_now(call, instead=scenarios) for key, call in calls.items()}
     explanation = found[chosen]
     cards = list(_cards(explanation, only, instead))
+    first = _goes_first(explanation, cards, only)
+    alone = instead.scenarios[-1] if instead else catalog.snapshot().index.by_name.get(only)
+    if first and first.reason and alone:
+        found = {key: explained_now(call, alone=alone) for key, call in calls.items()}
+        explanation = found[chosen]
     return {
         "explanation": explanation,
-        "cards": cards[:SHOWN],
+        "first": first,
+        "cards": [card for card in cards[:SHOWN] if card.state != "misses"],
+        "misses": [card for card in cards[:SHOWN] if card.state == "misses"],
         "left": max(len(cards) - SHOWN, 0),
         "answer": _decision(explanation),
         "told": _told(explanation),
@@ -138,21 +180,42 @@ def _first(chosen: str, found: dict[str, Explanation]) -> list[str]:
 
 
 def _cards(explanation: Explanation, only: str, instead: Tried | None) -> Iterator[Card]:
-    page = "admin:scenarios_app_scenario_change"
-    rows = Scenario.objects.values_list("name", "pk")
-    urls = {name: reverse(page, args=(pk,)) for name, pk in rows}
+    steps = [step for step in explanation.steps if not only or step.scenario == only]
+    urls = _urls({step.scenario for step in steps})
     if instead and instead.url:
         urls[instead.name] = instead.url
-    steps = [step for step in explanation.steps if not only or step.scenario == only]
     order = {step.key: number for number, step in enumerate(steps)}
 
-    def closeness(step: ExplainedStep) -> tuple[bool, bool, bool, int]:
+    def closeness(card: Card) -> tuple[int, int, bool, int]:
+        step = card.step
         place = order[step.key] if step.near is None else step.near
-        return (not step.wins, not step.matches, step.near is None, place)
+        return (STATES.index(card.state), len(card.failed), step.near is None, place)
 
-    for step in sorted(steps, key=closeness):
-        state = "wins" if step.wins else "matches" if step.matches else "misses"
-        yield Card(step, state, urls.get(step.scenario))
+    yield from sorted(
+        (Card(step, _state(step), urls.get(step.scenario)) for step in steps), key=closeness
+    )
+
+
+def _state(step: ExplainedStep) -> str:
+    return "wins" if step.wins else "matches" if step.matches else "misses"
+
+
+def _goes_first(explanation: Explanation, cards: Sequence[Card], only: str) -> GoesFirst | None:
+    """The other scenario that answers where one alone is tried; None without one."""
+    decision = explanation.decision
+    if not only or decision is None or decision.scenario is None:
+        return None
+    winner = decision.scenario
+    if winner.name == only:
+        return None
+    url = next(iter(_urls([winner.name]).values()), None)
+    beaten = next((card.step.conditions[-1] for card in cards if card.state == "matches"), None)
+    return GoesFirst(winner.name, url, REASONS.get(beaten.field, "") if beaten else "")
+
+
+def _urls(names: Iterable[str]) -> dict[str, str]:
+    rows = Scenario.objects.filter(name__in=names).values_list("name", "pk")
+    return {name: reverse("admin:scenarios_app_scenario_change", args=(pk,)) for name, pk in rows}
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +228,7 @@ class Answer:
     said: str
     status: int | None
     cut: bool
+    fallback: bool
 
 
 def _told(explanation: Explanation) -> Answer | None:
@@ -177,6 +241,7 @@ def _told(explanation: Explanation) -> Answer | None:
         said=reply.said if reply.status < 400 else "",
         status=reply.status if reply.started else None,
         cut=reply.ending.value == "cut",
+        fallback=decision.fallback,
     )
 
 
@@ -234,12 +299,18 @@ def _served(key: str) -> ServedRequest | None:
     return ServedRequest.objects.filter(pk=number).first()
 
 
-def _initial(name: str, served: ServedRequest | None, instead: Tried | None) -> dict[str, Any]:
-    initial: dict[str, Any] = {"turn": 1, "stream": True, "model": "gpt-4o"}
+def _initial(
+    name: str,
+    served: ServedRequest | None,
+    described: FormOfRequest | None,
+    instead: Tried | None,
+) -> dict[str, Any]:
+    initial: dict[str, Any] = {"mode": FORM, "turn": 1, "stream": True, "model": "gpt-4o"}
     if served is not None:
         query = "&".join(f"{name}={value}" for name, value in served.query.items())
         path = f"{served.path}?{query}" if query else served.path
         initial |= {"path": path, "body": served.request_body, "session": served.session}
+        initial |= described.fields if described else {"mode": RAW}
     else:
         stored = catalog.snapshot().index.by_name.get(name)
         initial |= first_step(instead.scenarios[-1] if instead else stored)

@@ -17,7 +17,7 @@ from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from scenarios_app.catalog import catalog
 from scenarios_app.control.kit import ControlError, ControlView, MismatchBody, documented
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.matching.index import Index, overlay
+from scenarios_app.engine.matching.index import Index, build_index, overlay
 from scenarios_app.engine.matching.select import Kind
 from scenarios_app.engine.scenario import Scenario
 from scenarios_app.engine.state import SessionState, is_key_session
@@ -205,9 +205,21 @@ class _With:
         return overlay(catalog.index_for(documents, version), self.scenarios)
 
 
-def explained_now(call: Call, *, instead: Sequence[Scenario] = ()) -> Explanation:
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    """A catalog of one scenario."""
+
+    scenario: Scenario
+
+    def index_for(self, documents: Mapping[str, Json], version: int) -> Index:
+        return build_index([self.scenario])
+
+
+def explained_now(
+    call: Call, *, instead: Sequence[Scenario] = (), alone: Scenario | None = None
+) -> Explanation:
     """What would happen to a call at this moment, in any thread; `instead` take the
-    place of the scenarios of their names."""
+    place of the scenarios of their names. With `alone` there is no other scenario."""
     here = services()
     session = here.pipeline.exchange(call).session
     known = _AsNow(
@@ -216,7 +228,7 @@ def explained_now(call: Call, *, instead: Sequence[Scenario] = ()) -> Explanatio
         _kept(call, session),
     )
     options = here.pipeline.options
-    seen = _With(instead) if instead else catalog
+    seen = _Alone(alone) if alone else _With(instead) if instead else catalog
     return asyncio.run(explain(call, catalog=seen, state=known, options=options))
 
 

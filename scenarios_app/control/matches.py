@@ -49,7 +49,7 @@ _BATCH = 100
 # A masked string behind its key, also in JSON within JSON.
 _MASKED = re.compile(r'\\*"\s*:\s*\\*"' + re.escape(MASK))
 
-Found: TypeAlias = tuple[float, ServedRequest, Reading]
+Found: TypeAlias = tuple[tuple[int, float], ServedRequest, Reading]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,8 @@ def tally(match: Match, rows: QuerySet[ServedRequest]) -> Tally:
                 count += 1
             case Reading() as reading if missed < AMONG:
                 missed += 1
-                nearest.append((judge.sure.distance(reading), row, reading))
+                failed, distance = judge.sure.count_failed(reading), judge.sure.distance(reading)
+                nearest.append(((failed, distance), row, reading))
                 nearest = sorted(nearest, key=lambda found: found[0])[:NEAREST]
             case str(reason):
                 unjudged.append((row.uid, reason))

@@ -6,8 +6,9 @@ from django.db.models import Q
 
 from scenarios_app.models.fields import JsonField, Outcome
 
-# What no step of anybody's answered: nothing at all, or the catch-all in place of it.
-UNANSWERED = Q(outcome=Outcome.UNMATCHED) | Q(fallback=True)
+# Requests for which a scenario was looked for and none matched, also if the catch-all answered:
+# the one definition for lists, counts, filters and verdict (`ServedRequest.is_unmatched`).
+UNANSWERED = Q(fallback=True) | (Q(matched=False) & ~Q(way=""))
 
 
 class ServedRequest(models.Model):
@@ -68,6 +69,11 @@ class ServedRequest(models.Model):
 
     def __str__(self) -> str:
         return f"{self.method} {self.path} → {self.status}"
+
+    @property
+    def is_unmatched(self) -> bool:
+        """The same as `UNANSWERED`, of one row."""
+        return self.fallback or (bool(self.way) and not self.matched)
 
 
 class SessionName(models.Model):

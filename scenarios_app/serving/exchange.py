@@ -120,6 +120,12 @@ class Exchange(msgspec.Struct):
         return self.decision.violations if self.decision else ()
 
     @property
+    def unmatched(self) -> bool:
+        """True if a scenario was looked for and none matched, also if the catch-all answered."""
+        decision = self.decision
+        return decision is not None and (decision.fallback or not any(self.answered_by))
+
+    @property
     def asked(self) -> str:
         """How the last user message begins, or the tool result that came after it."""
         if self._asked is not None or self.request is None:

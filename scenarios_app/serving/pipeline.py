@@ -48,6 +48,8 @@ from scenarios_app.wire.errors import WireError
 
 log = logging.getLogger(__name__)
 
+# Default answers are logged for the first sessions only, so that a load test fills no log.
+MAX_WARNED_SESSIONS = 100
 
 # Has the catalog show the change of that name, which another process may have made.
 CatchUp: TypeAlias = Callable[[int], Awaitable[None]]
@@ -85,6 +87,7 @@ class Pipeline:
         self._prepared = PreparedAnswers()
         self._known = KnownRequests()
         self.recordings: Recordings = {}
+        self._warned: set[str] = set()
 
     async def answer(self, call: Call, head: Head | None = None) -> Answer:
         """The answer to a call, whose `head` the door may know. The door that plays it out lets it
@@ -109,6 +112,8 @@ class Pipeline:
         for violation in exchange.violations:
             names = (exchange.session, *exchange.answered_by, violation)
             log.warning("session %s, scenario %s, step %s: %s", *names)
+        if exchange.decision is not None and exchange.decision.fallback:
+            self._warn_of_default_answer(exchange, exchange.decision)
         exchange.forget(beyond=self.options.journal_body_bytes)
         return self._answer(exchange, reply)
 
@@ -337,13 +342,32 @@ class Pipeline:
         if self._record is not None:
             self._record(exchange.entry(sent))
 
+    def _warn_of_default_answer(self, exchange: Exchange, decision: Decision) -> None:
+        """Log the first default answer of each session; later ones are in the journal alone."""
+        session = exchange.session
+        if session in self._warned or len(self._warned) >= MAX_WARNED_SESSIONS:
+            return
+        self._warned.add(session)
+        near = decision.near_misses[:1]
+        nearest = (
+            f" Nearest: scenario {near[0].scenario.name}, step {near[0].step.label}."
+            if near
+            else ""
+        )
+        log.warning(
+            "session %s: no scenario matched %s %s; the default answer of %s was sent, with the "
+            "header X-MockLLM-Unmatched: 1.%s The journal lists all such requests.",
+            *(session, exchange.call.method, exchange.call.path, exchange.answered_by[0], nearest),
+        )
+
     def _answer(self, exchange: Exchange, reply: Reply) -> Answer:
         return Answer(self.dressed(exchange, reply), exchange, self)
 
     def dressed(self, exchange: Exchange, reply: Reply) -> Reply:
         """A reply with our own headers; without a body where the method wants none."""
         scenario, step = exchange.answered_by
-        reply = with_headers(reply, ours(scenario, step, exchange.uid))
+        unmatched = exchange.unmatched
+        reply = with_headers(reply, ours(scenario, step, exchange.uid, unmatched=unmatched))
         call = exchange.call
         if "origin" in call.headers:
             shared = shared_headers(call, self.options.origins, reply.headers)

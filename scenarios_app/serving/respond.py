@@ -48,6 +48,9 @@ from scenarios_app.serving.reply import (
 from scenarios_app.wire.base import Archival, Headers, Stored, StreamEncoder
 
 UNPACED = Pacing()
+# Marks an answer to a request that no scenario matched.
+UNMATCHED_HEADER = ("x-mockllm-unmatched", "1")
+UNMATCHED_METADATA = {"mockllm_unmatched": "1"}
 # Everything a header value may hold as it is; the rest of what a client sent is percent-encoded.
 PRINTABLE = "".join(chr(code) for code in range(0x20, 0x7F))
 
@@ -113,6 +116,9 @@ def respond(
 def _scripted(exchange: Exchange, decision: Decision, request: CanonicalRequest) -> Reply:
     """What a step answers."""
     assert decision.step is not None
+    if decision.fallback:
+        # Only the Responses API has a place for metadata in its answers.
+        request = replace(request, metadata={**request.metadata, **UNMATCHED_METADATA})
     produced = decision.step.produce
     delay = produced.latency_ms / 1000
     if produced.recorded is not None and produced.recorded.suits(request):
@@ -143,13 +149,14 @@ def is_made_to_fit(decision: Decision, request: CanonicalRequest) -> bool:
     return isinstance(made, GeneratedAnswer) and made.kind == "auto" and fitted
 
 
-def ours(scenario: str, step: str, request: str) -> Headers:
-    """The headers that say what answered."""
-    return (
+def ours(scenario: str, step: str, request: str, *, unmatched: bool) -> Headers:
+    """The headers that say what answered, and whether that was for want of a match."""
+    headers = (
         ("x-mockllm-scenario", _percent(scenario)),
         ("x-mockllm-step", _percent(step)),
         ("x-mockllm-request", request),
     )
+    return (*headers, UNMATCHED_HEADER) if unmatched else headers
 
 
 def with_headers(reply: Reply, *more: Headers) -> Reply:

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, models, transaction
+from django.db.models import Max
 from django.utils import timezone
 
 from scenarios_app.engine.canonical import Json
@@ -25,6 +26,7 @@ from scenarios_app.models import (
     Draft,
     DraftStep,
     Scenario,
+    Step,
     StepColumns,
     new_key,
 )
@@ -94,6 +96,14 @@ def drafted(document: ScenarioDocument) -> Draft:
         draft.save()
         _fill(draft, [(new_key(), step) for step in steps])
     return draft
+
+
+def append_step(scenario: AnyScenario, step: Step) -> None:
+    """Store a copy of a step as the last one of a scenario or a draft."""
+    last = scenario.steps.aggregate(last=Max("order"))["last"] or 0
+    model: Any = scenario.steps.model
+    values = _values(step, _STEP) | {"order": last + 1}
+    save_steps(new=[model(scenario=scenario, key=new_key(), **values)])
 
 
 def free_name(name: str, *, drafts: bool = True, taken: Collection[str] = ()) -> str:

@@ -83,7 +83,7 @@ def _few(reasons: Iterable[Iterable[str]]) -> Iterator[str]:
 
 
 def _unmatched_lines(one: Unmatched) -> Iterator[str]:
-    how = "only the catch-all answered" if one.fallback else "no step answered"
+    how = "no scenario matched (default answer)" if one.fallback else "no step answered"
     yield f"unmatched: {line(one.path)}: {how} [{one.id}]"
     yield from (f"  near: {near_miss_text(miss)}" for miss in one.near_misses)
 
@@ -201,7 +201,7 @@ def _xml(text: str) -> str:
 
 def _unmatched(one: Mapping[str, Any]) -> str:
     near = "; ".join(near_miss_text(miss) for miss in one["near_misses"])
-    how = "only the catch-all answered" if one["fallback"] else "no step answered"
+    how = "no scenario matched (default answer)" if one["fallback"] else "no step answered"
     return f"{line(one['path'])}: {how} [{one['id']}]" + (f"; near: {near}" if near else "")
 
 

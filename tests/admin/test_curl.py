@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from django.test import Client
 
 from scenarios_app.admin.journal.from_request import curl_of
 from tests.admin.traffic import served
@@ -140,3 +141,14 @@ def test_headers_are_sent_as_they_came(server: Seen, tmp_path: Any) -> None:
     assert "content-type" not in sent
     assert body == b"{}"
     assert not any("root:" in value for value in sent.values())
+
+
+def test_curl_command_quotes_what_it_sends_and_holds_no_mask(root: Client) -> None:
+    row = served(request_headers={"authorization": "Bearer ***"}, query={"beta": "true"})
+    page = root.get(f"/admin/scenarios_app/servedrequest/{row.pk}/change/")
+    command = page.context["curl"]
+    assert command.startswith(
+        "curl -N -g --path-as-is -X POST 'http://testserver/v1/chat/completions?beta=true'"
+    )
+    assert "'authorization: Bearer any'" in command
+    assert "***" not in command

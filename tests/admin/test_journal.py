@@ -95,8 +95,10 @@ def test_what_the_catch_all_answered_is_answered_by_no_step_of_anybodys(root: Cl
     assert found == {"no": [lost.pk, caught.pk], "yes": [answered.pk], "none": [lost.pk]}
     assert [row.pk for row in rows(root, found="catch-all")] == [caught.pk]
     html = root.get(JOURNAL).content.decode()
-    assert 'class="sc-outcome sc-fallback">200 answered by the catch-all<' in html
-    assert 'class="sc-outcome sc-fallback">200 answered by the catch-all<' in page(root, caught)
+    assert 'class="sc-outcome sc-fallback">200 no scenario matched (default answer)<' in html
+    assert 'class="sc-outcome sc-fallback">200 no scenario matched (default answer)<' in page(
+        root, caught
+    )
     tiles = {name: figure for name, figure, *_ in root.get("/admin/").context["tiles"]}
     assert tiles["Answered by no step"] == 2
     assert traffic_since(NOON).unmatched == 2
@@ -124,7 +126,7 @@ def test_a_page_tells_everything(root: Client) -> None:
         timings={"chosen_ms": 1.5},
     )
     html = page(root, row)
-    for text in ("step ask", "catch-all", "rate_limit", "System prompt missing fragments"):
+    for text in ("sent its default answer", "rate_limit", "System prompt missing fragments"):
         assert text in html
     for text in ("match.model", "equals gpt-5", '"gpt-4o"', "x-team", "?beta", "x-mockllm-step"):
         assert text in html

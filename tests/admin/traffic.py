@@ -28,4 +28,5 @@ def served(**columns: Any) -> ServedRequest:
 
 
 def unmatched(**columns: Any) -> ServedRequest:
-    return served(matched=False, outcome=Outcome.UNMATCHED, status=404, **columns)
+    found = {"way": "match", "matched": False, "outcome": Outcome.UNMATCHED, "status": 404}
+    return served(**found | columns)

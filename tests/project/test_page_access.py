@@ -113,7 +113,7 @@ MATRIX: dict[str, Row] = {
     f"{REQUEST}/session/reset/": (LOGIN, 405, 405, 405),
     f"{REQUEST}/session/rename/": (LOGIN, 405, 405, 405),
     f"{REQUEST}/sessions/": SEEN,
-    f"{REQUEST}/<int:pk>/make-step/": POSTED,
+    f"{REQUEST}/<int:pk>/make-step/": WRITTEN,
     f"{REQUEST}/make-step/": MOVED_FOR_READERS,
     **of_model("chat_app/modelprofile", add=WRITTEN, delete=WRITTEN),
     **of_model("chat_app/conversation", delete=WRITTEN),

@@ -11,6 +11,7 @@ from scenarios_app.store.history import versions_of
 from tests.admin.pages import fields_at, new_step
 from tests.project.access import HALVES, PASSWORD
 
+_KEY = {"authorization": "Bearer ***", "content-type": "application/json"}
 Ids: TypeAlias = Mapping[str, Any]
 # What a browser posts, made with the client of one who may, at that address.
 Body: TypeAlias = Callable[[Client, str, Ids], dict[str, Any]]
@@ -77,11 +78,13 @@ def kept(client: Client, url: str, ids: Ids) -> dict[str, Any]:
     return {"scenario": name, "conversation": '{"turns": [{"user": "a"}]}', "keep": "1"}
 
 
-def unanswered(client: Client, url: str, ids: Ids) -> dict[str, Any]:
-    """The session of a request that no step has answered now."""
+def with_answer(client: Client, url: str, ids: Ids) -> dict[str, Any]:
+    """The step of a readable request, for the scenario that is there."""
     rows = ServedRequest.objects.filter(pk=ids["scenarios_app/servedrequest"])
-    rows.update(outcome="unmatched", session="chat-1-a")
-    return {"session": "chat-1"}
+    body = '{"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}'
+    rows.update(path="/v1/chat/completions", request_headers=_KEY, request_body=body)
+    target = str(ids["scenarios_app/scenario"])
+    return {"mode": "contains", "message": "a", "answer": "b", "target": target, "save": "1"}
 
 
 def listed(client: Client, url: str, ids: Ids) -> dict[str, Any]:
@@ -192,13 +195,7 @@ WRITES: tuple[Write, ...] = (
     # ── The journal ──
     Write(f"admin/{REQUEST}/session/rename/", "rename", of(session="a", name="b"), CHANGE),
     Write(f"admin/{REQUEST}/session/reset/", "reset", of(name="default"), CHANGE),
-    Write(f"admin/{REQUEST}/<int:pk>/make-step/", "make a step", of()),
-    Write(
-        f"admin/{REQUEST}/make-step/",
-        "of the latest",
-        unanswered,
-        besides=("reader", *HALVES_THAT_SEE),
-    ),
+    Write(f"admin/{REQUEST}/<int:pk>/make-step/", "make a step", with_answer, CHANGE),
     # ── The chat ──
     add(PROFILE, _PROFILE),
     change(PROFILE, name="new"),
@@ -258,7 +255,7 @@ READS: set[str] = {
     "admin/(?P<url>.*)$",
     *_pages(SCENARIO, *CHECKS, "<path:object_id>/export/", "try/", "bin/", "bin/<int:pk>/"),
     *_pages(DRAFT, *CHECKS),
-    *_pages(REQUEST, *OTHERS, "session/", "sessions/"),
+    *_pages(REQUEST, *OTHERS, "session/", "sessions/", "make-step/"),
     *_pages(PROFILE, HISTORY),
     *_pages(CONVERSATION, ADD, HISTORY),
     *_pages(MESSAGE, "", ADD, DELETE, HISTORY),

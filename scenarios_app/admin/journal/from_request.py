@@ -1,20 +1,13 @@
-"""From a request of the journal: a step that would answer it, and a command that sends it again."""
+"""From a request of the journal: conditions that it meets, and a command that sends it again."""
 
 import re
 import shlex
-from typing import Any
 from urllib.parse import quote, urlencode
 
-from django.db import transaction
-
-from scenarios_app.control.explain import explained_now
+from scenarios_app.control.matches import read_again
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.document import load_documents
-from scenarios_app.engine.matching.lint import PLACEHOLDER
-from scenarios_app.models import Scenario, ServedRequest
-from scenarios_app.serving.doors.calls import make_call
-from scenarios_app.store import save_documents
-from scenarios_app.store.drafts import free_name
+from scenarios_app.models import ServedRequest
+from scenarios_app.serving.services import services
 
 # Headers that a client makes by itself.
 _OWN = {"host", "content-length", "connection", "accept-encoding", "transfer-encoding"}
@@ -22,24 +15,88 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
 # What a path may hold as it is; a percent sign there begins what is encoded already.
 _IN_PATHS = "/:@!$&'()*+,;=~%-._"
 
+MAX_EQUALS_CHARS = 60
+_MAX_READ_CHARS = 2_000
+_MAX_PHRASE_CHARS = 60
+_SENTENCE = re.compile(r"[^.,;:!?()\[\]{}<>\"“”„»«…。、，！？\n\r]+")
+_WORD = re.compile(r"\w+(?:['’-]\w+)*")
+# Words that many requests share, whatever these are about.
+_FILLER = """
+    about after also answer before been being briefly could does doing done each every
+    explain explanation from give given have hello help here into just know like make many
+    more most much need only other over please question should show some tell than thank
+    thanks that their them then there these they thing this those very want well were what
+    when where which while will with would write your yours
+"""
+_FILLER_WORDS = frozenset(_FILLER.split())
+
 
 class CannotRead(Exception):
     """The journal's copy of the request cannot be read as one; the message says why."""
 
 
-def scenario_from(served: ServedRequest) -> Scenario:
-    """A new scenario, switched off until it says what to answer, whose one step matches this
-    request: its provider, its model, its last user message, and the tool result that it brings."""
-    request = _read(served)
-    document = {
-        "name": free_name(f"from request {str(served.uid)[:8]}"),
-        "description": f"Made from the request {served.uid}.",
-        "enabled": False,
-        "steps": [{"consume": False, "match": _match(request), "produce": {"text": PLACEHOLDER}}],
-    }
-    with transaction.atomic():
-        (scenario,) = save_documents(load_documents(document))
-    return scenario
+def request_of(served: ServedRequest) -> CanonicalRequest:
+    """Read the request of a journal entry again. Raises CannotRead."""
+    if served.request_cut:
+        raise CannotRead("The journal kept only the beginning of this request's body.")
+    request = read_again(served, services().pipeline.options)
+    if request is None:
+        raise CannotRead("This request is none that a step could answer.")
+    return request
+
+
+def proposed_match(request: CanonicalRequest) -> dict[str, str]:
+    """Propose conditions that this request meets and that similar requests meet too.
+
+    The keys are the fields of `MakeStepForm`. The model and the provider are left out: they seldom
+    say what a request is about.
+    """
+    text = request.last_user_text
+    phrase = telling_words(text)
+    if phrase:
+        proposed = {"mode": "contains", "message": phrase}
+    elif len(text) <= MAX_EQUALS_CHARS and "\n" not in text:
+        proposed = {"mode": "equals", "message": text}
+    else:
+        proposed = {"mode": "startswith", "message": text[:MAX_EQUALS_CHARS].partition("\n")[0]}
+    last = request.messages[-1] if request.messages else None
+    if last is not None and last.role == "tool" and request.tool_results:
+        proposed["tool"] = request.tool_results[-1].name
+    if not proposed["message"] and not proposed.get("tool"):
+        proposed["model"] = request.model
+    return proposed
+
+
+def telling_words(text: str) -> str:
+    """Return the phrase that says most about a message, as it is written there.
+
+    That is up to four neighbouring words of one sentence that begin and end with a telling word,
+    two of these at most. Words with digits end a phrase. Empty if no word is telling.
+    """
+    best, best_score = "", 0
+    for sentence in _SENTENCE.finditer(text[:_MAX_READ_CHARS]):
+        words = list(_WORD.finditer(text, *sentence.span()))
+        for first, begin in enumerate(words):
+            score = telling = 0
+            for end in words[first : first + 4]:
+                if any(map(str.isdigit, end[0])):
+                    break
+                if not _is_telling(end[0]):
+                    if not telling:
+                        break
+                    continue
+                score, telling = score + len(end[0]), telling + 1
+                if score > best_score:
+                    best, best_score = text[begin.start() : end.end()], score
+                if telling == 2:
+                    break
+    return best[:_MAX_PHRASE_CHARS]
+
+
+def _is_telling(word: str) -> bool:
+    # Two signs of a script without spaces say as much as a word.
+    long = len(word) >= (4 if word.isascii() else 2)
+    return long and word.casefold() not in _FILLER_WORDS
 
 
 def curl_of(served: ServedRequest, origin: str) -> str:
@@ -68,40 +125,3 @@ def _unmasked(name: str, value: str) -> str:
     if name == "authorization":
         return "Bearer any"
     return "any" if name in ("x-api-key", "api-key", "x-goog-api-key") else value
-
-
-def _read(served: ServedRequest) -> CanonicalRequest:
-    if served.request_cut:
-        raise CannotRead("The journal kept only the beginning of this request's body.")
-    headers = [
-        (n.encode(), v.encode("utf-8", "replace")) for n, v in served.request_headers.items()
-    ]
-    query = "&".join(f"{name}={value}" for name, value in served.query.items())
-    call = make_call(
-        served.method,
-        served.path,
-        query=query.encode("utf-8", "replace"),
-        headers=headers,
-        body=served.request_body.encode("utf-8", "replace"),
-    )
-    request = explained_now(call).request
-    if request is None:
-        raise CannotRead("This request is none that a step could answer.")
-    return request
-
-
-def _match(request: CanonicalRequest) -> dict[str, Any]:
-    match: dict[str, Any] = {"provider": request.provider}
-    if request.model:
-        match["model"] = request.model
-    messages = []
-    if request.last_user_text:
-        messages.append({"role": "user", "which": "last", "equals": request.last_user_text})
-    last = request.messages[-1] if request.messages else None
-    if last is not None and last.role == "tool" and request.tool_results:
-        messages.append(
-            {"role": "tool", "which": "last", "equals": request.tool_results[-1].content}
-        )
-    if messages:
-        match["messages"] = messages
-    return match

@@ -24,7 +24,8 @@ from unfold.paginator import InfinitePaginator
 
 from mockllm_site.kit.permissions import require
 from scenarios_app.admin.filters import AnsweredByFilter, FoundFilter, ProviderFilter, SessionFilter
-from scenarios_app.admin.journal.from_request import CannotRead, curl_of, scenario_from
+from scenarios_app.admin.journal.from_request import curl_of
+from scenarios_app.admin.journal.make_step import make_step_page
 from scenarios_app.admin.journal.sessions import (
     names_of,
     record,
@@ -35,7 +36,6 @@ from scenarios_app.admin.journal.sessions import (
     sessions_page,
     tell_losses,
 )
-from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
 from scenarios_app.journal.live import nearest
 from scenarios_app.models import UNANSWERED, Outcome, Scenario, ServedRequest, SessionName
@@ -52,6 +52,8 @@ _LISTED = (
     "streamed",
     "scenario",
     "step",
+    "way",
+    "matched",
     "fallback",
     "outcome",
     "status",
@@ -185,33 +187,26 @@ class JournalAdmin(ModelAdmin):
         return TemplateResponse(request, "scenarios_app/admin/served_request.html", context)
 
     def make_step(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """A scenario that would answer this request, to be completed on its page."""
-        require(request, SEE, MAKE)
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
-        served = get_object_or_404(ServedRequest, pk=pk)
-        try:
-            scenario = scenario_from(served)
-        except (CannotRead, DocumentError) as error:
-            messages.error(request, f"No step can be made of it: {error}")
-            return redirect("admin:scenarios_app_servedrequest_change", pk)
-        messages.success(request, "Say what to answer, then enable it.")
-        return redirect("admin:scenarios_app_scenario_change", scenario.pk)
+        """The page on which this request becomes a step of a scenario."""
+        require(request, SEE)
+        if not _may_make(request):
+            require(request, *MAKE)
+        journal.flush()
+        return make_step_page(request, self, get_object_or_404(ServedRequest, pk=pk))
 
     def make_step_of_latest(self, request: HttpRequest) -> HttpResponse:
-        """The same of the latest request of a session that no step answered; a GET shows it."""
+        """Lead to that page for a session's latest request that no scenario matched, and who may
+        make no step to the request."""
         require(request, SEE)
         journal.flush()
-        given = request.POST if request.method == "POST" else request.GET
-        session = given.get("session", "")
+        session = request.GET.get("session", "")
         rows = ServedRequest.objects.filter(UNANSWERED, session__in=_sessions_of(session))
         latest = rows.values_list("pk", flat=True).first()
         if latest is None:
-            messages.info(request, "The journal has no request of it that no step answered.")
+            messages.info(request, "The journal has no unmatched request of this session.")
             return redirect("admin:scenarios_app_servedrequest_changelist")
-        if request.method == "POST" and _may_make(request):
-            return self.make_step(request, latest)
-        return redirect("admin:scenarios_app_servedrequest_change", latest)
+        page = "make_step" if _may_make(request) else "servedrequest_change"
+        return redirect(f"admin:scenarios_app_{page}", latest)
 
     @admin.display(description="When", ordering="pk")
     def when(self, served: ServedRequest) -> str:
@@ -236,7 +231,7 @@ class JournalAdmin(ModelAdmin):
             ),
         )
 
-    @admin.display(description="Said")
+    @admin.display(description="Message / answer")
     def said(self, served: ServedRequest) -> str:
         return format_html(
             '<span class="sc-talk"><span class="sc-said" title="{0}">{0}</span>'
@@ -247,8 +242,9 @@ class JournalAdmin(ModelAdmin):
 
     @admin.display(description="Answered by", ordering="scenario")
     def answered_by(self, served: ServedRequest) -> str:
-        if not served.scenario:
-            return format_html('–<span class="sc-under">{}</span>', nearest(served.near_misses))
+        if served.is_unmatched:
+            near = nearest(served.near_misses)
+            return format_html('–<span class="sc-under">{}</span>', near and f"nearest: {near}")
         return format_html('{}<span class="sc-under">step {}</span>', served.scenario, served.step)
 
     @admin.display(description="Result", ordering="outcome")
@@ -284,9 +280,11 @@ def _sessions_of(name: str) -> list[str]:
 
 def told(served: ServedRequest) -> tuple[str, str]:
     """What became of a request: the class of its badge, and the words in it."""
-    if served.fallback and served.outcome == Outcome.COMPLETE:
-        return "fallback", "answered by the catch-all"
-    return served.outcome, served.get_outcome_display()
+    words = str(served.get_outcome_display())
+    if not served.fallback:
+        return served.outcome, words
+    default = "no scenario matched (default answer)"
+    return "fallback", default if served.outcome == Outcome.COMPLETE else f"{default}, {words}"
 
 
 def pretty(body: str) -> str:
@@ -304,11 +302,14 @@ def _whole(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else -1
 
 
-SEE, MAKE = "scenarios_app.view_servedrequest", "scenarios_app.add_scenario"
+SEE = "scenarios_app.view_servedrequest"
+# Either of them: for a new scenario, or a step of one that is there.
+MAKE = ("scenarios_app.add_scenario", "scenarios_app.change_scenario")
 
 
 def _may_make(request: HttpRequest) -> bool:
-    return request.user.has_perm(MAKE)
+    """A new scenario may be added, or a step to one."""
+    return any(map(request.user.has_perm, MAKE))
 
 
 @dataclass(frozen=True, slots=True)

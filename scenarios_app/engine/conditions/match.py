@@ -142,6 +142,10 @@ class Match:
                 groups[name] = groups[name] or value
         return groups
 
+    def count_failed(self, reading: Reading) -> int:
+        """Return the number of conditions that do not hold."""
+        return sum(not condition.holds(reading) for condition in self.conditions)
+
     def mismatches(self, reading: Reading) -> tuple[Mismatch, ...]:
         return tuple(
             Mismatch(*mismatch)

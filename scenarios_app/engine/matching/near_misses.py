@@ -35,16 +35,22 @@ def near_misses(
     served: Container[tuple[str, str]] = frozenset(),
     scenario: str | None = None,
 ) -> tuple[NearMiss, ...]:
-    """The nearest steps that do not answer the request, nearest first, ties in the order of
-    choosing. `served` holds scenario and key of what the session has consumed: a step that matched
-    but for that is the nearest of all. `scenario` seeks among one scenario's steps alone."""
+    """Return the nearest steps that do not answer the request, nearest first.
+
+    They are sorted by the number of failed conditions, then by distance, then in the order of
+    choosing. `served` holds scenario and key of what the session has consumed: a step that only
+    failed because of that is the nearest of all. `scenario` limits the search to one scenario.
+    """
     reading = Reading(request)
     ranked = sorted(
-        (entry.match.distance(reading), place, entry)
+        (entry.match.count_failed(reading) + _is_used_up(entry, served), distance, place, entry)
         for place, entry in enumerate(index.near(reading, scenario=scenario))
+        for distance in (entry.match.distance(reading),)
     )
-    misses = (_miss(entry, distance, reading, served) for distance, _, entry in ranked)
-    return tuple(islice((miss for miss in misses if miss.mismatches), limit))
+    failed = ((distance, entry) for count, distance, _, entry in ranked if count)
+    return tuple(
+        _miss(entry, distance, reading, served) for distance, entry in islice(failed, limit)
+    )
 
 
 def near_misses_by_id(
@@ -66,9 +72,13 @@ def _miss(
     entry: Entry, distance: float, reading: Reading, served: Container[tuple[str, str]]
 ) -> NearMiss:
     mismatches = entry.match.mismatches(reading)
-    if entry.step.consume and (entry.scenario.name, entry.step.key) in served:
+    if _is_used_up(entry, served):
         mismatches = (*mismatches, _SERVED)
     return NearMiss(entry.scenario, entry.step, mismatches, distance)
+
+
+def _is_used_up(entry: Entry, served: Container[tuple[str, str]]) -> bool:
+    return entry.step.consume and (entry.scenario.name, entry.step.key) in served
 
 
 def unmatched_message(near: Sequence[NearMiss]) -> str:

@@ -1,5 +1,5 @@
-// The journal's list grows: over a WebSocket comes word of new rows, and htmx gets the list anew,
-// with the filters, the search and the order that it has.
+// The journal: a row opens its request, and the list grows. Over a WebSocket comes word of new rows,
+// and htmx gets the list anew, with the filters, the search and the order that it has.
 
 const AGAIN_MS = 1500;
 const NOT_ALLOWED = 4403;
@@ -34,6 +34,24 @@ function listen() {
     if (code !== NOT_ALLOWED) setTimeout(listen, AGAIN_MS);
   });
 }
+
+// A click anywhere on a row does what a click on its link does; text can still be selected.
+function rowLink(event) {
+  if (event.target.closest("a, button, input, label")) return null;
+  return event.target.closest("#result_list tbody tr")?.querySelector("a") ?? null;
+}
+
+document.addEventListener("click", (event) => {
+  const link = rowLink(event);
+  if (!link || !getSelection().isCollapsed) return;
+  const { ctrlKey, metaKey, shiftKey } = event;
+  link.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, ctrlKey, metaKey, shiftKey }));
+});
+
+document.addEventListener("auxclick", (event) => {
+  const link = event.button === 1 ? rowLink(event) : null;
+  if (link) open(link.href, "_blank", "noopener");
+});
 
 if (live) {
   pause.addEventListener("click", () => {

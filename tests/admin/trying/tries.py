@@ -13,4 +13,5 @@ def tried(client: Client, **fields: Any) -> Any:
 
 
 def states(page: Any) -> list[tuple[str, str]]:
-    return [(card.step.step, card.state) for card in page.context["cards"]]
+    every = [*page.context["cards"], *page.context["misses"]]
+    return [(card.step.step, card.state) for card in every]

@@ -33,8 +33,8 @@ def test_the_nearest_comes_first_with_all_that_failed() -> None:
         ]
     )
     misses = near_misses(index, ask("whether in Paris"))
-    assert keys(misses) == ["near", "two", "far"]
-    assert misses[1].mismatches == (
+    assert keys(misses) == ["near", "far", "two"]
+    assert misses[2].mismatches == (
         Mismatch("match.stream", "true", "false"),
         Mismatch(
             "match.messages[0]",
@@ -43,7 +43,29 @@ def test_the_nearest_comes_first_with_all_that_failed() -> None:
         ),
     )
     assert misses[0].scenario.name == "a"
-    assert 0 < misses[0].distance < misses[1].distance < misses[2].distance
+    assert 0 < misses[0].distance < misses[2].distance < misses[1].distance
+
+
+def test_step_with_one_failed_condition_precedes_steps_with_more() -> None:
+    weather = saying(contains="weather in Paris").of(MessageCondition)
+    one = step(saying(contains="xyz"), key="one")
+    two = step(when(stream=True, model=(TextCondition(equals="o1"),), messages=weather), key="two")
+    index = build_index([scenario("a", two), scenario("b", one)])
+    misses = near_misses(index, ask("weather in Paris"))
+    assert keys(misses) == ["one", "two"]
+    assert misses[1].distance < misses[0].distance
+    assert unmatched_message(misses).index("“b”") < unmatched_message(misses).index("“a”")
+
+
+def test_used_up_step_counts_that_as_one_more_failed_condition() -> None:
+    index = build_index(
+        [
+            scenario("a", step(saying(contains="hell!"), key="used up")),
+            scenario("b", step(saying(contains="xyz"), key="fresh")),
+        ]
+    )
+    misses = near_misses(index, ask("hello"), served={("a", "used up")})
+    assert keys(misses) == ["fresh", "used up"]
 
 
 def test_in_a_long_text_what_matches_is_no_near_miss() -> None:
@@ -167,7 +189,8 @@ def test_every_near_miss_has_a_reason_and_no_match_is_one(
     misses = near_misses(index, request, limit=limit)
     matched = {candidate.step.key for candidate in index.candidates(request)}
     assert len(misses) <= limit
-    assert [miss.distance for miss in misses] == sorted(miss.distance for miss in misses)
+    order = [(len(miss.mismatches), miss.distance) for miss in misses]
+    assert order == sorted(order)
     for miss in misses:
         assert miss.mismatches
         assert miss.step.key not in matched

@@ -1,0 +1,311 @@
+"""The page *Make a step*: from a request of the journal to a step that answers it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+
+from scenarios_app.admin.journal.from_request import (
+    CannotRead,
+    proposed_match,
+    request_of,
+    telling_words,
+)
+from scenarios_app.catalog import catalog
+from scenarios_app.control.matches import newest_first, read_again
+from scenarios_app.engine.canonical import CanonicalRequest, Json
+from scenarios_app.engine.document import (
+    DocumentError,
+    ScenarioDocument,
+    compile_scenario,
+    dump,
+    load_documents,
+)
+from scenarios_app.engine.matching.index import Index, overlay
+from scenarios_app.engine.matching.near_misses import near_misses
+from scenarios_app.engine.scenario import Step as CompiledStep
+from scenarios_app.models import Draft, Scenario, ServedRequest
+from scenarios_app.serving.services import services
+from scenarios_app.store import document_of, limits, rows_of, save_document
+from scenarios_app.store.drafts import append_step, draft_of, drafted, free_name
+
+NEW = "new"
+# The preview looks at so many of the latest requests, and shows so many of those that it catches.
+PREVIEW_REQUESTS = 200
+SHOWN_REQUESTS = 8
+_MAX_NEAR = 20
+
+
+class MakeStepForm(forms.Form):
+    """What the step matches, what it answers, and the scenario that gets it."""
+
+    mode = forms.ChoiceField(
+        label="User message",
+        choices=[("contains", "contains"), ("equals", "equals"), ("startswith", "begins with")],
+    )
+    message = forms.CharField(label="Text", required=False, strip=False)
+    tool = forms.CharField(label="Tool result from", required=False)
+    model = forms.CharField(label="Model", required=False)
+    answer = forms.CharField(
+        label="Answer",
+        required=False,
+        strip=False,
+        widget=forms.Textarea({"rows": 5, "autofocus": True}),
+    )
+    target = forms.ChoiceField(label="Add the step to")
+    name = forms.CharField(label="Name of the new scenario", required=False, max_length=200)
+
+    def __init__(self, *args: Any, targets: list[tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["target"].choices = targets  # type: ignore[attr-defined]
+        self.fields["target"].widget.attrs["x-model"] = "target"
+        for field in self.fields.values():
+            match field.widget:
+                case forms.Textarea():
+                    more = " sc-area"
+                case forms.Select():
+                    more = " sc-select"
+                case _:
+                    more = ""
+            field.widget.attrs["class"] = f"sc-input{more}"
+        self.without_answer = False
+
+    def clean_answer(self) -> str:
+        answer: str = self.cleaned_data["answer"]
+        if not answer.strip() and not self.without_answer:
+            raise forms.ValidationError("Enter the answer. A step without one cannot be enabled.")
+        return answer
+
+    def clean(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        if not (given.get("message") or given.get("tool") or given.get("model")):
+            self.add_error("message", "Fill in a condition: this step would answer every request.")
+        if given.get("target") == NEW:
+            name = given.get("name", "").strip()
+            if not name:
+                self.add_error("name", "Enter a name.")
+            elif free_name(name) != name:
+                self.add_error("name", "A scenario or a draft has this name.")
+        return given
+
+    def match(self) -> dict[str, Json]:
+        """Return the `match` of a scenario document."""
+        given = self.cleaned_data
+        match: dict[str, Json] = {}
+        if given["message"]:
+            text = {given["mode"]: given["message"], "ignore_case": True}
+            match["messages"] = [{"role": "user", "which": "last", **text}]
+        if given["tool"]:
+            match["tool_results"] = [{"name": given["tool"]}]
+        if given["model"]:
+            match["model"] = given["model"]
+        return match
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What the new step would do to the requests of the journal.
+
+    `answers` says whether it answers the request that it is made from; if not, `first` is the
+    scenario that answers it, empty if the conditions do not hold. `taken` are other requests, which
+    a scenario answered; `others` are those that none matched.
+    """
+
+    answers: bool
+    first: str
+    taken: list[ServedRequest]
+    others: list[ServedRequest]
+
+    @property
+    def shown(self) -> list[ServedRequest]:
+        return [*self.taken, *self.others][:SHOWN_REQUESTS]
+
+    @property
+    def left_out(self) -> int:
+        return max(len(self.taken) + len(self.others) - SHOWN_REQUESTS, 0)
+
+
+def make_step_page(request: HttpRequest, owner: Any, served: ServedRequest) -> HttpResponse:
+    """The form; posted, the step is saved, or previewed for htmx."""
+    entry = "admin:scenarios_app_servedrequest_change"
+    try:
+        asked = request_of(served)
+    except CannotRead as error:
+        messages.error(request, f"No step can be made of it: {error}")
+        return redirect(entry, served.pk)
+    targets = list(_targets(request, asked))
+    if not targets:
+        raise PermissionDenied
+    initial = proposed_match(asked)
+    initial |= {"target": targets[0][0], "name": free_name(_name_for(asked))}
+    posted = request.POST if request.method == "POST" else None
+    form = MakeStepForm(posted, initial=initial, targets=targets)
+    if posted is not None:
+        form.without_answer = "preview" in posted or "draft" in posted
+        if "preview" in posted:
+            return _preview_response(request, form, served, asked)
+        if form.is_valid():
+            try:
+                return _save(request, owner, form, served, asked)
+            except DocumentError as error:
+                _add_errors(form, error)
+    else:
+        proposed = MakeStepForm(initial, targets=targets)
+        proposed.without_answer = True
+        proposed.is_valid()
+    context = {
+        **owner.admin_site.each_context(request),
+        "media": owner.media,
+        "title": "Make a step",
+        "form": form,
+        "served": served,
+        "said": asked.last_user_text,
+        "preview": _preview(form if posted is not None else proposed, served, asked),
+        "looked_at": PREVIEW_REQUESTS,
+    }
+    return TemplateResponse(request, "scenarios_app/admin/make_step.html", context)
+
+
+def _targets(request: HttpRequest, asked: CanonicalRequest) -> Iterator[tuple[str, str]]:
+    """The scenarios that this user may add a step to, the nearest first, then a new one."""
+    user = request.user
+    if user.has_perm("scenarios_app.change_scenario"):
+        rows = dict(Scenario.objects.filter(select="match").values_list("name", "pk"))
+        index = catalog.snapshot().index
+        every = near_misses(index, asked, limit=_MAX_NEAR)
+        near = dict.fromkeys(
+            miss.scenario.name
+            for miss in every
+            if miss.scenario.name in rows and not miss.scenario.catch_all
+        )
+        named = index.by_name
+        others = sorted(
+            (n for n in rows if n not in near and not (n in named and named[n].catch_all)),
+            key=str.casefold,
+        )
+        yield from ((str(rows[name]), f"{name} (near)") for name in near)
+        yield from ((str(rows[name]), name) for name in others)
+    if user.has_perm("scenarios_app.add_scenario"):
+        yield NEW, "a new scenario"
+
+
+def _name_for(asked: CanonicalRequest) -> str:
+    return telling_words(asked.last_user_text) or "new scenario"
+
+
+def _document(form: MakeStepForm, served: ServedRequest) -> ScenarioDocument:
+    """The scenario of the form with the new step as its last. Raises DocumentError."""
+    given = form.cleaned_data
+    step: dict[str, Json] = {"consume": False, "match": form.match()}
+    step["produce"] = {"text": given.get("answer") or ""}
+    if given["target"] == NEW:
+        about = f"Made from the request {served.uid}."
+        data: Any = {"name": given["name"].strip(), "description": about, "steps": []}
+    else:
+        data = dump(document_of(Scenario.objects.get(pk=given["target"])))
+    data |= {"enabled": True, "steps": [*data.get("steps", ()), step]}
+    (document,) = load_documents(data, limits=limits())
+    return document
+
+
+def _save(
+    request: HttpRequest,
+    owner: Any,
+    form: MakeStepForm,
+    served: ServedRequest,
+    asked: CanonicalRequest,
+) -> HttpResponse:
+    new = form.cleaned_data["target"] == NEW
+    if "draft" in request.POST:
+        draft = _save_draft(form, served, new=new)
+        messages.success(request, "Draft step created. Enter the answer, then save and publish.")
+        return redirect("admin:scenarios_app_draft_change", draft.pk)
+    with transaction.atomic():
+        if not new:
+            # Another step saved at the same time waits, and comes after this one.
+            Scenario.objects.select_for_update().get(pk=form.cleaned_data["target"])
+        document = _document(form, served)
+        compile_scenario(document)
+        if new:
+            scenario = save_document(document)
+        else:
+            scenario = Scenario.objects.get(name=document.name)
+            scenario.enabled = True
+            scenario.save()
+            append_step(scenario, rows_of(document)[1][-1])
+    log = owner.log_addition if new else owner.log_change
+    log(request, scenario, f"Made a step from the request {served.uid}.")
+    found = next(catalog.snapshot().index.candidates(asked), None)
+    if found is not None and found.scenario.name == scenario.name:
+        messages.success(request, f"Saved. “{scenario}” answers this request now.")
+    elif found is not None:
+        first = found.scenario.name
+        messages.warning(request, f"Saved, but “{first}” answers this request first.")
+    else:
+        messages.warning(request, "Saved, but the step does not match this request.")
+    return redirect("admin:scenarios_app_scenario_change", scenario.pk)
+
+
+def _save_draft(form: MakeStepForm, served: ServedRequest, *, new: bool) -> Draft:
+    """The same as a draft, whose answer may be empty yet."""
+    document = _document(form, served)
+    if new:
+        return drafted(document)
+    with transaction.atomic():
+        draft, _ = draft_of(Scenario.objects.get(name=document.name))
+        append_step(draft, rows_of(document)[1][-1])
+    return draft
+
+
+def _add_errors(form: MakeStepForm, error: DocumentError) -> None:
+    for problem in error.problems:
+        fields = {"produce": "answer", "name": "name", "match": "message"}
+        field = next((name for word, name in fields.items() if word in problem.place), None)
+        form.add_error(field, f"{problem.place}: {problem.message}")
+
+
+def _preview_response(
+    request: HttpRequest, form: MakeStepForm, served: ServedRequest, asked: CanonicalRequest
+) -> HttpResponse:
+    form.is_valid()
+    context = {"preview": _preview(form, served, asked), "looked_at": PREVIEW_REQUESTS}
+    return TemplateResponse(request, "scenarios_app/admin/make_step_preview.html", context)
+
+
+def _preview(form: MakeStepForm, served: ServedRequest, asked: CanonicalRequest) -> Preview | None:
+    """Return what the step would catch; None if the form does not say enough yet."""
+    if not form.is_bound or {"message", "target", "name"} & form.errors.keys():
+        return None
+    try:
+        compiled = compile_scenario(_document(form, served))
+    except (DocumentError, Scenario.DoesNotExist):
+        return None
+    index, step = overlay(catalog.snapshot().index, [compiled]), compiled.steps[-1]
+    first = next(index.candidates(asked), None)
+    caught = ServedRequest.objects.filter(pk__in=list(_caught(index, step, served)))
+    rows = list(caught.only("at", "asked", "scenario", "fallback", "way", "matched"))
+    return Preview(
+        answers=first is not None and first.step is step,
+        first=first.scenario.name if first else "",
+        taken=[row for row in rows if not row.is_unmatched],
+        others=[row for row in rows if row.is_unmatched],
+    )
+
+
+def _caught(index: Index, step: CompiledStep, served: ServedRequest) -> Iterator[int]:
+    """Find the latest requests that the step would answer in a session that has used no step."""
+    options = services().pipeline.options
+    rows = ServedRequest.objects.exclude(pk=served.pk).exclude(way__in=("", "in_band", "by_id"))
+    for row in islice(newest_first(rows), PREVIEW_REQUESTS):
+        request = None if row.request_cut else read_again(row, options)
+        first = None if request is None else next(index.candidates(request), None)
+        if first is not None and first.step is step:
+            yield row.pk

@@ -1,0 +1,190 @@
+"""The page *Make a step*: a request of the journal becomes a step of a scenario."""
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from scenarios_app.admin.journal.from_request import telling_words
+from scenarios_app.models import Draft, Scenario, ServedRequest
+from tests.admin.pages import a_scenario, fields_at
+from tests.admin.traffic import served
+from tests.admin.trying.tries import TRY
+
+pytestmark = pytest.mark.django_db
+
+TOOL_MESSAGES = [
+    {
+        "role": "assistant",
+        "tool_calls": [
+            {"id": "c", "type": "function", "function": {"name": "find_order", "arguments": "{}"}}
+        ],
+    },
+    {"role": "tool", "tool_call_id": "c", "content": "shipped"},
+]
+
+
+def unmatched(text: str = "Hello, please refund my order 4711", **columns: Any) -> ServedRequest:
+    more = columns.pop("messages", [])
+    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": text}, *more]}
+    headers = {"authorization": "Bearer ***", "content-type": "application/json"}
+    given = {"matched": False, "way": "match", "asked": text, **columns}
+    return served(request_body=json.dumps(body), request_headers=headers, **given)
+
+
+def make_url(row: ServedRequest) -> str:
+    return f"/admin/scenarios_app/servedrequest/{row.pk}/make-step/"
+
+
+def make(client: Client, row: ServedRequest, **changes: str) -> Any:
+    """Post the page's form with some fields changed, as its first button does."""
+    given = fields_at(client, make_url(row), "make_form")
+    button = {} if changes.keys() & {"draft", "preview"} else {"save": "1"}
+    return client.post(make_url(row), given | button | changes)
+
+
+def winner(client: Client, row: ServedRequest) -> str:
+    """The scenario that would answer the request."""
+    given = fields_at(client, f"{TRY}?request={row.pk}", "try_form")
+    return str(client.post(f"{TRY}?request={row.pk}", given).context["told"].scenario)
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase"),
+    [
+        ("Hello, can you please refund my order 4711?", "refund my order"),
+        ("What is the weather in Paris today?", "weather in Paris"),
+        ("Please help me.\nBook a flight to Oslo", "Book a flight"),
+        ("4711", ""),
+        ("Hi!", ""),
+        ("我想退款", "我想退款"),
+    ],
+)
+def test_telling_words_are_the_phrase_that_says_most(text: str, phrase: str) -> None:
+    assert telling_words(text) == phrase
+
+
+def test_proposed_match_names_no_model_and_no_provider(root: Client) -> None:
+    given = fields_at(root, make_url(unmatched()), "make_form")
+    assert (given["mode"], given["message"]) == ("contains", "refund my order")
+    assert (given["model"], given["tool"], given["answer"]) == ("", "", "")
+
+
+def test_proposed_match_of_a_tool_result_names_the_tool(root: Client) -> None:
+    given = fields_at(root, make_url(unmatched(messages=TOOL_MESSAGES)), "make_form")
+    assert (given["message"], given["tool"]) == ("refund my order", "find_order")
+
+
+def test_new_scenario_is_enabled_and_answers_the_request(root: Client) -> None:
+    row = unmatched()
+    answer = make(root, row, answer="Refunded.")
+    scenario = Scenario.objects.get()
+    assert answer.headers["Location"].endswith(f"/scenario/{scenario.pk}/change/")
+    assert (scenario.name, scenario.enabled) == ("refund my order", True)
+    step = scenario.steps.get()
+    assert (step.answer_text, step.consume) == ("Refunded.", False)
+    assert winner(root, row) == "refund my order"
+    other_words = unmatched("REFUND MY ORDER, now!", model="gpt-5")
+    assert winner(root, other_words) == "refund my order"
+
+
+def test_nearest_scenario_is_proposed_first_and_keeps_its_steps(root: Client) -> None:
+    a_scenario("alpha", {"match_user": "weather"})
+    near = a_scenario("refunds", {"match_user": "refund my orders"})
+    first = near.steps.get().key
+    row = unmatched()
+    page = root.get(make_url(row))
+    names = [label for _, label in page.context["form"].fields["target"].choices]
+    assert names == ["refunds (near)", "alpha (near)", "a new scenario"]
+    assert fields_at(root, make_url(row), "make_form")["target"] == str(near.pk)
+    make(root, row, answer="Refunded.")
+    keys = list(near.steps.values_list("key", flat=True))
+    assert keys[0] == first
+    assert len(keys) == 2
+    assert winner(root, row) == "refunds"
+    assert near.history.count() == 2
+
+
+def test_scenario_that_was_off_is_enabled(root: Client) -> None:
+    scenario = a_scenario("off", {"match_user": "x"}, enabled=False)
+    make(root, unmatched(), target=str(scenario.pk), answer="Refunded.")
+    scenario.refresh_from_db()
+    assert scenario.enabled
+
+
+@pytest.mark.parametrize("answer", ["", "  \n"])
+def test_step_without_an_answer_is_refused_at_the_field(root: Client, answer: str) -> None:
+    page = make(root, unmatched(), answer=answer)
+    assert page.status_code == 200
+    assert page.context["form"].errors.keys() == {"answer"}
+    assert "Enter the answer." in page.content.decode()
+    assert not Scenario.objects.exists()
+
+
+def test_step_without_a_condition_is_refused_at_the_field(root: Client) -> None:
+    page = make(root, unmatched(), answer="x", message="")
+    assert page.context["form"].errors.keys() == {"message"}
+    assert not Scenario.objects.exists()
+
+
+def test_answer_that_is_too_long_is_refused_at_the_field(root: Client, settings: Any) -> None:
+    settings.MOCKLLM_MAX_TEXT_BYTES = 10
+    page = make(root, unmatched(), answer="x" * 11)
+    assert page.context["form"].errors.keys() == {"answer"}
+    assert not Scenario.objects.exists()
+
+
+def test_name_that_is_taken_is_refused_at_the_field(root: Client) -> None:
+    a_scenario("taken", {"match_user": "x"})
+    page = make(root, unmatched(), target="new", name="taken", answer="x")
+    assert page.context["form"].errors.keys() == {"name"}
+
+
+def test_preview_tells_requests_of_other_scenarios_from_unmatched_ones(root: Client) -> None:
+    a_scenario("low", {"match_user": "refund"}, priority=-5)
+    taken = unmatched("Refund my order!", matched=True, scenario="low", step="1")
+    lost = unmatched("now refund my order")
+    unmatched("something else")
+    page = make(root, unmatched(), target="new", preview="1")
+    preview = page.context["preview"]
+    assert preview.answers
+    assert [row.pk for row in preview.taken] == [taken.pk]
+    assert [row.pk for row in preview.others] == [lost.pk]
+    assert "answered by low" in page.content.decode()
+    assert not Scenario.objects.filter(name__contains="refund").exists()
+
+
+def test_preview_says_which_scenario_goes_first(root: Client) -> None:
+    a_scenario("high", {"match_user": "refund"}, priority=5)
+    page = make(root, unmatched(), target="new", preview="1")
+    assert (page.context["preview"].answers, page.context["preview"].first) == (False, "high")
+
+
+def test_draft_may_have_no_answer_yet(root: Client) -> None:
+    scenario = a_scenario("refunds", {"match_user": "refunds"})
+    make(root, unmatched(), target=str(scenario.pk), draft="1")
+    draft = Draft.objects.get()
+    assert (draft.published, draft.steps.count(), scenario.steps.count()) == (scenario, 2, 1)
+    make(root, unmatched(), target="new", draft="1")
+    assert Draft.objects.filter(published=None).get().steps.get().answer_text == ""
+
+
+def test_of_a_body_that_was_cut_no_step_is_made(root: Client) -> None:
+    page = root.get(make_url(unmatched(request_cut=True)), follow=True).content.decode()
+    assert "kept only the beginning" in page
+
+
+def test_readers_make_no_steps(reader: Client) -> None:
+    row = unmatched()
+    assert reader.get(make_url(row)).status_code == 403
+    assert reader.post(make_url(row)).status_code == 403
+    page = reader.get(f"/admin/scenarios_app/servedrequest/{row.pk}/change/").content
+    assert b"Make a step" not in page
+
+
+def test_latest_unmatched_request_of_a_session_leads_to_the_page(root: Client) -> None:
+    row = unmatched(session="chat-1")
+    served(session="chat-1")
+    answer = root.get("/admin/scenarios_app/servedrequest/make-step/", {"session": "chat-1"})
+    assert answer.headers["Location"] == make_url(row)

@@ -1,0 +1,115 @@
+"""*Try again*: a request of the journal in the form, or as it is where the form cannot say it."""
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from scenarios_app.models import ServedRequest
+from scenarios_app.play.conversation import call_of
+from scenarios_app.wire.registry import find, ways
+from scenarios_app.wire.samples import Asked
+from tests.admin.pages import a_scenario, fields_at
+from tests.admin.traffic import served
+from tests.admin.trying.tries import TRY, states
+
+pytestmark = pytest.mark.django_db
+
+HEADERS = {"authorization": "Bearer ***", "content-type": "application/json"}
+
+
+def asked_for(body: dict[str, Any], **columns: Any) -> ServedRequest:
+    given = {"request_headers": HEADERS, **columns}
+    return served(request_body=json.dumps({"model": "gpt-5", **body}), **given)
+
+
+def said(text: str, role: str = "user") -> dict[str, str]:
+    return {"role": role, "content": text}
+
+
+@pytest.mark.parametrize("key", ways())
+def test_request_of_each_provider_fills_the_form(root: Client, key: str) -> None:
+    asked = Asked("Is it raining?", "some-model", "Be brief.", ("get_weather",), stream=True)
+    call = call_of(ways()[key].sample(asked), session="mine")
+    target = find(call)
+    assert target is not None
+    row = served(
+        provider=target.wire.provider,
+        path=call.path,
+        query=dict(call.query),
+        session="mine",
+        request_headers=dict(call.headers),
+        request_body=call.body.decode(),
+    )
+    given = fields_at(root, f"{TRY}?request={row.pk}", "try_form")
+    assert given["mode"] == "form"
+    assert given["provider"] == key
+    assert (given["user"], given["system"]) == ("Is it raining?", "Be brief.")
+    assert (given["model"], given["tools"]) == ("some-model", "get_weather")
+    assert (given["session"], given["turn"], given["stream"]) == ("mine", "1", "on")
+
+
+def test_tool_result_and_turn_fill_the_form(root: Client) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages = [
+        said("Weather?"),
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "sunny"},
+    ]
+    row = asked_for({"messages": messages})
+    given = fields_at(root, f"{TRY}?request={row.pk}", "try_form")
+    assert (given["called"], given["result"], given["turn"]) == ("f", "sunny", "2")
+    assert "stream" not in given
+
+
+def test_form_says_what_it_leaves_out(root: Client) -> None:
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    body = {"messages": [said("Hello")], "temperature": 0.3, "tools": [tool]}
+    row = asked_for(body, request_headers=HEADERS | {"x-team": "qa"})
+    page = root.get(f"{TRY}?request={row.pk}").content.decode()
+    assert "The form leaves out temperature, the definitions of tools, headers;" in page
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"messages": [said("One"), said("1", "assistant"), said("Two")]},
+        {"messages": [said("One"), said("Two")]},
+        {"messages": "none"},
+    ],
+)
+def test_request_that_the_form_cannot_describe_is_shown_raw(root: Client, row: Any) -> None:
+    page = root.get(f"{TRY}?request={asked_for(row).pk}")
+    assert page.context["raw_only"]
+    given = fields_at(
+        root, page.request["PATH_INFO"] + "?" + page.request["QUERY_STRING"], "try_form"
+    )
+    assert given["mode"] == "raw"
+    assert (given["path"], json.loads(given["body"])["messages"]) == (
+        "/v1/chat/completions",
+        row["messages"],
+    )
+    assert "user" not in given
+
+
+def test_request_with_the_scenario_header_is_shown_raw(root: Client) -> None:
+    headers = HEADERS | {"x-mockllm-scenario": "talk"}
+    row = asked_for({"messages": [said("Hello")]}, request_headers=headers)
+    assert root.get(f"{TRY}?request={row.pk}").context["raw_only"]
+
+
+def test_posted_raw_request_is_tried_with_its_headers(root: Client) -> None:
+    a_scenario("talk", {"match_user": "Two"})
+    row = asked_for({"messages": [said("One"), said("Two")]})
+    given = fields_at(root, f"{TRY}?request={row.pk}", "try_form")
+    assert states(root.post(f"{TRY}?request={row.pk}", given)) == [("1", "wins")]
+
+
+def test_edited_form_is_tried_and_not_the_raw_request(root: Client) -> None:
+    a_scenario("talk", {"match_user": "Good day"})
+    row = asked_for({"messages": [said("Hello")]})
+    given = fields_at(root, f"{TRY}?request={row.pk}", "try_form")
+    assert states(root.post(f"{TRY}?request={row.pk}", given)) == [("1", "misses")]
+    edited = root.post(f"{TRY}?request={row.pk}", given | {"user": "Good day"})
+    assert states(edited) == [("1", "wins")]
