@@ -58,6 +58,7 @@ def paths(live: Live) -> list[str]:
         f"{scenarios}/play/?scenario=weather",
         *(f"{drafts}/", f"{drafts}/{draft.pk}/change/", f"{drafts}/{draft.pk}/publish/"),
         *(f"{requests}/", f"{requests}/sessions/", f"{requests}/session/?name={live.session}"),
+        f"{requests}/{live.requests()[-1].pk}/make-step/",
         *("admin/chat_app/modelprofile/", "admin/chat_app/conversation/"),
     ]
 

@@ -80,6 +80,7 @@ def paths(live: Live) -> list[str]:
         f"{admin}/scenario/import/",
         f"{admin}/servedrequest/",
         f"{admin}/servedrequest/{unmatched.pk}/change/",
+        f"{admin}/servedrequest/{unmatched.pk}/make-step/",
         f"{admin}/servedrequest/sessions/",
         f"{admin}/servedrequest/session/?name={live.session}",
         "/admin/chat_app/conversation/",

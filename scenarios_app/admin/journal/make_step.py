@@ -48,8 +48,8 @@ class MakeStepForm(forms.Form):
     """What the step matches, what it answers, and the scenario that gets it."""
 
     mode = forms.ChoiceField(
-        label="User message",
         choices=[("contains", "contains"), ("equals", "equals"), ("startswith", "begins with")],
+        widget=forms.Select({"aria-label": "How the user message is compared"}),
     )
     message = forms.CharField(label="Text", required=False, strip=False)
     tool = forms.CharField(label="Tool result from", required=False)
