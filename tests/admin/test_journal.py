@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from scenarios_app.journal import journal
 from scenarios_app.journal.coverage import traffic_since
-from scenarios_app.models import ServedRequest
+from scenarios_app.models import UNANSWERED, Outcome, ServedRequest
 from tests.admin.pages import JOURNAL, SESSIONS, a_scenario, page_of
 from tests.admin.traffic import NOON, served, unmatched
 from tests.state.entries import entry
@@ -104,6 +104,19 @@ def test_what_the_catch_all_answered_is_answered_by_no_step_of_anybodys(root: Cl
     assert traffic_since(NOON).unmatched == 2
     (line,) = root.get(SESSIONS).context["lines"]
     assert (line.seen.requests, line.seen.unmatched) == (3, 2)
+
+
+def test_every_count_has_the_same_definition_of_unmatched(root: Client) -> None:
+    unmatched()
+    unmatched(outcome=Outcome.CLIENT_GONE)
+    served(scenario="test-mode", step="1", way="match", fallback=True)
+    served(matched=False, way="by_id")
+    served(matched=False, status=400)
+    served(scenario="s", step="1", way="match")
+    by_row = {row.pk for row in ServedRequest.objects.all() if row.is_unmatched}
+    by_query = set(ServedRequest.objects.filter(UNANSWERED).values_list("pk", flat=True))
+    assert by_row == by_query
+    assert len(by_row) == 4
 
 
 def test_a_page_tells_everything(root: Client) -> None:

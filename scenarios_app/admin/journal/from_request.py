@@ -20,7 +20,7 @@ _MAX_READ_CHARS = 2_000
 _MAX_PHRASE_CHARS = 60
 _SENTENCE = re.compile(r"[^.,;:!?()\[\]{}<>\"“”„»«…。、，！？\n\r]+")
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
-# Words that many requests share, whatever these are about.
+# Words that many requests share, and that say nothing about any one of them.
 _FILLER = """
     about after also answer before been being briefly could does doing done each every
     explain explanation from give given have hello help here into just know like make many

@@ -133,6 +133,49 @@ def test_one_scenario_alone_can_be_looked_at(root: Client) -> None:
     assert [card.step.scenario for card in page.context["cards"]] == ["two"]
 
 
+def test_scenario_that_goes_first_is_named_and_the_one_tried_answers_alone(root: Client) -> None:
+    a_scenario("mine", {"match_user": "hello", "answer_text": "Mine."})
+    other = a_scenario("other", {"match_user": "hello", "answer_text": "Other."}, priority=5)
+    page = tried(root, user="hello", scenario="mine")
+    first = page.context["first"]
+    assert (first.scenario, first.reason) == ("other", "higher priority")
+    assert first.url == f"/admin/scenarios_app/scenario/{other.pk}/change/"
+    assert "would be answered by scenario" in page.content.decode()
+    assert (page.context["told"].scenario, page.context["told"].said) == ("mine", "Mine.")
+    assert all("Other." not in one.whole for one in page.context["bytes"])
+
+
+def test_scenario_that_does_not_match_is_told_which_one_answers(root: Client) -> None:
+    a_scenario("mine", {"match_user": "goodbye"})
+    a_scenario("other", {"match_user": "hello"})
+    page = tried(root, user="hello", scenario="mine")
+    assert (page.context["first"].scenario, page.context["first"].reason) == ("other", "")
+    assert "No step of <b>mine</b> matches." in page.content.decode()
+
+
+def test_scenario_that_answers_has_no_other_before_it(root: Client) -> None:
+    a_scenario("mine", {"match_user": "hello"}, priority=5)
+    a_scenario("other", {"match_user": "hello"})
+    assert tried(root, user="hello", scenario="mine").context["first"] is None
+
+
+def test_answer_comes_before_the_folded_steps_that_do_not_match(root: Client) -> None:
+    a_scenario("talk", {"match_user": "hello"}, {"match_user": "goodbye"})
+    html = tried(root, user="hello").content.decode()
+    places = [html.index(mark) for mark in ('id="told"', "sc-bytes", 'data-state="misses"')]
+    assert places == sorted(places)
+    assert '<details class="sc-card sc-tried-step sc-misses" data-state="misses">' in html
+
+
+def test_misses_with_fewer_failed_conditions_come_first(root: Client) -> None:
+    a_scenario(
+        "talk",
+        {"name": "two", "match_user": "hello", "match_system": "a", "match_tools": ["f"]},
+        {"name": "one", "match_user": "nothing like it"},
+    )
+    assert [name for name, _ in states(tried(root, user="hello"))] == ["one", "two"]
+
+
 def test_from_a_scenarios_page_it_begins_with_what_its_first_step_wants(root: Client) -> None:
     a_scenario("weather", {"match_user": "rain", "match_tools": ["get_weather"]})
     form = root.get(f"{TRY}?scenario=weather").context["form"]
