@@ -1,12 +1,13 @@
 # One process that serves the wires, the admin and the control API; the chat's SDKs are left out.
 FROM python:3.12-slim AS build
 WORKDIR /src
-COPY pyproject.toml README.md LICENSE constraints.txt ./
+COPY pyproject.toml README.md CONTRIBUTING.md CHANGELOG.md LICENSE constraints.txt ./
 COPY mockllm_site mockllm_site
 COPY scenarios_app scenarios_app
 COPY chat_app chat_app
 COPY traces_app traces_app
 COPY fixtures fixtures
+COPY docs docs
 COPY examples/scenarios examples/scenarios
 RUN python -m venv /opt/mockllm \
     && /opt/mockllm/bin/pip install --no-cache-dir -c constraints.txt '.[postgres,redis]'

@@ -9,6 +9,8 @@ IN_WHEEL = INSTALLED.is_dir()
 # In a wheel they are an app's own, which Django finds by itself, in any project.
 FIXTURES = PACKAGE.parent / ("scenarios_app/fixtures" if IN_WHEEL else "fixtures")
 SCENARIOS = INSTALLED / "scenarios" if IN_WHEEL else PACKAGE.parent / "examples" / "scenarios"
+# The folder with `docs/` and `README.md` in it.
+PROJECT = INSTALLED if IN_WHEEL else PACKAGE.parent
 
 
 def fixtures() -> list[str]:

@@ -4,8 +4,8 @@ from django.urls import include, path, re_path
 
 from chat_app import pages as chat_pages
 from chat_app.api.urls import NothingHere as NothingBelowApi
+from mockllm_site.pages import docs, home
 from mockllm_site.pages import health as pages
-from mockllm_site.pages import home
 from scenarios_app.control.urls import NothingHere
 from scenarios_app.journal.live import journal_page
 from scenarios_app.serving.doors.django import provider
@@ -18,6 +18,9 @@ urlpatterns = [
     path("healthz", pages.healthz),
     path("readyz", pages.readyz),
     path("metrics", pages.metrics),
+    path("docs/", docs.docs_page),
+    path("docs/<path:name>/", docs.docs_page),
+    path("docs/<path:name>", docs.docs_file),
     path("chat/", chat_pages.chat),
     path("chat/leaderboard/", chat_pages.ranks),
     path("journal/", journal_page),

@@ -28,7 +28,7 @@ def policy_of(path: str) -> str:
     """The policy of the page at a path."""
     if path.startswith("/admin/"):
         return ADMIN
-    return DOCS if path.rstrip("/").endswith("/docs") else STRICT
+    return DOCS if path in ("/control/docs/", "/api/docs/") else STRICT
 
 
 @sync_and_async_middleware

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 
 from mockllm_site import __version__
 from mockllm_site.kit.api.locality import is_open
+from mockllm_site.pages import docs
 from scenarios_app.journal.coverage import coverage, traffic_since
 from scenarios_app.models import Scenario
 from scenarios_app.wire.registry import ways
@@ -26,6 +27,7 @@ LINKS = (
     ("/chat/", "A playground to talk to models, scripted or real"),
     ("/chat/leaderboard/", "Who wins when answers are compared"),
     ("/journal/", "The requests as they come in"),
+    ("/docs/", "The documentation"),
     ("/control/docs/", "The control API, documented"),
     ("/api/docs/", "The chat API, documented"),
     ("/control/schema/scenario.json", "The JSON Schema of scenario documents"),
@@ -42,6 +44,7 @@ PAGES = (
     ("Leaderboard", "/chat/leaderboard/"),
     ("Journal", "/journal/"),
     ("Admin", "/admin/"),
+    ("Docs", docs.ROOT),
 )
 
 register = template.Library()
@@ -57,6 +60,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "version": __version__,
         "mode": settings.MOCKLLM_ENV,
         "clients": clients(origin),
+        "control": control_access(request),
         "addresses": [(path, meaning) for path, meaning in LINKS if is_valid_path(path)],
     }
     if is_open(request) or request.user.is_authenticated:
@@ -70,6 +74,21 @@ def home(request: HttpRequest) -> HttpResponse:
             "more": max(len(found.unserved) - SHOWN, 0),
         }
     return render(request, "mockllm_site/home.html", context)
+
+
+def control_access(request: HttpRequest) -> str:
+    """Say what a program needs to use the control API from where this request comes from."""
+    if is_open(request):
+        return (
+            "The control API is open to this machine: programs here may read and change scenarios, "
+            "sessions and the journal without a token. Other machines need MOCKLLM_CONTROL_TOKEN."
+        )
+    if settings.MOCKLLM_CONTROL_TOKEN:
+        return (
+            "The control API needs the token MOCKLLM_CONTROL_TOKEN, "
+            "sent as “Authorization: Bearer …”."
+        )
+    return "The control API is closed here: set MOCKLLM_CONTROL_TOKEN to use it with a token."
 
 
 def clients(origin: str) -> list[Sdk]:
@@ -92,3 +111,10 @@ def page_links(context: dict[str, Any]) -> list[Link]:
     # Of a page and one below it, the one below.
     here = max((url for _, url in PAGES if path.startswith(url)), key=len, default="")
     return [Link(name, url, url == here) for name, url in PAGES if is_valid_path(url)]
+
+
+@register.simple_tag(takes_context=True)
+def help_link(context: dict[str, Any]) -> str:
+    """The page of the docs that explains the page that is shown."""
+    request = context.get("request")
+    return docs.help_url(request.path if request else "")

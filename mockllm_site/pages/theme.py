@@ -29,7 +29,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "mockllm",
     "SITE_HEADER": "mockllm",
     "SITE_SUBHEADER": "scripted model answers",
-    "SITE_SYMBOL": "theater_comedy",
+    "SITE_ICON": lambda request: static("scenarios_app/favicon.svg"),
     "SHOW_VIEW_ON_SITE": False,
     "BORDER_RADIUS": "8px",
     "SITE_FAVICONS": [

@@ -13,7 +13,7 @@ from scenarios_app.serving.doors.django import provider
 from scenarios_app.wire.registry import meant, owns
 
 # Below these, it is ours to tell what is not there.
-OURS = frozenset({"admin", "api", "chat", "control", "journal", "static", "traces"})
+OURS = frozenset({"admin", "api", "chat", "control", "docs", "journal", "static", "traces"})
 
 
 def is_misled(scope: Scope) -> bool:

@@ -66,4 +66,5 @@ def ids(db: None) -> dict[str, Any]:
         "trace_id": comparison.trace_a_id,
         "app_label": "scenarios_app",
         "url": "nothing",
+        "name": "admin",
     }

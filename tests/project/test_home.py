@@ -62,6 +62,23 @@ def test_in_prod_only_who_is_logged_in_sees_what_was_asked(
     assert "secret" in client.get("/").content.decode()
 
 
+@pytest.mark.parametrize(
+    ("host", "token", "words"),
+    [
+        ("testserver", "", "is open to this machine"),
+        ("mock.example", "a-token-of-tests", "needs the token MOCKLLM_CONTROL_TOKEN"),
+        ("mock.example", "", "is closed here"),
+    ],
+)
+def test_the_page_says_what_the_control_api_needs(
+    client: Client, settings: Any, host: str, token: str, words: str
+) -> None:
+    settings.ALLOWED_HOSTS = ["testserver", "mock.example"]
+    settings.MOCKLLM_CONTROL_TOKEN = token
+    answer = client.get("/", headers={"host": host})
+    assert words in answer.content.decode()
+
+
 @pytest.mark.parametrize("path", ["/", "/chat/", "/chat/leaderboard/", "/admin/login/"])
 def test_every_page_has_a_policy(client: Client, path: str) -> None:
     policy = client.get(path).headers["Content-Security-Policy"]

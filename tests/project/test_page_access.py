@@ -57,6 +57,10 @@ MATRIX: dict[str, Row] = {
     "healthz": OPEN,
     # Open, and not ready: no server was started here.
     "readyz": (503, 503, 503, 503),
+    "docs/": OPEN,
+    "docs/<path:name>/": OPEN,
+    # To the page with a slash.
+    "docs/<path:name>": (302, 302, 302, 302),
     "chat/": OPEN,
     "chat/leaderboard/": OPEN,
     "traces/<str:trace_id>/": OPEN,

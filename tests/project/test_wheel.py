@@ -1,13 +1,16 @@
 """The package as a user installs it: what is inside, and that nothing shadows it."""
 
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
+from mockllm_site.pages.docs import BESIDE
 from tests.project import processes
 from tests.project.conftest import CHECKOUT
 
+PICTURE = re.compile(r"!\[[^\]]*\]\(([^)]+)\)")
 PUBLIC = CHECKOUT / "mockllm_site" / "public" / "mockllm"
 
 
@@ -28,6 +31,32 @@ def test_it_holds_the_fixtures_and_example_scenarios(wheel: Path) -> None:
     ):
         inside = {file.name for file in (wheel / shipped).iterdir()}
         assert inside == {file.name for file in (CHECKOUT / source).iterdir()}
+
+
+def test_it_holds_every_page_of_the_docs_and_the_pictures_that_they_show(
+    wheel: Path, tmp_path: Path
+) -> None:
+    code = """
+import os, re
+os.environ["DJANGO_SETTINGS_MODULE"] = "mockllm_site.settings_test"
+import django; django.setup()
+from mockllm_site.pages import docs
+html = "".join(docs.rendered_page(name).html for name in docs.page_files())
+print(len(docs.page_files()))
+shown = {one.removeprefix("/docs/") for one in re.findall('<img src="([^"]+)"', html)}
+print(shown - set(docs.picture_files()), len(shown))
+"""
+    done = processes.python("-P", "-c", code, cwd=tmp_path, variables={"PYTHONPATH": str(wheel)})
+    pages = len(list((CHECKOUT / "docs").rglob("*.md"))) + len(BESIDE)
+    pictures = {Path(one).name for one in PICTURE.findall(all_pages())}
+    assert done.stdout.splitlines() == [str(pages), f"set() {len(pictures)}"], done.stderr
+    inside = {file.name for file in (wheel / "mockllm_site/data/docs/screenshots").iterdir()}
+    assert inside <= pictures
+
+
+def all_pages() -> str:
+    files = [*(CHECKOUT / "docs").rglob("*.md"), *(CHECKOUT / name for name in BESIDE)]
+    return "".join(file.read_text() for file in files)
 
 
 def test_it_puts_only_our_packages_at_the_top(wheel: Path) -> None:

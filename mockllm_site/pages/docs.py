@@ -1,0 +1,213 @@
+"""Serves the documentation: the Markdown pages below `docs/` as HTML, with their pictures."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from mimetypes import guess_type
+from pathlib import Path
+from posixpath import dirname, normpath
+from typing import TYPE_CHECKING, Any, Final
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils.safestring import SafeString, mark_safe
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_safe
+
+from mockllm_site import paths
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+ROOT: Final = "/docs/"
+CACHE_SECONDS: Final = 300
+# Pages beside the folder, by the name that they have on the documentation site too.
+BESIDE: Final = {
+    "README.md": "overview",
+    "CONTRIBUTING.md": "contributing",
+    "CHANGELOG.md": "changelog",
+}
+_PICTURES: Final = {".png", ".svg"}
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading of the second level, for the list of a page's contents."""
+
+    anchor: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DocsPage:
+    """A rendered page."""
+
+    title: str
+    html: SafeString
+    headings: tuple[Heading, ...]
+
+
+@require_safe
+@cache_control(max_age=CACHE_SECONDS)
+def docs_page(request: HttpRequest, name: str = "") -> HttpResponse:
+    """Show one page; without a name the one that lists the others."""
+    if name not in page_files():
+        raise Http404
+    return render(request, "mockllm_site/docs.html", {"page": rendered_page(name), "root": ROOT})
+
+
+@require_safe
+@cache_control(max_age=CACHE_SECONDS)
+def docs_file(request: HttpRequest, name: str) -> HttpResponseBase:
+    """Send a picture; redirect `admin` and `admin.md` to the page."""
+    file = picture_files().get(name)
+    if file is not None:
+        return HttpResponse(file.read_bytes(), content_type=guess_type(file.name)[0])
+    target = page_name(f"docs/{name.removesuffix('.md')}.md")
+    if target not in page_files():
+        raise Http404
+    return redirect(url_of_page(target))
+
+
+@cache
+def page_files() -> Mapping[str, Path]:
+    """Every page by its name: the path below `docs/` without `.md`; a folder's index has the name
+    of the folder."""
+    files = sorted((paths.PROJECT / "docs").rglob("*.md"))
+    beside = [file for name in BESIDE if (file := paths.PROJECT / name).is_file()]
+    return {page_name(_source(file)): file for file in (*files, *beside)}
+
+
+@cache
+def picture_files() -> Mapping[str, Path]:
+    """Every picture by its path below `docs/`."""
+    folder = paths.PROJECT / "docs"
+    found = sorted(file for file in folder.rglob("*") if file.suffix in _PICTURES)
+    return {file.relative_to(folder).as_posix(): file for file in found}
+
+
+def page_name(source: str) -> str:
+    """The name of the page that a Markdown file of the project is shown as."""
+    if source in BESIDE:
+        return BESIDE[source]
+    name = source.removeprefix("docs/").removesuffix(".md")
+    return re.sub(r"(^|/)(index|README)$", "", name)
+
+
+def url_of_page(name: str) -> str:
+    return f"{ROOT}{name}/" if name else ROOT
+
+
+def _source(file: Path) -> str:
+    return file.relative_to(paths.PROJECT).as_posix()
+
+
+@cache
+def rendered_page(name: str) -> DocsPage:
+    """Render a page once per process. HTML in its Markdown is left out, so nothing can run."""
+    file = page_files()[name]
+    markdown = _markdown()
+    tokens = markdown.parse(file.read_text(encoding="utf-8"))
+    anchors: dict[str, int] = {}
+    headings: list[tuple[str, Heading]] = []
+    for place, token in enumerate(tokens):
+        if token.type == "heading_open":
+            text = tokens[place + 1]
+            anchor = _unique(anchor_of(text.content), anchors)
+            token.attrSet("id", anchor)
+            headings.append((token.tag, Heading(anchor, _plain(text))))
+        elif token.type in ("th_open", "td_open"):
+            # The page's policy allows no style attribute.
+            if "right" in str(token.attrs.pop("style", "")):
+                token.attrSet("class", "number")
+            if not tokens[place + 1].content:
+                # A corner without words is no heading of its column.
+                token.tag = tokens[place + 2].tag = "td"
+        elif token.type == "inline":
+            _lead_to_pages(token, _source(file))
+    html = markdown.renderer.render(tokens, markdown.options, {})
+    title = next((one.text for tag, one in headings if tag == "h1"), name)
+    contents = tuple(one for tag, one in headings if tag == "h2")
+    return DocsPage(title, mark_safe(html), contents)
+
+
+def anchor_of(heading: str) -> str:
+    """The anchor that code hosts give a heading: lower case, no punctuation, hyphens for spaces."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def _unique(anchor: str, seen: dict[str, int]) -> str:
+    number = seen[anchor] = seen.get(anchor, -1) + 1
+    return f"{anchor}-{number}" if number else anchor
+
+
+def _plain(inline: "Token") -> str:
+    return "".join(child.content for child in inline.children or ())
+
+
+def _lead_to_pages(inline: "Token", source: str) -> None:
+    for child in inline.children or ():
+        for attribute in ("href", "src"):
+            if isinstance(target := child.attrs.get(attribute), str):
+                child.attrSet(attribute, link_in(source, target))
+
+
+def link_in(source: str, target: str) -> str:
+    """Where a link in a file of the project leads on this server."""
+    path, mark, anchor = target.partition("#")
+    if not path or "://" in path:
+        return target
+    file = normpath(f"{dirname(source)}/{path}").removeprefix("/")
+    url = url_of_page(page_name(file)) if file.endswith(".md") else f"/{file}"
+    return f"{url}{mark}{anchor}"
+
+
+@cache
+def _markdown() -> "MarkdownIt":
+    # The import takes a tenth of a second, which only readers of the docs should wait for.
+    from markdown_it import MarkdownIt
+
+    markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    rules: dict[str, Any] = markdown.renderer.rules  # type: ignore[attr-defined]
+    # Wide tables scroll inside the page, with the keyboard too.
+    opened = '<div class="scroll" tabindex="0" role="group" aria-label="Table">\n<table>\n'
+    rules["table_open"] = lambda *_: opened
+    rules["table_close"] = lambda *_: "</table>\n</div>\n"
+    rules["html_block"] = rules["html_inline"] = lambda *_: ""
+    return markdown
+
+
+# The page of the docs that explains a page of the admin; of several that fit, the first.
+_EXPLAINED_BY: Final = tuple(
+    (re.compile(f"/admin/{pattern}"), page)
+    for pattern, page in (
+        (r"scenarios_app/\w+/(.+/)?try/", "admin/#lint-try-history"),
+        (r"scenarios_app/\w+/(.+/)?play/", "admin/#play-it"),
+        (r"scenarios_app/\w+/.+/history/", "admin/#lint-try-history"),
+        (r"scenarios_app/draft/", "admin/#drafts"),
+        (r"scenarios_app/scenario/bin/", "admin/#the-bin"),
+        (r"scenarios_app/scenario/new/", "admin/#a-new-scenario"),
+        (r"scenarios_app/scenario/import/", "scenarios/#importing-recordings"),
+        (r"scenarios_app/scenario/.+", "admin/#a-scenarios-page"),
+        (r"scenarios_app/scenario/", "admin/#the-list-of-scenarios"),
+        (r"scenarios_app/servedrequest/session", "admin/#sessions"),
+        (r"scenarios_app/servedrequest/", "admin/#the-journal"),
+        (r"chat_app/modelprofile/", "providers/"),
+        (r"(chat_app|traces_app)/", "admin/#conversations-traces-comparisons"),
+        (r"auth/", "admin/#who-may-do-what"),
+        (r"", "admin/"),
+    )
+)
+
+
+def help_url(path: str) -> str:
+    """The page of the docs that explains a page of this server."""
+    return f"{ROOT}{next((page for pattern, page in _EXPLAINED_BY if pattern.match(path)), '')}"
+
+
+def help_targets() -> Iterator[str]:
+    """Every page, with its anchor, that Help leads to."""
+    return (f"{ROOT}{page}" for _, page in _EXPLAINED_BY)

@@ -1,0 +1,140 @@
+"""The documentation as the server shows it: pages, links, pictures, and Help in the admin."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from mockllm_site import paths
+from mockllm_site.pages import docs
+from mockllm_site.pages.home import help_link
+from tests.project.access import somebody
+
+
+class Links(HTMLParser):
+    """The links, pictures and anchors of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.targets: set[str] = set()
+        self.anchors: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.anchors += [given["id"] or ""] if "id" in given else []
+        target = given.get("href") or given.get("src")
+        if target and tag in ("a", "img"):
+            self.targets.add(target)
+
+
+@pytest.mark.parametrize("name", docs.page_files())
+def test_every_link_of_a_page_leads_to_a_page_an_anchor_or_a_picture(name: str) -> None:
+    own = Links(docs.rendered_page(name).html)
+    astray = {target for target in own.targets if not leads_somewhere(target, name)}
+    assert astray == set()
+    assert len(own.anchors) == len(set(own.anchors))
+
+
+def leads_somewhere(target: str, page: str) -> bool:
+    if "://" in target:
+        return True
+    path, _, anchor = target.partition("#")
+    name = path.removeprefix(docs.ROOT).removesuffix("/") if path else page
+    if name in docs.picture_files():
+        return True
+    if name not in docs.page_files() or (path and path != docs.url_of_page(name)):
+        return False
+    return not anchor or anchor in Links(docs.rendered_page(name).html).anchors
+
+
+def test_a_page_is_shown_with_its_contents_and_may_be_cached(client: Client) -> None:
+    response = client.get("/docs/recording/")
+    html = response.content.decode()
+    assert "<title>Recording real answers · mockllm docs</title>" in html
+    assert '<a href="#keys">Keys</a>' in html and '<h2 id="keys">Keys</h2>' in html
+    assert response.headers["Cache-Control"] == f"max-age={docs.CACHE_SECONDS}"
+    assert "unsafe" not in response.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(
+    ("path", "page"),
+    [
+        ("/docs/admin", "/docs/admin/"),
+        ("/docs/admin.md", "/docs/admin/"),
+        ("/docs/how-to/index.md", "/docs/how-to/"),
+    ],
+)
+def test_another_spelling_of_a_page_is_redirected_to_it(
+    client: Client, path: str, page: str
+) -> None:
+    assert client.get(path).headers["Location"] == page
+    assert client.get(page).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/docs/none/", "/docs/none", "/docs/../pyproject.toml", "/docs/%2e%2e/manage.py/"]
+)
+def test_what_is_no_page_of_the_docs_is_not_found(client: Client, path: str) -> None:
+    assert client.get(path, headers={"accept": "text/html"}).status_code == 404
+
+
+def test_a_picture_is_sent_with_its_type(client: Client) -> None:
+    response = client.get("/docs/screenshots/draft-light.png")
+    assert response.headers["Content-Type"] == "image/png"
+    assert response.content.startswith(b"\x89PNG")
+
+
+def test_html_in_a_page_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "docs").mkdir()
+    page = "# A <b>b</b>\n\n<script>x</script>\n\n[a](javascript:alert)\n\n| |n|\n|-|-:|\n|1|2|\n"
+    (tmp_path / "docs" / "hostile.md").write_text(page)
+    monkeypatch.setattr(paths, "PROJECT", tmp_path)
+    for cached in (docs.page_files, docs.rendered_page):
+        cached.cache_clear()
+    try:
+        html = docs.rendered_page("hostile").html
+    finally:
+        for cached in (docs.page_files, docs.rendered_page):
+            cached.cache_clear()
+    assert "<script" not in html and "<b>" not in html and 'href="javascript' not in html
+    assert "style=" not in html and '<td class="number">2</td>' in html
+
+
+def test_help_leads_to_pages_that_there_are() -> None:
+    assert {one for one in docs.help_targets() if not leads_somewhere(one, "")} == set()
+
+
+@pytest.mark.parametrize(
+    ("path", "page"),
+    [
+        ("/admin/", "admin/"),
+        ("/admin/scenarios_app/scenario/", "admin/#the-list-of-scenarios"),
+        ("/admin/scenarios_app/scenario/3/change/", "admin/#a-scenarios-page"),
+        ("/admin/scenarios_app/scenario/3/history/", "admin/#lint-try-history"),
+        ("/admin/scenarios_app/scenario/try/", "admin/#lint-try-history"),
+        ("/admin/scenarios_app/draft/3/play/", "admin/#play-it"),
+        ("/admin/scenarios_app/servedrequest/session/", "admin/#sessions"),
+        ("/admin/scenarios_app/servedrequest/7/change/", "admin/#the-journal"),
+        ("/admin/chat_app/modelprofile/add/", "providers/"),
+        ("/admin/traces_app/trace/", "admin/#conversations-traces-comparisons"),
+        ("/admin/auth/user/", "admin/#who-may-do-what"),
+    ],
+)
+def test_help_leads_to_what_explains_the_page(path: str, page: str) -> None:
+    assert docs.help_url(path) == f"/docs/{page}"
+
+
+@pytest.mark.django_db
+def test_each_page_of_the_admin_has_the_help_link() -> None:
+    root = somebody("root")
+    for path in ("", "scenarios_app/scenario/", "scenarios_app/scenario/try/", "auth/group/add/"):
+        html = root.get(f"/admin/{path}").content.decode()
+        (link,) = re.findall(r'<a href="([^"]+)" class="sc-help-link"', html)
+        assert link == docs.help_url(f"/admin/{path}")
+
+
+def test_help_of_a_page_without_a_request_is_the_list_of_pages() -> None:
+    assert help_link({}) == docs.ROOT
