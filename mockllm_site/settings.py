@@ -159,6 +159,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # Django refuses those of an app among them.
 FIXTURE_DIRS = [] if paths.IN_WHEEL else [paths.FIXTURES]
 LANGUAGE_CODE = "en"
+FORMAT_MODULE_PATH = "mockllm_site.formats"
 TIME_ZONE = "UTC"
 USE_TZ = True
 

@@ -94,8 +94,6 @@ class TraceAdmin(RecordAdmin):
         ("first_token", "took"),
         ("calls", "tokens"),
         "id",
-        "owner",
-        "lease_until",
     )
     inlines = (Calls, Events)
 

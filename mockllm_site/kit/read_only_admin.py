@@ -116,7 +116,9 @@ def as_json(value: Any, *, indent: int | None = 2) -> str:
 
 def moment(time: datetime | None) -> str:
     """A time to the millisecond, in UTC."""
-    return "–" if time is None else f"{time:%Y-%m-%d %H:%M:%S}.{time.microsecond // 1000:03}"
+    if time is None:
+        return "–"
+    return f"{time:%Y-%m-%d %H:%M:%S}.{time.microsecond // 1000:03} UTC"
 
 
 def excerpt(text: str) -> str:

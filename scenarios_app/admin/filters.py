@@ -13,7 +13,7 @@ from django.urls import reverse
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.lint import stored_suspicions
 from scenarios_app.engine.matching.lint import Suspicion
-from scenarios_app.models import UNANSWERED, Draft, Outcome
+from scenarios_app.models import UNANSWERED, Draft
 from scenarios_app.store import RowProblem
 
 _LATEST = 20

@@ -67,7 +67,7 @@ def begin(recording: Recording) -> None:
     if not services().everywhere.alone:
         raise ControlError(409, SHARED)
     if recording.records:
-        if not pipeline.options.upstreams:
+        if not (recording.upstreams or pipeline.options.upstreams):
             message = "There is nobody to ask: MOCKLLM_UPSTREAMS names no upstream."
             raise ControlError(409, message)
         for other in tuple(pipeline.recordings.values()):
@@ -287,12 +287,17 @@ class DriftView(ControlView):
         return Response({"recordings": list(services().drifts)})
 
 
+def _upstreams(recording: Recording) -> dict[str, str]:
+    named = recording.upstreams or services().pipeline.options.upstreams
+    return dict(named) if recording.records else {}
+
+
 def _body(recording: Recording) -> dict[str, Any]:
     return {
         "session": recording.session,
         "mode": recording.mode,
         "name": recording.name,
-        "upstreams": dict(services().pipeline.options.upstreams) if recording.records else {},
+        "upstreams": _upstreams(recording),
         "interactions": len(recording),
         "problems": list(recording.problems),
     }

@@ -31,6 +31,7 @@ from scenarios_app.verdict.reports import verdict_text
 from scenarios_app.verdict.session import Exchange
 
 LIST = "Names with commas between them, or a JSON list of them; `*` is all. "
+DEFAULT = Asked()
 INCOMPLETE = (
     "the journal may lack requests (no room, a database error, or a server process that ended "
     "without a shutdown): what it lost is judged by what sessions remember"
@@ -164,10 +165,16 @@ class VerdictView(ControlView):
         return Response(body)
 
 
-def _of_session(name: str, asked: Asked) -> dict[str, Any]:
+def verdict_of(name: str, asked: Asked = DEFAULT) -> tuple[Verdict, Judged]:
+    """Judge a session; the journal has been flushed."""
     known = judged(name)
     _check_scenarios(asked, [known])
-    return verdict_body(judge(known.session, asked), [known], asked)
+    return judge(known.session, asked), known
+
+
+def _of_session(name: str, asked: Asked) -> dict[str, Any]:
+    verdict, known = verdict_of(name, asked)
+    return verdict_body(verdict, [known], asked)
 
 
 def verdict_body(verdict: Verdict, known: Iterable[Judged], asked: Asked) -> dict[str, Any]:

@@ -60,6 +60,7 @@ class ServedRequest(models.Model):
         verbose_name = "journal entry"
         verbose_name_plural = "journal"
         ordering = ("-pk",)
+        permissions = (("set_up_recording", "Can set up recording"),)
         indexes = (
             models.Index(fields=["session", "id"], name="served_in_session"),
             models.Index(fields=["scenario", "id"], name="served_by_scenario"),

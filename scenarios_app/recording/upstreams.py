@@ -27,6 +27,23 @@ PUBLIC: Final[Mapping[str, str]] = MappingProxyType(
         "cohere": "https://api.cohere.com",
     }
 )
+# Environment variables in which people keep their real keys, by provider.
+KEY_VARIABLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "openai": ("OPENAI_API_KEY",),
+        "azure": ("AZURE_OPENAI_API_KEY",),
+        "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+        "gemini": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        "ollama": ("OLLAMA_API_KEY",),
+        "bedrock": ("AWS_BEARER_TOKEN_BEDROCK",),
+        "openrouter": ("OPENROUTER_API_KEY",),
+        "groq": ("GROQ_API_KEY",),
+        "mistral": ("MISTRAL_API_KEY",),
+        "deepseek": ("DEEPSEEK_API_KEY",),
+        "xai": ("XAI_API_KEY",),
+        "cohere": ("CO_API_KEY", "COHERE_API_KEY"),
+    }
+)
 # Dialects whose paths begin with their name, which they do not at the provider itself.
 _MOUNTED: Final = frozenset(prefix.strip("/") for prefix in OWNED)
 AZURE: Final = "azure"
@@ -51,6 +68,11 @@ def upstream_names() -> tuple[str, ...]:
 def public_upstreams() -> dict[str, str]:
     """The providers' own addresses, of those that are spoken here."""
     return {name: PUBLIC[name] for name in upstream_names() if name in PUBLIC}
+
+
+def official_upstreams() -> dict[str, str]:
+    """The providers' own addresses on the internet; a server on this machine is none."""
+    return {name: url for name, url in public_upstreams().items() if url.startswith("https://")}
 
 
 def read_upstreams(entries: Iterable[str]) -> dict[str, str]:

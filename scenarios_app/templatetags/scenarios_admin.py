@@ -95,6 +95,14 @@ def counted(place: str) -> str:
     )
 
 
+@register.filter
+def moment(time: datetime | None) -> str:
+    """A time, and how long ago it is; a dash for none."""
+    return (
+        "–" if time is None else format_html("{} ({})", f"{time:%Y-%m-%d %H:%M:%S %Z}", ago(time))
+    )
+
+
 _CHANGE = re.compile(r"(step \d+: |)(\S+) (removed|set to|from)\b(.*)", re.DOTALL)
 
 

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, Final
 
+from scenarios_app.recording.upstreams import KEY_VARIABLES
+
 # A key of the real thing would name the provider's own session, or be sent along.
 UNSET = (
     "ANTHROPIC_AUTH_TOKEN",
@@ -64,23 +66,7 @@ def clients_made_at_import() -> Iterator[None]:
         client._client = before
 
 
-# Where people keep their real keys, by provider, and base URLs of servers between them and it.
-KEYS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "openai": ("OPENAI_API_KEY",),
-        "azure": ("AZURE_OPENAI_API_KEY",),
-        "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
-        "gemini": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
-        "ollama": ("OLLAMA_API_KEY",),
-        "bedrock": ("AWS_BEARER_TOKEN_BEDROCK",),
-        "openrouter": ("OPENROUTER_API_KEY",),
-        "groq": ("GROQ_API_KEY",),
-        "mistral": ("MISTRAL_API_KEY",),
-        "deepseek": ("DEEPSEEK_API_KEY",),
-        "xai": ("XAI_API_KEY",),
-        "cohere": ("CO_API_KEY", "COHERE_API_KEY"),
-    }
-)
+# Base URLs of servers between people and the provider.
 BASES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
@@ -94,7 +80,7 @@ BASES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 def real_keys(environment: Mapping[str, str]) -> dict[str, str]:
     """The keys of an environment by provider, the first of each."""
-    return _first(KEYS, environment)
+    return _first(KEY_VARIABLES, environment)
 
 
 def base_urls(environment: Mapping[str, str]) -> dict[str, str]:
@@ -107,7 +93,7 @@ def recorded_variables(base_url: str, *, environment: Mapping[str, str]) -> dict
     """As `sdk_variables`, for clients whose requests are passed on: the keys that they have they
     keep, and where they have none of a provider there is one that only says so."""
     variables = sdk_variables(base_url, NO_KEY, environment=environment)
-    for names in KEYS.values():
+    for names in KEY_VARIABLES.values():
         if any(environment.get(name) for name in names):
             for name in names:
                 variables.pop(name, None)

@@ -13,7 +13,7 @@ from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Count, Max, QuerySet
 from django.forms import Script
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -26,13 +26,12 @@ from mockllm_site.kit.permissions import require
 from scenarios_app.admin.filters import AnsweredByFilter, FoundFilter, ProviderFilter, SessionFilter
 from scenarios_app.admin.journal.from_request import curl_of
 from scenarios_app.admin.journal.make_step import make_step_page
+from scenarios_app.admin.journal.record import record, session_url
 from scenarios_app.admin.journal.sessions import (
     names_of,
-    record,
     rename,
     reset,
     session_page,
-    session_url,
     sessions_page,
     tell_losses,
 )

@@ -1,8 +1,8 @@
-"""The pages of sessions: what each has consumed, tried, counted and violated, and its reset; and
-the *Record* button: what the providers answer becomes a draft."""
+"""The pages of sessions: the verdict on each, what it has consumed, tried and counted, its name and
+its reset."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import wraps
 from typing import Concatenate, ParamSpec
@@ -19,10 +19,9 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from mockllm_site.kit.permissions import require
-from scenarios_app.control.kit import ControlError
-from scenarios_app.control.recording import SHARED, begin, end
+from scenarios_app.admin.journal.record import may_record, record_panel, session_url
+from scenarios_app.admin.journal.verdict import quick_verdicts, verdict_card
 from scenarios_app.control.sessions import forget
-from scenarios_app.engine.document import load_documents
 from scenarios_app.engine.state import SessionState, StateUnavailable
 from scenarios_app.journal import journal
 from scenarios_app.models import (
@@ -32,14 +31,10 @@ from scenarios_app.models import (
     ServedRequest,
     SessionName,
 )
-from scenarios_app.serving.recorder.recordings import Recording
 from scenarios_app.serving.services import services
-from scenarios_app.store import limits
-from scenarios_app.store.drafts import NAME_LENGTH, drafted
 
 _MOST = 500
 P = ParamSpec("P")
-ALL = "all sessions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +52,8 @@ class Line:
     seen: Seen
     state: SessionState
     called: str = ""
+    passed: bool | None = None
+    """None where it was not judged."""
 
     @property
     def url(self) -> str:
@@ -91,8 +88,18 @@ def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> H
         Line(name, seen.get(name, Seen()), _state(name), called.get(name, ""))
         for name in newest[:_MOST]
     ]
+    passed = quick_verdicts(
+        (line.name, line.seen.requests, bool(line.seen.unmatched or line.state.violations))
+        for line in lines
+    )
+    lines = [replace(line, passed=passed.get(line.name)) for line in lines]
     left_out = max(len(names) - _MOST, 0)
-    context = {"lines": lines, "left_out": left_out, "title": "Sessions", "record": button(None)}
+    context = {
+        "lines": lines,
+        "left_out": left_out,
+        "title": "Sessions",
+        "record": record_panel(request, None),
+    }
     tell_losses(request, None)
     return _page(request, owner, "sessions.html", context)
 
@@ -104,13 +111,15 @@ def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> Ht
     state = _state(name)
     called = names_of([name]).get(name, "")
     _, own = async_to_sync(services().state.scenarios_of)(name)
+    verdict = verdict_card(name)
     names = {ref.scenario for ref in state.consumed} | {a.step.scenario for a, _ in state.attempts}
     context = {
         "title": f"Session {called or name}",
         "line": Line(name, _seen(name).get(name, Seen()), state, called),
         "own": sorted(own),
-        "record": button(name),
-        "pages": _pages(names),
+        "record": record_panel(request, name),
+        "verdict": verdict,
+        "pages": _pages(names | verdict.scenarios),
         "journal": f"{reverse('admin:scenarios_app_servedrequest_changelist')}?"
         + urlencode({"session": name}),
     }
@@ -208,71 +217,3 @@ def _pages(names: set[str]) -> dict[str, str]:
     """Where scenarios are edited, by name."""
     found = Scenario.objects.filter(name__in=names).values_list("name", "pk")
     return {name: reverse("admin:scenarios_app_scenario_change", args=(pk,)) for name, pk in found}
-
-
-@dataclass(frozen=True, slots=True)
-class Button:
-    """What a page says of recording a session, or all where `name` is None; `refused` says why
-    this server records nothing."""
-
-    name: str | None
-    recording: Recording | None
-    upstreams: tuple[tuple[str, str], ...]
-    refused: str
-
-
-def button(name: str | None) -> Button:
-    pipeline = services().pipeline
-    upstreams = tuple(pipeline.options.upstreams.items())
-    refused = "" if services().everywhere.alone else SHARED
-    return Button(name, pipeline.recordings.get(name), upstreams, refused)
-
-
-RECORD = ("scenarios_app.add_scenario", "scenarios_app.change_scenario")
-
-
-def may_record(request: HttpRequest) -> bool:
-    """Who records makes a draft, and spends what the clients' keys may spend."""
-    return request.user.has_perms(RECORD)
-
-
-@require_POST
-def record(request: HttpRequest) -> HttpResponse:
-    """Begin to record one session, or all when no name is given; or end it and go to its draft."""
-    require(request, *RECORD)
-    name = request.POST.get("name")
-    shown = ALL if name is None else f"session “{name}”"
-    try:
-        if "end" in request.POST:
-            return _ended(request, name, shown)
-        title = f"Recording of {ALL if name is None else name}"[:NAME_LENGTH]
-        begin(Recording(name, "all", title))
-    except ControlError as error:
-        messages.error(request, str(error))
-    else:
-        messages.success(request, f"Recording {shown}: what no step answers is asked upstream.")
-    return redirect(_record_page(name))
-
-
-def _ended(request: HttpRequest, name: str | None, shown: str) -> HttpResponse:
-    _, came = end(name)
-    for told in (*came.problems, *came.notes):
-        messages.warning(request, told)
-    if came.document is None or not came.document["steps"]:
-        messages.warning(request, f"Nothing of {shown} was recorded, so there is no draft.")
-        return redirect(_record_page(name))
-    (document,) = load_documents(came.document, limits=limits())
-    draft = drafted(document)
-    steps = len(document.steps)
-    told = f"{steps} step{'' if steps == 1 else 's'} recorded. Nothing answers from a draft yet."
-    messages.success(request, told)
-    return redirect("admin:scenarios_app_draft_change", draft.pk)
-
-
-def _record_page(name: str | None) -> str:
-    return reverse("admin:scenarios_app_sessions") if name is None else session_url(name)
-
-
-def session_url(name: str) -> str:
-    """The page of one session; a name may be any text, so it is no part of the path."""
-    return f"{reverse('admin:scenarios_app_session')}?{urlencode({'name': name})}"

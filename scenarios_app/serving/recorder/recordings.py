@@ -1,6 +1,7 @@
 """The recordings under way: whose, in which mode, and what they hold so far."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Condition, RLock
 from typing import Final, Literal, TypeAlias
@@ -40,7 +41,9 @@ class Ended:
 class Recording:
     """One session's recording, or with the session None that of every session without one of its
     own. In mode `none` only what is recorded answers, in `new` what is not is asked for upstream,
-    in `all` everything is. `keys` are real ones by provider, sent in place of the session's own.
+    in `all` everything is. `upstreams` are base URLs by provider, those of the settings where it is
+    empty. `keys` are real ones by provider, sent in place of the session's own; an empty one leaves
+    the session's. From `ends_at` on, in seconds of `time.monotonic`, it answers nothing more.
     `cassettes` are scenario documents that each session which it is for gets, in this `state`.
 
     It is written by event loops and read by others.
@@ -52,6 +55,8 @@ class Recording:
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)
     cassettes: tuple[dict[str, Json], ...] = field(default=(), repr=False)
     state: StateStore | None = field(default=None, repr=False)
+    upstreams: Mapping[str, str] = field(default_factory=dict)
+    ends_at: float | None = None
     _sessions: set[str] = field(default_factory=set)
     _slots: list[Interaction | None] = field(default_factory=list)
     _open: int = 0
@@ -64,6 +69,10 @@ class Recording:
     def records(self) -> bool:
         """Whether what nothing answers is asked for upstream."""
         return self.mode != "none"
+
+    def is_over(self, now: float) -> bool:
+        """Whether its time is up; it still holds what it recorded."""
+        return self.ends_at is not None and now >= self.ends_at
 
     async def give_cassettes(self, session: str) -> None:
         """Have a session its own copy of what is recorded, before its first request is answered."""
@@ -141,6 +150,9 @@ class Recording:
 Recordings: TypeAlias = dict[str | None, Recording]
 
 
-def recording_of(recordings: Recordings, session: str) -> Recording | None:
+def recording_of(
+    recordings: Recordings, session: str, *, clock: Callable[[], float] = time.monotonic
+) -> Recording | None:
     """The recording that a session's requests belong to, begun under its name or its key's."""
-    return recordings.get(session) or recordings.get(alias(session)) or recordings.get(None)
+    recording = recordings.get(session) or recordings.get(alias(session)) or recordings.get(None)
+    return None if recording is None or recording.is_over(clock()) else recording

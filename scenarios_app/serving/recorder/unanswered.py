@@ -45,22 +45,29 @@ def unanswered(exchange: Exchange, recording: Recording) -> Decision:
     call, wire, options = exchange.call, exchange.wire, exchange.options
     name, url, refusal = provider_of(call)[0], "", ""
     try:
-        name, url = upstream_of(call, options.upstreams, paths=options.upstream_paths)
+        name, url = upstream_of(
+            call, recording.upstreams or options.upstreams, paths=options.upstream_paths
+        )
     except NotForwarded as error:
         refusal = str(error)
     if recording.records and url:
         key = wire.api_key(call)
-        real = recording.keys.get(name) or recording.keys.get(wire.provider)
+        real = recording.keys.get(name, recording.keys.get(wire.provider))
         out = outgoing(call, name=name, url=url, key=key, real=real)
         raise Unanswered(Passed(out, recording, options.upstream_seconds, options.record_bytes))
     if recording.records:
-        reason = refusal or f"no upstream of {name} is named (MOCKLLM_UPSTREAMS)"
-        recording.tell(f"not recorded: {reason}")
+        recording.tell(f"not recorded: {refusal or _no_upstream(name, recording)}")
     recording.miss(Asked(name, _request(call)))
     text = f"no_scenario_matched: Nothing that is recorded answers {call.method} {call.path}."
     if recording.records and refusal:
         text += f" {refusal}."
     return Decision("unmatched", "match", text=text)
+
+
+def _no_upstream(name: str, recording: Recording) -> str:
+    if recording.upstreams:
+        return f"{name} is not among the providers chosen for this recording"
+    return f"no upstream of {name} is named (MOCKLLM_UPSTREAMS)"
 
 
 def _request(call: Call) -> RecordedRequest:

@@ -1,0 +1,196 @@
+"""*Record* on the pages of sessions: unmatched requests go to real providers, and what these answer
+becomes a draft."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.views.decorators.http import require_POST
+
+from mockllm_site.kit import env
+from mockllm_site.kit.permissions import require
+from scenarios_app.control.kit import ControlError
+from scenarios_app.control.recording import SHARED, begin, end
+from scenarios_app.engine.document import load_documents
+from scenarios_app.recording.upstreams import KEY_VARIABLES, PUBLIC, official_upstreams
+from scenarios_app.serving.recorder.recordings import Recording
+from scenarios_app.serving.services import services
+from scenarios_app.store import limits
+from scenarios_app.store.drafts import NAME_LENGTH, drafted
+
+ALL: Final = "all sessions"
+# A recording that somebody forgot spends the clients' money no longer than this.
+RECORD_SECONDS: Final = 3_600
+RECORD: Final = ("scenarios_app.add_scenario", "scenarios_app.change_scenario")
+SET_UP: Final = "scenarios_app.set_up_recording"
+CLIENTS_KEY, SERVERS_KEY = "client", "server"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A provider that can be recorded from. `variable` names this server's own key for it, if it
+    has one."""
+
+    name: str
+    url: str
+    variable: str
+    named_by_operator: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPanel:
+    """What a page says of recording a session, or all where `name` is None; `refused` says why
+    this server records nothing. `choices` is empty for people who may not choose."""
+
+    name: str | None
+    recording: Recording | None
+    upstreams: tuple[tuple[str, str], ...]
+    refused: str
+    choices: tuple[Choice, ...]
+
+    @property
+    def permission_helps(self) -> bool:
+        """Whether people with the permission could choose a provider here."""
+        return bool(record_choices())
+
+    @property
+    def goes_to(self) -> list[tuple[str, str, str]]:
+        """Where the recording sends requests: provider, address, and whose key."""
+        if self.recording is None:
+            return []
+        keys, named = self.recording.keys, self.recording.upstreams or dict(self.upstreams)
+        return [
+            (name, url, "this server’s key" if keys.get(name) else "the client’s key")
+            for name, url in named.items()
+        ]
+
+    @property
+    def ends_at(self) -> datetime | None:
+        if self.recording is None or self.recording.ends_at is None:
+            return None
+        return timezone.now() + timedelta(seconds=self.recording.ends_at - time.monotonic())
+
+    @property
+    def is_over(self) -> bool:
+        return self.recording is not None and self.recording.is_over(time.monotonic())
+
+
+def record_panel(request: HttpRequest, name: str | None) -> RecordPanel:
+    pipeline = services().pipeline
+    upstreams = tuple(pipeline.options.upstreams.items())
+    refused = "" if services().everywhere.alone else SHARED
+    choices = record_choices() if may_set_up(request) else ()
+    return RecordPanel(name, pipeline.recordings.get(name), upstreams, refused, choices)
+
+
+def may_record(request: HttpRequest) -> bool:
+    """Who records makes a draft, and spends what the clients' keys may spend."""
+    return request.user.has_perms(RECORD)
+
+
+def may_set_up(request: HttpRequest) -> bool:
+    """Who may choose the providers, and spend what this server's own keys may spend."""
+    return may_record(request) and request.user.has_perm(SET_UP)
+
+
+def record_choices() -> tuple[Choice, ...]:
+    """The providers that may be chosen: those of MOCKLLM_UPSTREAMS, and in dev mode every known
+    provider at its own address. An address never comes from a page."""
+    named = services().pipeline.options.upstreams
+    is_dev = getattr(settings, "MOCKLLM_ENV", "prod") == "dev"
+    known = {**(official_upstreams() if is_dev else {}), **named}
+    return tuple(
+        Choice(name, url, _key_variable(name, url), name in named) for name, url in known.items()
+    )
+
+
+def _key_variable(name: str, url: str) -> str:
+    """The variable with this server's key for a provider, if it has one. A key goes to the
+    provider's own address and nowhere else."""
+    if url != PUBLIC.get(name):
+        return ""
+    variables = env.variables()
+    return next((one for one in KEY_VARIABLES.get(name, ()) if variables.get(one)), "")
+
+
+def _chosen(given: QueryDict) -> tuple[dict[str, str], dict[str, str]]:
+    """The upstreams that a form chooses, and the keys to send there: an empty one for the client's
+    own. Raises ControlError for what may not be chosen."""
+    known = {one.name: one for one in record_choices()}
+    upstreams: dict[str, str] = {}
+    keys: dict[str, str] = {}
+    for name in given.getlist("upstream"):
+        choice = known.get(name)
+        if choice is None:
+            message = f"“{name}” is no provider that this server may record from."
+            raise ControlError(400, message, field="upstream")
+        with_own_key = given.get(f"key-{name}") == SERVERS_KEY
+        if with_own_key and not choice.variable:
+            message = f"This server has no key for {name}: choose the client's own key."
+            raise ControlError(400, message, field="key")
+        upstreams[name] = choice.url
+        keys[name] = env.variables()[choice.variable] if with_own_key else ""
+    if not upstreams:
+        raise ControlError(400, "Choose at least one provider to record from.", field="upstream")
+    return upstreams, keys
+
+
+@require_POST
+def record(request: HttpRequest) -> HttpResponse:
+    """Begin to record one session, or all when no name is given; or end it and go to its draft."""
+    require(request, *RECORD)
+    name = request.POST.get("name")
+    shown = ALL if name is None else f"session “{name}”"
+    try:
+        if "end" in request.POST:
+            return _ended(request, name, shown)
+        _begin(request, name)
+    except ControlError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, f"Recording {shown}: unmatched requests are sent upstream.")
+    return redirect(_record_page(name))
+
+
+def _begin(request: HttpRequest, name: str | None) -> None:
+    upstreams: Mapping[str, str] = {}
+    keys: Mapping[str, str] = {}
+    if "choose" in request.POST:
+        require(request, SET_UP)
+        upstreams, keys = _chosen(request.POST)
+    title = f"Recording of {ALL if name is None else name}"[:NAME_LENGTH]
+    ends_at = time.monotonic() + RECORD_SECONDS
+    begin(Recording(name, "all", title, keys, upstreams=upstreams, ends_at=ends_at))
+
+
+def _ended(request: HttpRequest, name: str | None, shown: str) -> HttpResponse:
+    _, came = end(name)
+    for told in (*came.problems, *came.notes):
+        messages.warning(request, told)
+    if came.document is None or not came.document["steps"]:
+        messages.warning(request, f"Nothing of {shown} was recorded, so there is no draft.")
+        return redirect(_record_page(name))
+    (document,) = load_documents(came.document, limits=limits())
+    draft = drafted(document)
+    steps = len(document.steps)
+    told = f"{steps} step{'' if steps == 1 else 's'} recorded. Nothing answers from a draft yet."
+    messages.success(request, told)
+    return redirect("admin:scenarios_app_draft_change", draft.pk)
+
+
+def _record_page(name: str | None) -> str:
+    return reverse("admin:scenarios_app_sessions") if name is None else session_url(name)
+
+
+def session_url(name: str) -> str:
+    """The page of one session; a name may be any text, so it is no part of the path."""
+    return f"{reverse('admin:scenarios_app_session')}?{urlencode({'name': name})}"

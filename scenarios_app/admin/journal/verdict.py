@@ -1,0 +1,147 @@
+"""The verdict on a session as its page shows it, and passed or failed for the list of sessions."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from scenarios_app.control.verdict import INCOMPLETE, verdict_of
+from scenarios_app.models import ServedRequest
+from scenarios_app.verdict.judge import Verdict
+from scenarios_app.verdict.reports import MOST, line, near_miss_text
+from scenarios_app.verdict.session import Finding
+
+# What one view of the list judges: each request costs about 0.2 ms.
+MAX_JUDGED_SESSIONS = 100
+MAX_JUDGED_REQUESTS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLink:
+    label: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class FindingLine:
+    """One finding. `requests` are the ids of its requests, as the journal has them."""
+
+    text: str
+    requests: tuple[str, ...] = ()
+    near_misses: tuple[str, ...] = ()
+    scenario: str = ""
+    step: str = ""
+    links: tuple[RequestLink, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FindingGroup:
+    """Findings of one kind, at most MOST of them; `more` is how many are not shown."""
+
+    title: str
+    lines: tuple[FindingLine, ...]
+    count: int
+    fails: bool = True
+
+    @property
+    def more(self) -> int:
+        return self.count - len(self.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictCard:
+    passed: bool
+    requests: int
+    groups: tuple[FindingGroup, ...]
+    note: str
+
+    @property
+    def scenarios(self) -> set[str]:
+        return {one.scenario for group in self.groups for one in group.lines if one.scenario}
+
+
+def verdict_card(session: str) -> VerdictCard:
+    """Judge a session as `GET /control/verdict` does; the journal has been flushed."""
+    verdict, judged = verdict_of(session)
+    groups = tuple(_linked(group) for group in _groups(verdict) if group.count)
+    note = "" if judged.complete else INCOMPLETE
+    return VerdictCard(verdict.passed, verdict.requests, groups, note)
+
+
+def quick_verdicts(sessions: Iterable[tuple[str, int, bool]]) -> dict[str, bool]:
+    """Say of sessions, by name, whether they passed; one that would cost too much is left out.
+
+    Each is given with its number of requests, and whether it is known to have failed.
+    """
+    passed: dict[str, bool] = {}
+    sessions_left, requests_left = MAX_JUDGED_SESSIONS, MAX_JUDGED_REQUESTS
+    for name, requests, failed in sessions:
+        if failed:
+            passed[name] = False
+        elif sessions_left and requests <= requests_left:
+            sessions_left, requests_left = sessions_left - 1, requests_left - requests
+            passed[name] = verdict_of(name)[0].passed
+    return passed
+
+
+def _groups(verdict: Verdict) -> Iterator[FindingGroup]:
+    unmatched = [
+        FindingLine(
+            f"{line(one.path)}: "
+            + ("no match, the catch-all answered" if one.fallback else "no step matched"),
+            (one.id,),
+            tuple(near_miss_text(miss) for miss in one.near_misses),
+        )
+        for one in verdict.unmatched
+    ]
+    yield _group("Unmatched requests", unmatched)
+    violations = [
+        FindingLine(
+            line(one.text),
+            (one.request,) if one.request else (),
+            scenario=one.scenario or "",
+            step=one.step or "",
+        )
+        for one in verdict.violations
+    ]
+    yield _group("Violations", violations)
+    unused = [
+        FindingLine("never answered", scenario=one.scenario, step=one.step)
+        for one in verdict.unserved
+    ]
+    yield _group("Unused steps", unused)
+    yield _group("Client findings", _findings(verdict.findings, "error"))
+    yield _group("Warnings", _findings(verdict.findings, "warning"), fails=False)
+
+
+def _findings(findings: Iterable[Finding], level: str) -> list[FindingLine]:
+    found = [one for one in findings if one.level == level]
+    return [FindingLine(f"{one.rule}: {line(one.message)}", one.requests) for one in found]
+
+
+def _group(title: str, lines: Sequence[FindingLine], *, fails: bool = True) -> FindingGroup:
+    return FindingGroup(title, tuple(lines[:MOST]), len(lines), fails)
+
+
+def _linked(group: FindingGroup) -> FindingGroup:
+    """The group with the addresses of its requests that are still in the journal."""
+    ids = {uid for one in group.lines for uid in one.requests}
+    rows = ServedRequest.objects.filter(uid__in=ids).values_list("uid", "pk", "at")
+    links = {
+        str(uid): RequestLink(
+            f"{at:%H:%M:%S}", reverse("admin:scenarios_app_servedrequest_change", args=(pk,))
+        )
+        for uid, pk, at in rows
+    }
+    lines = tuple(
+        FindingLine(
+            one.text,
+            one.requests,
+            one.near_misses,
+            one.scenario,
+            one.step,
+            tuple(links[uid] for uid in one.requests if uid in links),
+        )
+        for one in group.lines
+    )
+    return FindingGroup(group.title, lines, group.count, group.fails)
