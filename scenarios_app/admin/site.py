@@ -1,13 +1,20 @@
 """What the sidebar asks of a request: who may see a link, and which one stands for this page;
-and the figures of the first page."""
+and the figures and first steps of the overview."""
 
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+from django.apps import apps
+from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
 from scenarios_app.admin.filters import FOUND, UNANSWERED_BY_ALL
+from scenarios_app.admin.journal.sessions import names_of
 from scenarios_app.catalog import catalog
 from scenarios_app.journal import journal
 from scenarios_app.models import UNANSWERED, Scenario, ServedRequest
@@ -76,7 +83,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         wrong = len({problem.scenario for problem in catalog.problems})
         url = reverse("admin:scenarios_app_scenario_changelist")
         tiles.append(("Scenarios enabled", enabled, f"{url}?enabled__exact=1", False))
-        tiles.append(("Left out, with problems", wrong, f"{url}?problems=yes", wrong > 0))
+        tiles.append(("Not served: errors", wrong, f"{url}?problems=yes", wrong > 0))
     if may_see_journal(request):
         journal.flush()
         url = reverse("admin:scenarios_app_servedrequest_changelist")
@@ -84,8 +91,63 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         lost = unmatched.count()
         query = urlencode({FOUND: UNANSWERED_BY_ALL})
         tiles.append(("Requests in the journal", ServedRequest.objects.count(), url, False))
-        tiles.append(("Answered by no step", lost, f"{url}?{query}", lost > 0))
-        context["unmatched"] = unmatched.only("at", "path", "model", "session", "near_misses")[
-            :_LATEST
-        ]
+        tiles.append(("Unmatched requests", lost, f"{url}?{query}", lost > 0))
+        context["first_steps"] = first_steps() if may_see_scenarios(request) else []
+        latest: list[Any] = list(
+            unmatched.only("at", "path", "model", "session", "near_misses")[:_LATEST]
+        )
+        called = names_of({row.session for row in latest})
+        for row in latest:
+            row.called = called.get(row.session, row.session)
+        context["unmatched"] = latest
     return context
+
+
+# Fixtures with scenarios that nobody here has made.
+_SHIPPED = ("demo", "auto", "test_mode")
+
+
+@dataclass(frozen=True, slots=True)
+class FirstStep:
+    title: str
+    text: str
+    url: str
+    done: bool
+
+
+def first_steps() -> list[FirstStep]:
+    """Three things that a newcomer does first, as far as the rows show them done; none when all
+    are."""
+    own = Scenario.objects.exclude(name__in=shipped_names()).values("name")
+    requests = ServedRequest.objects.order_by()
+    answered = requests.filter(scenario__in=own, matched=True).exists()
+    steps = [
+        FirstStep(
+            "Point a client here",
+            "Copy an address from below into your program, and send a request.",
+            "#clients",
+            answered or requests.exists(),
+        ),
+        FirstStep(
+            "Make a scenario",
+            "Start from an example, and type what the model should say.",
+            reverse("admin:scenarios_app_scenario_new"),
+            own.exists(),
+        ),
+        FirstStep(
+            "See it answered",
+            "Send a request that your scenario matches; the journal shows it.",
+            reverse("admin:scenarios_app_servedrequest_changelist"),
+            answered,
+        ),
+    ]
+    return [] if all(step.done for step in steps) else steps
+
+
+@cache
+def shipped_names() -> frozenset[str]:
+    """The names of the scenarios that come with this software."""
+    folders = [*settings.FIXTURE_DIRS, Path(apps.get_app_config("scenarios_app").path) / "fixtures"]
+    files = [Path(folder) / f"{name}.json" for folder in folders for name in _SHIPPED]
+    rows = [row for file in files if file.is_file() for row in json.loads(file.read_text("utf-8"))]
+    return frozenset(r["fields"]["name"] for r in rows if r["model"] == "scenarios_app.scenario")

@@ -100,7 +100,7 @@ def test_what_the_catch_all_answered_is_answered_by_no_step_of_anybodys(root: Cl
         root, caught
     )
     tiles = {name: figure for name, figure, *_ in root.get("/admin/").context["tiles"]}
-    assert tiles["Answered by no step"] == 2
+    assert tiles["Unmatched requests"] == 2
     assert traffic_since(NOON).unmatched == 2
     (line,) = root.get(SESSIONS).context["lines"]
     assert (line.seen.requests, line.seen.unmatched) == (3, 2)

@@ -2,8 +2,11 @@
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.core.management import call_command
 from django.test import Client
 
+from scenarios_app.admin.site import shipped_names
+from scenarios_app.models import Scenario
 from tests.admin.pages import a_scenario
 from tests.admin.traffic import served, unmatched
 
@@ -20,9 +23,9 @@ def test_it_counts_scenarios_problems_requests_and_unmatched(root: Client) -> No
     served(), unmatched()
     assert tiles(root) == {
         "Scenarios enabled": 2,
-        "Left out, with problems": 1,
+        "Not served: errors": 1,
         "Requests in the journal": 2,
-        "Answered by no step": 1,
+        "Unmatched requests": 1,
     }
 
 
@@ -47,11 +50,36 @@ def test_what_nothing_answered_is_there_with_its_reason(root: Client) -> None:
     assert "wanted equals gpt-5" in html and "got gpt-4o" in html and "/v1/odd" in html
 
 
+def done_steps(client: Client) -> list[bool]:
+    return [step.done for step in client.get("/admin/").context["first_steps"]]
+
+
+def test_first_steps_are_ticked_as_the_rows_show_them_and_go_when_all_are_done(
+    root: Client,
+) -> None:
+    call_command("loaddata", "demo", "auto", verbosity=0)
+    assert done_steps(root) == [False, False, False]
+    assert "First three steps" in root.get("/admin/").content.decode()
+    served(scenario="greeting")
+    assert done_steps(root) == [True, False, False]
+    a_scenario("mine", {})
+    assert done_steps(root) == [True, True, False]
+    served(scenario="mine")
+    assert done_steps(root) == []
+    assert "First three steps" not in root.get("/admin/").content.decode()
+
+
+def test_shipped_scenarios_are_those_of_the_fixtures_that_a_first_start_loads() -> None:
+    call_command("loaddata", "demo", "auto", "test_mode", verbosity=0)
+    assert set(Scenario.objects.values_list("name", flat=True)) == shipped_names()
+
+
 def test_it_tells_nobody_what_they_may_not_see() -> None:
     served()
     bare = Client()
     bare.force_login(User.objects.create_user("bare", is_staff=True))
     assert tiles(bare) == {}
+    assert "First three steps" not in bare.get("/admin/").content.decode()
 
 
 def test_users_are_made_and_given_a_role(root: Client) -> None:

@@ -1,13 +1,20 @@
 """The *Record* button: who sees it, what it begins, and the draft that comes of it."""
 
+import time
 from collections.abc import Iterator
+from html import unescape
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 
+from mockllm_site.kit import env
+from scenarios_app.admin.roles import EDITOR, READER
 from scenarios_app.models import Draft
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
+from scenarios_app.serving.recorder.recordings import Recording, recording_of
 from scenarios_app.serving.services import services
 from tests.admin.pages import SESSION, SESSIONS
 
@@ -98,3 +105,121 @@ def test_who_only_reads_cannot_record(reader: Client) -> None:
     assert "record_form" not in page(reader, SESSIONS)
     assert reader.post(RECORD).status_code == 403
     assert services().pipeline.recordings == {}
+
+
+@pytest.fixture
+def chooser(editor: Client, settings: Any) -> Client:
+    """An editor with the permission to set up recording, in dev mode."""
+    settings.MOCKLLM_ENV = "dev"
+    right = Permission.objects.get(codename="set_up_recording")
+    User.objects.get(username=EDITOR).user_permissions.add(right)
+    return editor
+
+
+def recording() -> Recording | None:
+    return services().pipeline.recordings.get("s")
+
+
+def choices(client: Client) -> dict[str, str]:
+    panel = client.get(SESSION, {"name": "s"}).context["record"]
+    return {one.name: one.url for one in panel.choices}
+
+
+def test_in_dev_every_provider_on_the_internet_may_be_chosen(
+    chooser: Client, upstreams: dict[str, str]
+) -> None:
+    found = choices(chooser)
+    assert found["openai"] == "https://upstream.example"
+    assert found["anthropic"] == "https://api.anthropic.com"
+    assert all(url.startswith("https://") for url in found.values())
+
+
+@pytest.mark.parametrize("mode", ["prod", "test"])
+def test_outside_dev_only_what_the_operator_names_may_be_chosen(
+    chooser: Client, settings: Any, mode: str
+) -> None:
+    settings.MOCKLLM_ENV = mode
+    assert choices(chooser) == {"openai": "https://upstream.example"}
+    given = {"name": "s", "choose": "1", "upstream": "anthropic"}
+    answer = chooser.post(RECORD, given, follow=True)
+    assert "“anthropic” is no provider that this server may record from" in text_of(answer)
+    assert recording() is None
+
+
+def test_a_recording_sends_to_the_chosen_providers_alone(chooser: Client) -> None:
+    given = {"name": "s", "choose": "1", "upstream": ["anthropic", "gemini"]}
+    answer = chooser.post(RECORD, given, follow=True)
+    begun = recording()
+    assert begun is not None
+    assert begun.upstreams == {
+        "anthropic": "https://api.anthropic.com",
+        "gemini": "https://generativelanguage.googleapis.com",
+    }
+    assert begun.keys == {"anthropic": "", "gemini": ""}
+    page = text_of(answer)
+    assert "<b>anthropic</b> (https://api.anthropic.com) with the client’s key" in page
+    assert "or when the server stops" in page and "upstream.example" not in page
+
+
+@pytest.mark.parametrize("upstream", ["", "https://evil.example", "openai=https://evil.example"])
+def test_what_is_no_known_provider_is_refused(chooser: Client, upstream: str) -> None:
+    given = {"name": "s", "choose": "1", **({"upstream": upstream} if upstream else {})}
+    answer = chooser.post(RECORD, given, follow=True)
+    wanted = "is no provider that" if upstream else "Choose at least one provider"
+    assert wanted in text_of(answer) and recording() is None
+
+
+def test_the_servers_key_goes_to_its_own_provider_and_is_not_shown(
+    chooser: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(env.variables(), "ANTHROPIC_API_KEY", "sk-ant-of-the-server")
+    monkeypatch.setitem(env.variables(), "OPENAI_API_KEY", "sk-of-the-server")
+    given = {"name": "s", "choose": "1", "upstream": "anthropic", "key-anthropic": "server"}
+    page = text_of(chooser.post(RECORD, given, follow=True))
+    begun = recording()
+    assert begun is not None and begun.keys == {"anthropic": "sk-ant-of-the-server"}
+    assert "with this server’s key" in page and "sk-ant-of-the-server" not in page
+    # The operator's upstream of openai is another host.
+    services().pipeline.recordings.clear()
+    given = {"name": "s", "choose": "1", "upstream": "openai", "key-openai": "server"}
+    answer = chooser.post(RECORD, given, follow=True)
+    assert "This server has no key for openai" in text_of(answer)
+    assert recording() is None
+
+
+def test_who_lacks_the_permission_records_from_what_the_operator_names(editor: Client) -> None:
+    assert choices(editor) == {}
+    assert (
+        editor.post(RECORD, {"name": "s", "choose": "1", "upstream": "openai"}).status_code == 403
+    )
+    assert recording() is None
+    editor.post(RECORD, {"name": "s"})
+    begun = recording()
+    assert begun is not None and not begun.upstreams and not begun.keys
+
+
+def test_a_reader_with_the_permission_cannot_record(reader: Client) -> None:
+    right = Permission.objects.get(codename="set_up_recording")
+    User.objects.get(username=READER).user_permissions.add(right)
+    assert choices(reader) == {}
+    assert reader.post(RECORD, {"name": "s", "choose": "1"}).status_code == 403
+
+
+def test_a_recording_stops_by_itself_and_keeps_what_it_has(root: Client) -> None:
+    root.post(RECORD, {"name": "s"})
+    begun = recording()
+    assert begun is not None and begun.ends_at is not None
+    begun.end(begun.begin(), HEARD)
+    recordings = services().pipeline.recordings
+    assert recording_of(recordings, "s", clock=lambda: begun.ends_at - 1) is begun
+    assert recording_of(recordings, "s", clock=lambda: begun.ends_at) is None
+    begun.ends_at = time.monotonic()
+    page = text_of(root.get(SESSION, {"name": "s"}))
+    assert "Recording has stopped: 1 answer so far." in page
+    assert "Nothing is sent anywhere any more." in page
+    root.post(RECORD, {"name": "s", "end": "1"})
+    assert Draft.objects.get().steps.count() == 1
+
+
+def text_of(answer: Any) -> str:
+    return unescape(answer.content.decode())

@@ -1,20 +1,23 @@
 """The pages of sessions: what they have done, and the button that forgets it."""
 
+from datetime import timedelta
 from html import unescape
 
 import pytest
 from asgiref.sync import async_to_sync
 from django.test import Client
 
+from scenarios_app.admin.journal import verdict
 from scenarios_app.admin.journal.sessions import reset_session
 from scenarios_app.engine.state import AttemptRef, SessionState, StepRef, put_scenario
 from scenarios_app.models import Scenario, ServedRequest
 from scenarios_app.serving.services import services
 from tests.admin.pages import RESET, SESSION, SESSIONS, a_scenario, fields, save
-from tests.admin.traffic import served, unmatched
+from tests.admin.traffic import NOON, served, unmatched
 
 pytestmark = pytest.mark.django_db
 
+BODY = '{"model": "gpt-4o", "messages": [{"role": "user", "content": "hello"}]}'
 ODD = 'a/b?c&d=<é>"'
 
 
@@ -31,7 +34,7 @@ def busy(db: None) -> str:
     async_to_sync(state.count)(ODD, "weather_calls")
     async_to_sync(state.violate)(ODD, "Tools not available: get_weather")
     async_to_sync(put_scenario)(state, ODD, "my own", {"name": "my own", "steps": []})
-    served(session=ODD), unmatched(session=ODD), served(session="quiet")
+    served(session=ODD), unmatched(session=ODD, way="match"), served(session="quiet")
     return ODD
 
 
@@ -110,3 +113,56 @@ def test_a_reset_forgets_which_steps_the_session_was_served() -> None:
     steps.count("gone", ("s", "1"), fault="", refused=False)
     reset_session("gone", scenarios=False)
     assert steps.served_in("gone") == frozenset()
+
+
+def test_page_shows_the_findings_of_the_control_api_with_their_requests(
+    root: Client, busy: str
+) -> None:
+    row = ServedRequest.objects.get(session=busy, matched=False)
+    html = unescape(root.get(SESSION, {"name": busy}).content.decode())
+    body = root.get("/control/verdict", {"session": busy}).json()
+    card = root.get(SESSION, {"name": busy}).context["verdict"]
+    assert (card.passed, card.requests) == (body["passed"], body["requests"]) == (False, 2)
+    assert [(group.title, group.count) for group in card.groups] == [
+        ("Unmatched requests", len(body["unmatched"])),
+        ("Violations", len(body["violations"])),
+    ]
+    assert f'href="/admin/scenarios_app/servedrequest/{row.pk}/change/"' in html
+
+
+def test_page_names_unused_steps_and_client_findings(root: Client) -> None:
+    own = {"name": "mine", "steps": [{"name": "never", "produce": {"text": "x"}}]}
+    async_to_sync(put_scenario)(services().state, "s", "mine", own)
+    sent = {"session": "s", "request_body": BODY, "request_headers": {"authorization": "Bearer k"}}
+    served(**sent, at=NOON, status=429, response_headers={"retry-after": "9"})
+    again = served(**sent, at=NOON + timedelta(seconds=1))
+    card = root.get(SESSION, {"name": "s"}).context["verdict"]
+    unused, findings = card.groups
+    assert (unused.title, unused.lines[0].scenario, unused.lines[0].step) == (
+        "Unused steps",
+        "mine",
+        "never",
+    )
+    assert findings.title == "Client findings"
+    assert findings.lines[0].text.startswith("retry-after-ignored: ")
+    assert findings.lines[0].links[-1].url.endswith(f"/{again.pk}/change/")
+
+
+def test_page_of_a_session_without_a_request_has_nothing_to_judge(root: Client) -> None:
+    html = root.get(SESSION, {"name": "nobody"}).content.decode()
+    assert "No request to judge." in html
+
+
+def test_list_says_passed_or_failed_and_judges_no_more_than_its_limits(
+    root: Client, busy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def passed() -> dict[str, bool | None]:
+        return {line.name: line.passed for line in root.get(SESSIONS).context["lines"]}
+
+    served(session="older", at=NOON - timedelta(days=1))
+    assert passed() == {"quiet": True, "older": True, busy: False}
+    monkeypatch.setattr(verdict, "MAX_JUDGED_SESSIONS", 1)
+    assert passed() == {"quiet": True, "older": None, busy: False}
+    monkeypatch.setattr(verdict, "MAX_JUDGED_REQUESTS", 0)
+    assert passed() == {"quiet": None, "older": None, busy: False}
+    assert "Not judged here" in root.get(SESSIONS).content.decode()

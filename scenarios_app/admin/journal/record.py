@@ -119,7 +119,7 @@ def _key_variable(name: str, url: str) -> str:
     if url != PUBLIC.get(name):
         return ""
     variables = env.variables()
-    return next((one for one in KEY_VARIABLES.get(name, ()) if variables.get(one)), "")
+    return next((one for one in KEY_VARIABLES.get(name, ()) if variables.get(one, "").strip()), "")
 
 
 def _chosen(given: QueryDict) -> tuple[dict[str, str], dict[str, str]]:
@@ -138,7 +138,7 @@ def _chosen(given: QueryDict) -> tuple[dict[str, str], dict[str, str]]:
             message = f"This server has no key for {name}: choose the client's own key."
             raise ControlError(400, message, field="key")
         upstreams[name] = choice.url
-        keys[name] = env.variables()[choice.variable] if with_own_key else ""
+        keys[name] = env.variables()[choice.variable].strip() if with_own_key else ""
     if not upstreams:
         raise ControlError(400, "Choose at least one provider to record from.", field="upstream")
     return upstreams, keys

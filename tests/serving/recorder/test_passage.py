@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import time
 from contextlib import aclosing
 
 import pytest
@@ -339,3 +340,29 @@ async def test_a_recording_of_one_session_leaves_others_alone() -> None:
         assert (status, upstream.heads) == (404, [])
         status, _, _ = await playing.ask(chat(headers={"x-mockllm-session": "other"}))
     assert status == 200
+
+
+async def test_a_recording_with_its_own_upstreams_sends_nothing_elsewhere() -> None:
+    async with recorded(whole()) as (upstream, playing):
+        playing.recording.upstreams = {"anthropic": f"http://{upstream.place}"}
+        status, _, _ = await playing.ask(chat())
+        assert (status, upstream.heads) == (404, [])
+    (problem,) = playing.recording.problems
+    assert problem == "not recorded: openai is not among the providers chosen for this recording"
+
+
+async def test_an_empty_key_leaves_the_clients_own() -> None:
+    keys = {"openai": REAL, "groq": ""}
+    async with recorded(whole(), keys=keys) as (upstream, playing):
+        playing.recording.upstreams = {"groq": f"http://{upstream.place}"}
+        call = chat()
+        await playing.ask(Call("POST", f"/groq/openai{call.path}", {}, call.headers, call.body))
+        assert upstream.headers()["authorization"] == f"Bearer {KEY}"
+
+
+async def test_a_recording_whose_time_is_up_sends_nothing() -> None:
+    async with recorded(whole()) as (upstream, playing):
+        playing.recording.ends_at = time.monotonic()
+        status, _, body = await playing.ask(chat())
+        assert (status, upstream.heads) == (404, [])
+    assert b"recorded" not in body and len(playing.recording) == 0
