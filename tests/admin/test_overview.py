@@ -7,8 +7,10 @@ from django.test import Client
 
 from scenarios_app.admin.site import shipped_names
 from scenarios_app.models import Scenario
+from tests.admin.chat.talks import talk
 from tests.admin.pages import a_scenario
 from tests.admin.traffic import served, unmatched
+from traces_app.models import Trace
 
 pytestmark = pytest.mark.django_db
 
@@ -90,3 +92,19 @@ def test_users_are_made_and_given_a_role(root: Client) -> None:
     for url in (response["Location"], "/admin/auth/group/", "/admin/auth/user/"):
         assert root.get(url).status_code == 200
     assert {"QA editor", "QA read-only"} <= set(Group.objects.values_list("name", flat=True))
+
+
+def test_lists_and_pages_write_times_in_one_format(root: Client) -> None:
+    conversation = talk("words")
+    stored = conversation.created_at
+    html = root.get("/admin/chat_app/conversation/").content.decode()
+    assert f"{stored:%Y-%m-%d %H:%M:%S} UTC" in html
+
+
+def test_a_traces_page_shows_no_owner_and_no_lease(root: Client) -> None:
+    trace = Trace.objects.filter(conversation=talk("words")).first()
+    assert trace is not None
+    Trace.objects.filter(pk=trace.pk).update(owner="machine:4711")
+    html = root.get(f"/admin/traces_app/trace/{trace.pk}/change/").content.decode()
+    assert f"{trace.started_at:%Y-%m-%d %H:%M:%S}" in html
+    assert "machine:4711" not in html and "Lease" not in html

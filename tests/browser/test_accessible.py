@@ -50,6 +50,7 @@ def paths(live: Live) -> list[str]:
     requests = "admin/scenarios_app/servedrequest"
     return [
         *("", "chat/", "chat/leaderboard/", f"traces/{trace}/", "nothing/here/"),
+        *("docs/", "docs/admin/", "docs/benchmarks/"),
         *("admin/", f"{scenarios}/", f"{scenarios}/new/", f"{scenarios}/add/"),
         f"{scenarios}/{row.pk}/change/",
         f"{scenarios}/{row.pk}/history/",

@@ -66,6 +66,21 @@ def paths() -> list[str]:
 
 
 @pytest.mark.parametrize(("width", "height"), SCREENS)
+def test_pages_of_the_docs_fit(open_page: OpenPage, live: Live, width: int, height: int) -> None:
+    page = open_page(width=width, height=height)
+    for path in ("", "admin/", "scenarios/", "benchmarks/", "overview/"):
+        page.goto(f"{live.base_url}/docs/{path}")
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= width, path
+
+
+def test_help_opens_the_part_of_the_docs_about_the_page(admin: Admin) -> None:
+    admin.go("scenarios_app/servedrequest/sessions/")
+    admin.page.get_by_role("link", name="Help").click()
+    expect(admin.page.get_by_role("heading", name="Sessions", exact=True)).to_be_in_viewport()
+
+
+@pytest.mark.parametrize(("width", "height"), SCREENS)
 def test_pages_fit_and_run_nothing_they_were_given(
     log_in: Callable[..., Admin], width: int, height: int
 ) -> None:
