@@ -352,11 +352,11 @@ async def test_a_recording_with_its_own_upstreams_sends_nothing_elsewhere() -> N
 
 
 async def test_an_empty_key_leaves_the_clients_own() -> None:
-    keys = {"openai": REAL, "groq": ""}
+    keys = {"openai": REAL, "azure": ""}
     async with recorded(whole(), keys=keys) as (upstream, playing):
-        playing.recording.upstreams = {"groq": f"http://{upstream.place}"}
-        call = chat()
-        await playing.ask(Call("POST", f"/groq/openai{call.path}", {}, call.headers, call.body))
+        playing.recording.upstreams = {"azure": f"http://{upstream.place}"}
+        path = "/openai/deployments/d/chat/completions"
+        await playing.ask(Call("POST", path, {}, {"authorization": f"Bearer {KEY}"}, chat().body))
         assert upstream.headers()["authorization"] == f"Bearer {KEY}"
 
 
