@@ -5,7 +5,7 @@ from django.db import migrations
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("scenarios_app", "0011_processes"),
+        ("scenarios_app", "0014_installation_unclean_end_at"),
     ]
 
     operations = [
