@@ -172,6 +172,7 @@ class TotalsBody(Shape):
     tool_calls = Whole()
     input_tokens = Whole()
     output_tokens = Whole()
+    tokens_estimated = Flag(help_text="true if a model call was cut off before its tokens came")
     duration_ms = Whole(allow_null=True, help_text="null while it runs")
     first_token_ms = Whole(
         allow_null=True, help_text="from the start to the first token, of text or anything else"
@@ -192,6 +193,7 @@ class ModelCallBody(Shape):
     finish_reason = Text(allow_null=True)
     input_tokens = Whole()
     output_tokens = Whole()
+    tokens_estimated = Flag(help_text="true if it was cut off before its tokens came")
     code = Text(allow_null=True, help_text="why it failed, where it did")
     started_at = serializers.DateTimeField()
     first_token_at = serializers.DateTimeField(allow_null=True)

@@ -54,6 +54,8 @@ class Trace(models.Model):
     tool_calls = models.PositiveIntegerField(default=0)
     input_tokens = models.PositiveBigIntegerField(default=0)
     output_tokens = models.PositiveBigIntegerField(default=0)
+    # True if a model call was cut off before its provider reported its tokens.
+    tokens_estimated = models.BooleanField(default=False)
 
     note = models.TextField(blank=True, help_text="For staff; no API tells it.")
     tags = NamesField(blank=True, default=list, help_text="With commas between them.")
@@ -107,6 +109,7 @@ class ModelCall(models.Model):
     finish_reason = models.CharField(max_length=32, blank=True)
     input_tokens = models.PositiveBigIntegerField(default=0)
     output_tokens = models.PositiveBigIntegerField(default=0)
+    tokens_estimated = models.BooleanField(default=False)
     code = models.CharField(max_length=32, blank=True)
     started_at = models.DateTimeField(default=timezone.now)
     first_token_at = models.DateTimeField(null=True, blank=True)

@@ -41,6 +41,7 @@ class CallSpan:
     finish_reason: str = ""
     input_tokens: int = 0
     output_tokens: int = 0
+    tokens_estimated: bool = False
     code: str = ""
 
 
@@ -71,6 +72,7 @@ class RunSpan:
     error: str = ""
     input_tokens: int = 0
     output_tokens: int = 0
+    tokens_estimated: bool = False
     report: str = ""
     calls: tuple[CallSpan, ...] = ()
     tools: tuple[ToolSpan, ...] = ()
@@ -111,7 +113,7 @@ def _spans(run: RunSpan) -> Iterator[dict[str, Any]]:
                 "gen_ai.provider.name": _provider(run.provider),
                 "gen_ai.request.model": run.model,
                 "gen_ai.conversation.id": str(run.conversation),
-                **_usage(run.input_tokens, run.output_tokens),
+                **_usage(run),
                 "mockllm.run.status": run.status,
                 "mockllm.report.status": run.report,
                 "error.type": error,
@@ -134,7 +136,7 @@ def _spans(run: RunSpan) -> Iterator[dict[str, Any]]:
                     "gen_ai.response.finish_reasons": [call.finish_reason]
                     if call.finish_reason
                     else [],
-                    **_usage(call.input_tokens, call.output_tokens),
+                    **_usage(call),
                     "error.type": call.code,
                 }
             ),
@@ -183,10 +185,11 @@ def _provider(name: str) -> str:
     return PROVIDERS.get(name, name)
 
 
-def _usage(input_tokens: int, output_tokens: int) -> dict[str, Attribute]:
+def _usage(span: RunSpan | CallSpan) -> dict[str, Attribute]:
     return {
-        "gen_ai.usage.input_tokens": input_tokens,
-        "gen_ai.usage.output_tokens": output_tokens,
+        "gen_ai.usage.input_tokens": span.input_tokens,
+        "gen_ai.usage.output_tokens": span.output_tokens,
+        "mockllm.usage.estimated": "true" if span.tokens_estimated else "",
     }
 
 
@@ -238,6 +241,7 @@ def run_span(trace: Trace) -> RunSpan:
         error=trace.error,
         input_tokens=trace.input_tokens,
         output_tokens=trace.output_tokens,
+        tokens_estimated=trace.tokens_estimated,
         report=report.status if report else "",
         calls=tuple(_call(call) for call in calls),
         tools=tuple(_tools(events)),
@@ -265,6 +269,7 @@ def _call(call: ModelCall) -> CallSpan:
         finish_reason=call.finish_reason,
         input_tokens=call.input_tokens,
         output_tokens=call.output_tokens,
+        tokens_estimated=call.tokens_estimated,
         code=call.code,
     )
 

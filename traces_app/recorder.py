@@ -23,8 +23,8 @@ BATCH_SECONDS = 0.05
 EVENT_COLUMNS = ("trace_id", "seq", "type", "payload", "at")
 CALL_COLUMNS = (
     "trace_id", "number", "purpose", "provider_id", "model_id", "request", "tools", "parts",
-    "answered_by", "finish_reason", "input_tokens", "output_tokens", "code", "started_at",
-    "first_token_at", "finished_at",
+    "answered_by", "finish_reason", "input_tokens", "output_tokens", "tokens_estimated", "code",
+    "started_at", "first_token_at", "finished_at",
 )  # fmt: skip
 
 # Told of a run that cannot be recorded any more, and why: None when it is another's, or gone.

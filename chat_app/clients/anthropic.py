@@ -27,6 +27,7 @@ from chat_app.values.model_call import (
     Tool,
     ToolResults,
     Turn,
+    Usage,
     UserTurn,
 )
 
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
         RawContentBlockDelta,
         RawContentBlockStartEvent,
         RawMessageStreamEvent,
-        Usage,
     )
+    from anthropic.types import Usage as MessageUsage
 
 REASONS: Mapping[str, str] = {
     "end_turn": "stop",
@@ -75,6 +76,7 @@ class Events:
             case "message_start":
                 if event.message.usage:
                     self._count(event.message.usage)
+                    yield Usage(self._input, self._output)
             case "content_block_start":
                 yield from self._start(event)
             case "content_block_delta":
@@ -122,7 +124,7 @@ class Events:
                 if block.call_id and (piece := text(delta.partial_json)):
                     yield CallArguments(block.call_id, piece)
 
-    def _count(self, usage: "Usage | MessageDeltaUsage") -> None:
+    def _count(self, usage: "MessageUsage | MessageDeltaUsage") -> None:
         """Counts are of the whole answer so far; what was cached was read as well."""
         read = (
             usage.input_tokens,

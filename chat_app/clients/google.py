@@ -32,6 +32,7 @@ from chat_app.values.model_call import (
     Tool,
     ToolResults,
     Turn,
+    Usage,
     UserTurn,
 )
 
@@ -70,6 +71,7 @@ class Events:
     def read(self, response: "GenerateContentResponse") -> Iterator[ProviderEvent]:
         if response.usage_metadata:
             self._tokens = _tokens(response.usage_metadata)
+            yield Usage(*self._tokens)
         feedback = response.prompt_feedback
         if feedback and feedback.block_reason:
             why = feedback.block_reason_message or feedback.block_reason.value

@@ -104,4 +104,5 @@ def columns(end: End, calls: Sequence[ModelCall], *, tool_calls: int) -> dict[st
         "tool_calls": tool_calls,
         "input_tokens": sum(row.input_tokens for row in calls),
         "output_tokens": sum(row.output_tokens for row in calls),
+        "tokens_estimated": any(row.tokens_estimated for row in calls),
     }

@@ -20,6 +20,7 @@ from chat_app.stream import StreamPipeline
 from chat_app.stream.rounds import Round
 from chat_app.values.events import StreamEvent
 from chat_app.values.model_call import (
+    AssistantTurn,
     CallArguments,
     CallBegun,
     Finished,
@@ -28,6 +29,7 @@ from chat_app.values.model_call import (
     ProviderEvent,
     TextPiece,
     ThinkingPiece,
+    Usage,
 )
 from chat_app.values.text import clean
 from traces_app.models import ModelCall
@@ -112,6 +114,8 @@ class StreamedCall:
         self._request = request
         self._pipeline = pipeline
         self._budget = budget
+        # True once the provider has ended the call and with it reported all tokens.
+        self._reported = False
 
     async def events(self, client: LlmClient) -> AsyncGenerator[StreamEvent | ModelCall, None]:
         """What the model says, as the pipeline has it, between the row as it begins and as it
@@ -126,7 +130,7 @@ class StreamedCall:
             yield self._ended()
             raise
         except BaseException:
-            self._end()
+            self._end(cancelled=True)
             raise
         yield self._ended()
 
@@ -138,7 +142,7 @@ class StreamedCall:
         async with aclosing(stream) as events:
             async for event in events:
                 _note(self.row, event)
-                finished = isinstance(event, Finished)
+                finished = self._reported = isinstance(event, Finished)
                 for said in self._pipeline.feed(self._budget.take(event)):
                     yield said
                 self._budget.check()
@@ -156,10 +160,20 @@ class StreamedCall:
         self.recorded = True
         return self.row
 
-    def _end(self) -> None:
+    def _end(self, *, cancelled: bool = False) -> None:
         self.round = self._pipeline.end_round()
         self.row.parts = stored_parts(self.round.parts)
         self.row.finished_at = timezone.now()
+        # A request that failed before its first token was refused: it used none.
+        if not self._reported and (cancelled or self.row.first_token_at is not None):
+            self._estimate_tokens()
+
+    def _estimate_tokens(self) -> None:
+        """Count the tokens of a call that was cut off before its provider reported them."""
+        received = estimate(texts_of("", (), [AssistantTurn(self.round.parts)]))
+        self.row.input_tokens = self.row.input_tokens or self.row.request["estimated_tokens"]
+        self.row.output_tokens = max(self.row.output_tokens, received)
+        self.row.tokens_estimated = True
 
 
 class ModelCalls:
@@ -203,9 +217,10 @@ class ModelCalls:
 
 
 def _note(row: ModelCall, event: ProviderEvent) -> None:
+    if isinstance(event, Usage | Finished):
+        row.input_tokens, row.output_tokens = event.input_tokens, event.output_tokens
     if isinstance(event, Finished):
         row.finish_reason = clean(event.reason)[:_REASON_LENGTH]
-        row.input_tokens, row.output_tokens = event.input_tokens, event.output_tokens
-    elif row.first_token_at is None:
+    elif row.first_token_at is None and not isinstance(event, Usage):
         row.first_token_at = timezone.now()
         figures.first_token_came(row.provider_id, row.first_token_at - row.started_at)

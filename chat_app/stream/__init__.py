@@ -26,6 +26,7 @@ from chat_app.values.model_call import (
     ProviderEvent,
     TextPiece,
     ThinkingPiece,
+    Usage,
 )
 from chat_app.values.text import Characters, Edges, clean, without_controls
 
@@ -82,6 +83,8 @@ class StreamPipeline:
                 return [*self._flush(), *self._begin_call(event)]
             case CallArguments():
                 return [*self._flush(), *self._arguments(event)]
+            case Usage():
+                return []
             case Finished():
                 return self._flush()
         assert_never(event)

@@ -1,4 +1,4 @@
-"""A model call before any provider's words, as values: what is sent, the five kinds of event that
+"""A model call before any provider's words, as values: what is sent, the six kinds of event that
 come back, and the interface of a client."""
 
 from collections.abc import AsyncIterator, Mapping
@@ -120,7 +120,15 @@ class Finished:
     output_tokens: int = 0
 
 
-ProviderEvent: TypeAlias = TextPiece | ThinkingPiece | CallBegun | CallArguments | Finished
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens that the provider has counted so far, sent before its end. 0 where it told none."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+ProviderEvent: TypeAlias = TextPiece | ThinkingPiece | CallBegun | CallArguments | Usage | Finished
 
 
 __all__ = [
@@ -131,6 +139,7 @@ __all__ = [
     "ProviderEvent",
     "TextPiece",
     "ThinkingPiece",
+    "Usage",
 ]
 
 

@@ -111,6 +111,7 @@ def test_the_record_is_whole(question: Message) -> None:
         "tool_calls": 0,
         "input_tokens": 7,
         "output_tokens": 1,
+        "tokens_estimated": False,
         "duration_ms": 1500,
         "first_token_ms": 250,
     }

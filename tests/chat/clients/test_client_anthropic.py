@@ -10,6 +10,7 @@ from chat_app.values.model_call import (
     Finished,
     TextPiece,
     ThinkingPiece,
+    Usage,
 )
 from tests.chat.clients.claude_events import END, START, block, delta, ends, stop, text
 from tests.chat.clients.conftest import UNREADABLE
@@ -22,13 +23,19 @@ def provider() -> str:
 
 def test_an_answer_is_its_blocks_and_its_tokens(told: Any) -> None:
     heard = told(START, *text(0, "Hi"), *ends())
-    assert heard.events == [TextPiece("Hi"), Finished("stop", 325, 9)]
+    assert heard.events == [Usage(325, 1), TextPiece("Hi"), Finished("stop", 325, 9)]
 
 
 def test_nothing_but_message_stop_ends_an_answer(told: Any) -> None:
     heard = told(START, *text(0, "Hi"), *ends()[:-1])
     assert (heard.text, heard.failed) == ("Hi", UNREADABLE)
     assert told(END).finished == Finished("", 0, 0)
+
+
+def test_tokens_of_the_prompt_come_before_the_text_of_a_stream_that_breaks_off(told: Any) -> None:
+    heard = told(START, *text(0, "Hi"))
+    assert heard.events == [Usage(325, 1), TextPiece("Hi")]
+    assert heard.failed == UNREADABLE
 
 
 def test_what_follows_the_end_is_no_part_of_it(told: Any) -> None:
@@ -74,6 +81,7 @@ def test_arguments_come_in_pieces(told: Any) -> None:
         *ends("tool_use"),
     )
     assert heard.events == [
+        Usage(325, 1),
         CallBegun("toolu_1", "look"),
         CallArguments("toolu_1", '{"a":'),
         CallArguments("toolu_1", "1}"),
@@ -104,7 +112,7 @@ def test_tools_that_run_at_the_provider_are_passed_over(told: Any) -> None:
         {"type": "ping"},
         *ends(),
     )
-    assert heard.events == [TextPiece("Hi"), Finished("stop", 325, 9)]
+    assert heard.events == [Usage(325, 1), TextPiece("Hi"), Finished("stop", 325, 9)]
 
 
 def test_tokens_may_be_missing(told: Any) -> None:

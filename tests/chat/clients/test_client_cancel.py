@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from chat_app.values.model_call import LlmClient, ProviderEvent, TextPiece
+from chat_app.values.model_call import LlmClient, ProviderEvent, TextPiece, Usage
 from tests.chat.clients.test_client_sockets import left
 from tests.chat.ways import FAMILIES, Way, request, told
 from tests.serving.pipelines import scenario
@@ -29,6 +29,8 @@ def load_slow(way: Way) -> None:
 async def close(client: LlmClient) -> None:
     stream = cast(AsyncGenerator[ProviderEvent, None], client.stream(request()))
     first = await anext(stream)
+    if isinstance(first, Usage):
+        first = await anext(stream)
     assert isinstance(first, TextPiece) and first.text.strip() == "one"
     await stream.aclose()
 

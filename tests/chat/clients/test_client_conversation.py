@@ -17,6 +17,7 @@ from chat_app.values.model_call import (
     ThinkingPiece,
     Tool,
     ToolResults,
+    Usage,
     UserTurn,
 )
 from tests.chat.ways import FAMILIES, Told, Way
@@ -223,7 +224,7 @@ def test_the_messages_of_a_block_are_one_answer_in_their_order(way: Way, family:
     assert told.text.index("First.") < told.text.index("Second.")
     ((name, arguments),) = told.calls.values()
     assert (name, json.loads(arguments)) == ("get_weather", {"city": "Paris"})
-    kinds = [type(event) for event in told.events if not isinstance(event, ThinkingPiece)]
+    kinds = [type(event) for event in told.events if not isinstance(event, ThinkingPiece | Usage)]
     assert kinds.index(CallBegun) > kinds.index(TextPiece)
     assert kinds[-2] is TextPiece
     assert told.finished.reason == "tool_calls"

@@ -11,6 +11,7 @@ from chat_app.values.model_call import (
     Finished,
     TextPiece,
     ThinkingPiece,
+    Usage,
 )
 from tests.chat.clients.conftest import UNREADABLE
 from tests.chat.clients.gemini_chunks import SEAL, STOP, called, said
@@ -24,7 +25,7 @@ def provider() -> str:
 def test_an_answer_is_its_parts_and_its_tokens(told: Any) -> None:
     usage = {"promptTokenCount": 5, "candidatesTokenCount": 6, "thoughtsTokenCount": 7}
     heard = told(said({"text": "Hi"}), STOP | {"usageMetadata": usage})
-    assert heard.events == [TextPiece("Hi"), Finished("stop", 5, 13)]
+    assert heard.events == [TextPiece("Hi"), Usage(5, 13), Finished("stop", 5, 13)]
 
 
 def test_an_end_without_a_reason_is_none(told: Any) -> None:

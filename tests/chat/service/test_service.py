@@ -173,6 +173,7 @@ async def test_each_call_of_the_model_has_a_row(chat: Chat) -> None:
     assert row.request == {"turns": 1, "estimated_tokens": 3}
     assert row.parts == [{"thinking": "Hm.", "signature": "", "redacted": ""}, {"text": "Hi."}]
     assert (row.finish_reason, row.input_tokens, row.output_tokens) == ("stop", 64, 32)
+    assert not row.tokens_estimated
     assert row.started_at <= row.first_token_at <= row.finished_at
 
 

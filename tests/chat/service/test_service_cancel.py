@@ -10,6 +10,7 @@ import pytest
 from chat_app.errors import ChatError
 from chat_app.service import StreamHandle, cancel
 from chat_app.values.events import Complete, Error, TextDelta
+from chat_app.values.model_call import TextPiece, Usage
 from mockllm_site.kit.database_thread import in_database
 from tests.chat.chatting import (
     Chat,
@@ -76,6 +77,50 @@ async def test_what_is_stored_is_what_was_sent(chat: Chat) -> None:
         "trace_id": str(handle.id),
         "cancelled": True,
     }
+
+
+async def test_cancelled_run_counts_estimated_tokens(chat: Chat) -> None:
+    await chat.script(scenario({**ENDLESS, "reasoning": "Let me see."}))
+    handle = await chat.send("Hello there")
+    await after(handle, 2)
+    await cancel(handle)
+    trace, answer = await trace_of(handle), (await messages_of(handle))[1]
+    row = await in_database(trace.calls.get)
+    said = len("Let me see.") + len(answer.content)
+    assert (row.input_tokens, row.tokens_estimated) == (3, True)
+    assert 0 <= row.output_tokens - -(-said // 4) <= 1, "white space at its end may be held back"
+    assert (trace.input_tokens, trace.output_tokens) == (row.input_tokens, row.output_tokens)
+    assert trace.tokens_estimated
+
+
+async def test_run_cancelled_before_the_first_token_counts_its_prompt(chat: Chat) -> None:
+    await chat.script(scenario({**ENDLESS, "latency_ms": 600_000}))
+    handle = await chat.send("Hello there")
+    while not await in_database((await trace_of(handle)).calls.exists):
+        await asyncio.sleep(0)
+    await cancel(handle)
+    trace = await trace_of(handle)
+    assert (trace.input_tokens, trace.output_tokens, trace.tokens_estimated) == (3, 0, True)
+
+
+async def test_tokens_that_the_provider_reported_early_are_kept(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = ChatError("NETWORK_ERROR", "Connection failed")
+    scripted(monkeypatch, Usage(325, 1), TextPiece("Hi there"), broken)
+    handle = await chat.send("Hello there")
+    await events_of(handle)
+    trace = await trace_of(handle)
+    assert trace.status == Status.FAILED
+    assert (trace.input_tokens, trace.output_tokens, trace.tokens_estimated) == (325, 2, True)
+
+
+async def test_refused_request_counts_no_tokens(chat: Chat) -> None:
+    await chat.script(scenario({"fault": {"kind": "rate_limit"}}))
+    handle = await chat.send("Hello there")
+    await events_of(handle)
+    trace = await trace_of(handle)
+    assert (trace.input_tokens, trace.output_tokens, trace.tokens_estimated) == (0, 0, False)
 
 
 async def test_a_run_can_be_cancelled_by_its_id(chat: Chat) -> None:
