@@ -264,7 +264,7 @@ class ABComparison(models.Model):
         ordering = ("-created_at",)
 
     def __str__(self) -> str:
-        """Who was who only after the vote: the admin puts this into titles."""
+        """Names the profiles only after the vote: the admin puts this into titles."""
         if not self.preference:
-            return str(self.id)
+            return f"A and B: {self.conversation}"
         return f"{self.profile_a_name} and {self.profile_b_name}"

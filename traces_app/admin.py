@@ -8,6 +8,7 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
+from django.utils.html import format_html
 
 from mockllm_site.kit.read_only_admin import (
     HIDDEN,
@@ -16,6 +17,7 @@ from mockllm_site.kit.read_only_admin import (
     TagFilter,
     as_json,
     chips,
+    excerpt,
     link,
     moment,
     page_of,
@@ -56,15 +58,15 @@ class Calls(ReadOnlyInline):
     def model_shown(self, call: ModelCall) -> str:
         return HIDDEN if is_blind(call.trace) else f"{call.provider_id} {call.model_id}".strip()
 
-    @admin.display(description="Tokens in, out")
+    @admin.display(description="Input / output tokens")
     def tokens(self, call: ModelCall) -> str:
-        return f"{call.input_tokens:,}, {call.output_tokens:,}"
+        return _tokens(call)
 
-    @admin.display(description="Took")
+    @admin.display(description="Duration")
     def took(self, call: ModelCall) -> str:
         return _milliseconds(milliseconds(call.started_at, call.finished_at))
 
-    @admin.display(description="What came back")
+    @admin.display(description="Response")
     def parts_shown(self, call: ModelCall) -> str:
         return as_json(call.parts)
 
@@ -74,17 +76,22 @@ class TraceAdmin(RecordAdmin):
     editable = ("note", "tags")
     deletable = True
     list_display: Sequence[str] = (
-        "started", "status", "conversation", "tag_list", "said_by", "calls", "tokens", "took",
+        "started", "question", "status", "tag_list", "profile", "calls", "tokens", "took",
     )  # fmt: skip
     # None by profile or model: it would tell who is who before the vote.
     list_filter = ("status", TagFilter, "branch", "code")
     untold = ("profile_name", "provider_id", "model_id")
-    list_select_related = ("conversation", "comparison_as_a", "comparison_as_b")
-    search_fields = ("id", "conversation__id", "conversation__title", "note", "tags")
+    list_select_related = (
+        "conversation", "user_message", "comparison_as_a", "comparison_as_b",
+    )  # fmt: skip
+    search_fields = (
+        "id", "user_message__content", "conversation__id", "conversation__title", "note", "tags",
+    )  # fmt: skip
     ordering = ("-started_at",)
     actions = ("make_scenarios",)
     fields = (
         *editable,
+        "question",
         "conversation_link",
         "waterfall",
         ("status", "branch"),
@@ -135,6 +142,12 @@ class TraceAdmin(RecordAdmin):
     def started(self, trace: Trace) -> str:
         return moment(trace.started_at)
 
+    @admin.display(description="Question", ordering="user_message__content")
+    def question(self, trace: Trace) -> str:
+        """The beginning of the user's message; it is gone if the user asked anew."""
+        text = excerpt(trace.user_message.content if trace.user_message else "")
+        return format_html('<span class="sc-question">{}</span>', text or "–")
+
     @admin.display(description="First token")
     def first_token(self, trace: Trace) -> str:
         return moment(trace.first_token_at)
@@ -149,20 +162,24 @@ class TraceAdmin(RecordAdmin):
         return link(path, path)
 
     @admin.display(description="Profile")
+    def profile(self, trace: Trace) -> str:
+        return HIDDEN if is_blind(trace) else trace.profile_name
+
+    @admin.display(description="Profile")
     def said_by(self, trace: Trace) -> str:
         if is_blind(trace):
             return HIDDEN
         return f"{trace.profile_name}: {trace.provider_id} {trace.model_id}"
 
-    @admin.display(description="Calls of models, tools")
+    @admin.display(description="Model / tool calls")
     def calls(self, trace: Trace) -> str:
-        return f"{trace.model_calls}, {trace.tool_calls}"
+        return f"{trace.model_calls} / {trace.tool_calls}"
 
-    @admin.display(description="Tokens in, out")
+    @admin.display(description="Input / output tokens")
     def tokens(self, trace: Trace) -> str:
-        return f"{trace.input_tokens:,}, {trace.output_tokens:,}"
+        return _tokens(trace)
 
-    @admin.display(description="Took")
+    @admin.display(description="Duration")
     def took(self, trace: Trace) -> str:
         return _milliseconds(milliseconds(trace.started_at, trace.finished_at))
 
@@ -170,6 +187,11 @@ class TraceAdmin(RecordAdmin):
     def conversation_link(self, trace: Trace) -> str:
         row = trace.conversation
         return link(reverse(page_of(row), args=(row.pk,)), row)
+
+
+def _tokens(counted: Trace | ModelCall) -> str:
+    mark = " (estimated)" if counted.tokens_estimated else ""
+    return f"{counted.input_tokens:,} / {counted.output_tokens:,}{mark}"
 
 
 def _milliseconds(count: int | None) -> str:

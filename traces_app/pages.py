@@ -96,7 +96,8 @@ def _said(call: CallSpan) -> Iterable[str]:
     if call.finish_reason:
         yield call.finish_reason
     if call.input_tokens or call.output_tokens:
-        yield f"{call.input_tokens} → {call.output_tokens} tokens"
+        estimated = " (estimated)" if call.tokens_estimated else ""
+        yield f"{call.input_tokens} → {call.output_tokens} tokens{estimated}"
 
 
 def _bar(

@@ -15,6 +15,10 @@ def may_see_chats(request: HttpRequest) -> bool:
     return request.user.has_perm("chat_app.view_conversation")
 
 
+def may_see_messages(request: HttpRequest) -> bool:
+    return request.user.has_perm("chat_app.view_message")
+
+
 def may_see_traces(request: HttpRequest) -> bool:
     return request.user.has_perm("traces_app.view_trace")
 

@@ -1,12 +1,18 @@
 """Comparisons in the admin: commented on, and left out of the ranking. Votes are a record, and who
 answered is told after them, here as anywhere."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any
+
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
-from chat_app.models import ABComparison, Preference
+from chat_app.comparisons import BRANCHES
+from chat_app.models import ABComparison, Message, Preference, Sender
 from mockllm_site.kit.read_only_admin import HIDDEN, RecordAdmin, chips, link, page_of
 from traces_app.models import Trace
 
@@ -44,16 +50,13 @@ class ComparisonAdmin(RecordAdmin):
     list_select_related = ("conversation",)
     search_fields = ("id", "conversation__id", "conversation__title", "comment")
     ordering = ("-created_at",)
-    fields = (
-        *editable,
-        "conversation_link",
-        "voted",
-        ("answer_a", "answer_b"),
-        "trace_a_link",
-        "trace_b_link",
-        "id",
-        ("created_at", "preference_at"),
-    )
+    change_form_before_template = "chat_app/admin/comparison.html"
+    fields = (*editable, "conversation_link", ("created_at", "preference_at"), "id")
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kw: Any) -> Any:
+        if (comparison := kw.get("obj")) is not None:
+            context |= {"sides": list(_sides(comparison)), "hidden": HIDDEN}
+        return super().render_change_form(request, context, *args, **kw)
 
     @admin.action(description="Exclude from the ranking", permissions=["change"])
     def leave_out(self, request: HttpRequest, comparisons: QuerySet[ABComparison]) -> None:
@@ -84,14 +87,33 @@ class ComparisonAdmin(RecordAdmin):
         row = comparison.conversation
         return link(reverse(page_of(row), args=(row.pk,)), row)
 
-    @admin.display(description="Trace of A")
-    def trace_a_link(self, comparison: ABComparison) -> str:
-        return _link(comparison.trace_a)
 
-    @admin.display(description="Trace of B")
-    def trace_b_link(self, comparison: ABComparison) -> str:
-        return _link(comparison.trace_b)
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two answers; `profile` is empty until the vote. A trace can be deleted, and a
+    failed run may have no answer."""
+
+    branch: str
+    preferred: bool
+    profile: str
+    trace: Trace | None
+    message: Message | None
 
 
-def _link(trace: Trace | None) -> str:
-    return "–" if trace is None else link(reverse(page_of(trace), args=(trace.pk,)), trace.pk)
+def _sides(comparison: ABComparison) -> Iterator[Side]:
+    """Both answers, `a` first."""
+    asked = comparison.user_message
+    later = Message.objects.filter(
+        conversation=comparison.conversation_id, number__gt=asked.number
+    ).order_by("number")
+    # Two at most: the next message of the user ends the comparison.
+    answers = takewhile(lambda message: message.sender == Sender.ASSISTANT, later[: len(BRANCHES)])
+    messages = {message.branch: message for message in answers}
+    for branch in BRANCHES:
+        yield Side(
+            branch=branch,
+            preferred=comparison.preference == branch,
+            profile=getattr(comparison, f"profile_{branch}_name") if comparison.preference else "",
+            trace=getattr(comparison, f"trace_{branch}"),
+            message=messages.get(branch),
+        )

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from chat_app import conversations as conversation_rows
-from chat_app.models import ABComparison, ContextState, Conversation, Message
+from chat_app.models import ABComparison, ContextState, Conversation, Feedback, Message
 from mockllm_site.kit.read_only_admin import (
     HIDDEN,
     ReadOnlyInline,
@@ -28,17 +28,26 @@ from mockllm_site.kit.read_only_admin import (
 from traces_app.models import Trace
 from traces_app.selectors import is_blind
 
+# Values of the filter by feedback, besides those that a message can have.
+GIVEN, _NONE = "given", "none"
+
 
 class Messages(ReadOnlyInline):
     model = Message
-    fields = ("number", "sender", "said", "status", "branch", "feedback", "created_at")
-    readonly_fields = ("said",)
+    fields = ("number", "sender", "said", "status", "branch", "feedback_shown", "created_at")
+    readonly_fields = ("said", "feedback_shown")
     ordering = ("number",)
-    show_change_link = True
 
     @admin.display(description="Content")
     def said(self, message: Message) -> str:
-        return excerpt(message.content)
+        url = reverse(page_of(message), args=(message.pk,))
+        return link(url, excerpt(message.content) or "(empty)")
+
+    @admin.display(description="Feedback")
+    def feedback_shown(self, message: Message) -> str:
+        if not message.feedback:
+            return "–"
+        return ": ".join(filter(None, [message.feedback, excerpt(message.feedback_comment)]))
 
 
 @admin.register(Conversation)
@@ -99,6 +108,25 @@ class ConversationAdmin(RecordAdmin):
         return link(f"{url}?conversation__id__exact={conversation.pk}", count)
 
 
+class FeedbackFilter(admin.SimpleListFilter):
+    title = "feedback"
+    parameter_name = "feedback"
+
+    def lookups(
+        self, request: HttpRequest, model_admin: "admin.ModelAdmin[Message]"
+    ) -> list[tuple[str, str]]:
+        named = [(str(value), str(label)) for value, label in Feedback.choices]
+        return [(GIVEN, "Like or dislike"), *named, (_NONE, "None")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Message]) -> QuerySet[Message]:
+        value = self.value()
+        if value is None:
+            return queryset
+        if value == GIVEN:
+            return queryset.exclude(feedback="")
+        return queryset.filter(feedback="" if value == _NONE else value)
+
+
 class FeedbackForm(forms.ModelForm):
     class Meta:
         model = Message
@@ -116,11 +144,13 @@ class FeedbackForm(forms.ModelForm):
 class MessageAdmin(RecordAdmin):
     form = FeedbackForm
     editable = ("feedback", "feedback_comment")
-    list_display = ("said", "sender", "status", "feedback", "conversation", "created_at")
-    list_filter = ("sender", "status", "feedback")
+    list_display = (
+        "said", "sender", "feedback", "comment", "conversation_link", "trace_short", "created_at",
+    )  # fmt: skip
+    list_filter = (FeedbackFilter, "sender", "status")
     untold = ("provider_id", "model_id", "rounds", "tool_calls")
-    list_select_related = ("conversation",)
-    search_fields = ("id", "content", "conversation__id")
+    list_select_related = ("conversation", "trace")
+    search_fields = ("id", "content", "feedback_comment", "conversation__id")
     ordering = ("-created_at",)
     fields = (
         "conversation_link",
@@ -142,6 +172,10 @@ class MessageAdmin(RecordAdmin):
     @admin.display(description="Content", ordering="content")
     def said(self, message: Message) -> str:
         return excerpt(message.content) or "–"
+
+    @admin.display(description="Comment", ordering="feedback_comment")
+    def comment(self, message: Message) -> str:
+        return excerpt(message.feedback_comment) or "–"
 
     @admin.display(description="Conversation")
     def conversation_link(self, message: Message) -> str:
@@ -169,6 +203,11 @@ class MessageAdmin(RecordAdmin):
         if message.branch and _is_blind(message):
             return HIDDEN
         return f"{message.provider_id} {message.model_id}".strip() or "–"
+
+    @admin.display(description="Trace")
+    def trace_short(self, message: Message) -> str:
+        trace = getattr(message, "trace", None)
+        return "–" if trace is None else link(f"/traces/{trace.pk}/", "Trace")
 
     @admin.display(description="Trace")
     def trace_link(self, message: Message) -> str:

@@ -84,6 +84,8 @@ class ReadOnlyInline(TabularInline):
 
     extra = 0
     max_num = 0
+    # Its columns say what the row is; a column links to the row's page where it has one.
+    hide_title = True
     can_delete = False
     per_page = 50
 

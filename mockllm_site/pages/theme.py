@@ -4,6 +4,7 @@ from typing import Any
 
 from django.templatetags.static import static
 from django.urls import reverse_lazy
+from django.utils.text import format_lazy
 
 _SITE = "scenarios_app.admin.site"
 _CHAT = "chat_app.admin"
@@ -21,8 +22,9 @@ def _link(
     return link | ({"active": f"{site}.{here}"} if here else {})
 
 
-def _chat(title: str, icon: str, model: str, who: str) -> dict[str, Any]:
-    return _link(title, icon, f"admin:{model}_changelist", who, site=_CHAT)
+def _chat(title: str, icon: str, model: str, who: str, query: str = "") -> dict[str, Any]:
+    link = _link(title, icon, f"admin:{model}_changelist", who, site=_CHAT)
+    return link | {"link": format_lazy("{}{}", link["link"], query)}
 
 
 UNFOLD: dict[str, Any] = {
@@ -135,6 +137,13 @@ UNFOLD: dict[str, Any] = {
                 "items": [
                     _chat("Profiles", "tune", "chat_app_modelprofile", "may_see_profiles"),
                     _chat("Conversations", "forum", "chat_app_conversation", "may_see_chats"),
+                    _chat(
+                        "Feedback",
+                        "thumbs_up_down",
+                        "chat_app_message",
+                        "may_see_messages",
+                        "?feedback=given",
+                    ),
                     _chat("Traces", "timeline", "traces_app_trace", "may_see_traces"),
                     _chat("Comparisons", "balance", "chat_app_abcomparison", "may_see_votes"),
                 ],
