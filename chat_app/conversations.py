@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from chat_app.errors import CONFLICT, NOT_FOUND, VALIDATION_ERROR, ChatError
@@ -15,6 +15,8 @@ from mockllm_site.kit.rows import add, change, highest
 from traces_app.models import ModelCall, Status, Trace
 
 TITLE_LENGTH = 80
+# A search looks at so many of a client's newest conversations.
+MAX_SEARCHED = 1_000
 
 
 def create(client_id: str, title: str = "") -> Conversation:
@@ -111,9 +113,21 @@ def conversation_of(client_id: str, conversation_id: Any) -> Conversation:
     return found
 
 
-def conversations_of(client_id: str, limit: int | None = None) -> QuerySet[Conversation]:
-    """A client's conversations, the one with the newest message first; not the archived ones."""
-    return Conversation.objects.filter(client_id=client_id, archived=False)[:limit]
+def conversations_of(
+    client_id: str, limit: int | None = None, *, containing: str = ""
+) -> QuerySet[Conversation]:
+    """A client's conversations, the one with the newest message first; not the archived ones.
+
+    With `containing`, only those with this text in the title or in a message, in any letter case,
+    among the client's MAX_SEARCHED newest.
+    """
+    rows = Conversation.objects.filter(client_id=client_id, archived=False)
+    if containing:
+        newest = rows.values("pk")[:MAX_SEARCHED]
+        said = Message.objects.filter(conversation=OuterRef("pk"), content__icontains=containing)
+        rows = Conversation.objects.filter(pk__in=newest)
+        rows = rows.filter(Q(title__icontains=containing) | Exists(said))
+    return rows[:limit]
 
 
 def message_of(client_id: str, message_id: Any) -> Message:

@@ -51,7 +51,7 @@ class ListView(ChatView):
     def get(self, request: Request) -> Response:
         """A client's conversations, without those that were archived."""
         asked = self.query(ListQuery)
-        found = conversations_of(asked["client_id"], asked["limit"])
+        found = conversations_of(asked["client_id"], asked["limit"], containing=asked["q"].strip())
         return Response({"conversations": [_record(one) for one in found]})
 
 

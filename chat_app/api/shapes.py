@@ -84,6 +84,13 @@ class CancelledBody(Shape):
 
 class ListQuery(OfClient):
     limit = Whole(required=False, digits=True, min_value=1, max_value=MOST_LISTED, default=LISTED)
+    q = Text(
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=LONGEST,
+        help_text="Text that the title or a message contains, in any letter case.",
+    )
 
 
 class ConversationBody(Shape):

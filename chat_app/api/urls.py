@@ -27,8 +27,9 @@ from chat_app.api.conversations import (
 )
 from chat_app.api.kit import ChatView, documented
 from chat_app.api.runs import CancelView, SendView, StreamView
+from mockllm_site.kit.api.docs_page import docs_page
 from mockllm_site.kit.api.errors import ApiError
-from mockllm_site.kit.api.openapi import Document, docs_page, made_once, openapi
+from mockllm_site.kit.api.openapi import Document, made_once, openapi
 from mockllm_site.kit.api.views import either
 from traces_app.api import OneTrace, ScenarioOfTrace, TraceOfMessage
 
@@ -54,7 +55,9 @@ class DocsView(ChatView):
         """A page to read this document and to try it on."""
         # For what is tried by somebody who is logged in.
         get_token(request._request)
-        return docs_page(request._request, title=TITLE, schema_url=reverse("chat_api:schema"))
+        return docs_page(
+            request._request, document(), title=TITLE, schema_url=reverse("chat_api:schema")
+        )
 
 
 class NothingHere(ChatView):

@@ -10,7 +10,8 @@ from django.urls.converters import PathConverter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from mockllm_site.kit.api.openapi import Document, docs_page, made_once, openapi
+from mockllm_site.kit.api.docs_page import docs_page
+from mockllm_site.kit.api.openapi import Document, made_once, openapi
 from mockllm_site.kit.api.views import either
 from scenarios_app.control.coverage import CoverageView
 from scenarios_app.control.explain import ExplainView
@@ -56,7 +57,7 @@ class DocsView(ControlView):
     def get(self, request: Request) -> HttpResponse:
         """The page that describes this API and tries it."""
         url = reverse("control:schema")
-        return docs_page(request._request, title="mockllm control API", schema_url=url)
+        return docs_page(request._request, _openapi(), title="mockllm control API", schema_url=url)
 
 
 class NothingHere(ControlView):

@@ -9,9 +9,10 @@ from playwright.sync_api import Page, expect
 
 from scenarios_app.models import Scenario
 from scenarios_app.store.drafts import draft_of
+from tests.admin.chat.talks import talk
 from tests.admin.pages import a_scenario
 from tests.browser.axe import violations
-from tests.browser.conftest import Admin, OpenPage
+from tests.browser.conftest import Admin
 from tests.browser.editing import page_of
 from tests.browser.measuring import hold_still
 from tests.chat.asking import Api
@@ -51,6 +52,7 @@ def paths(live: Live) -> list[str]:
     return [
         *("", "chat/", "chat/leaderboard/", f"traces/{trace}/", "nothing/here/"),
         *("docs/", "docs/admin/", "docs/benchmarks/"),
+        *("control/docs/", "api/docs/"),
         *("admin/", f"{scenarios}/", f"{scenarios}/new/", f"{scenarios}/add/"),
         f"{scenarios}/{row.pk}/change/",
         f"{scenarios}/{row.pk}/history/",
@@ -61,6 +63,8 @@ def paths(live: Live) -> list[str]:
         *(f"{requests}/", f"{requests}/sessions/", f"{requests}/session/?name={live.session}"),
         f"{requests}/{live.requests()[-1].pk}/make-step/",
         *("admin/chat_app/modelprofile/", "admin/chat_app/conversation/"),
+        *("admin/chat_app/message/?feedback=given", "admin/traces_app/trace/"),
+        f"admin/chat_app/abcomparison/{talk().comparisons.get().pk}/change/",
     ]
 
 
@@ -138,16 +142,3 @@ def test_one_switch_turns_site_and_admin(admin: Admin, live: Live) -> None:
     expect(page.locator("html.dark")).to_have_count(0)
     page.goto(f"{live.base_url}/")
     assert page.evaluate("document.documentElement.dataset.theme") == "light"
-
-
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_the_api_docs_have_a_way_back_in_any_light(
-    open_page: OpenPage, live: Live, dark: bool
-) -> None:
-    page = open_page(dark=dark)
-    page.goto(f"{live.base_url}/control/docs/")
-    expect(page.locator(".opblock").first).to_be_visible()
-    turned = page.evaluate("getComputedStyle(document.getElementById('api')).filter")
-    assert (turned != "none") == dark
-    page.get_by_role("link", name="mockllm", exact=True).click()
-    expect(page.get_by_role("heading", name="A deterministic LLM")).to_be_visible()

@@ -1,8 +1,10 @@
 """The chat API's page: every operation is on it, and can be tried, with no other host."""
 
 import pytest
+from playwright.sync_api import expect
 
 from chat_app.api.urls import document
+from chat_app.models import Conversation
 from tests.browser.conftest import OpenPage
 from tests.live import Live
 
@@ -12,14 +14,17 @@ pytestmark = pytest.mark.browser
 def test_the_page_shows_every_operation_and_tries_one(live: Live, open_page: OpenPage) -> None:
     page = open_page()
     page.goto(f"{live.base_url}/api/docs/")
-    count = sum(len(operations) for operations in document()["paths"].values())
-    page.locator(".opblock").nth(count - 1).wait_for()
-    assert page.locator(".opblock").count() == count
+    operations = [one for path in document()["paths"].values() for one in path.values()]
+    expect(page.locator("form[data-path]")).to_have_count(len(operations))
     assert page.title() == "mockllm chat API"
-    block = page.locator("#operations-conversations-list_conversations")
-    block.locator("button.opblock-summary-control").click()
-    block.locator("[data-param-name=client_id] input").fill("me")
-    block.get_by_role("button", name="Execute").click()
-    answer = block.locator(".live-responses-table .response-col_description .microlight").first
-    answer.wait_for()
-    assert '"conversations": []' in answer.inner_text()
+    block = page.locator("#list_conversations")
+    block.locator("summary").first.click()
+    block.get_by_label("client_id").fill("me")
+    block.get_by_role("button", name="Send GET").click()
+    expect(block.locator(".answer")).to_contain_text('"conversations": []')
+    page.goto(f"{live.base_url}/api/docs/#new_conversation")
+    block = page.locator("#new_conversation")
+    block.locator("[data-body]").fill('{"client_id": "me", "title": "Made here"}')
+    block.get_by_role("button", name="Send POST").click()
+    expect(block.locator(".answer")).to_contain_text('"conversation_id"')
+    assert Conversation.objects.get().title == "Made here"

@@ -24,7 +24,7 @@ export class AnswerView {
     this.foot = make("div", { class: "foot" });
     this.cursor = make("span", { class: "cursor", "aria-hidden": "true" }, CURSOR);
     this.element = make("article", { class: "message assistant", "data-status": "running", "aria-label": "Answer" });
-    if (label) this.element.append(make("h3", { class: "branch" }, label));
+    if (label) this.element.append(make("h2", { class: "branch" }, label));
     this.element.append(this.body, this.foot);
     this.body.append(this.cursor);
   }

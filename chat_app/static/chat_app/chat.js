@@ -11,7 +11,7 @@ const page = {
   form: $("composer"), text: $("message"), send: $("send"), stop: $("stop"),
   profile: $("profile"), other: $("profile-b"), compare: $("compare"),
   banner: $("error-banner"), said: $("error-text"), retry: $("error-retry"), step: $("error-step"),
-  about: $("about"), editing: $("editing"),
+  about: $("about"), editing: $("editing"), search: $("search"), found: $("found"),
 };
 const state = { conversation: null, running: null, comparing: false, again: null, editing: null };
 const PROFILES = JSON.parse($("profiles").textContent);
@@ -46,10 +46,29 @@ $("error-close").addEventListener("click", settle);
 
 // ── Conversations ──
 
+const MAX_LISTED = 200;
+const SEARCH_AFTER_MS = 200;
+
 async function refreshList() {
-  const { conversations } = await get("/api/list_conversations", { limit: 200 });
+  const q = page.search.value.trim();
+  const { conversations } = await get("/api/list_conversations", { limit: MAX_LISTED, ...(q && { q }) });
+  // A slow answer to an earlier search says nothing of what is searched for now.
+  if (q !== page.search.value.trim()) return;
   page.list.replaceChildren(...conversations.map(entry));
+  page.found.textContent = told(conversations.length, q);
 }
+
+function told(count, q) {
+  if (!q) return count ? "" : "No conversations yet.";
+  if (!count) return `No results for “${q}”.`;
+  return count === 1 ? "1 conversation found." : `${count} conversations found.`;
+}
+
+let searching = 0;
+page.search.addEventListener("input", () => {
+  clearTimeout(searching);
+  searching = setTimeout(() => guarded(refreshList), SEARCH_AFTER_MS);
+});
 
 function entry(conversation) {
   const id = conversation.conversation_id;
@@ -158,7 +177,7 @@ addEventListener("popstate", () => guarded(start));
 
 function addUser(content, id = "") {
   page.empty.hidden = true;
-  const edit = make("button", { class: "plain edit", type: "button", title: "Ask this in other words", "aria-label": "Edit" });
+  const edit = make("button", { class: "plain edit", type: "button", title: "Edit message", "aria-label": "Edit message" });
   const element = make("article", { class: "message user", "aria-label": "You", "data-message": id }, make("div", { class: "text" }, content), edit);
   edit.addEventListener("click", () => startEditing(element, content));
   page.log.append(element);
@@ -182,7 +201,7 @@ const lastAsked = (element) => {
 };
 
 function regenerate(view) {
-  const button = make("button", { class: "plain", type: "button", title: "Ask the same once more; what came after it goes" }, "Regenerate");
+  const button = make("button", { class: "plain", type: "button", title: "Regenerate (deletes later messages)" }, "Regenerate");
   button.addEventListener("click", () => {
     const user = lastAsked(view.element);
     if (!state.running && user) guarded(() => askAnew(user, user.querySelector(".text").textContent));
@@ -228,6 +247,7 @@ function feedback(view) {
         const wanted = view.feedback === value ? null : value;
         const kept = await post("/api/feedback", { message_id: view.messageId, feedback: wanted });
         view.feedback = kept.feedback;
+        offerComment(view);
         for (const one of view.foot.querySelectorAll("[data-feedback]")) {
           one.setAttribute("aria-pressed", String(one.dataset.feedback === kept.feedback));
         }
@@ -237,11 +257,27 @@ function feedback(view) {
   });
 }
 
+// A line for what was good or bad, as long as there is a feedback that it explains.
+function offerComment(view) {
+  view.foot.querySelector(".comment")?.remove();
+  if (!view.feedback) return;
+  const text = make("input", { type: "text", maxlength: "10000", "aria-label": "Comment on your feedback", placeholder: "Comment (optional)" });
+  const form = make("form", { class: "comment", autocomplete: "off" }, text, make("button", { type: "submit" }, "Save comment"));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    guarded(async () => {
+      await post("/api/feedback", { message_id: view.messageId, feedback: view.feedback, comment: text.value.trim() });
+      form.replaceChildren(make("small", { role: "status" }, text.value.trim() ? "Comment saved." : "No comment."));
+    });
+  });
+  view.foot.append(form);
+}
+
 async function submit(text, id = crypto.randomUUID()) {
   settle();
   const comparison = page.compare?.getAttribute("aria-pressed") === "true";
   if (comparison && page.profile.value === page.other.value) {
-    complain(new ApiError("VALIDATION_ERROR", "A comparison wants two different profiles."));
+    complain(new ApiError("VALIDATION_ERROR", "Choose two different profiles to compare."));
     return;
   }
   const user = addUser(text);
@@ -422,7 +458,7 @@ page.text.addEventListener("keydown", (event) => {
   }
 });
 addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && !page.stop.hidden) stop();
+  if (event.key === "Escape" && !page.stop.hidden && event.target !== page.search) stop();
 });
 page.form.addEventListener("submit", (event) => {
   event.preventDefault();
@@ -450,7 +486,7 @@ function tellProfile() {
   const shown = names.map((name) => PROFILES.find((one) => one.name === name)).filter(Boolean);
   const prompted = shown.some((one) => one.system_prompt);
   const tools = shown.some((one) => one.tools.length);
-  $("about-short").textContent = [prompted ? "system prompt" : "no system prompt", tools ? "tools" : "no tools"].join(", ");
+  $("about-short").textContent = [prompted ? "System prompt" : "No system prompt", tools ? "tools on" : "no tools"].join(" · ");
   $("about-long").replaceChildren(...shown.map((one) =>
     make("div", {},
       make("b", {}, `${one.name}: ${one.provider_id}, ${one.model_id}`),

@@ -92,10 +92,10 @@ export class Comparing {
     box.dataset.comparison = comparison;
     const bar = make("div", { class: "vote", role: "group", "aria-label": "Which answer is better?" });
     if (!open) {
-      bar.append(make("span", { class: "faint" }, "One of them did not succeed: there is nothing to vote on."));
+      bar.append(make("span", { class: "faint" }, "One answer failed, so there is nothing to vote on."));
     } else {
       const choices = [["a", "A is better"], ["tie", "Tie"], ["b", "B is better"]];
-      bar.append(make("small", { class: "faint" }, "Your vote says who was who, and counts in the ", make("a", { href: "/chat/leaderboard/" }, "leaderboard"), "."));
+      bar.append(make("small", { class: "faint" }, "Voting reveals the profiles and counts in the ", make("a", { href: "/chat/leaderboard/" }, "leaderboard"), "."));
       bar.prepend(...choices.map(([preference, text]) => {
         const button = make("button", { type: "button", "data-vote": preference }, text);
         button.addEventListener("click", () => this.guarded(() => this.vote(box, bar, comparison, preference)));

@@ -1,5 +1,5 @@
 """The OpenAPI document of an API: what a view's method says for it, the schemas of shapes, how it
-is made, once in a process, and the page that shows it."""
+is made, once in a process."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -7,8 +7,6 @@ from functools import cache, wraps
 from threading import Lock
 from typing import Any, TypeAlias, TypeVar
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from drf_spectacular.extensions import OpenApiSerializerExtension, OpenApiSerializerFieldExtension
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
@@ -124,17 +122,3 @@ def _or_empty(schema: Document) -> Document:
     if text.get("type") == "string" and "format" not in text:
         return text
     return {"anyOf": [schema, {"const": ""}]}
-
-
-# The page draws with inline styles and images; everything comes from here.
-POLICY = (
-    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
-)
-
-
-def docs_page(request: HttpRequest, *, title: str, schema_url: str) -> HttpResponse:
-    context = {"title": title, "schema_url": schema_url}
-    page = render(request, "mockllm_site/api_docs.html", context)
-    page.headers["Content-Security-Policy"] = POLICY
-    return page

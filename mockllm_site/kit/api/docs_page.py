@@ -1,0 +1,138 @@
+"""The page that shows an OpenAPI document: each operation as a form that sends the request."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+Json: TypeAlias = Mapping[str, Any]
+
+_JSON: Final = "application/json"
+_REF: Final = "#/components/schemas/"
+_EMPTY: Final[Json] = {
+    "string": "", "integer": 0, "number": 0, "boolean": False, "array": [], "null": None,
+}  # fmt: skip
+_MAX_DEPTH: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    name: str
+    place: str
+    required: bool
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One status; `schema` is the name of a schema on the page, `inline` one without a name."""
+
+    status: str
+    description: str
+    schema: str
+    inline: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """`body` is the JSON that its form starts with, empty if it takes none."""
+
+    id: str
+    tag: str
+    method: str
+    path: str
+    description: str
+    parameters: tuple[Parameter, ...]
+    body: str
+    body_schema: str
+    answers: tuple[Answer, ...]
+
+
+def docs_page(request: HttpRequest, document: Json, *, title: str, schema_url: str) -> HttpResponse:
+    """The document as a page of this site."""
+    schemas = document.get("components", {}).get("schemas", {})
+    operations = [
+        _operation(path, method, described, schemas)
+        for path, methods in document["paths"].items()
+        for method, described in methods.items()
+    ]
+    by_tag = attrgetter("tag")
+    context = {
+        "title": title,
+        "description": document["info"].get("description", ""),
+        "groups": [
+            (tag, list(found)) for tag, found in groupby(sorted(operations, key=by_tag), by_tag)
+        ],
+        "schemas": [(name, _text(schema)) for name, schema in sorted(schemas.items())],
+        "schema_url": schema_url,
+    }
+    return render(request, "mockllm_site/api_docs.html", context)
+
+
+def _operation(path: str, method: str, described: Json, schemas: Json) -> Operation:
+    body = described.get("requestBody", {}).get("content", {}).get(_JSON, {}).get("schema")
+    parameters = sorted(
+        described.get("parameters", ()), key=lambda one: (not one.get("required"), one["name"])
+    )
+    return Operation(
+        id=described["operationId"],
+        tag=described["tags"][0],
+        method=method.upper(),
+        path=path,
+        description=described.get("description", ""),
+        parameters=tuple(
+            Parameter(
+                one["name"], one["in"], one.get("required", False), one.get("description", "")
+            )
+            for one in parameters
+        ),
+        body="" if body is None else _text(example(body, schemas)),
+        body_schema=_name(body or {}),
+        answers=tuple(_answer(*item) for item in described["responses"].items()),
+    )
+
+
+def _answer(status: str, described: Json) -> Answer:
+    schema: Json = next((one["schema"] for one in described.get("content", {}).values()), {})
+    name = _name(schema)
+    inline = _text(schema) if schema and not name else ""
+    return Answer(status, described.get("description", ""), name, inline)
+
+
+def example(schema: Json, schemas: Json, depth: int = _MAX_DEPTH) -> Any:
+    """The shortest value to start from: of an object what is required, of a choice the first."""
+    if name := _name(schema):
+        return example(schemas[name], schemas, depth)
+    for key in ("default", "const"):
+        if key in schema:
+            return schema[key]
+    if schema.get("enum"):
+        return schema["enum"][0]
+    for key in ("oneOf", "anyOf", "allOf"):
+        if schema.get(key) and "properties" not in schema:
+            return example(schema[key][0], schemas, depth)
+    kind = schema.get("type", "object")
+    kind = kind[0] if isinstance(kind, list) else kind
+    if kind != "object":
+        return _EMPTY[kind]
+    if not depth:
+        return {}
+    properties = schema.get("properties", {})
+    return {
+        name: example(properties.get(name, {}), schemas, depth - 1)
+        for name in schema.get("required", ())
+    }
+
+
+def _name(schema: Json) -> str:
+    """The name of the schema that this one refers to."""
+    return str(schema.get("$ref", "")).removeprefix(_REF)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
