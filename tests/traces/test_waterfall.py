@@ -53,6 +53,12 @@ def test_what_is_said_of_a_call_is_its_end_and_its_tokens() -> None:
     ]
 
 
+def test_estimated_tokens_are_marked() -> None:
+    run = a_run()
+    cut = replace(run.calls[0], finish_reason="", tokens_estimated=True)
+    assert bars(replace(run, calls=(cut,)), {})[1].said.endswith(" tokens (estimated)")
+
+
 def test_what_is_said_of_a_run_is_its_report() -> None:
     said = [
         (bar.said, bar.failed)

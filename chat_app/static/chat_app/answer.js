@@ -11,6 +11,7 @@ export class AnswerView {
   // `actions(view)` gives the buttons below an answer that has ended.
   constructor({ actions = () => [], label = "" } = {}) {
     this.actions = actions;
+    this.label = label;
     this.messageId = null;
     this.traceId = null;
     this.status = "running";

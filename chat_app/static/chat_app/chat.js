@@ -184,12 +184,13 @@ function addUser(content, id = "") {
   return element;
 }
 
-function answerOptions(label = "") {
+// An answer of a comparison has a label; the server lets none of these be asked for again.
+function answerOptions() {
   const actions = (view) => [
-    ...(label || view.element.closest(".pair") || view.element.dataset.branch ? [] : [regenerate(view)]),
+    ...(view.label ? [] : [regenerate(view)]),
     ...(view.messageId ? feedback(view) : []),
   ];
-  return { label, actions };
+  return { actions };
 }
 
 // ── Asking anew ──

@@ -67,16 +67,14 @@ export class Comparing {
     const view = AnswerView.of(message, { ...options, label: label(message.branch) });
     view.element.dataset.branch = message.branch;
     view.element.dataset.message = message.message_id;
-    box.append(view.element);
+    place(box, view);
   }
 
   column(box, branch, options) {
     const view = new AnswerView({ ...options, label: label(branch) });
     view.element.dataset.branch = branch;
     view.last = 0;
-    box.append(view.element);
-    const order = [...box.children].sort((one, other) => (one.dataset.branch < other.dataset.branch ? -1 : 1));
-    box.append(...order);
+    place(box, view);
     return view;
   }
 
@@ -114,6 +112,12 @@ export class Comparing {
     const said = kept.preference === "tie" ? "You called it a tie." : `You preferred ${kept.preference.toUpperCase()}.`;
     bar.replaceChildren(make("span", { class: "tag good" }, said), make("a", { href: "/chat/leaderboard/" }, "Leaderboard"));
   }
+}
+
+// A stands before B, whichever came first.
+function place(box, view) {
+  if (view.element.dataset.branch === BRANCHES[0]) box.prepend(view.element);
+  else box.append(view.element);
 }
 
 const label = (branch) => `Answer ${branch.toUpperCase()}`;

@@ -85,6 +85,77 @@ def test_who_answered_is_hidden_until_the_vote(root: Client, preference: str) ->
     assert bool(told) == bool(preference)
 
 
+@pytest.mark.parametrize(("preference", "vote"), [("b", "B is better"), ("tie", "tie")])
+def test_comparison_shows_both_answers_and_the_vote(
+    root: Client, preference: str, vote: str
+) -> None:
+    comparison = talk("What is it?", preference=preference).comparisons.get()
+    Message.objects.filter(branch="a").update(content="It is A.")
+    Message.objects.filter(branch="b").update(content="It is B.")
+    assert comparison.trace_b is not None
+    Trace.objects.filter(pk=comparison.trace_b.pk).update(status=Status.FAILED, code="TIMED_OUT")
+    html = root.get(f"{LISTS['chat_app.abcomparison']}{comparison.pk}/change/").content.decode()
+    assert html.index("Answer A") < html.index("It is A.") < html.index("Answer B")
+    assert html.index("Answer B") < html.index("It is B.")
+    assert f"Vote: {vote}" in html and html.count("preferred") == (preference == "b")
+    assert f"a {MODEL}" in html and f"b {MODEL}" in html
+    assert ">completed<" in html and ">failed<" in html
+    for trace in (comparison.trace_a_id, comparison.trace_b_id):
+        assert f'href="/traces/{trace}/"' in html
+
+
+def test_comparison_shows_the_answers_of_deleted_traces(root: Client) -> None:
+    comparison = talk().comparisons.get()
+    Message.objects.filter(branch="a").update(content="It is A.")
+    append_message(comparison.conversation, Sender.USER, content="And now?")
+    append_message(comparison.conversation, Sender.ASSISTANT, content="Later.", branch="a")
+    Trace.objects.all().delete()
+    html = root.get(f"{LISTS['chat_app.abcomparison']}{comparison.pk}/change/").content.decode()
+    assert "No vote yet" in html and "It is A." in html and "Later." not in html
+
+
+def test_conversation_names_each_message_once_with_a_link(root: Client) -> None:
+    conversation = create("c")
+    message = append_message(conversation, Sender.USER, content="Only once, please")
+    Conversation.objects.update(title="Talk")
+    page = f"{LISTS['chat_app.conversation']}{conversation.pk}/change/"
+    html = root.get(page).content.decode()
+    assert html.count("Only once, please") == 1
+    assert f'href="{LISTS["chat_app.message"]}{message.pk}/change/"' in html
+
+
+def test_feedback_is_in_the_menu_and_filtered(reader: Client) -> None:
+    said = [
+        append_message(create(mark or "none"), Sender.ASSISTANT, content="x", feedback=mark)
+        for mark in ("like", "dislike", "")
+    ]
+    Message.objects.filter(feedback="dislike").update(feedback_comment="Too long.")
+    url = f"{LISTS['chat_app.message']}?feedback=given"
+    assert f'href="{url}"' in reader.get("/admin/").content.decode()
+
+    def listed(feedback: str) -> list[int]:
+        page = reader.get(LISTS["chat_app.message"], {"feedback": feedback})
+        return [said.index(row) for row in page.context["cl"].result_list]
+
+    assert listed("given") == [1, 0]
+    assert (listed("like"), listed("dislike"), listed("none")) == ([0], [1], [2])
+    assert "Too long." in reader.get(url).content.decode()
+
+
+def test_trace_list_shows_and_finds_the_question(root: Client) -> None:
+    trace = Trace.objects.create(
+        conversation=create("c", "Renamed"),
+        user_message=append_message(create("d"), Sender.USER, content="Where is it?"),
+        status=Status.COMPLETED,
+        input_tokens=1_234, output_tokens=5, tokens_estimated=True,
+    )  # fmt: skip
+    Trace.objects.create(conversation=create("e"))
+    html = root.get(LISTS["traces_app.trace"]).content.decode()
+    assert "Where is it?" in html and "1,234 / 5 (estimated)" in html
+    found = root.get(LISTS["traces_app.trace"], {"q": "where is"}).context["cl"].result_list
+    assert list(found) == [trace]
+
+
 @pytest.mark.parametrize("name", RECORDED)
 def test_nor_does_a_search_or_a_filter_tell(root: Client, name: str) -> None:
     talk()

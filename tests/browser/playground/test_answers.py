@@ -87,6 +87,24 @@ def test_feedback_is_kept(playground: Playground) -> None:
     expect(like).to_have_attribute("aria-pressed", "false")
 
 
+def test_feedback_is_given_by_keyboard_with_a_comment(playground: Playground) -> None:
+    playground.live.load(scenario({"text": "Hi."}))
+    playground.go()
+    playground.say("Hello")
+    page = playground.page
+    playground.answer().locator("[data-feedback=dislike]").focus()
+    page.keyboard.press("Enter")
+    comment = page.get_by_label("Comment on your feedback")
+    expect(comment).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(comment).to_be_focused()
+    page.keyboard.type("Too short.")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Comment saved.")).to_be_visible()
+    kept = Message.objects.get(sender="assistant")
+    assert (kept.feedback, kept.feedback_comment) == ("dislike", "Too short.")
+
+
 def test_each_answer_says_which_step_it_was_now_and_later(playground: Playground) -> None:
     playground.live.load(scenario({"text": "One"}))
     playground.go()

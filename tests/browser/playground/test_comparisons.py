@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from chat_app.models import ABComparison, ModelProfile
+from tests.browser.axe import violations
 from tests.browser.playground.conftest import Playground
 from tests.chat.chatting import scenario
 
@@ -30,6 +31,9 @@ def test_two_answers_are_compared_blind_and_voted_on(playground: Playground) -> 
     expect(columns).to_have_count(2)
     expect(columns.first.locator(".branch")).to_have_text("Answer A")
     page.reload()
+    expect(columns.first.locator(".branch")).to_have_text("Answer A")
+    expect(page.get_by_role("button", name="Regenerate")).to_have_count(0)
+    assert violations(page) == []
     page.click("[data-vote=b]")
     expect(page.locator(".vote .tag")).to_have_text("You preferred B.")
     row = ABComparison.objects.get()

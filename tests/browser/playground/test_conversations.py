@@ -53,3 +53,27 @@ def test_conversations_are_listed_opened_renamed_and_deleted(refused: Playground
     page.go_back()
     expect(playground.banner).to_have_attribute("data-code", "NOT_FOUND")
     expect(page.locator("article")).to_have_count(0)
+
+
+def test_conversations_are_searched_by_keyboard(playground: Playground) -> None:
+    playground.live.load(scenario({"text": "Take an umbrella."}))
+    playground.go()
+    page = playground.page
+    expect(page.locator("#found")).to_have_text("No conversations yet.")
+    playground.say("Will it rain?")
+    expect(playground.answer()).to_be_visible()
+    page.click("#new")
+    playground.live.load(scenario({"text": "Sunny."}))
+    playground.say("And tomorrow?")
+    expect(page.locator("#conversations li")).to_have_count(2)
+    page.get_by_label("Search conversations").focus()
+    page.keyboard.type("UMBRELLA")
+    expect(page.locator("#found")).to_have_text("1 conversation found.")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("article.user")).to_have_text("Will it rain?")
+    expect(page.locator("#conversations li")).to_have_count(1)
+    page.get_by_label("Search conversations").fill("hail")
+    expect(page.locator("#found")).to_have_text("No results for “hail”.")
+    page.get_by_label("Search conversations").fill("")
+    expect(page.locator("#conversations li")).to_have_count(2)

@@ -1,9 +1,10 @@
 """How the playground is laid out: on each screen, with Markdown, and with what the profile says."""
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from chat_app.models import ModelProfile
+from tests.browser.axe import violations
 from tests.browser.conftest import OpenPage
 from tests.browser.playground.conftest import Playground
 from tests.chat.chatting import scenario
@@ -28,6 +29,23 @@ def test_the_page_fits_its_screen(open_page: OpenPage, live: Live, width: int, d
             "[...document.querySelectorAll('button, select')].every("
             "e => e.getBoundingClientRect().right <= innerWidth + 1)"
         )
+
+
+def test_feedback_is_large_enough_for_a_finger(browser: Browser, live: Live) -> None:
+    live.load(scenario({"text": "Hi."}))
+    screen = {"width": 420, "height": 800}
+    context = browser.new_context(viewport=screen, has_touch=True, is_mobile=True)
+    playground = Playground(context.new_page(), live)
+    playground.go()
+    playground.say("Hello")
+    button = playground.answer().locator("[data-feedback=dislike]")
+    box = button.bounding_box()
+    assert box and min(box["width"], box["height"]) >= 44
+    button.tap()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    expect(playground.page.get_by_label("Comment on your feedback")).to_be_in_viewport()
+    assert violations(playground.page) == []
+    context.close()
 
 
 MARKDOWN = (
@@ -64,6 +82,6 @@ def test_the_profiles_prompt_and_tools_are_in_view(playground: Playground) -> No
         },
     )
     playground.go()
-    expect(playground.page.locator("#about-short")).to_have_text("system prompt, tools")
+    expect(playground.page.locator("#about-short")).to_have_text("System prompt · tools on")
     playground.page.click("#about summary")
     expect(playground.page.locator("#about-long")).to_contain_text("Be brief.")

@@ -50,6 +50,47 @@ def test_a_title_that_is_none_is_refused(live: Live, api: Api, title: Any) -> No
     assert Conversation.objects.get().title == "old"
 
 
+def titles(api: Api, **query: Any) -> list[str]:
+    listed = api.get("list_conversations", **query).json()["conversations"]
+    return [one["title"] for one in listed]
+
+
+def test_search_finds_titles_and_messages_of_the_client(live: Live, api: Api) -> None:
+    live.load(scenario({"text": "Take the UMBRELLA."}))
+    api.send("Will it rain?")
+    live.load(scenario({"text": "Sunny."}))
+    api.send("And tomorrow?")
+    api.post("new_conversation", title="Old umbrella")
+    Api(live.base_url, "somebody else").send("My umbrella")
+    assert titles(api, q="umbrella") == ["Old umbrella", "Will it rain?"]
+    assert titles(api, q="umbrella", limit=1) == ["Old umbrella"]
+    assert titles(api, q=" RAIN? ") == ["Will it rain?"]
+    assert titles(api, q="hail") == []
+    assert titles(api, q=" ") == titles(api) == ["Old umbrella", "And tomorrow?", "Will it rain?"]
+
+
+@pytest.mark.parametrize("text", ["50 %", "a_b", r"C:\temp", "it's"])
+def test_search_takes_each_character_as_it_is(live: Live, api: Api, text: str) -> None:
+    api.post("new_conversation", title=f"About {text} and more")
+    api.post("new_conversation", title="About 50 and axb in C:temp, its")
+    assert titles(api, q=text) == [f"About {text} and more"]
+
+
+def test_search_leaves_out_archived_and_too_old_conversations(
+    live: Live, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        api.post("new_conversation", title=f"talk {number}")
+    Conversation.objects.filter(title="talk 3").update(archived=True)
+    monkeypatch.setattr("chat_app.conversations.MAX_SEARCHED", 2)
+    assert titles(api, q="talk") == ["talk 2", "talk 1"]
+
+
+@pytest.mark.parametrize("q", ["x" * 201, "a\0"])
+def test_search_refuses_what_no_title_can_be(live: Live, api: Api, q: str) -> None:
+    assert error_of(api.get("list_conversations", q=q)) == (400, "VALIDATION_ERROR", "q")
+
+
 def test_a_list_is_as_long_as_is_asked_for(live: Live, api: Api) -> None:
     ids = [api.post("new_conversation").json()["conversation_id"] for _ in range(5)]
     found = api.get("list_conversations", limit=3).json()["conversations"]
