@@ -138,7 +138,7 @@ class Conversation(models.Model):
     title = models.CharField(max_length=200, blank=True)
     tags = NamesField(blank=True, default=list, help_text="With commas between them.")
     archived = models.BooleanField(
-        default=False, help_text="Not in its client's list, until the client goes on with it."
+        default=False, help_text="Hidden from the user's list until they write again."
     )
     created_at = models.DateTimeField(default=timezone.now)
     last_message_at = models.DateTimeField(default=timezone.now)
@@ -254,7 +254,7 @@ class ABComparison(models.Model):
     preference = models.CharField(max_length=3, choices=Preference, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     preference_at = models.DateTimeField(null=True, blank=True)
-    comment = models.TextField(blank=True, help_text="For staff; no API tells it.")
+    comment = models.TextField(blank=True, help_text="Internal note, not visible through the API.")
     excluded = models.BooleanField(
         "excluded from the ranking", default=False, help_text="Its vote counts in no score."
     )

@@ -57,7 +57,7 @@ class Trace(models.Model):
     # True if a model call was cut off before its provider reported its tokens.
     tokens_estimated = models.BooleanField(default=False)
 
-    note = models.TextField(blank=True, help_text="For staff; no API tells it.")
+    note = models.TextField(blank=True, help_text="Internal note, not visible through the API.")
     tags = NamesField(blank=True, default=list, help_text="With commas between them.")
 
     class Meta:
