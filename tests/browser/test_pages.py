@@ -130,6 +130,8 @@ def test_a_reader_can_open_rows_and_type_nothing(log_in: Callable[..., Admin]) -
     expect(admin.page.get_by_label("Answer text")).to_be_visible()
     expect(admin.page.get_by_label("Answer text")).to_be_disabled()
     expect(admin.page.get_by_role("button", name="Save")).to_have_count(0)
+    select = admin.page.locator("select.sc-select:disabled").first
+    expect(select).not_to_have_css("background-image", "none")
 
 
 def test_a_session_is_reset_by_one_button(admin: Admin) -> None:

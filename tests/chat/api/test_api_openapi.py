@@ -9,6 +9,7 @@ from django.test import Client
 from drf_spectacular.validation import validate_schema
 
 from chat_app.api.urls import document
+from mockllm_site.kit.api.docs_page import example
 from tests.chat.routes import routes
 from traces_app.api import EVENTS
 
@@ -126,6 +127,26 @@ def test_the_docs_page_loads_nothing_from_another_host() -> None:
     assert re.findall(r'(?:src|href)="(?!/(?!/)|#)', html) == []
     assert "default-src 'self'" in response.headers["Content-Security-Policy"]
     assert document() == Client().get("/api/schema/").json()
+
+
+def test_example_of_a_body_has_what_is_required() -> None:
+    schemas = {"Kind": {"enum": ["a", "b"]}, "Loop": {"$ref": "#/components/schemas/Tree"}}
+    tree = {"type": "object", "required": ["next"]}
+    schemas["Tree"] = tree | {"properties": {"next": {"$ref": "#/components/schemas/Loop"}}}
+    body = {
+        "type": "object",
+        "required": ["text", "count", "kind", "either"],
+        "properties": {
+            "text": {"type": "string"},
+            "count": {"type": ["integer", "null"], "default": 7},
+            "kind": {"$ref": "#/components/schemas/Kind"},
+            "either": {"oneOf": [{"type": "array"}, {"type": "string"}]},
+            "left_out": {"type": "string"},
+        },
+    }
+    assert example(body, schemas) == {"text": "", "count": 7, "kind": "a", "either": []}
+    assert example(tree, schemas) == {"next": {}}
+    assert example(schemas["Tree"], schemas, 1) == {"next": {}}
 
 
 @pytest.mark.django_db
