@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.load.attacks import ATTACKS, SCENARIOS
 from tests.load.connections import endless_head, stalled_bodies, too_many
+from tests.load.floods import FLOODS
 from tests.load.outage import PER_SECOND, outage, told
 from tests.load.probing import SETTLE_SECONDS, noticing
 from tests.serving.processes.serve_process import Serving, serving
@@ -18,6 +19,7 @@ EVERY = {
     "an endless head": endless_head,
     "1,000 stalled bodies": stalled_bodies,
     "3,000 clients": too_many,
+    **FLOODS,
 }
 # As many a machine gives to a process.
 DESCRIPTORS = 1_024
@@ -25,13 +27,13 @@ AWAY_SECONDS = 60
 
 
 async def attack(server: Serving, names: list[str]) -> None:
-    print(f"{'':<32}{'others wait':>12}{'memory':>10}{'seconds':>9}  answers")
+    print(f"{'':<32}{'others wait':>12}{'memory':>10}{'left':>10}{'seconds':>9}  answers")
     for name in names:
         async with noticing(server.port, server.process.pid) as noticed:
             answers = await EVERY[name](server.port)
         print(
             f"{name:<32}{noticed.longest * 1000:>9.0f} ms{noticed.grown:>7.0f} MB"
-            f"{noticed.seconds:>9.1f}  {answers}",
+            f"{noticed.left:>7.0f} MB{noticed.seconds:>9.1f}  {answers}",
             flush=True,
         )
         await asyncio.sleep(SETTLE_SECONDS)

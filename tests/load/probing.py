@@ -62,10 +62,12 @@ def resident(pid: int) -> float:
 
 @dataclass
 class Noticed:
-    """`longest` in seconds, of small requests one after another; `grown` in megabytes."""
+    """`longest` in seconds, of small requests one after another; `grown` at most and `left` at the
+    end in megabytes."""
 
     longest: float = 0.0
     grown: float = 0.0
+    left: float = 0.0
     seconds: float = 0.0
 
 
@@ -97,6 +99,8 @@ async def noticing(port: int, pid: int) -> AsyncIterator[Noticed]:
         sampling.cancel()
         out, _ = await probe.communicate(b"")
     noticed.longest = float(out)
+    await asyncio.sleep(SETTLE_SECONDS)
+    noticed.left = resident(pid) - before
 
 
 async def every(works: list[Awaitable[int]]) -> str:
