@@ -42,6 +42,8 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     """Providers' paths never reach Django, whose own errors are not a provider's."""
     match scope["type"]:
         case "http":
+            # A server may add a body's trailers to its own list while that is read.
+            scope["headers"] = list(scope["headers"])
             if not services().started:
                 await ensure_started()
             app = providers if owns(path_of(scope)) or is_misled(scope) else pages

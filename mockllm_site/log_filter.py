@@ -1,4 +1,5 @@
-"""Keeps secrets out of the log: the values of secret parameters in addresses, and bearer tokens."""
+"""Keeps secrets out of the log: the values of secret parameters in addresses, and bearer tokens;
+and tracebacks of errors that a client alone has made."""
 
 import logging
 import re
@@ -19,6 +20,14 @@ class WithoutSecrets(logging.Filter):
         safe = masked(message)
         if safe != message:
             record.msg, record.args = safe, None
+        return True
+
+
+class WithoutTraceback(logging.Filter):
+    """Lets every record through as one line."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.exc_info = record.exc_text = None
         return True
 
 

@@ -238,7 +238,10 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "filters": {"secrets": {"()": "mockllm_site.log_filter.WithoutSecrets"}},
+    "filters": {
+        "secrets": {"()": "mockllm_site.log_filter.WithoutSecrets"},
+        "one_line": {"()": "mockllm_site.log_filter.WithoutTraceback"},
+    },
     # Standard output belongs to the ready line and to what commands print.
     "handlers": {
         "stderr": {
@@ -252,6 +255,8 @@ LOGGING = {
     "loggers": {
         "django": {"handlers": [], "level": "INFO", "propagate": True},
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
+        # Any client can send a foreign Host header.
+        "django.security.DisallowedHost": {"filters": ["one_line"]},
         # Wrong passwords; of the rest it tells four lines a login.
         "axes": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},

@@ -1,7 +1,9 @@
-"""The server's side of one connection: uvicorn's own, with limits on what it has to wait for.
+"""The server's side of one connection: uvicorn's own, with limits on what it has to wait for and
+what it holds.
 
-uvicorn collects a header line that never ends, waits without end for the rest of a request, and
-takes connections until the process has no descriptors left.
+uvicorn collects a header line or trailers that never end, waits without end for the rest of a
+request, queues all requests that a client sends ahead, and takes connections until the process has
+no descriptors left.
 """
 
 import asyncio
@@ -12,13 +14,18 @@ from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
+from mockllm_site.serve.request_queue import SerialProtocol
 from scenarios_app.serving.doors.bodies import SMALL_BODY
-from scenarios_app.serving.doors.calls import App, announced_length
-from scenarios_app.serving.doors.direct import DirectProtocol, Plain
+from scenarios_app.serving.doors.calls import BLANKS, App, announced_length
+from scenarios_app.serving.doors.direct import Plain
 
 # How long the head of a request may take, and how long a body may say nothing.
 HEAD_SECONDS = 10.0
 BODY_SECONDS = 25.0
+# How long a client may take none of the bytes that are written to it.
+UNREAD_SECONDS = 60.0
+# How long a client may let itself be waited for where no more connections are taken.
+CROWDED_SECONDS = 0.5
 
 
 @dataclass(slots=True)
@@ -30,45 +37,50 @@ class Limits:
     busy: App
 
 
-class GuardedProtocol(DirectProtocol):
+class GuardedProtocol(SerialProtocol):
     """One connection. `limits` are set once, before the first."""
 
     limits: ClassVar[Limits]
-    # Bytes of a head that is not whole yet, and since when the client is waited for: None while it
-    # is the client that waits.
+    # Bytes of a head that is not whole yet, or of a body in chunks since the last that was content;
+    # and since when the client is waited for: None while it is the client that waits.
     _head = 0
     _in_head = True
     _refused = False
     _waiting_since: float | None = None
     # Since when nothing is asked: no answer is on its way.
     _idle_since: float | None = None
+    # Whether this head is parsed again without the protocol that it offers.
+    _declined = False
+    # Bytes that were written and not taken when `look` last came by, and since when none are taken.
+    _unread = 0
+    _unread_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._waiting_since = time.monotonic()
         self._beyond = len(self.connections) > self.limits.connections
 
-    def data_received(self, data: bytes) -> None:
-        if self._refused:
-            return
-        self._idle_since = None
-        if self._in_head:
+    def _parse(self, data: bytes) -> None:
+        if not self._refused:
+            super()._parse(data)
+
+    def _feed(self, data: bytes) -> None:
+        if not self._body_left:
             self._head += len(data)
-        elif self._waiting_since is not None:
+        if not self._in_head and self._waiting_since is not None:
             self._waiting_since = time.monotonic()
-        super().data_received(data)
+        super()._feed(data)
         if self.transport.is_closing():
             return
-        if self._in_head:
-            if self._head > self.limits.head_bytes:
-                self._refuse(431, "The request's headers are too large.")
-        elif self._waiting_since is not None and self._waits_for_room():
+        if self._head > self.limits.head_bytes and not self._between:
+            self._refuse(431, "The request's headers or trailers are too large.")
+        elif not self._in_head and self._waiting_since is not None and self._waits_for_room():
             # The application says when there is room for the rest: it reads then.
             self.flow.pause_reading()
 
     def _answer_known(self, plain: Plain, body: bytes, data: bytes) -> None:
         # All of the request is there, as after `on_message_complete`.
-        self._in_head, self._waiting_since = False, None
+        self._in_head, self._waiting_since, self._idle_since = False, None, None
         super()._answer_known(plain, body, data)
 
     def on_message_begin(self) -> None:
@@ -79,15 +91,60 @@ class GuardedProtocol(DirectProtocol):
             self._in_head, self._head = True, 0
             self._waiting_since = time.monotonic()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head:
+            super().on_header(name, value.rstrip(BLANKS))
+        else:
+            # A trailer. None is used, so that it cannot pass for a header.
+            self._head += len(name) + len(value)
+
     def on_headers_complete(self) -> None:
-        self._in_head = False
+        self._in_head, self._head = False, 0
         self._waiting_since = time.monotonic()
-        self.app = self.limits.busy if self._beyond else self.config.loaded_app
-        super().on_headers_complete()
+        self._declined = self._declines_upgrade()
+        if not self._declined:
+            self.app = self.limits.busy if self._beyond else self.config.loaded_app
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._head = 0
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
+        if self._declined:
+            return
         self._waiting_since = None
         super().on_message_complete()
+        if self.cycle is not None and self.cycle.response_complete:
+            # It was answered before its body had come to an end.
+            self._idle_since = time.monotonic()
+
+    def _declines_upgrade(self) -> bool:
+        if not self.parser.should_upgrade() or self.parser.get_method() == b"CONNECT":
+            return False
+        return not self._should_upgrade()
+
+    def _should_upgrade(self) -> bool:
+        # A WebSocket begins with a GET.
+        return self.parser.get_method() == b"GET" and super()._should_upgrade()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Parse a head that offers a protocol which is not spoken once more without the offer: with
+        it the parser takes the request's body for that protocol's bytes."""
+        if not self._declined:
+            return
+        method, version = self.parser.get_method(), self.parser.get_http_version().encode()
+        lines = [b"%b: %b\r\n" % pair for pair in self.headers if pair[0] != b"upgrade"]
+        head = b"%b %b HTTP/%b\r\n%b\r\n" % (method, self.url, version, b"".join(lines))
+        self.parser = type(self.parser)(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self._raw = None
+        super()._feed(head)
+
+    def handle_websocket_upgrade(self) -> None:
+        # What comes now is for the protocol that takes over.
+        self._refused = True
+        super().handle_websocket_upgrade()
 
     def on_response_complete(self) -> None:
         """As uvicorn does it, but for the timer: setting and taking back one for each answer costs
@@ -95,17 +152,22 @@ class GuardedProtocol(DirectProtocol):
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
-        self.flow.resume_reading()
-        if self.pipeline:
-            self._start_asgi_task(*self.pipeline.pop())
-        else:
+        if self.flow.read_paused:
+            self.flow.resume_reading()
+        if self._between:
             self._idle_since = time.monotonic()
+        self._parse_next_turn()
+
+    def _is_closed(self) -> bool:
+        return self._refused or super()._is_closed()
 
     def is_free(self) -> bool:
-        return not self._beyond and super().is_free()
+        return not (self._beyond or self._refused) and super().is_free()
 
-    def look(self, now: float) -> None:
+    def look(self, now: float, *, crowded: bool = False) -> None:
         """End a connection whose client has let itself be waited for too long."""
+        if self._is_unread(now):
+            self.transport.abort()
         if self.transport.is_closing():
             return
         idle = self._idle_since
@@ -114,6 +176,10 @@ class GuardedProtocol(DirectProtocol):
             return
         since = self._waiting_since
         if since is None or self.flow.read_paused:
+            return
+        if crowded and now - since > CROWDED_SECONDS:
+            # At once, without an answer: others wait for its descriptor.
+            self.transport.abort()
             return
         if self._refused:
             self.transport.close()
@@ -125,20 +191,34 @@ class GuardedProtocol(DirectProtocol):
                 else:
                     self.transport.close()
         elif now - since > BODY_SECONDS:
-            if self.cycle is not None and self.cycle.response_started:
-                self.transport.close()
-            else:
-                self._refuse(408, "The request's body did not come to an end.")
+            self._refuse(408, "The request's body did not come to an end.")
+
+    def _is_unread(self, now: float) -> bool:
+        """Whether the client has taken none of the bytes written to it for too long."""
+        unread, before = self.transport.get_write_buffer_size(), self._unread
+        self._unread = unread
+        if not before or unread < before:
+            self._unread_since = now
+        return unread > 0 and now - self._unread_since > UNREAD_SECONDS
 
     def _waits_for_room(self) -> bool:
-        """Whether the body that is not whole yet is a large one, or does not say how large. What
-        comes after an answer is thrown away, and needs none."""
+        """Whether the body that is not whole yet is a large one, or does not say how large, and
+        there is some of it to be taken. What comes after an answer is thrown away."""
         large = announced_length(self.scope, unknown=SMALL_BODY + 1) > SMALL_BODY
-        return large and not self.cycle.response_complete
+        cycle = self.cycle
+        return large and not cycle.response_complete and bool(cycle.body)
 
     def _refuse(self, status: int, message: str) -> None:
         """Say why, and close a moment later: a client that is still sending would see a reset in
         place of the answer. What never became a request has no provider's envelope."""
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            # For the application its client is gone.
+            cycle.disconnected = True
+            cycle.message_event.set()
+            if cycle.response_started:
+                self.transport.close()
+                return
         body = f"{message}\n".encode()
         head = (
             STATUS_LINE[status],
@@ -155,6 +235,7 @@ class GuardedProtocol(DirectProtocol):
 def look_at_all(connections: Iterable[Any]) -> None:
     """Called every second or so: a timer for each request would cost each of them."""
     now = time.monotonic()
-    for connection in list(connections):
+    everyone = list(connections)
+    for connection in everyone:
         if isinstance(connection, GuardedProtocol):
-            connection.look(now)
+            connection.look(now, crowded=len(everyone) >= connection.limits.connections)

@@ -4,13 +4,14 @@ are running go on; and those of WebSockets."""
 from channels.auth import AuthMiddlewareStack
 from channels.generic.websocket import AsyncWebsocketConsumer
 from channels.routing import URLRouter
-from channels.security.websocket import AllowedHostsOriginValidator
+from channels.security.websocket import AllowedHostsOriginValidator, WebsocketDenier
 from django.conf import settings
 from django.urls import path, re_path
 
 from chat_app.imports import imported
+from mockllm_site.kit.api.locality import is_foreign_origin
 from scenarios_app.journal.live import LiveJournal
-from scenarios_app.serving.doors.calls import App, Receive, Scope, Send, path_of
+from scenarios_app.serving.doors.calls import App, Receive, Scope, Send, path_of, read_headers
 
 ADMIN = "/admin/"
 
@@ -43,6 +44,19 @@ class Unknown(AsyncWebsocketConsumer):
         await self.close(code=NO_SUCH_PATH)
 
 
-# A page of another origin would come with its reader's cookies.
-live_journal = AllowedHostsOriginValidator(AuthMiddlewareStack(LiveJournal.as_asgi()))
+def for_own_pages(app: App) -> App:
+    """The application, for pages of this server alone: those of another port on the same host would
+    come with their reader's cookies."""
+
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        headers = read_headers(scope["headers"])
+        foreign = is_foreign_origin(headers.get("origin"), headers.get("host", ""))
+        await (WebsocketDenier() if foreign else app)(scope, receive, send)
+
+    return guarded
+
+
+live_journal = AllowedHostsOriginValidator(
+    for_own_pages(AuthMiddlewareStack(LiveJournal.as_asgi()))
+)
 sockets = URLRouter([path("ws/journal/", live_journal), re_path(r"", Unknown.as_asgi())])

@@ -27,6 +27,20 @@ BEHIND = (
     "x-real-ip",
     "forwarded",
     "via",
+    "cf-connecting-ip",
+    "cf-ray",
+    "cdn-loop",
+    "true-client-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "fastly-client-ip",
+    "fly-client-ip",
+    "x-azure-clientip",
+    "x-nf-client-connection-ip",
+    "x-envoy-external-address",
+    "x-original-forwarded-for",
+    "cloudfront-viewer-address",
+    "tailscale-user-login",
 )
 # Who asks: the address that the server is bound to, and headers.
 STRANGERS: dict[str, tuple[str, dict[str, str]]] = {

@@ -20,7 +20,12 @@ from django.http import HttpRequest
 OPEN_MODES = ("dev", "test")
 # In the environment, so that processes that a server starts to share its socket know it too.
 VARIABLE = "MOCKLLM_LISTENING_ON"
-FORWARDED = re.compile(r"HTTP_(FORWARDED|VIA|X_REAL_IP|X_FORWARDED_\w+)")
+# Headers that proxies, content delivery networks and tunnels add, and no client by itself.
+FORWARDED = re.compile(
+    r"HTTP_(FORWARDED|VIA|CDN_LOOP|\w*CLIENT_?IP|\w*CONNECT(ING|ION)_IP(V6)?"
+    r"|X_(REAL_IP|FORWARDED|PROXYUSER_IP|APPENGINE_USER_IP|AMZ_CF_ID|ARR_LOG_ID)"
+    r"|X_(FORWARDED|ORIGINAL|ENVOY|AZURE|VERCEL)_\w+|CF_\w+|CLOUDFRONT_\w+|TAILSCALE_\w+)"
+)
 # What Django's test client calls the server: its requests come over no socket, and no server
 # answers to this name unless Django's test environment, which adds it, is set up.
 TEST_CLIENT = "testserver"
@@ -72,11 +77,15 @@ def is_foreign(request: HttpRequest) -> bool:
     Which scheme a page came by is the proxy's to know, so host and port alone are compared; the
     origins that CSRF_TRUSTED_ORIGINS holds are our own as well.
     """
-    origin = request.META.get("HTTP_ORIGIN")
+    return is_foreign_origin(request.META.get("HTTP_ORIGIN"), request.META.get("HTTP_HOST", ""))
+
+
+def is_foreign_origin(origin: str | None, host: str) -> bool:
+    """Whether an Origin header names another origin than a Host header, if there is one."""
     if origin is None:
         return False
-    scheme, _, host = origin.lower().partition("://")
-    if scheme in ("http", "https") and host == request.META.get("HTTP_HOST", "").lower():
+    scheme, _, origin_host = origin.lower().partition("://")
+    if scheme in ("http", "https") and origin_host == host.lower():
         return not host
     return not any(fnmatchcase(origin.lower(), own) for own in settings.CSRF_TRUSTED_ORIGINS)
 

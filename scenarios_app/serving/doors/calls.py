@@ -8,6 +8,8 @@ from urllib.parse import parse_qsl, quote
 
 from scenarios_app.wire.base import Call
 
+# What may stand around a header's value without being part of it.
+BLANKS = b" \t"
 # What may stand in a path as it is; a server that gives only the decoded path gets it encoded.
 SAFE_IN_PATH = "/:@!$&'()*+,;=~-._"
 
@@ -81,7 +83,7 @@ def read_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """Headers by their names in lower case, repeated ones joined."""
     joined: dict[str, str] = {}
     for raw_name, raw_value in headers:
-        name, value = _name(raw_name), _text(raw_value)
+        name, value = _name(raw_name), _text(raw_value.strip(BLANKS))
         joined[name] = f"{joined[name]}, {value}" if name in joined else value
     return joined
 

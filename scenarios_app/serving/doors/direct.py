@@ -50,10 +50,12 @@ class DirectProtocol(HttpToolsProtocol):
     _between = True
     _raw: bytes | None = None
     _made: Answer | Awaitable[Answer] | None = None
+    # Bytes that came before the request before them was answered. Only a subclass holds any.
+    _held: bytes | bytearray = b""
 
     def data_received(self, data: bytes) -> None:
         if not self._between:
-            super().data_received(data)
+            self._parse(data)
             return
         raw, end, body = data.partition(HEAD_END)
         plain = self._known_head(raw) if end else None
@@ -61,11 +63,14 @@ class DirectProtocol(HttpToolsProtocol):
             self._answer_known(plain, body, data)
         else:
             self._raw = raw if end else None
-            super().data_received(data)
+            self._parse(data)
             self._raw = None
 
+    def _parse(self, data: bytes) -> None:
+        super().data_received(data)
+
     def _may_answer(self, plain: Plain) -> bool:
-        return self.is_free() and not plain.pipeline.waits
+        return not self._held and self.is_free() and not plain.pipeline.waits
 
     def _answer_known(self, plain: Plain, body: bytes, data: bytes) -> None:
         """Answer a request whose head came before, so that its parser has nothing to say of it."""

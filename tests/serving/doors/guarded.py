@@ -33,6 +33,9 @@ class Client(asyncio.Transport):
     def write_eof(self) -> None:
         """Nobody waits for it."""
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
     def is_closing(self) -> bool:
         return self.closed
 

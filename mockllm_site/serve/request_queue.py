@@ -1,0 +1,151 @@
+"""Requests that a client sends ahead of the answers to those before, on one connection.
+
+uvicorn parses all of them and queues a task for each, however many there are and whether or not
+their answers are read. Here the parser gets one request at a time. The bytes after it are held
+until it is answered, and no more are read where they are many.
+"""
+
+import asyncio
+from typing import ClassVar
+
+from uvicorn.protocols.http.flow_control import FlowControl
+
+from scenarios_app.serving.doors.calls import announced_length
+from scenarios_app.serving.doors.direct import HEAD_END, DirectProtocol
+
+# A connection that holds more bytes is not read.
+MAX_HELD_BYTES = 65_536
+# All connections together; the one that goes beyond is closed.
+MAX_ALL_HELD_BYTES = 16_777_216
+# A body in chunks is parsed in pieces that end where it may end. After so many of them others have
+# their turn.
+PIECES_PER_TURN = 64
+
+
+class HoldingFlow(FlowControl):
+    """uvicorn's, except that an application cannot resume reading while `holding` is set."""
+
+    holding = False
+
+    def resume_reading(self) -> None:
+        if self.read_paused and not self.holding:
+            super().resume_reading()
+
+
+class SerialProtocol(DirectProtocol):
+    """One connection, of which one request is parsed in each turn of the loop."""
+
+    flow: HoldingFlow
+    _held: bytearray
+    # Bytes that all connections hold, as of what each of them last counted of its own.
+    _all_held: ClassVar[int] = 0
+    _counted = 0
+    # The turn in which what is held is parsed on.
+    _turn: asyncio.Handle | None = None
+    # Bytes to come of a body whose length is known.
+    _body_left = 0
+    # The last three bytes that were parsed of a head or body that goes on.
+    _tail = b""
+    # Whether a request came to its end in this turn.
+    _whole = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.flow = HoldingFlow(transport)
+        self._held = bytearray()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._drop_held()
+        super().connection_lost(exc)
+
+    def on_headers_complete(self) -> None:
+        self._body_left = announced_length(self.scope, unknown=0)
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._whole, self._body_left, self._tail = True, 0, b""
+        super().on_message_complete()
+
+    def _parse(self, data: bytes) -> None:
+        if not self._held and len(data) <= self._body_left:
+            self._feed(data)
+            return
+        going_on = bool(self._held)
+        self._held += data
+        if going_on or self._is_answering():
+            self._wait()
+        else:
+            self._parse_held()
+
+    def _parse_held(self) -> None:
+        """Parse one request at most of what is held."""
+        self._turn = None
+        if self._is_answering():
+            return
+        held, self._whole = self._held, False
+        for _ in range(PIECES_PER_TURN):
+            if not held or self._whole or self._is_closed():
+                break
+            size = self._piece_size()
+            piece = bytes(held[:size])
+            del held[:size]
+            self._feed(piece)
+        if self._is_closed():
+            self._drop_held()
+        elif held:
+            self._wait()
+            if not self._is_answering():
+                self._parse_next_turn()
+        else:
+            self._count_held()
+
+    def _piece_size(self) -> int:
+        """How many of the bytes that are held reach to where a request may end, and not beyond."""
+        held, tail = self._held, self._tail
+        if self._body_left:
+            return min(self._body_left, len(held))
+        if tail and (found := (tail + held[:3]).find(HEAD_END)) >= 0:
+            return found + len(HEAD_END) - len(tail)
+        found = held.find(HEAD_END)
+        return len(held) if found < 0 else found + len(HEAD_END)
+
+    def _is_answering(self) -> bool:
+        """Whether a request has come to its end and its answer has not."""
+        return self._between and not (self.cycle is None or self.cycle.response_complete)
+
+    def _wait(self) -> None:
+        """Keep what is held, and read no more where that is much."""
+        self._count_held()
+        if SerialProtocol._all_held > MAX_ALL_HELD_BYTES:
+            self._drop_held()
+            self.transport.abort()
+        elif len(self._held) > MAX_HELD_BYTES:
+            self.flow.pause_reading()
+            self.flow.holding = True
+
+    def _parse_next_turn(self) -> None:
+        if self._held and self._turn is None:
+            self._turn = self.loop.call_soon(self._parse_held)
+
+    def _drop_held(self) -> None:
+        self._held = bytearray()
+        self._count_held()
+
+    def _count_held(self) -> None:
+        SerialProtocol._all_held += len(self._held) - self._counted
+        self._counted = len(self._held)
+        if self.flow.holding and self._counted <= MAX_HELD_BYTES:
+            self.flow.holding = False
+            self.flow.resume_reading()
+
+    def _feed(self, data: bytes) -> None:
+        """Parse bytes that belong to one request."""
+        if self._body_left:
+            self._body_left -= len(data)
+        else:
+            self._tail = b"" if data.endswith(HEAD_END) else (self._tail + data[-3:])[-3:]
+        super()._parse(data)
+
+    def _is_closed(self) -> bool:
+        """Whether nothing more is parsed."""
+        return self.transport.is_closing()
