@@ -96,7 +96,7 @@ class GuardedProtocol(SerialProtocol):
             super().on_header(name, value.rstrip(BLANKS))
         else:
             # A trailer. None is used, so that it cannot pass for a header.
-            self._head += len(name) + len(value)
+            self._head += len(name) + len(value) + 4
 
     def on_headers_complete(self) -> None:
         self._in_head, self._head = False, 0
@@ -212,7 +212,7 @@ class GuardedProtocol(SerialProtocol):
         """Say why, and close a moment later: a client that is still sending would see a reset in
         place of the answer. What never became a request has no provider's envelope."""
         cycle = self.cycle
-        if cycle is not None and not cycle.response_complete:
+        if cycle is not None and not self._in_head:
             # For the application its client is gone.
             cycle.disconnected = True
             cycle.message_event.set()

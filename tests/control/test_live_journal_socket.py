@@ -134,13 +134,6 @@ async def test_others_hear_nothing(known: bool) -> None:
     assert await socket.receive_output(5) == {"type": "websocket.close", "code": NOT_ALLOWED}
 
 
-async def test_a_page_of_another_origin_is_refused() -> None:
-    headers = [(b"origin", b"https://elsewhere.example")]
-    socket = WebsocketCommunicator(live_journal, "/ws/journal/", headers=headers)
-    connected, _ = await socket.connect()
-    assert not connected
-
-
 def test_a_row_says_what_kept_the_nearest_step_from_answering() -> None:
     mismatch = {"field": "match.model", "expected": 'equals "a"', "actual": '"b"'}
     near = [{"scenario": "s", "step": "1", "mismatches": [mismatch]}]
@@ -148,3 +141,20 @@ def test_a_row_says_what_kept_the_nearest_step_from_answering() -> None:
         's, step 1: match.model wanted equals "a", got "b"'
     )
     assert row_json(unmatched(near_misses=[{"scenario": "s"}]))["near"] == ""
+
+
+@pytest.mark.parametrize("origin", [None, "http://localhost:3000", "http://evil.example", "null"])
+async def test_a_page_of_another_origin_is_refused(origin: str | None) -> None:
+    headers = [(b"host", b"localhost:8000")]
+    if origin is not None:
+        headers.append((b"origin", origin.encode()))
+    connected, _ = await WebsocketCommunicator(live_journal, "/ws/journal/", headers).connect()
+    assert not connected
+
+
+async def test_a_page_of_this_server_is_heard() -> None:
+    headers = [(b"host", b"localhost:8000"), (b"origin", b"http://localhost:8000")]
+    socket = WebsocketCommunicator(live_journal, "/ws/journal/", headers)
+    connected, _ = await socket.connect()
+    assert connected
+    await socket.disconnect()

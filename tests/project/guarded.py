@@ -11,7 +11,7 @@ import uvicorn
 from mockllm_site.serve import protocol
 from mockllm_site.serve.protocol import GuardedProtocol, Limits
 from mockllm_site.serve.server import Server, Stop
-from scenarios_app.serving.doors.calls import Message, Receive, Scope, Send
+from scenarios_app.serving.doors.calls import App, Message, Receive, Scope, Send
 
 HEAD_BYTES = 32_768
 OPENING = b"POST / HTTP/1.1\r\nhost: any\r\n"
@@ -47,6 +47,7 @@ async def serving(
     most: int | None = None,
     patience: float = 60.0,
     idle: int = 60,
+    app: App = reading,
 ) -> AsyncIterator[int]:
     """The port of a server that lets itself be kept waiting for so many seconds, and where so many
     may pass before a connection is used again."""
@@ -55,7 +56,7 @@ async def serving(
     limits = Limits(HEAD_BYTES, connections, busy)
     monkeypatch.setattr(GuardedProtocol, "limits", limits, raising=False)
     config = uvicorn.Config(
-        reading,
+        app,
         http=GuardedProtocol,
         log_config=None,
         lifespan="off",

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.test import Client
 
 from mockllm_site.log_filter import WithoutSecrets, masked
 
@@ -46,3 +47,9 @@ def test_arguments_are_masked_as_well(message: str, args: Any) -> None:
 def test_everything_that_is_logged_goes_through_it() -> None:
     handlers = settings.LOGGING["handlers"].values()
     assert all("secrets" in handler["filters"] for handler in handlers)
+
+
+def test_a_foreign_host_is_one_line(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    assert client.get("/", headers={"host": "evil.example"}).status_code == 400
+    (record,) = [one for one in caplog.records if one.name == "django.security.DisallowedHost"]
+    assert "evil.example" in record.getMessage() and record.exc_info is None

@@ -9,7 +9,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from mockllm_site.serve.protocol import GuardedProtocol, Limits
-from scenarios_app.serving.doors.calls import Receive, Scope, Send
+from scenarios_app.serving.doors.calls import App, Receive, Scope, Send
 from scenarios_app.serving.doors.direct import DirectProtocol
 from tests.serving.pipelines import Playing
 
@@ -23,6 +23,8 @@ class Client(asyncio.Transport):
         super().__init__()
         self.heard: list[bytes] = []
         self.closed = False
+        self.paused = False
+        self.unread = 0
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return ("127.0.0.1", 1) if name in ("peername", "sockname") else default
@@ -34,7 +36,16 @@ class Client(asyncio.Transport):
         """Nobody waits for it."""
 
     def get_write_buffer_size(self) -> int:
-        return 0
+        return self.unread
+
+    def pause_reading(self) -> None:
+        self.paused = True
+
+    def resume_reading(self) -> None:
+        self.paused = False
+
+    def abort(self) -> None:
+        self.closed = True
 
     def is_closing(self) -> bool:
         return self.closed
@@ -47,14 +58,16 @@ async def nothing(scope: Scope, receive: Receive, send: Send) -> None:
     raise AssertionError("it is answered in the protocol")
 
 
-def connection(playing: Playing, monkeypatch: pytest.MonkeyPatch) -> tuple[GuardedProtocol, Client]:
-    """A connection to a server that knows no head yet."""
+def connection(
+    playing: Playing, monkeypatch: pytest.MonkeyPatch, *, app: App = nothing
+) -> tuple[GuardedProtocol, Client]:
+    """A connection to a server that knows no head yet; `app` answers what is not for providers."""
     client = Client()
     monkeypatch.setattr(DirectProtocol, "_known", OrderedDict())
     monkeypatch.setattr(GuardedProtocol, "running", (lambda: playing.pipeline,))
     limits = Limits(HEAD_BYTES, 100, nothing)
     monkeypatch.setattr(GuardedProtocol, "limits", limits, raising=False)
-    config = uvicorn.Config(nothing, log_config=None, lifespan="off")
+    config = uvicorn.Config(app, log_config=None, lifespan="off")
     config.load()
     protocol = GuardedProtocol(config, ServerState(), {}, asyncio.get_running_loop())
     protocol.connection_made(client)
