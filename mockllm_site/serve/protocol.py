@@ -25,7 +25,7 @@ BODY_SECONDS = 25.0
 # How long a client may take none of the bytes that are written to it.
 UNREAD_SECONDS = 60.0
 # How long a client may let itself be waited for where no more connections are taken.
-CROWDED_SECONDS = 0.5
+CROWDED_SECONDS = 3.0
 
 
 @dataclass(slots=True)

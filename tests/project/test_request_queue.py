@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from mockllm_site.asgi import application
+from mockllm_site.serve import protocol as protocol_module
 from mockllm_site.serve.protocol import UNREAD_SECONDS, GuardedProtocol
 from mockllm_site.serve.request_queue import (
     MAX_ALL_HELD_BYTES,
@@ -291,6 +292,7 @@ async def test_blanks_after_a_header_are_not_part_of_it(monkeypatch: pytest.Monk
 async def test_heads_that_stop_leave_where_no_more_connections_are_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(protocol_module, "CROWDED_SECONDS", 0.2)
     async with serving(monkeypatch, connections=8, most=12) as port:
         half_open = [await connected(port) for _ in range(12)]
         for _, writer in half_open:
