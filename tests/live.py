@@ -73,11 +73,15 @@ class LiveServer(uvicorn.Server):
 
 @dataclass(frozen=True)
 class Live:
-    """The server as one test sees it: with a key, and so a session, of the test's own."""
+    """The server as one test sees it: with a key, and so a session, of the test's own.
+
+    A test that names its session in a header sets `name`.
+    """
 
     server: LiveServer
     key: str = field(default_factory=lambda: f"sk-{uuid4().hex}")
     through_django: bool = False
+    name: str = ""
 
     @property
     def port(self) -> int:
@@ -93,7 +97,7 @@ class Live:
 
     @property
     def session(self) -> str:
-        return key_session(self.key)
+        return self.name or key_session(self.key)
 
     def load(self, *documents: Mapping[str, Any]) -> None:
         """Store scenarios; the next request sees them."""

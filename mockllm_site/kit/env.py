@@ -159,7 +159,8 @@ def networks(name: str) -> list[IPv4Network | IPv6Network]:
     try:
         return [ip_network(entry, strict=False) for entry in names(name)]
     except ValueError as error:
-        raise SettingError(f"{name}: {error}; expected IP addresses or ranges") from None
+        expected = "expected IP addresses and ranges, separated by commas"
+        raise SettingError(f"{name}: {expected} ({error})") from None
 
 
 def paths(name: str) -> list[str]:

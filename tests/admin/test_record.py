@@ -11,7 +11,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from mockllm_site.kit import env
-from scenarios_app.admin.roles import EDITOR, READER
+from mockllm_site.roles import EDITOR, READER
 from scenarios_app.models import Draft
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.serving.recorder.recordings import Recording, recording_of

@@ -5,6 +5,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -34,6 +35,12 @@ def silent_after(pieces: int) -> dict[str, Any]:
     produce = {"text": " ".join(WORDS), "pacing": {"words_per_chunk": 1}, "fault": fault}
     match = {"model": f"silent-{pieces}"}
     return scenario(f"silent {pieces}", {"consume": False, "match": match, "produce": produce})
+
+
+@pytest.fixture
+def either_live(either_live: Live) -> Live:
+    """The server with a session that a header names, since each client has a key of its own."""
+    return replace(either_live, name=f"drops-{either_live.key}")
 
 
 def begin(live: Live, provider: str, model: str, *, stream: bool = True) -> socket.socket:

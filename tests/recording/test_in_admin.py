@@ -52,7 +52,7 @@ def test_what_nothing_can_be_made_of_is_no_import(admin_client: Client) -> None:
     value = {"interactions": [{"request": request, "response": {"status": {"code": 200}}}]}
     sent = SimpleUploadedFile("a.json", json.dumps(value).encode())
     shown = admin_client.post(IMPORT, {"file": sent, "existing": "replace"}).content.decode()
-    assert "Nothing was loaded" in shown and "nothing of it can be carried over" in shown
+    assert "Nothing was imported" in shown and "nothing of it can be carried over" in shown
 
 
 def test_a_step_says_whether_it_replays_and_shows_what_came(admin_client: Client) -> None:

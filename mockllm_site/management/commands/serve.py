@@ -87,6 +87,9 @@ class Command(BaseCommand):
                     _serve_by(count, bound, ready=ready, parent=parent)
         except (starting.CannotLoad, server.StartFailed, lease.Refused) as error:
             raise CommandError(str(error)) from error
+        finally:
+            # A start that fails is no unclean end.
+            lease.let_go()
 
 
 def _serve(

@@ -220,7 +220,7 @@ def test_what_breaks_inside_is_logged_and_not_told(
     raised: Exception,
     expected: tuple[int, str, None],
 ) -> None:
-    def broken(*_: Any) -> None:
+    def broken(*_: Any, **__: Any) -> None:
         raise raised
 
     monkeypatch.setattr("chat_app.api.conversations.conversations_of", broken)

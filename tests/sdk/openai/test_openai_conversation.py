@@ -1,5 +1,6 @@
 """Conversations over OpenAI's client of which something was expected, or which a header joins."""
 
+from dataclasses import replace
 from typing import Any
 
 import openai
@@ -37,6 +38,7 @@ def test_what_was_expected_and_is_not_there_is_told(live: Live, chat: OpenAITalk
 
 
 def test_a_session_header_joins_two_keys(live: Live, chat: OpenAITalk) -> None:
+    live = replace(live, name=f"joined-{live.key}")
     live.load(paris("openai"))
     asked = {"model": "gpt-4o", "messages": [ASKED], "tools": TOOLS, "temperature": 0.2}
     statuses = []
