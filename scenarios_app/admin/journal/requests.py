@@ -22,7 +22,7 @@ from django.utils.html import format_html
 from unfold.admin import ModelAdmin
 from unfold.paginator import InfinitePaginator
 
-from mockllm_site.kit.permissions import require
+from mockllm_site.kit.permissions import MissingPermission, require
 from scenarios_app.admin.filters import AnsweredByFilter, FoundFilter, ProviderFilter, SessionFilter
 from scenarios_app.admin.journal.from_request import curl_of
 from scenarios_app.admin.journal.make_step import make_step_page
@@ -159,7 +159,7 @@ class JournalAdmin(ModelAdmin):
     ) -> HttpResponse:
         """There is nothing to change: the request, what was decided, and the answer."""
         journal.flush()
-        require(request, SEE)
+        self._require_view(request)
         found = ServedRequest.objects.filter(pk=_whole(unquote(object_id))).first()
         if found is None:
             return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
@@ -185,9 +185,13 @@ class JournalAdmin(ModelAdmin):
         }
         return TemplateResponse(request, "scenarios_app/admin/served_request.html", context)
 
+    def _require_view(self, request: HttpRequest) -> None:
+        if not self.has_view_permission(request):
+            raise MissingPermission(SEE)
+
     def make_step(self, request: HttpRequest, pk: int) -> HttpResponse:
         """The page on which this request becomes a step of a scenario."""
-        require(request, SEE)
+        self._require_view(request)
         if not _may_make(request):
             require(request, *MAKE)
         journal.flush()
@@ -196,7 +200,7 @@ class JournalAdmin(ModelAdmin):
     def make_step_of_latest(self, request: HttpRequest) -> HttpResponse:
         """Lead to that page for a session's latest request that no scenario matched, and who may
         make no step to the request."""
-        require(request, SEE)
+        self._require_view(request)
         journal.flush()
         session = request.GET.get("session", "")
         rows = ServedRequest.objects.filter(UNANSWERED, session__in=_sessions_of(session))
