@@ -4,7 +4,8 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from itertools import pairwise
+from itertools import chain, pairwise
+from math import inf
 from typing import TypeAlias
 
 from scenarios_app.verdict.session import Exchange
@@ -15,6 +16,8 @@ PATIENCE = 120.0
 SLACK, SLACK_SHARE = 0.01, 0.01
 # Tries that follow so fast on one another, in seconds, were not held back at all.
 AT_ONCE = 0.05
+# A busy machine may spread calls that begin together over so many seconds.
+SIDE_BY_SIDE = 10.0
 # How the official SDKs number the tries of a call, from 0.
 COUNT = "x-stainless-retry-count"
 # By these the SDKs tell apart who they are, and whether they are asynchronous.
@@ -53,10 +56,12 @@ class Retry:
 def retries(exchanges: Sequence[Exchange]) -> Iterator[Retry]:
     """Every request that was sent again, in the order in which they came.
 
-    A client that numbers the tries of a call is believed; calls that follow at once on one another,
-    as only a loop around them makes them, are tries as well. Of others several may send the same at
-    once: where two such requests overlap nothing is claimed, and as long as each failure has a
-    later request that kept to its wait, that is taken for its next try.
+    A client that numbers the tries of a call is believed. Of several such clients as many as
+    possible are taken to have waited; calls that follow at once on one another, as only a loop
+    around them makes them, are tries as well. Of clients without numbers several may send the same:
+    where two such requests overlap, or the same is asked again soon after it has succeeded, nothing
+    is claimed, and as long as each failure has a later request that kept to its wait, that is taken
+    for its next try.
     """
     found = [retry for group in _groups(exchanges) for retry in _retries(group)]
     yield from sorted(found, key=lambda retry: retry.again.at)
@@ -123,17 +128,40 @@ def _retries(group: Sequence[Exchange]) -> Iterator[Retry]:
     plain = [one for one in group if _try_of(one) is None]
     found: dict[Exchange, Exchange] = {}
     if not _overlap(plain):
-        failures = [one for one in plain if _fails(one)]
-        found = _patient(failures, plain) or _in_a_row(failures, plain)
+        for run in _lone_runs([[one] for one in plain]):
+            requests = [one for (one,) in run]
+            failures = [one for one in requests if _fails(one)]
+            found |= _patient(failures, requests) or _paired(failures, requests, _ended)
     numbered: defaultdict[int, list[Exchange]] = defaultdict(list)
     for one in group:
         if (number := _try_of(one)) is not None:
             numbered[number].append(one)
     for number, later in numbered.items():
-        found |= _in_a_row([one for one in numbered.get(number - 1, ()) if _fails(one)], later)
+        found |= _fewest_early(numbered.get(number - 1, ()), later)
     found |= _looped([one for one in group if _try_of(one) is not None])
     for again, failed in found.items():
-        yield Retry(failed, again)
+        if _fails(failed):
+            yield Retry(failed, again)
+
+
+def _lone_runs(calls: Sequence[list[Exchange]]) -> Iterator[list[list[Exchange]]]:
+    """The calls, parted after each that succeeded: who tries again stops there. Runs that come
+    within SIDE_BY_SIDE of one another are left out: those are several callers, one after the other
+    only because the machine was busy."""
+    runs: list[list[list[Exchange]]] = [[]]
+    for call in calls:
+        runs[-1].append(call)
+        if not call[-1].failed:
+            runs.append([])
+    runs = [run for run in runs if run]
+    near = {
+        place
+        for place, (one, later) in enumerate(pairwise(runs))
+        if later[0][0].at - one[-1][-1].ended_at < SIDE_BY_SIDE
+    }
+    for place, run in enumerate(runs):
+        if not near & {place - 1, place}:
+            yield run
 
 
 def goes_on(one: Exchange) -> bool:
@@ -150,12 +178,14 @@ def _try_of(one: Exchange) -> int | None:
 def _looped(numbered: Sequence[Exchange]) -> dict[Exchange, Exchange]:
     """To the first try of a call the failed call's last on which it followed at once, where a loop
     must be around them: it happened twice in a row. Calls of one try each several clients may make
-    side by side; they are a loop's if it ends with the one that succeeds."""
+    side by side; they are a loop's if it ends with the one that succeeds. The calls of one client
+    that failed have the same number of tries."""
     found: dict[Exchange, Exchange] = {}
-    for *failing, last in _series(_calls(numbered)):
+    for *failing, last in chain.from_iterable(map(_series, _lone_runs(_calls(numbered)))):
         ends = [call[-1] for call in failing]
         known = any(len(call) > 1 for call in failing) or not _fails(last[-1])
-        if len(ends) >= _LEAST and all(map(_fails, ends)) and known:
+        alike = len({len(call) for call in failing}) == 1
+        if len(ends) >= _LEAST and all(map(_fails, ends)) and known and alike:
             firsts = [call[0] for call in (*failing[1:], last)]
             found |= dict(zip(firsts, ends, strict=True))
     return found
@@ -182,7 +212,7 @@ def _calls(numbered: Sequence[Exchange]) -> list[list[Exchange]]:
     for one in numbered:
         if not goes_on(one):
             calls.append([one])
-        elif calls and _try_of(one) == len(calls[-1]):
+        elif calls and _try_of(one) == len(calls[-1]) and _may_go_on(calls[-1][-1]):
             calls[-1].append(one)
         else:
             return []
@@ -200,21 +230,50 @@ def _patient(failures: Sequence[Exchange], later: Iterable[Exchange]) -> dict[Ex
     return found if len(found) == len(failures) else {}
 
 
-def _in_a_row(failures: Sequence[Exchange], later: Iterable[Exchange]) -> dict[Exchange, Exchange]:
-    """The same where they are the tries of one client, one after the other."""
-    return _paired(failures, later, lambda failed: failed.ended_at)
+def _fewest_early(
+    before: Sequence[Exchange], later: Sequence[Exchange]
+) -> dict[Exchange, Exchange]:
+    """To each of the next tries one that it may follow on, so that as few as possible came too
+    early: clients side by side must not be blamed for each other's failures."""
+    found = _paired(before, later, _well_after)
+    failed = set(before).difference(found.values())
+    early = _paired(
+        [one for one in before if one in failed and _fails(one)],
+        [one for one in later if one not in found],
+        _ended,
+    )
+    return found | early
+
+
+def _may_go_on(one: Exchange) -> bool:
+    """Whether a client that does everything right may send it again."""
+    return one.outcome == "client_gone" or (one.failed and retryable(one))
+
+
+def _well_after(one: Exchange) -> float:
+    """When a client that does everything right sends its next try; never where that is useless."""
+    if not _may_go_on(one):
+        return inf
+    if not _fails(one):
+        # Its client may have left and begun the next try before this server noticed.
+        return one.at
+    return max(_due(one), one.ended_at + (AT_ONCE if asked_wait(one) is None else 0.0))
+
+
+def _ended(one: Exchange) -> float:
+    return one.ended_at
 
 
 def _paired(
     failures: Sequence[Exchange], later: Iterable[Exchange], ready: Callable[[Exchange], float]
 ) -> dict[Exchange, Exchange]:
-    """To each request the last failure that was ready for it, each failure once."""
+    """To each request the first failure that was ready for it, each failure once: no other choice
+    pairs more of them."""
     ahead = deque(sorted(failures, key=ready))
-    waiting: list[Exchange] = []
     found: dict[Exchange, Exchange] = {}
     for one in later:
-        while ahead and ahead[0] is not one and ready(ahead[0]) <= one.at:
-            waiting.append(ahead.popleft())
-        if waiting and one.at - ready(waiting[-1]) <= PATIENCE:
-            found[one] = waiting.pop()
+        while ahead and one.at - ready(ahead[0]) > PATIENCE:
+            ahead.popleft()
+        if ahead and ahead[0] is not one and ready(ahead[0]) <= one.at:
+            found[one] = ahead.popleft()
     return found
