@@ -155,17 +155,22 @@ class McpToolbox:
             return failed(f"the MCP server {offer.server} gave no valid answer")
 
     async def _find(self, names: Names, name: str) -> Offer | None:
-        """The tool that was, or now is, offered by this name."""
+        """The tool that was, or now is, offered by this name; None if there is none.
+
+        Raises Unusable if none of the servers can be reached, so that nobody knows.
+        """
         known = self._offers.get(names, {})
         if name in known:
             return known[name]
-        offers, silent = await self._offer(names)
-        if name not in offers and silent:
-            raise Unusable(f"the MCP server {silent[0]} cannot be reached")
+        offers, listings = await self._offer(names)
+        if listings and all(tools is None for tools in listings.values()):
+            raise Unusable(f"the MCP server {next(iter(listings))} cannot be reached")
         return offers.get(name)
 
-    async def _offer(self, names: Names) -> tuple[Mapping[str, Offer], Names]:
-        """What these servers offer now, and those that cannot be reached."""
+    async def _offer(
+        self, names: Names
+    ) -> tuple[Mapping[str, Offer], Mapping[str, tuple[Tool, ...] | None]]:
+        """What these servers offer now, and the list of each, None if it cannot be reached."""
         named = self._usable()
         await _load()
         for name in {name for name in names if name not in named} - self._unknown:
@@ -177,7 +182,7 @@ class McpToolbox:
         offers = offered({name: tools or () for name, tools in listings.items()})
         known = self._offers.get(names, {})
         self._offers[names] = {**(known if len(known) < MOST_OFFERS else {}), **offers}
-        return offers, tuple(name for name, tools in listings.items() if tools is None)
+        return offers, listings
 
     async def _list(self, name: str, server: Server) -> tuple[Tool, ...] | None:
         try:

@@ -200,6 +200,13 @@ async def test_a_server_that_cannot_be_reached_has_no_tools_and_its_calls_fail(
         assert outcome.text == "2"
 
 
+async def test_unknown_tool_is_not_found_while_another_server_cannot_be_reached() -> None:
+    async with nothing_left(), toolbox_of({"demo": forked(), "gone": refused()}) as tools:
+        outcome = await tools.call(["gone", "demo"], "nothing", arguments="{}")
+        assert outcome == Outcome("Error: there is no tool nothing", "error", "NOT_FOUND")
+        assert (await tools.call(["gone"], "nothing", arguments="{}")).code == "SERVICE_UNAVAILABLE"
+
+
 async def test_a_server_that_starts_too_slowly_holds_nobody_up_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
