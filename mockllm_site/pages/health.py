@@ -15,6 +15,7 @@ from prometheus_client.exposition import choose_encoder
 from mockllm_site.kit.api.access import bearer_of, is_token
 from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
 from mockllm_site.pages.figures import registry, together
+from scenarios_app.catalog import catalog
 from scenarios_app.journal import journal
 from scenarios_app.models import CatalogVersion
 from scenarios_app.serving.services import play_built_in, services
@@ -57,10 +58,10 @@ def _told(checks: Mapping[str, str | None]) -> JsonResponse:
 @never_cache
 async def readyz(request: HttpRequest) -> JsonResponse:
     """Whether the scenarios are loaded, the server is not about to stop, and what it shares with
-    others can be reached. A journal that waits for its database is told of and keeps no request
-    away: answers go on without it."""
+    others can be reached. A database that is away, and a journal that waits for it, are told of and
+    keep no request away: provider routes answer from memory, in every process of a deployment."""
     ready = services().ready
-    checks = {"journal": journal.problem}
+    checks = {"database": catalog.database_problem, "journal": journal.problem}
     if shared := connections():
         checks["state"] = problem = await asyncio.to_thread(shared.problem)
         ready = ready and problem is None

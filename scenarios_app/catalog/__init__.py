@@ -85,6 +85,12 @@ class Catalog:
         """What is wrong with the enabled scenarios that are left out."""
         return self.snapshot().problems
 
+    @property
+    def database_problem(self) -> str | None:
+        """Why the database could not be read when it was last looked at for changes, if it could
+        not; None where no other process can reach it, since nobody looks there."""
+        return self._poller.problem if self._poller else None
+
     def snapshot(self) -> Snapshot:
         """All that requests see at this moment."""
         return self._current or self._look()

@@ -3,6 +3,7 @@ the thread that looks whether another process has changed them."""
 
 import gc
 import logging
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -189,6 +190,8 @@ def _compiled(scenario: Scenario) -> CompiledRow:
 log = logging.getLogger(__name__)
 
 SECONDS = 0.25
+# A look at the database that takes longer is a problem too.
+LOOK_SECONDS = 5.0
 
 
 class Poller:
@@ -201,9 +204,19 @@ class Poller:
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="mockllm-catalog", daemon=True)
         self._file: int | None = None
+        self._error: str | None = None
+        self._looking_since: float | None = None
 
     def start(self) -> None:
         self._thread.start()
+
+    @property
+    def problem(self) -> str | None:
+        """Why the database could not be read at the last look; None if it could."""
+        since = self._looking_since
+        if since is not None and time.monotonic() - since > LOOK_SECONDS:
+            return f"no answer within {LOOK_SECONDS:g} s"
+        return self._error
 
     def stop(self) -> None:
         """End the thread; it has no connection any more when this returns."""
@@ -211,18 +224,19 @@ class Poller:
         self._thread.join()
 
     def _run(self) -> None:
-        works = True
         while not self._stopping.wait(SECONDS):
+            self._looking_since = time.monotonic()
             try:
                 self._look()
-                works = True
-            except Exception:
-                if works:
+                self._error = None
+            except Exception as error:
+                if self._error is None:
                     log.exception("catalog: other processes' changes cannot be seen")
-                works = False
+                self._error = type(error).__name__
                 connection.close()
                 # Each connection counts from the beginning: its number may be the one seen last.
                 self._file = None
+            self._looking_since = None
         connection.close()
 
     def _look(self) -> None:

@@ -16,3 +16,5 @@ def test_a_database_that_is_away_for_seconds_costs_no_row(tmp_path: Path) -> Non
     # It was away indeed: nobody was in, and what was answered waited; the last may be on its way.
     assert found.inside == 0
     assert found.waiting >= (DURING - 1) * ENTRY_BYTES
+    # The mock still takes requests; who needs the database learns that it is away.
+    assert (found.ready, found.healthy, found.database) == (200, 503, "OperationalError")

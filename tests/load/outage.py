@@ -37,7 +37,9 @@ ANSWER_SECONDS = 60.0
 @dataclass(frozen=True)
 class Outage:
     """`answered` and `journal` are ids of requests, each list in its own order; `waiting` are the
-    bytes that waited in memory when the database came back, `inside` the connections it had."""
+    bytes that waited in memory when the database came back, `inside` the connections it had.
+    `ready` and `healthy` are the statuses of `/readyz` and `/healthz` meanwhile, `database` is what
+    `/readyz` said of it."""
 
     sent: int
     answered: list[str]
@@ -46,6 +48,9 @@ class Outage:
     journal: list[str]
     complete: bool
     lost: int
+    ready: int
+    healthy: int
+    database: str
 
 
 def outage(folder: Path, *, before: int, during: int, after: int, warm: bool = False) -> Outage:
@@ -68,12 +73,25 @@ def outage(folder: Path, *, before: int, during: int, after: int, warm: bool = F
         with _away(address) as beside:
             answered += _ask(client, during)
             waiting = _waiting(client)
+            ready, page = _page(client, "/readyz")
+            healthy, _ = _page(client, "/healthz")
             (inside,) = beside.execute(CONNECTIONS, [_name(address)]).fetchone() or (-1,)
         answered += _ask(client, after)
         pages = _pages(client)
     ids = [line["id"] for page in pages for line in page["requests"]]
     complete, lost = all(page["complete"] for page in pages), pages[-1]["lost"]
-    return Outage(before + during + after, answered, waiting, inside, ids, complete, lost)
+    return Outage(
+        before + during + after,
+        answered,
+        waiting,
+        inside,
+        ids,
+        complete,
+        lost,
+        ready,
+        healthy,
+        json.loads(page)["checks"]["database"],
+    )
 
 
 def told(found: Outage) -> str:
@@ -112,6 +130,12 @@ def _away(address: str) -> Iterator["psycopg.Connection[tuple[int]]"]:
             yield beside
         finally:
             beside.execute(f"{allow} true")
+
+
+def _page(client: http.client.HTTPConnection, path: str) -> tuple[int, bytes]:
+    client.request("GET", path)
+    response = client.getresponse()
+    return response.status, response.read()
 
 
 def _name(address: str) -> str:

@@ -70,8 +70,11 @@ async def test_answers_go_on_and_the_journal_waits(server: Serving) -> None:
     with full_disk(server):
         said += [await client.ask() for _ in range(20)]
         async with asyncio.timeout(30):
-            while (found := await looked(client)) != (200, {"journal": "OperationalError"}):
-                assert found == (200, {"journal": "ok"})
+            while (found := await looked(client)) != (
+                200,
+                {"database": "ok", "journal": "OperationalError"},
+            ):
+                assert found == (200, {"database": "ok", "journal": "ok"})
         assert await figure(client, "mockllm_journal_waiting_bytes") > 0
         assert (await client.request("GET", "/healthz"))[0] == 503
         body = json.dumps({"name": "other", "steps": []}).encode()
@@ -79,7 +82,7 @@ async def test_answers_go_on_and_the_journal_waits(server: Serving) -> None:
     said += [await client.ask() for _ in range(5)]
     assert said == [(200, f"answer {number}") for number in range(30)]
     assert await in_journal(client) == (30, True, 0)
-    assert await looked(client) == (200, {"journal": "ok"})
+    assert await looked(client) == (200, {"database": "ok", "journal": "ok"})
     assert (await client.request("GET", "/healthz"))[0] == 200
     await client.control("PUT", "/control/scenarios/other", {"name": "other", "steps": []})
     await client.closed()
