@@ -31,6 +31,8 @@ _COMPLETE = Block(
     cancel_after_chunks=None,
 )
 _SPACE = re.compile(r"[ \t\n\r]*+")
+# Editors and models write JSON into a fence of Markdown: "```json".
+_FENCE = re.compile(r"(`{3,}+|~{3,}+)[ \t]*+(?:json)?[ \t]*+\r?\n", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +71,26 @@ def instructed(
 def find_block(message: str) -> Item | None:
     """The JSON of the first block in a message, if it is JSON and its end follows.
 
-    An end mark inside a string ends nothing, so that blocks can be nested in arguments.
+    An end mark inside a string ends nothing, so that blocks can be nested in arguments. The JSON
+    may stand in a fence of Markdown.
     """
     _, start, rest = message.partition(START)
     if not start:
         return None
+    begin = _skip_space(rest, 0)
+    fence = _FENCE.match(rest, begin)
     try:
-        value, end = _DECODER.raw_decode(rest, _skip_space(rest, 0))
+        value, end = _DECODER.raw_decode(rest, _skip_space(rest, fence.end() if fence else begin))
         # What is no Unicode text, or no finite number, is no JSON that could be sent on.
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         return None
-    return Item(value) if rest.startswith(END, _skip_space(rest, end)) else None
+    end = _skip_space(rest, end)
+    if fence:
+        if not rest.startswith(fence[1], end):
+            return None
+        end = _skip_space(rest, end + len(fence[1]))
+    return Item(value) if rest.startswith(END, end) else None
 
 
 def _last_text(request: CanonicalRequest) -> tuple[str, int]:

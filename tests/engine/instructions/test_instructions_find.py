@@ -57,6 +57,21 @@ def test_white_space_may_stand_around_the_json(around: str) -> None:
     assert find_block(f"{START}{around.format(HI)}{END}") is not None
 
 
+@pytest.mark.parametrize(
+    "fenced",
+    ["```json\n{}\n```", "\n```JSON \r\n{}\r\n```\n", "```\n{}```", "~~~~json\n{}\n~~~~"],
+)
+def test_json_in_a_markdown_fence_is_read(fenced: str) -> None:
+    assert text(fenced.format(HI)) == "Hi"
+
+
+@pytest.mark.parametrize(
+    "fenced", ["```json\n{}", "{}\n```", "```json {}\n```", "```json\n{}\n~~~", "```yaml\n{}\n```"]
+)
+def test_json_in_half_a_fence_is_as_if_absent(fenced: str) -> None:
+    assert made(asking(fenced.format(HI))) is None
+
+
 def test_r9_1_text_outside_the_block_is_ignored() -> None:
     alone = made(ask(f"{START}{HI}{END}"))
     among = made(ask(f"Reason about this:\nReason: why not? {START}{HI}{END} {{}} Thanks."))
