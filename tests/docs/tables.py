@@ -10,6 +10,7 @@ from tests.docs.blocks import ROOT, pages
 from tests.docs.builder_tables import functions_table, methods_table
 from tests.docs.control_tables import errors_table, fields_table, query_table, routes_table
 from tests.docs.document_tables import faults_table, keys_table, recording_rules_table
+from tests.docs.fixture_tables import columns_table
 from tests.docs.reference_tables import (
     commands_list,
     providers_table,
@@ -19,6 +20,7 @@ from tests.docs.reference_tables import (
 from tests.docs.rules_table import rules_table
 
 TABLES: Mapping[str, Callable[..., str]] = {
+    "columns": columns_table,
     "commands": commands_list,
     "errors": errors_table,
     "faults": faults_table,

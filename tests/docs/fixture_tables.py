@@ -1,0 +1,96 @@
+"""Tables of the columns that rows of fixtures have, from the models that keep them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.apps import apps
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+from mockllm_site.kit.fields import JsonField, NamesField
+from scenarios_app.models.columns import column_of
+from scenarios_app.models.fields import LinesField
+from tests.docs.document_tables import table
+
+# Columns that together make one key of the document, and those that are no key of it.
+TOGETHER: Mapping[str, str] = {
+    "match_model": "`match.model`",
+    "match_model_mode": "how `match_model` compares",
+    "match_user": "`match.messages`, the last user message",
+    "match_user_mode": "how `match_user` compares",
+    "match_user_ignore_case": "`ignore_case` of `match_user`",
+    "match_system": "`match.messages`, the system prompt",
+    "match_system_mode": "how `match_system` compares",
+    "match_tool_result": "`match.tool_results`, the last one",
+    "match_tool_result_mode": "how `match_tool_result` compares",
+    "match_tool_result_name": "`match.tool_results`, by the name of its tool",
+    "name": "`name`",
+    "order": "the step's place among `steps`",
+    "scenario": "the scenario that has the step",
+}
+
+
+def columns_table(model: str) -> str:
+    """The columns of a model of scenarios that a fixture may set."""
+    row = apps.get_model(model)
+    columns = [one for one in row._meta.local_fields if one.editable and not one.primary_key]
+    # What a row is found by comes first.
+    columns.sort(key=lambda column: column.name not in ("name", "order", "scenario"))
+    rows: list[tuple[str, ...]] = [
+        (f"`{one.name}`", holds(one), _default(one), _key(row, one.name)) for one in columns
+    ]
+    return table(("column", "holds", "without it", "in the document"), rows)
+
+
+def holds(field: Any) -> str:
+    """What a column takes, in words."""
+    least = _limit(field, MinValueValidator)
+    most = _limit(field, MaxValueValidator)
+    match field:
+        case models.ForeignKey():
+            return "list of its name alone"
+        case _ if field.choices:
+            *others, last = (f"`{value}`" for value, _ in field.choices)
+            return f"{', '.join(others)} or {last}"
+        case models.BooleanField():
+            return "true, false or null" if field.null else "true or false"
+        case models.PositiveIntegerField() | models.PositiveSmallIntegerField():
+            return f"whole number from {max(least or 0, 0):g}" + (f" to {most:g}" if most else "")
+        case models.IntegerField():
+            return "whole number"
+        case models.FloatField():
+            return f"number from {least or 0:g}" + (f" to {most:g}" if most else "")
+        case NamesField() | LinesField():
+            return "list of texts"
+        case JsonField():
+            return "list" if field.default is list else "object"
+    return "text"
+
+
+def _limit(field: Any, kind: type[Any]) -> float | None:
+    # Those of the database's own type are longer than anybody wants to read.
+    limits = [one.limit_value for one in field._validators if isinstance(one, kind)]
+    return float(limits[0]) if limits else None
+
+
+def _default(field: Any) -> str:
+    if not field.has_default():
+        return "" if field.null else "required"
+    match field.get_default():
+        case bool(value):
+            return str(value).lower()
+        case int(value):
+            return str(value)
+        case str(value) if value:
+            return f"`{value}`"
+    return ""
+
+
+def _key(model: type[models.Model], name: str) -> str:
+    column = column_of(model, name)
+    if column.place is None:
+        return TOGETHER[name]
+    path = ".".join(column.place)
+    if column.rest:
+        return f"other keys of `{path}`" if path else "other keys"
+    return f"`{path}`"
