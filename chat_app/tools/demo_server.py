@@ -4,6 +4,7 @@ calls: as a process spoken to through its pipes, or with `--http` on a port of t
 import argparse
 import os
 import socket
+import sys
 from typing import Annotated
 
 import anyio
@@ -82,6 +83,15 @@ def serve_http(server: MCPServer[None], port: int) -> None:
         uvicorn.Server(config).run(sockets=[bound])
 
 
+def serve_pipes(server: MCPServer[None]) -> None:
+    """Answer through standard input and output until the client closes them or is gone."""
+    try:
+        server.run("stdio")
+    except* BrokenPipeError:
+        # Python would try to write what is left once more as it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main(server: MCPServer[None]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--http", action="store_true", help="speak HTTP, not through the pipes")
@@ -90,7 +100,7 @@ def main(server: MCPServer[None]) -> None:
     if options.http:
         serve_http(server, options.port)
     else:
-        server.run("stdio")
+        serve_pipes(server)
 
 
 if __name__ == "__main__":
