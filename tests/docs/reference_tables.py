@@ -20,6 +20,7 @@ HOLDS: Mapping[str, str] = {
     "flag": "true or false",
     "mode": "`dev`, `test` or `prod`",
     "names": "names, separated by commas",
+    "networks": "IP addresses and ranges, separated by commas",
     "number": "number",
     "optional_whole": "whole number",
     "origins": "origins, separated by commas",
