@@ -1,0 +1,122 @@
+"""A key and the contents of a conversation: what of them is in an export of its trace, in its API, on
+its page and in the log."""
+
+import json
+import logging
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from chat_app.service import StreamHandle
+from chat_app.tools import Outcome, failed
+from mockllm_site.kit.database_thread import in_database
+from tests.chat.chatting import Chat, events_of, log_of, messages_of, scenario
+from tests.chat.raw_provider import HEAD, raw_provider
+from tests.chat.service.toolboxes import tools
+from tests.chat.ways import FAMILIES, KEY_VARIABLE
+
+KEY = "sk-live-cAnArY0123456789abcdef"
+TALK = ("PROMPT", "SYSTEM", "THOUGHT", "ANSWER", "ARGUMENT", "RESULT", "FAILURE", "REPORT")
+
+
+def canary(name: str) -> str:
+    return f"canary-{name}-0123456789"
+
+
+def error_answer(status: int, body: dict[str, Any]) -> bytes:
+    data = json.dumps(body).encode()
+    return (
+        b"HTTP/1.1 %d Odd\r\ncontent-type: application/json\r\nx-seen: %s\r\n"
+        b"connection: close\r\ncontent-length: %d\r\n\r\n%s" % (status, KEY.encode(), len(data), data)
+    )
+
+
+def in_stream(body: dict[str, Any]) -> bytes:
+    return HEAD + b"event: error\ndata: " + json.dumps(body).encode() + b"\n\n"
+
+
+SAID = f"Bearer {KEY} of {KEY} may not use this"
+BODY = {"type": "error", "error": {"type": KEY, "code": KEY, "message": SAID, "param": KEY}}
+ECHOES = {
+    "403": error_answer(403, BODY),
+    "500": error_answer(500, BODY),
+    "429": error_answer(429, BODY),
+    "no message": error_answer(500, {"seen": KEY}),
+    "in the stream": in_stream(BODY),
+    "no HTTP": b"HTTP/1.1 500 " + KEY.encode() + b"\r\nbroken " + KEY.encode() + b"\r\n\r\n",
+    "a wrong event": HEAD + b"data: {" + KEY.encode() + b"\n\n",
+}
+
+
+async def exported(handle: StreamHandle) -> str:
+    """`export_traces` of one run."""
+    out = StringIO()
+    await in_database(lambda: call_command("export_traces", str(handle.id), stdout=out))
+    return out.getvalue()
+
+
+async def shown(handle: StreamHandle) -> str:
+    """What its API and its page say, and the events and messages themselves."""
+    paths = (f"/api/trace/{handle.id}", f"/traces/{handle.id}/")
+    pages = [
+        await in_database(lambda path=path: Client().get(path).content.decode()) for path in paths
+    ]
+    rows = [(one.content, one.thinking, one.rounds) for one in await messages_of(handle)]
+    return "\n".join([*pages, str(await log_of(handle.id)), str(rows)])
+
+
+@pytest.mark.parametrize("echo", ECHOES)
+@pytest.mark.parametrize("family", FAMILIES)
+async def test_key_that_a_provider_repeats_in_an_error_is_nowhere(
+    chat: Chat,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    family: str,
+    echo: str,
+) -> None:
+    caplog.set_level(logging.INFO)
+    settings.MOCKLLM_ENV = "dev"
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    async with raw_provider(ECHOES[echo]) as provider:
+        settings.CHAT_ALLOWED_HOSTS = [provider.place]
+        profile = await chat.profile(
+            provider_id=family, base_url=f"http://{provider.place}", api_key_env=KEY_VARIABLE
+        )
+        handle = await chat.send(profile=profile)
+        told = str(await events_of(handle))
+        assert KEY in str(provider.headers())
+    found = {
+        "events": told,
+        "export": await exported(handle),
+        "page and API": await shown(handle),
+        "log": caplog.text,
+    }
+    assert "Error(" in told
+    assert [name for name, text in found.items() if KEY in text] == []
+
+
+async def test_otlp_export_holds_nothing_of_what_was_said(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither prompts, answers, reasoning, reports, tool arguments nor tool results."""
+    tools(
+        monkeypatch,
+        good=Outcome(canary("RESULT")),
+        bad=failed(canary("FAILURE")),
+    ).go_on("good", "bad")
+    secret = {"api_key": canary("ARGUMENT"), "headers": {"Authorization": canary("ARGUMENT")}}
+    calls = [{"id": name, "name": name, "arguments": secret} for name in ("good", "bad")]
+    said = {"text": canary("ANSWER"), "reasoning": canary("THOUGHT")}
+    report = {"status": "success", "report_content": canary("REPORT")}
+    await chat.script(scenario({**said, "tool_calls": calls}, {**said, "final_report": report}))
+    profile = await chat.profile(mcp_servers=["demo"], system_prompt=canary("SYSTEM"))
+    handle = await chat.send(canary("PROMPT"), profile=profile)
+    told = str(await events_of(handle)) + await shown(handle)
+    assert [name for name in TALK if canary(name) not in told] == ["SYSTEM"]
+    export = await exported(handle)
+    assert export.count('"name": "execute_tool') == 2
+    assert [name for name in TALK if canary(name) in export] == []
