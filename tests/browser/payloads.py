@@ -53,3 +53,23 @@ PAYLOADS = (
     "W" * 2_000 + "<b data-hostile>",
 )
 ALL = " ".join(PAYLOADS)
+
+# What readers of Markdown and sanitizers were taken in by; some of it is shown as what it means.
+MARKDOWN = (
+    "[x](data:text/html;base64,PHNjcmlwdD5oaXQoNDYpPC9zY3JpcHQ+) <data:text/html,hit(46)>",
+    "[x](JaVa&#x53;cript&colon;hit(47)) [y](java&Tab;script:hit(47)) [z](\\x01javascript:hit(47))",
+    '[x](<javascript:hit(48)> "a") [y][r] <javascript:hit(48)>\n\n[r]: vbscript:hit(48)',
+    '[x](http://a.example/"onmouseover=hit(49)) ![" onerror=hit(49) x="](http://evil.example/y)',
+    "```html onload=hit(50)\n<img data-hostile src=x onerror=hit(50)>\n```",
+    "| <img data-hostile src=x onerror=hit(51)> |\n| - |\n| [x](javascript:hit(51)) |",
+    "# <a data-hostile id=api href=javascript:hit(52)>x</a>\n- [ ] <input data-hostile>",
+    # MathML, SVG and what parsers read anew when it is moved.
+    "<math data-hostile><mtext><table><mglyph><style><img src=x onerror=hit(53)>",
+    '<math data-hostile href="javascript:hit(54)"><mi xlink:href="javascript:hit(54)">x</mi></math>',
+    "<svg data-hostile></p><style><g title='</style><img data-hostile src=x onerror=hit(55)>'>",
+    "<noscript><p title='</noscript><img data-hostile src=x onerror=hit(56)>'>",
+    "<svg data-hostile><use href='data:image/svg+xml,<svg onload=hit(57)>'/></svg>",
+    "<form data-hostile action=javascript:hit(58)><button formaction=javascript:hit(58)>x</button>",
+    "<a data-hostile ping=http://evil.example/ href=#>x</a><img data-hostile srcset=//evil.example/>",
+    "<video data-hostile poster=//evil.example/><source onerror=hit(60)></video>",
+)

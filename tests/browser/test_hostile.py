@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Admin, OpenPage
 from tests.browser.hostile_rows import CLIENT, Shown, written
-from tests.browser.payloads import ALL, PAYLOADS
+from tests.browser.payloads import ALL, MARKDOWN, PAYLOADS
 from tests.live import Live
 
 pytestmark = pytest.mark.browser
@@ -22,7 +22,11 @@ LOOK = """() => {
   const values = all("input, textarea, select").map((field) => field.value);
   return {
     elements: all("[data-hostile]").length,
-    addresses: addresses.filter((one) => /^\\s*(javascript|data:text)/i.test(one)),
+    addresses: [
+      ...addresses.filter((one) => /^\\s*(javascript|vbscript|data:text)/i.test(one)),
+      // As the browser reads them.
+      ...all("a[href]").filter((one) => !/^https?:|^blob:/.test(one.protocol)).map(String),
+    ],
     text: [document.body.textContent, ...values].join("\\n"),
   };
 }"""
@@ -104,4 +108,33 @@ def test_it_is_text_while_a_model_says_it(
     page.keyboard.press("Enter")
     expect(page.locator("#error-text")).not_to_be_empty()
     look(page, PAYLOADS)
+    assert hits == []
+
+
+def test_markdown_of_a_model_runs_nothing_and_fetches_nothing(
+    live: Live, hits: list[object], open_page: OpenPage
+) -> None:
+    """As answer, reasoning, tool call and tool result, while they stream and read again."""
+    corpus = (*MARKDOWN, *PAYLOADS)
+    said = {"text": "{{ one }}", "reasoning": "{{ one }}"}
+    call = {"name": "echo", "arguments": {"text": "{{ one }}"}}
+    # A blank line between: each is a block of its own.
+    variables = {"one": "\n\n".join(corpus)}
+    steps = [{"produce": {**said, "tool_calls": [call]}}, {"produce": said}]
+    live.load({"name": "talk", "variables": variables, "steps": steps})
+    page = watched(open_page(), hits)
+    page.goto(f"{live.base_url}/chat/")
+    page.fill("#message", "\n\n".join(corpus))
+    page.keyboard.press("Enter")
+    answer = page.locator("article.assistant[data-status=complete]")
+    expect(answer.locator(".text")).to_have_count(2)
+    # It is read as Markdown, and so are the links that may be.
+    expect(answer.locator(".text table").first).to_be_attached()
+    expect(answer.locator(".text a[href^='http']").first).to_be_attached()
+    for _ in range(2):
+        look(page, ())
+        page.mouse.move(640, 400)
+        page.reload()
+        expect(answer.locator(".text")).to_have_count(2)
+    look(page, ())
     assert hits == []
