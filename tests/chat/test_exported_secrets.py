@@ -30,7 +30,8 @@ def error_answer(status: int, body: dict[str, Any]) -> bytes:
     data = json.dumps(body).encode()
     return (
         b"HTTP/1.1 %d Odd\r\ncontent-type: application/json\r\nx-seen: %s\r\n"
-        b"connection: close\r\ncontent-length: %d\r\n\r\n%s" % (status, KEY.encode(), len(data), data)
+        b"connection: close\r\ncontent-length: %d\r\n\r\n%s"
+        % (status, KEY.encode(), len(data), data)
     )
 
 
