@@ -20,15 +20,9 @@ STRICT = (
 ADMIN = f"{STRICT}; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'"
 
 
-# So does the page that documents an API.
-DOCS = f"{STRICT}; style-src 'self' 'unsafe-inline'"
-
-
 def policy_of(path: str) -> str:
     """The policy of the page at a path."""
-    if path.startswith("/admin/"):
-        return ADMIN
-    return DOCS if path in ("/control/docs/", "/api/docs/") else STRICT
+    return ADMIN if path.startswith("/admin/") else STRICT
 
 
 @sync_and_async_middleware

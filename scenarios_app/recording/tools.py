@@ -56,7 +56,7 @@ class RecordedTools:
     def result(self, name: str, arguments: dict[str, Any]) -> ToolResultDocument:
         """What this call gives back; raises NotRecorded."""
         if name not in self._offered:
-            raise NotRecorded(f"no tool {name} was recorded")
+            raise NotRecorded(f"no tool {_short(name)} was recorded")
         known = self._results.get(name, {})
         asked = _written(arguments)
         if asked not in known:

@@ -65,11 +65,11 @@ MARKDOWN = (
     "# <a data-hostile id=api href=javascript:hit(52)>x</a>\n- [ ] <input data-hostile>",
     # MathML, SVG and what parsers read anew when it is moved.
     "<math data-hostile><mtext><table><mglyph><style><img src=x onerror=hit(53)>",
-    '<math data-hostile href="javascript:hit(54)"><mi xlink:href="javascript:hit(54)">x</mi></math>',
+    '<math data-hostile href="javascript:hit(54)"><mi xlink:href="javascript:hit(54)">x</math>',
     "<svg data-hostile></p><style><g title='</style><img data-hostile src=x onerror=hit(55)>'>",
     "<noscript><p title='</noscript><img data-hostile src=x onerror=hit(56)>'>",
     "<svg data-hostile><use href='data:image/svg+xml,<svg onload=hit(57)>'/></svg>",
     "<form data-hostile action=javascript:hit(58)><button formaction=javascript:hit(58)>x</button>",
-    "<a data-hostile ping=http://evil.example/ href=#>x</a><img data-hostile srcset=//evil.example/>",
+    "<a data-hostile ping=//evil.example/ href=#>x</a><img data-hostile srcset=//evil.example/>",
     "<video data-hostile poster=//evil.example/><source onerror=hit(60)></video>",
 )

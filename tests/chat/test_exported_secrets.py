@@ -1,5 +1,5 @@
-"""A key and the contents of a conversation: what of them is in an export of its trace, in its API, on
-its page and in the log."""
+"""A key and the contents of a conversation: what of them is in an export of its trace, in its
+API, on its page and in the log."""
 
 import json
 import logging

@@ -8,7 +8,13 @@ import tempfile
 from pathlib import Path
 
 from tests.load.attacks import ATTACKS, SCENARIOS
-from tests.load.connections import endless_head, stalled_bodies, too_many
+from tests.load.connections import (
+    endless_head,
+    half_open_heads,
+    slow_readers,
+    stalled_bodies,
+    too_many,
+)
 from tests.load.floods import FLOODS
 from tests.load.outage import PER_SECOND, outage, told
 from tests.load.probing import SETTLE_SECONDS, noticing
@@ -18,6 +24,8 @@ EVERY = {
     **ATTACKS,
     "an endless head": endless_head,
     "1,000 stalled bodies": stalled_bodies,
+    "3,000 half-open heads": half_open_heads,
+    "300 readers of a byte a second": slow_readers,
     "3,000 clients": too_many,
     **FLOODS,
 }

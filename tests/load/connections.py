@@ -13,6 +13,8 @@ CLIENTS = 3_000
 # Far beyond what a server should take of either.
 HEAD_BYTES = 100_000_000
 SECONDS = 45
+CONNECT_SECONDS, HALF_OPEN_SECONDS = 1.0, 15.0
+SLOW, SLOW_SECONDS = 300, 20
 
 
 async def endless_head(port: int) -> str:
@@ -54,6 +56,47 @@ async def stalled_bodies(port: int) -> str:
     for one in sockets:
         one.close()
     return f"{STALLED} closed, the last after {max(ends):.0f} s"
+
+
+async def half_open_heads(port: int) -> str:
+    """Three times as many as there is room for: each sends half a head and stops, or nothing."""
+    loop, sockets, refused = asyncio.get_running_loop(), [], 0
+    for number in range(CLIENTS):
+        one = socket.socket()
+        one.setblocking(False)
+        sockets.append(one)
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await loop.sock_connect(one, ("127.0.0.1", port))
+                if number % 2:
+                    await loop.sock_sendall(one, b"POST /v1/models HTTP/1.1\r\nHost: a\r\nX-Half: ")
+        except (TimeoutError, ConnectionError):
+            refused += 1
+    await asyncio.sleep(HALF_OPEN_SECONDS)
+    for one in sockets:
+        one.close()
+    return f"{CLIENTS} connected, {refused} of them not at once"
+
+
+async def slow_readers(port: int) -> str:
+    """Clients that take one byte a second of a long stream."""
+    loop, sockets = asyncio.get_running_loop(), []
+    data = request(CHAT, chat("a long answer", stream=True))
+    for _ in range(SLOW):
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        one.setblocking(False)
+        await loop.sock_connect(one, ("127.0.0.1", port))
+        await loop.sock_sendall(one, data)
+        sockets.append(one)
+    for _ in range(SLOW_SECONDS):
+        await asyncio.sleep(1)
+        for one in sockets:
+            with suppress(ConnectionError):
+                await loop.sock_recv(one, 1)
+    for one in sockets:
+        one.close()
+    return f"{SLOW} read {SLOW_SECONDS} bytes each"
 
 
 async def too_many(port: int) -> str:

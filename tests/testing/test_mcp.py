@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -88,6 +89,70 @@ async def test_through_pipes_a_call_may_take_as_long_as_it_took(tmp_path: Path) 
             await client.call_tool("get", {"n": 1})
         # The next one is answered all the same.
         assert (await client.call_tool("get", {"n": 0})).content[0].text == "18"
+
+
+def rpc(method: str, params: Any = None, **more: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **more}).encode()
+
+
+def call(name: Any, arguments: bytes) -> bytes:
+    """A call with arguments as they are written."""
+    params = b'{"name": %b, "arguments": %b}' % (json.dumps(name).encode(), arguments)
+    return b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": %b}' % params
+
+
+HOSTILE = (
+    b"\x00\xff\xfe no JSON",
+    b"{}\n[]\nnull\n7",
+    b"[" * 200_000,
+    call("get", b'{"a":' * 100_000 + b"1" + b"}" * 100_000),
+    call("get", b'{"n": ' + b"9" * 6_000 + b"}"),
+    call("get", b'{"n": NaN, "m": 1e999, "n": "\\udfff"}'),
+    call("get", b'{"n": "' + b"x" * 20_000_000 + b'"}'),
+    call("x" * 5_000_000, b"{}"),
+    call(7, b"[1]"),
+    call("../../etc/passwd", b'{"n": 0}').replace(b"passwd", b"\xff"),
+    rpc("tools/call", id=3),
+    rpc("nothing", {}, id=4),
+    rpc("resources/read", {"uri": "file:///etc/passwd"}, id=5),
+    b'{"jsonrpc": "2.0", "id": 77, "result": {}}',
+    b'{"jsonrpc": "1.0", "id": {"a": 1}, "method": 5}',
+)
+
+
+def test_hostile_lines_are_answered_or_dropped_and_the_next_call_is_served(tmp_path: Path) -> None:
+    who = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    start = rpc("initialize", {**who, "clientInfo": {"name": "x", "version": "1"}}, id=0)
+    lines = (b"before the start", start, rpc("notifications/initialized", {}), *HOSTILE)
+    process = subprocess.Popen(
+        [warmed.python(), *COMMAND, written(tmp_path, "18")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=ENVIRONMENT,
+    )
+    assert process.stdin is not None and process.stdout is not None
+    timer = threading.Timer(SECONDS, process.kill)
+    timer.start()
+    try:
+        for line in (*lines, call("get", b'{"n": 0}').replace(b'"id": 1,', b'"id": 99,')):
+            process.stdin.write(line + b"\n")
+        process.stdin.flush()
+        answers: list[Any] = []
+        while not answers or answers[-1].get("id") != 99:
+            line = process.stdout.readline()
+            assert line, "it has ended"
+            # Nothing large is repeated.
+            assert len(line) < 10_000
+            answers.append(json.loads(line))
+        out, err = process.communicate()
+    finally:
+        timer.cancel()
+        process.kill()
+    assert answers[-1]["result"]["content"][0]["text"] == "18"
+    assert (process.returncode, out, err) == (0, b"", b"")
+    refusals = {one["id"]: one["error"]["code"] for one in answers if "error" in one}
+    assert refusals[4] == refusals[5] == -32601
 
 
 def refused(*arguments: str) -> str:
