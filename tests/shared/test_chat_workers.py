@@ -1,0 +1,165 @@
+"""Runs of the chat with two workers on one port: followed, resumed and cancelled by whichever is
+there, also when the one that ran them is killed."""
+
+import asyncio
+import json
+import os
+import random
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.serving.processes.serve_process import Serving
+from tests.soak.outages import until
+from tests.soak.servers import shared
+
+RUNS, SECONDS = 8, 60.0
+WORDS = 120
+SLOWLY = {
+    "name": "slowly",
+    "steps": [
+        {
+            "consume": False,
+            "produce": {
+                "text": "word " * WORDS,
+                "pacing": {"words_per_second": 20, "words_per_chunk": 1},
+            },
+        }
+    ],
+}
+
+
+@dataclass
+class Run:
+    """A run as a client follows it that comes back whenever its connection is lost."""
+
+    client_id: str
+    trace_id: str = ""
+    events: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    resumed: int = 0
+
+    @property
+    def last(self) -> dict[str, Any]:
+        return self.events[-1][1] if self.events else {}
+
+    @property
+    def has_ended(self) -> bool:
+        return self.last.get("type") in ("done", "error")
+
+    async def follow(self, base_url: str) -> None:
+        async with asyncio.timeout(SECONDS):
+            await self._read(base_url, "POST", "/api/get_chat_response_stream")
+            while not self.has_ended:
+                self.resumed += 1
+                await asyncio.sleep(0.05)
+                await self._read(base_url, "GET", f"/api/stream/{self.trace_id}")
+
+    async def _read(self, base_url: str, method: str, path: str) -> None:
+        """One connection's worth of events."""
+        known = {"Last-Event-ID": str(self.events[-1][0])} if self.events else {}
+        who = {"client_id": self.client_id}
+        given = {"json": {**who, "message": "Hello"}} if method == "POST" else {"params": who}
+        try:
+            async with (
+                httpx2.AsyncClient(base_url=base_url, timeout=SECONDS) as client,
+                client.stream(method, path, headers=known, **given) as answer,
+            ):
+                assert answer.status_code == 200
+                self.trace_id = answer.headers["x-trace-id"]
+                number = 0
+                async for line in answer.aiter_lines():
+                    if line.startswith("id: "):
+                        number = int(line[4:])
+                    elif line.startswith("data: "):
+                        self.events.append((number, json.loads(line[6:])))
+        except httpx2.TransportError:
+            return
+
+    def check(self) -> None:
+        """Its events came once each, without a gap, and one of them ended it."""
+        assert [number for number, _ in self.events] == list(range(1, len(self.events) + 1))
+        ends = [one for _, one in self.events if one["type"] in ("done", "error")]
+        assert ends == [self.last]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    folder: Path = tmp_path_factory.mktemp("workers")
+    # Imported anew in each worker, as a killed one's successor is.
+    with shared(folder, SLOWLY, workers=2, warm=False) as server:
+        yield server
+
+
+async def begun(server: Serving) -> tuple[list[Run], list["asyncio.Task[None]"]]:
+    """Runs that have each said something."""
+    runs = [Run(f"reader {number}") for number in range(RUNS)]
+    tasks = [asyncio.create_task(run.follow(server.base_url)) for run in runs]
+    async with asyncio.timeout(SECONDS):
+        while not all(len(run.events) > 3 for run in runs):
+            await asyncio.sleep(0.02)
+    return runs, tasks
+
+
+async def loaded(server: Serving, run: Run) -> list[dict[str, Any]]:
+    """The messages that are stored of its conversation."""
+    async with httpx2.AsyncClient(base_url=server.base_url, timeout=SECONDS) as client:
+        trace = (await client.get(f"/api/trace/{run.trace_id}")).json()
+        query = {"client_id": run.client_id, "conversation_id": trace["conversation_id"]}
+        found = (await client.get("/api/load_conversation", params=query)).json()
+        messages: list[dict[str, Any]] = found["messages"]
+        return messages
+
+
+@pytest.mark.timeout(300)
+def test_runs_of_a_killed_worker_end_and_the_others_go_on(server: Serving) -> None:
+    async def attack() -> list[Run]:
+        runs, tasks = await begun(server)
+        before = server.children()
+        os.kill(random.choice(sorted(before)), signal.SIGKILL)
+        await asyncio.gather(*tasks)
+        await until(lambda: len(server.children() - before) > 0)
+        for run in runs:
+            user, answer = await loaded(server, run)
+            assert (user["content"], user["status"]) == ("Hello", "complete")
+            said = "".join(one["content"] for _, one in run.events if one["type"] == "chunk")
+            assert answer["content"].strip() == said.strip()
+        return runs
+
+    runs = asyncio.run(attack())
+    for run in runs:
+        run.check()
+        if run.last["type"] == "error":
+            assert (run.last["code"], run.last["message"]) == ("SERVICE_UNAVAILABLE", "interrupted")
+            assert run.resumed
+    kinds = {run.last["type"] for run in runs}
+    # A client of the killed worker may have followed a run of the other, and it ended well.
+    assert kinds <= {"done", "error"}
+    whole = [run for run in runs if run.last["type"] == "done"]
+    assert all(sum(one["type"] == "chunk" for _, one in run.events) >= WORDS for run in whole)
+
+
+@pytest.mark.timeout(300)
+def test_a_run_is_cancelled_by_either_worker(server: Serving) -> None:
+    async def attack() -> list[Run]:
+        runs, tasks = await begun(server)
+        async with httpx2.AsyncClient(base_url=server.base_url, timeout=SECONDS) as client:
+            for run in runs:
+                said = {"client_id": run.client_id, "trace_id": run.trace_id}
+                # A connection of its own, so that any worker may take it.
+                headers = {"Connection": "close"}
+                answer = await client.post("/api/cancel_stream", json=said, headers=headers)
+                assert answer.json() == {"status": "cancelled", "trace_id": run.trace_id}
+                again = await client.post("/api/cancel_stream", json=said, headers=headers)
+                assert again.status_code == 409
+        await asyncio.gather(*tasks)
+        return runs
+
+    for run in asyncio.run(attack()):
+        run.check()
+        assert run.last["type"] == "done" and run.last["cancelled"] is True
+        assert run.resumed == 0
