@@ -47,10 +47,12 @@ async def hear(cancel: Callable[[UUID], Awaitable[object]]) -> None:
     when it has ended; for ever."""
     layer = _between_processes()
     heeding: set[asyncio.Task[None]] = set()
+    is_away = False
     while layer is not None:
         try:
             channel = await layer.new_channel()
             await layer.group_add(_group(owner()), channel)
+            is_away = False
             while True:
                 message = await layer.receive(channel)
                 trace_id = UUID(message["trace_id"])
@@ -61,8 +63,11 @@ async def hear(cancel: Callable[[UUID], Awaitable[object]]) -> None:
                     task = asyncio.create_task(_heed(cancel, trace_id, asks=message["asks"]))
                     heeding.add(task)
                     task.add_done_callback(heeding.discard)
-        except Exception:
-            log.exception("the channel layer is not to be heard")
+        except Exception as error:
+            # Once for each outage: it is tried again for as long as that lasts.
+            if not (is_away and _is_outage(error)):
+                _log("Other processes cannot be heard", error)
+            is_away = _is_outage(error)
             await asyncio.sleep(RETRY_SECONDS)
 
 
@@ -77,8 +82,22 @@ async def _tell(process: str, message: dict[str, str]) -> None:
         return
     try:
         await layer.group_send(_group(process), message)
-    except Exception:
-        log.exception("the channel layer did not take a message about a run")
+    except Exception as error:
+        _log("Another process could not be told about a run", error)
+
+
+def _is_outage(error: Exception) -> bool:
+    # By name: who has no Redis need not have its client.
+    modules = {base.__module__ for base in type(error).__mro__}
+    return isinstance(error, OSError) or "redis.exceptions" in modules
+
+
+def _log(what: str, error: Exception) -> None:
+    """One line for a Redis that is away, all that is known for anything else."""
+    if _is_outage(error):
+        log.warning("%s: Redis does not answer (%s)", what, error)
+    else:
+        log.error(what, exc_info=error)
 
 
 def _between_processes() -> Any:

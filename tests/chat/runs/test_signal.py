@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from channels.layers import InMemoryChannelLayer
+from redis.exceptions import RedisError
 
 from chat_app.runs import signal
 from traces_app.leases import owner
@@ -50,6 +51,31 @@ async def test_who_asks_is_told_once_the_run_has_ended(cancelling: Cancelling) -
         assert not not_told.is_set()
     assert cancelling.asked == [mine]
     assert not signal._waiting
+
+
+async def test_layer_that_is_away_is_one_line_and_another_error_all_that_is_known(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    errors: list[Exception] = [ConnectionRefusedError("no"), RedisError("no"), ValueError("bug")]
+    tried = asyncio.Event()
+
+    class Away(InMemoryChannelLayer):  # type: ignore[misc]
+        async def new_channel(self, prefix: str = "") -> str:
+            if errors:
+                raise errors.pop(0)
+            tried.set()
+            await asyncio.sleep(SECONDS)
+            return ""
+
+    monkeypatch.setattr(signal, "_between_processes", Away)
+    monkeypatch.setattr(signal, "RETRY_SECONDS", 0)
+    hearing = asyncio.create_task(signal.hear(Cancelling()))
+    async with asyncio.timeout(SECONDS):
+        await tried.wait()
+    hearing.cancel()
+    await asyncio.wait({hearing})
+    said = [(one.levelname, one.exc_info is not None) for one in caplog.records]
+    assert said == [("WARNING", False), ("ERROR", True)]
 
 
 async def test_one_run_that_ends_slowly_keeps_no_other_waiting(cancelling: Cancelling) -> None:
