@@ -10,17 +10,18 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from datetime import datetime
 from threading import Event, Thread
 from typing import Final
 from uuid import uuid4
 
 from django.db import DatabaseError, connection, transaction
-from django.db.models import F
+from django.db.models import F, Max
 from django.utils import timezone
 
 from mockllm_site.kit.processes import birth, machine
 from scenarios_app.catalog.snapshot import can_be_shared
-from scenarios_app.models import Installation, ServerProcess
+from scenarios_app.models import Installation, ServedRequest, ServerProcess
 from scenarios_app.shared.here import connections
 
 log = logging.getLogger(__name__)
@@ -37,6 +38,12 @@ UNCLEAN: Final = (
     "process %s ended without a shutdown: requests that it answered in its last second may be "
     "missing in the journal"
 )
+
+
+def _after_all_rows() -> datetime:
+    """Now, or the time of the journal's latest row where the clock was set back since."""
+    latest: datetime | None = ServedRequest.objects.aggregate(latest=Max("at"))["latest"]
+    return max(timezone.now(), latest) if latest else timezone.now()
 
 
 class Refused(Exception):
@@ -104,7 +111,7 @@ class Lease:
             self._beats.pop(row.owner, None)
             deleted, _ = ServerProcess.objects.filter(pk=row.pk, beat=row.beat).delete()
             if deleted:
-                Installation.objects.update(unclean_end_at=timezone.now())
+                Installation.objects.update(unclean_end_at=_after_all_rows())
                 log.warning(UNCLEAN, row.pid)
         return lives
 

@@ -3,14 +3,17 @@
 import os
 import subprocess
 import sys
+from datetime import timedelta
 
 import pytest
 from django.db import DatabaseError
+from django.utils import timezone
 
 from mockllm_site.kit.processes import birth, machine
 from mockllm_site.serve import lease as leases
 from mockllm_site.serve.lease import DEAD_SECONDS, Lease, Refused
 from scenarios_app.models import Installation, ServerProcess
+from tests.admin.traffic import served
 
 pytestmark = pytest.mark.django_db
 
@@ -147,6 +150,20 @@ def test_rows_of_the_dead_are_removed_by_those_who_live() -> None:
     clock.now = DEAD_SECONDS
     mine.renew()
     assert ServerProcess.objects.get().pid == os.getpid()
+
+
+def test_unclean_end_covers_rows_of_a_clock_that_was_ahead() -> None:
+    """The clock was set back between the last row and the look at the dead process."""
+    ahead = timezone.now() + timedelta(hours=1)
+    served(session="before", at=ahead)
+    elsewhere(shares="one")
+    clock = Clock()
+    mine = lease(clock, shares="one")
+    mine.take()
+    mine.renew()
+    clock.now = DEAD_SECONDS
+    mine.renew()
+    assert Installation.objects.get().unclean_end_at == ahead
 
 
 def test_a_database_that_fails_ends_nobody(
