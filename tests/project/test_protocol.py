@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 import gc
+import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import pytest
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from mockllm_site.serve.protocol import GuardedProtocol, look_at_all
 from mockllm_site.serve.server import GARBAGE
@@ -157,3 +159,13 @@ async def test_a_server_looks_for_garbage_where_there_may_be_some(
             assert gc.get_freeze_count() > 0
     finally:
         gc.set_threshold(*before)
+
+
+def test_uvicorn_still_has_what_the_protocol_overrides_and_calls() -> None:
+    """Private names, which a new version may rename: ours would then be called by nobody."""
+    overridden = {"_should_upgrade", "_unsupported_upgrade_warning"}
+    assert overridden <= vars(GuardedProtocol).keys()
+    assert overridden <= vars(HttpToolsProtocol).keys()
+    parsing = inspect.getsource(HttpToolsProtocol)
+    for name in overridden:
+        assert f"self.{name}(" in parsing, name

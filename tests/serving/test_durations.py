@@ -1,5 +1,6 @@
 """How long an answer took is told in the same unit everywhere, and it is the true one."""
 
+import json
 import re
 from typing import Any
 
@@ -11,7 +12,7 @@ from scenarios_app.journal.live import row_json
 from scenarios_app.models import ServedRequest
 from tests.live import Live
 from tests.project.test_metrics import sample
-from tests.serving.pipelines import scenario
+from tests.serving.pipelines import Playing, chat, says, scenario
 from tests.waits import WAIT_MS, assert_milliseconds, assert_seconds
 
 LATER: dict[str, Any] = {"text": "one two", "latency_ms": WAIT_MS}
@@ -97,3 +98,17 @@ def test_explain_tells_milliseconds(slow: Live) -> None:
 
     assert explained("later", stream=False) == (WAIT_MS, 0.0)
     assert explained("paced", stream=True) == (0.0, WAIT_MS)
+
+
+async def test_times_of_answers_follow_a_clock_that_jumps_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also those that were prepared for a second that comes again."""
+    playing = Playing(scenario("one", says("Hello.", consume=False)), clock=None)
+    now = [2_000.0]
+    monkeypatch.setattr("scenarios_app.serving.pipeline.time.time", lambda: now[0])
+    told = []
+    for now[0] in (2_000.5, 2_000.6, 2_000.7, 1_000.5, 1_000.6, 2_000.8, 9e9, 1.0):
+        _, _, body = await playing.ask(chat())
+        told.append(json.loads(body)["created"])
+    assert told == [2_000, 2_000, 2_000, 1_000, 1_000, 2_000, 9_000_000_000, 1]

@@ -88,6 +88,29 @@ async def test_answers_go_on_and_the_journal_waits(server: Serving) -> None:
     await client.closed()
 
 
+async def test_chat_says_that_it_cannot_store_and_goes_on_later(server: Serving) -> None:
+    """A message that cannot be stored is refused; a run that is under way ends with an error."""
+    client = Client(server.port)
+    send, said = "/api/get_chat_response_stream", {"client_id": "reader", "message": "Hello"}
+    body = json.dumps(said).encode()
+    status, events = await client.request("POST", send, body)
+    assert status == 200 and b'"type":"done"' in events
+    with full_disk(server):
+        for path, given in (
+            (send, said),
+            ("/api/new_conversation", {"client_id": "reader", "title": "new"}),
+        ):
+            status, answer = await client.request("POST", path, json.dumps(given).encode())
+            assert status == 503, (path, status, answer)
+            assert json.loads(answer)["code"] == "SERVICE_UNAVAILABLE"
+        assert (await client.request("GET", "/api/list_conversations?client_id=reader"))[0] == 200
+    status, events = await client.request("POST", send, body)
+    assert status == 200 and b'"type":"done"' in events
+    _, listed = await client.request("GET", "/api/list_conversations?client_id=reader")
+    assert len(json.loads(listed)["conversations"]) == 2
+    await client.closed()
+
+
 @pytest.mark.long
 @pytest.mark.timeout(600)
 async def test_what_the_journal_has_no_room_for_is_counted(server: Serving) -> None:
