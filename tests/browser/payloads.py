@@ -57,7 +57,7 @@ ALL = " ".join(PAYLOADS)
 # What readers of Markdown and sanitizers were taken in by; some of it is shown as what it means.
 MARKDOWN = (
     "[x](data:text/html;base64,PHNjcmlwdD5oaXQoNDYpPC9zY3JpcHQ+) <data:text/html,hit(46)>",
-    "[x](JaVa&#x53;cript&colon;hit(47)) [y](java&Tab;script:hit(47)) [z](\\x01javascript:hit(47))",
+    "[x](&#x4A;avaScript&colon;hit(47)) [y](java&Tab;script:hit(47)) [z](\\x01javascript:hit(47))",
     '[x](<javascript:hit(48)> "a") [y][r] <javascript:hit(48)>\n\n[r]: vbscript:hit(48)',
     '[x](http://a.example/"onmouseover=hit(49)) ![" onerror=hit(49) x="](http://evil.example/y)',
     "```html onload=hit(50)\n<img data-hostile src=x onerror=hit(50)>\n```",
