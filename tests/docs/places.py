@@ -14,6 +14,7 @@ from tests.docs.blocks import ROOT
 
 CLONED = (
     *("manage.py", "Makefile", "pyproject.toml", "constraints.txt", "README.md", "LICENSE"),
+    *("CHANGELOG.md", "CONTRIBUTING.md"),
     *("mockllm_site", "scenarios_app", "chat_app", "traces_app", "fixtures", "examples"),
 )
 INSTALLED = Path(sys.executable).parent
