@@ -103,6 +103,10 @@ class Run:
         return all(turn.passed for turn in self.turns)
 
     @property
+    def failed(self) -> int:
+        return sum(not turn.passed for turn in self.turns)
+
+    @property
     def steps(self) -> frozenset[tuple[str, str]]:
         return frozenset((turn.got.scenario, turn.got.step) for turn in self.turns)
 

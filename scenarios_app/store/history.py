@@ -17,7 +17,7 @@ from scenarios_app.store.translate import scenario_object, step_object
 
 # Rows that one person changed within this time were changed by one save.
 APART = timedelta(seconds=1)
-NOBODY = "somebody without a login"
+NOBODY = "no user"
 # Why records of the history were written, where it was not by a save.
 PUBLISHED = "published from the draft"
 _SHOWN = 80
@@ -114,7 +114,7 @@ def versions_of(scenario: AnyScenario, *, most: int = 50) -> list[Version]:
         for (before, after), save in zip(pairwise(states), shown[1:], strict=True)
     ]
     if len(saves) <= most and saves:
-        found.insert(0, _version(saves[0], ("made",)))
+        found.insert(0, _version(saves[0], ("created",)))
     return found[::-1]
 
 

@@ -72,7 +72,7 @@ def test_what_comes_back_is_what_was_deleted_with_its_past(editor: Client) -> No
     assert texts(back) == ["one", "two"]
     assert list(served()) == ["weather"]
     latest, *_, first = versions_of(back)
-    assert (latest.why, first.changes) == ("brought back from the bin", ("made",))
+    assert (latest.why, first.changes) == ("brought back from the bin", ("created",))
     assert conversation_for("weather") == {"turns": [{"user": "sun?"}]}
     assert the_bin.binned() == []
 
@@ -106,7 +106,7 @@ def test_the_past_of_what_is_deleted_is_shown(editor: Client) -> None:
     assert f'href="{BIN}{pk}/"' in editor.get(BIN).content.decode()
     text = editor.get(f"{BIN}{pk}/").content.decode()
     assert "deleted</span>" in text
-    assert "Bring this back" not in text
+    assert "Restore this version" not in text
 
 
 @pytest.mark.parametrize(("setting", "days"), [(None, 30), (3, 3)])
@@ -136,7 +136,7 @@ def test_readers_look_and_restore_nothing(editor: Client, reader: Client) -> Non
     scenario = a_scenario("weather", {})
     pk = scenario.pk
     delete(editor, scenario)
-    assert "Bring it back" not in reader.get(BIN).content.decode()
+    assert "Restore" not in reader.get(BIN).content.decode()
     assert reader.post(f"{BIN}{pk}/restore/").status_code == 403
     assert not Scenario.objects.exists()
 

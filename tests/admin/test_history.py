@@ -83,7 +83,7 @@ def test_readers_see_the_past_and_bring_nothing_back(reader: Client) -> None:
     scenario = a_scenario("weather", {})
     page = reader.get(history_of(scenario))
     assert page.status_code == 200
-    assert b"Bring this back" not in page.content
+    assert b"Restore this version" not in page.content
     moment = versions_of(scenario)[0].at.isoformat()
     assert reader.post(history_of(scenario), {"at": moment}).status_code == 403
 
@@ -99,7 +99,7 @@ def loaded(name: str = "weather") -> Scenario:
 def test_a_fixture_loads_scenarios_with_a_first_version() -> None:
     scenario = loaded()
     (version,) = versions_of(scenario)
-    assert (version.changes, version.why) == (("made",), "loaded from demo")
+    assert (version.changes, version.why) == (("created",), "loaded from demo")
     assert len(state_at(scenario, version.at).steps) == scenario.steps.count() > 0
 
 

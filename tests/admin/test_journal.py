@@ -95,7 +95,8 @@ def test_what_the_catch_all_answered_is_answered_by_no_step_of_anybodys(root: Cl
     assert found == {"no": [lost.pk, caught.pk], "yes": [answered.pk], "none": [lost.pk]}
     assert [row.pk for row in rows(root, found="catch-all")] == [caught.pk]
     html = root.get(JOURNAL).content.decode()
-    assert 'class="sc-outcome sc-fallback">200 no scenario matched (default answer)<' in html
+    badge = 'class="sc-outcome sc-fallback">200 default answer</span>'
+    assert f'{badge}<span class="sc-under">no scenario matched</span>' in html
     assert 'class="sc-outcome sc-fallback">200 no scenario matched (default answer)<' in page(
         root, caught
     )

@@ -23,6 +23,9 @@ ABORTED = {"htmx:afterRequest", "htmx:sendAbort"}
 # How long a page may take on a busy machine, the first imports of a process included.
 expect.set_options(timeout=30_000)
 
+# The name of a superuser, where a role is asked for.
+OPERATOR = "operator"
+
 OpenPage: TypeAlias = Callable[..., Page]
 
 
@@ -95,8 +98,9 @@ def log_in(open_page: OpenPage, live: Live) -> Callable[..., Admin]:
     """Opens the admin with a session's cookie, an editor's unless another role is asked for."""
 
     def enter(role: str = EDITOR, **screen: int | bool) -> Admin:
-        user, made = User.objects.get_or_create(username=role, is_staff=True)
-        if made:
+        operator = role == OPERATOR
+        user, made = User.objects.get_or_create(username=role, is_staff=True, is_superuser=operator)
+        if made and not operator:
             user.groups.add(Group.objects.get(name=role))
         client = Client()
         client.force_login(user)

@@ -2,17 +2,20 @@
 and save; what goes wrong is a page with a way home; one theme for all."""
 
 from collections.abc import Callable
+from urllib.parse import quote
 
 import httpx2
 import pytest
+from django.contrib.auth.models import Group
 from playwright.sync_api import Page, expect
 
+from mockllm_site.roles import EDITOR
 from scenarios_app.models import Scenario
 from scenarios_app.store.drafts import draft_of
 from tests.admin.chat.talks import talk
 from tests.admin.pages import a_scenario
 from tests.browser.axe import violations
-from tests.browser.conftest import Admin
+from tests.browser.conftest import OPERATOR, Admin, OpenPage
 from tests.browser.editing import page_of
 from tests.browser.measuring import hold_still
 from tests.chat.asking import Api
@@ -37,6 +40,10 @@ def paths(live: Live) -> list[str]:
     live.load(scenario({"text": "Let me add.", **TOOL_CALL}, {"text": "It is **3**."}))
     row = a_scenario("weather", *STEPS, description="Rain or sun.", tags=["demo"])
     draft, _ = draft_of(row)
+    first = quote(row.history.earliest().history_date.isoformat())
+    row.description = "Rain, sun or snow."
+    row.save()
+    role = Group.objects.get(name=EDITOR).pk
     gone = a_scenario("gone", {})
     gone.delete()
     api = Api(live.base_url, "reader")
@@ -55,7 +62,7 @@ def paths(live: Live) -> list[str]:
         *("control/docs/", "api/docs/"),
         *("admin/", f"{scenarios}/", f"{scenarios}/new/", f"{scenarios}/add/"),
         f"{scenarios}/{row.pk}/change/",
-        f"{scenarios}/{row.pk}/history/",
+        f"{scenarios}/{row.pk}/history/?at={first}",
         f"{scenarios}/{row.pk}/delete/",
         *(f"{scenarios}/bin/", f"{scenarios}/import/", f"{scenarios}/try/?scenario=weather"),
         f"{scenarios}/play/?scenario=weather",
@@ -64,16 +71,17 @@ def paths(live: Live) -> list[str]:
         f"{requests}/{live.requests()[-1].pk}/make-step/",
         *("admin/chat_app/modelprofile/", "admin/chat_app/conversation/"),
         *("admin/chat_app/message/?feedback=given", "admin/traces_app/trace/"),
+        *("admin/auth/user/", "admin/auth/user/add/", f"admin/auth/group/{role}/change/"),
         f"admin/chat_app/abcomparison/{talk().comparisons.get().pk}/change/",
     ]
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_axe_finds_nothing(
-    log_in: Callable[..., Admin], paths: list[str], live: Live, dark: bool, part: int
+@pytest.mark.parametrize(("dark", "width"), [(False, 1280), (True, 420)], ids=["light", "dark"])
+def test_axe_finds_nothing_and_pages_fit(
+    log_in: Callable[..., Admin], paths: list[str], live: Live, dark: bool, width: int, part: int
 ) -> None:
-    admin = log_in(dark=dark, refused=True)
+    admin = log_in(OPERATOR, dark=dark, width=width, refused=True)
     page = admin.page
     found = {}
     for path in paths[part::PARTS]:
@@ -85,9 +93,37 @@ def test_axe_finds_nothing(
         if button.count():
             button.click()
             page.wait_for_load_state("networkidle")
-        if broken := violations(page):
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        if broken := [*violations(page), *([f"{wide} wide"] if wide > width else [])]:
             found[path] = broken
     assert found == {}
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing_before_a_login_and_on_a_refused_page(
+    open_page: OpenPage, log_in: Callable[..., Admin], live: Live, dark: bool
+) -> None:
+    page = open_page(dark=dark)
+    page.goto(f"{live.base_url}/admin/login/")
+    hold_still(page)
+    assert violations(page) == []
+    page = log_in(dark=dark, refused=True).page
+    page.goto(f"{live.base_url}/admin/auth/user/")
+    expect(page.get_by_text("You need the permission")).to_be_visible()
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing_in_the_bar_for_selected_rows(
+    log_in: Callable[..., Admin], dark: bool
+) -> None:
+    a_scenario("weather", {}, description="Rain or sun.")
+    admin = log_in(dark=dark)
+    admin.go("scenarios_app/scenario/")
+    admin.page.get_by_label("Select record").check()
+    expect(admin.page.get_by_label("Select action to run")).to_be_visible()
+    hold_still(admin.page)
+    assert violations(admin.page) == []
 
 
 def tabs_to_a_field(page: Page) -> int:

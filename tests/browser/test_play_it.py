@@ -28,19 +28,19 @@ def test_an_example_is_played_changed_and_kept(log_in: Callable[..., Admin], wid
     play = tab.get_by_role("button", name="Play", exact=True)
     expect(play).to_be_in_viewport(ratio=1)
     play.click()
-    expect(tab.locator("#told")).to_have_text("All is as expected.")
+    expect(tab.locator("#told")).to_have_text("All turns passed.")
     turns = tab.locator(".sc-tried-step")
     expect(turns).to_have_count(3)
     tab.get_by_label("Turn 2: expected answer").fill("It was lost.")
     tab.keyboard.press("Control+Enter")
     expect(turns.nth(1)).to_have_attribute("data-state", "failed")
     expect(turns.nth(1)).to_contain_text("arrives on Friday")
-    turns.nth(1).get_by_role("button", name="Expect what came").click()
+    turns.nth(1).get_by_role("button", name="Accept this answer as expected").click()
     tab.get_by_role("button", name="+ The user says").click()
     tab.get_by_label("Turn 4: what the user says").fill("And order 4713?")
-    tab.get_by_role("button", name="Keep and play").click()
+    tab.get_by_role("button", name="Save and play").click()
     expect(turns).to_have_count(4)
-    expect(tab.locator("#told")).to_have_text("All is as expected.")
+    expect(tab.locator("#told")).to_have_text("All turns passed.")
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     kept = TrialConversation.objects.get(scenario=Draft.objects.get().name).content
     assert len(kept["turns"]) == 4

@@ -18,6 +18,17 @@
         one.setAttribute("aria-label", MEANS[icon.textContent.trim()] ?? icon.textContent.trim().replaceAll("_", " "));
       }
     }
+    // Links that lead nowhere but do something are buttons, by keys too.
+    for (const one of document.querySelectorAll("a[x-on\\:click]:not([href], [role])")) {
+      one.setAttribute("role", "button");
+      one.tabIndex = 0;
+    }
+    for (const icon of document.querySelectorAll(".help-tooltip[aria-label]:not([role])")) {
+      icon.setAttribute("role", "img");
+    }
+    for (const box of document.querySelectorAll(".sc-scroll")) {
+      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    }
     for (const nav of document.querySelectorAll("nav:not([aria-label])")) {
       nav.setAttribute("aria-label", nav.id === "nav-sidebar-inner" ? "Admin" : "More");
     }
@@ -30,6 +41,15 @@
   addEventListener("load", () => {
     name();
     new MutationObserver(name).observe(document.body, { childList: true, subtree: true });
+    document.addEventListener("toggle", name, true);
+    // The theme hides the page until its scripts run; a browser that came by earlier focused nothing.
+    if (document.activeElement === document.body) document.querySelector("[autofocus]")?.focus();
+  });
+
+  addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !event.target.matches("a[role=button]:not([href])")) return;
+    event.preventDefault();
+    event.target.click();
   });
 
   addEventListener("keydown", (event) => {

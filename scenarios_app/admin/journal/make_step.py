@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
+from mockllm_site.kit.permissions import require
 from scenarios_app.admin.journal.from_request import (
     CannotRead,
     proposed_match,
@@ -42,6 +43,11 @@ NEW = "new"
 PREVIEW_REQUESTS = 200
 SHOWN_REQUESTS = 8
 _MAX_NEAR = 20
+
+# For a new scenario, and for a step of an existing one.
+PUBLISH = ("scenarios_app.add_scenario", "scenarios_app.change_scenario")
+# Both: the step goes into a new draft or one that exists.
+DRAFT = ("scenarios_app.add_draft", "scenarios_app.change_draft")
 
 
 class MakeStepForm(forms.Form):
@@ -170,14 +176,22 @@ def make_step_page(request: HttpRequest, owner: Any, served: ServedRequest) -> H
         "said": asked.last_user_text,
         "preview": _preview(form if posted is not None else proposed, served, asked),
         "looked_at": PREVIEW_REQUESTS,
+        "may_publish": any(map(request.user.has_perm, PUBLISH)),
+        "may_draft": request.user.has_perms(DRAFT),
     }
     return TemplateResponse(request, "scenarios_app/admin/make_step.html", context)
 
 
+def may_make_step(request: HttpRequest) -> bool:
+    """Whether the user may save a step, in a published scenario or in a draft."""
+    user = request.user
+    return user.has_perms(DRAFT) or any(map(user.has_perm, PUBLISH))
+
+
 def _targets(request: HttpRequest, asked: CanonicalRequest) -> Iterator[tuple[str, str]]:
     """The scenarios that this user may add a step to, the nearest first, then a new one."""
-    user = request.user
-    if user.has_perm("scenarios_app.change_scenario"):
+    user, drafts = request.user, request.user.has_perms(DRAFT)
+    if drafts or user.has_perm("scenarios_app.change_scenario"):
         rows = dict(Scenario.objects.filter(select="match").values_list("name", "pk"))
         index = catalog.snapshot().index
         every = near_misses(index, asked, limit=_MAX_NEAR)
@@ -193,7 +207,7 @@ def _targets(request: HttpRequest, asked: CanonicalRequest) -> Iterator[tuple[st
         )
         yield from ((str(rows[name]), f"{name} (near)") for name in near)
         yield from ((str(rows[name]), name) for name in others)
-    if user.has_perm("scenarios_app.add_scenario"):
+    if drafts or user.has_perm("scenarios_app.add_scenario"):
         yield NEW, "a new scenario"
 
 
@@ -225,9 +239,11 @@ def _save(
 ) -> HttpResponse:
     new = form.cleaned_data["target"] == NEW
     if "draft" in request.POST:
+        require(request, *DRAFT)
         draft = _save_draft(form, served, new=new)
         messages.success(request, "Draft step created. Enter the answer, then save and publish.")
         return redirect("admin:scenarios_app_draft_change", draft.pk)
+    require(request, PUBLISH[0] if new else PUBLISH[1])
     with transaction.atomic():
         if not new:
             # Another step saved at the same time waits, and comes after this one.

@@ -25,7 +25,7 @@ from unfold.paginator import InfinitePaginator
 from mockllm_site.kit.permissions import MissingPermission, require
 from scenarios_app.admin.filters import AnsweredByFilter, FoundFilter, ProviderFilter, SessionFilter
 from scenarios_app.admin.journal.from_request import curl_of
-from scenarios_app.admin.journal.make_step import make_step_page
+from scenarios_app.admin.journal.make_step import DRAFT, make_step_page, may_make_step
 from scenarios_app.admin.journal.record import record, session_url
 from scenarios_app.admin.journal.sessions import (
     names_of,
@@ -64,7 +64,7 @@ _LISTED = (
     "duration_ms",
 )
 
-_TIMINGS = {"chosen_ms": "Chosen after", "head_ms": "First byte after"}
+_TIMINGS = {"chosen_ms": "Matching took", "head_ms": "First byte after"}
 
 
 @admin.register(ServedRequest)
@@ -178,7 +178,7 @@ class JournalAdmin(ModelAdmin):
             },
             "curl": curl_of(found, request.build_absolute_uri("/").removesuffix("/")),
             "try_url": f"{reverse('admin:scenarios_app_scenario_try')}?request={found.pk}",
-            "may_make": _may_make(request),
+            "may_make": may_make_step(request),
             "timings": [(_TIMINGS.get(k, k), v) for k, v in found.timings.items()],
             "request_body": pretty(found.request_body),
             "response_body": pretty(found.response_body),
@@ -192,8 +192,8 @@ class JournalAdmin(ModelAdmin):
     def make_step(self, request: HttpRequest, pk: int) -> HttpResponse:
         """The page on which this request becomes a step of a scenario."""
         self._require_view(request)
-        if not _may_make(request):
-            require(request, *MAKE)
+        if not may_make_step(request):
+            require(request, *DRAFT)
         journal.flush()
         return make_step_page(request, self, get_object_or_404(ServedRequest, pk=pk))
 
@@ -208,7 +208,7 @@ class JournalAdmin(ModelAdmin):
         if latest is None:
             messages.info(request, "The journal has no unmatched request of this session.")
             return redirect("admin:scenarios_app_servedrequest_changelist")
-        page = "make_step" if _may_make(request) else "servedrequest_change"
+        page = "make_step" if may_make_step(request) else "servedrequest_change"
         return redirect(f"admin:scenarios_app_{page}", latest)
 
     @admin.display(description="When", ordering="pk")
@@ -220,8 +220,8 @@ class JournalAdmin(ModelAdmin):
     @admin.display(description="Request", ordering="path")
     def request_line(self, served: ServedRequest) -> str:
         return format_html(
-            '{} {}<span class="sc-under">{}</span>',
-            served.method,
+            '{}{}<span class="sc-under">{}</span>',
+            "" if served.method == "POST" else f"{served.method} ",
             served.path,
             ", ".join(
                 word
@@ -253,13 +253,18 @@ class JournalAdmin(ModelAdmin):
     @admin.display(description="Result", ordering="outcome")
     def result(self, served: ServedRequest) -> str:
         tone, words = told(served)
-        more = "; ".join([*([f"fault {served.fault}"] if served.fault else ()), *served.violations])
+        more = [*([f"fault {served.fault}"] if served.fault else ()), *served.violations]
+        if served.fallback:
+            words = "default answer"
+            if served.outcome != Outcome.COMPLETE:
+                more.insert(0, str(served.get_outcome_display()))
+            more.insert(0, "no scenario matched")
         return format_html(
             '<span class="sc-outcome sc-{}">{} {}</span><span class="sc-under">{}</span>',
             tone,
             served.status,
             words,
-            more,
+            "; ".join(more),
         )
 
     @admin.display(description="Session", ordering="session")
@@ -271,7 +276,7 @@ class JournalAdmin(ModelAdmin):
             called or served.session,
         )
 
-    @admin.display(description="Took", ordering="duration_ms")
+    @admin.display(description="Duration", ordering="duration_ms")
     def took(self, served: ServedRequest) -> str:
         return f"{served.duration_ms:,.0f}\N{NO-BREAK SPACE}ms"
 
@@ -306,13 +311,6 @@ def _whole(text: str) -> int:
 
 
 SEE = "scenarios_app.view_servedrequest"
-# Either of them: for a new scenario, or a step of one that is there.
-MAKE = ("scenarios_app.add_scenario", "scenarios_app.change_scenario")
-
-
-def _may_make(request: HttpRequest) -> bool:
-    """A new scenario may be added, or a step to one."""
-    return any(map(request.user.has_perm, MAKE))
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,8 +107,13 @@ class StyledForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
-            if not isinstance(field.widget, forms.CheckboxSelectMultiple):
-                field.widget.attrs["class"] = "sc-input"
+            match field.widget:
+                case forms.CheckboxSelectMultiple():
+                    pass
+                case forms.Select():
+                    field.widget.attrs["class"] = "sc-input sc-select"
+                case _:
+                    field.widget.attrs["class"] = "sc-input"
 
 
 class BulkForm(StyledForm):
@@ -121,7 +126,11 @@ class BulkForm(StyledForm):
     )
     failure = forms.ChoiceField(label="Failures", required=False, choices=_failures)
     times = forms.IntegerField(
-        label="of the first attempts", required=False, min_value=1, max_value=1_000_000, initial=1
+        label="Number of failing requests",
+        required=False,
+        min_value=1,
+        max_value=1_000_000,
+        initial=1,
     )
 
     def clean_latency_ms(self) -> int | None:

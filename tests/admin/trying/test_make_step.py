@@ -1,6 +1,7 @@
 """The page *Make a step*: a request of the journal becomes a step of a scenario."""
 
 import json
+from html import unescape
 from typing import Any
 
 import pytest
@@ -173,6 +174,19 @@ def test_draft_may_have_no_answer_yet(root: Client) -> None:
 def test_of_a_body_that_was_cut_no_step_is_made(root: Client) -> None:
     page = root.get(make_url(unmatched(request_cut=True)), follow=True).content.decode()
     assert "kept only the beginning" in page
+
+
+def test_author_saves_the_step_as_a_draft_and_cannot_enable_it(author: Client) -> None:
+    scenario, row = a_scenario("refunds", {"match_user": "refunds"}), unmatched()
+    refused = make(author, row, target=str(scenario.pk), answer="Refunded.")
+    assert refused.status_code == 403 and scenario.steps.count() == 1
+    assert "Can change scenario" in unescape(refused.content.decode())
+    assert make(author, row, target="new", answer="Refunded.").status_code == 403
+    assert make(author, row, target=str(scenario.pk), answer="Refunded.", draft="1").url
+    draft = Draft.objects.get()
+    assert (draft.published, draft.steps.last().answer_text) == (scenario, "Refunded.")
+    page = author.get(make_url(row)).content.decode()
+    assert "Save and enable" not in page and "Save as a draft" in page
 
 
 def test_readers_make_no_steps(reader: Client) -> None:
