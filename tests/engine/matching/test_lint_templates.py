@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from scenarios_app.engine.document.recorded import digest_of_answer
 from tests.engine.matching.linted import found, one, user
 
 VARIABLES = {"city": "Paris", "hotel": {"rooms": 3}}
@@ -76,3 +77,10 @@ def test_named_group_of_the_step_counts_as_a_name() -> None:
         one(user(regex="to (?P<place>[a-z]+)"), produce={"text": "{{ match.place name }}"})
     )
     assert [each.kind for each in suspicions] == ["unfilled"]
+
+
+def test_recorded_answer_is_not_reported() -> None:
+    answer = {"chunks": ["{}"], "of": digest_of_answer({"text": "Go to {{ city"})}
+    produce = {"text": "Go to {{ city", "recorded": answer}
+    match = {"path": "/v1/chat/completions", "recorded": {"body": {}}}
+    assert found(one(match, produce=produce), variables=VARIABLES) == []
