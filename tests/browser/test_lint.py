@@ -125,7 +125,7 @@ def test_a_save_with_warnings_says_so_on_the_page_that_follows(admin: Admin) -> 
     admin.go(page_of(scenario))
     step = open_row(page, 0)
     step.get_by_label("Last user message").last.fill("")
-    step.get_by_label("Answers").select_option("every time")
+    step.get_by_label("Can answer").select_option("every time")
     page.get_by_role("button", name="Save and continue editing").click()
     expect(page.locator("#suspicions")).to_contain_text("Saved, with warnings:")
     admin.save()

@@ -68,7 +68,9 @@ def test_selecting_text_in_a_row_does_not_open_its_request(admin: Admin) -> None
     page, live = admin.page, admin.live
     ask(live)
     page.goto(f"{live.base_url}/journal/")
-    box = page.locator("#result_list tbody .sc-said").first.bounding_box()
+    message = page.locator("#result_list tbody .sc-said").first
+    expect(message).to_be_visible()
+    box = message.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 1, box["y"] + box["height"] / 2)
     page.mouse.down()
