@@ -162,7 +162,7 @@ def test_a_recording_sends_to_the_chosen_providers_alone(chooser: Client) -> Non
 
 
 @pytest.mark.parametrize("upstream", ["", "https://evil.example", "openai=https://evil.example"])
-def test_what_is_no_known_provider_is_refused(chooser: Client, upstream: str) -> None:
+def test_unknown_provider_is_refused(chooser: Client, upstream: str) -> None:
     given = {"name": "s", "choose": "1", **({"upstream": upstream} if upstream else {})}
     answer = chooser.post(RECORD, given, follow=True)
     wanted = "is no provider that" if upstream else "Choose at least one provider"
@@ -187,7 +187,7 @@ def test_the_servers_key_goes_to_its_own_provider_and_is_not_shown(
     assert recording() is None
 
 
-def test_who_lacks_the_permission_records_from_what_the_operator_names(editor: Client) -> None:
+def test_editor_without_the_permission_records_from_named_upstreams(editor: Client) -> None:
     assert choices(editor) == {}
     assert (
         editor.post(RECORD, {"name": "s", "choose": "1", "upstream": "openai"}).status_code == 403

@@ -79,7 +79,7 @@ def upgraded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
-def test_who_could_write_scenarios_can_publish_drafts(upgraded: dict[str, Any]) -> None:
+def test_writers_of_scenarios_can_publish_drafts_after_upgrade(upgraded: dict[str, Any]) -> None:
     expected = ["change_draft", "delete_draft", "publish_draft", "view_draft"]
     assert upgraded["groups"]["writers"] == expected
     assert upgraded["groups"]["viewers"] == ["view_draft"]

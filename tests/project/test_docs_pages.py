@@ -77,7 +77,7 @@ def test_another_spelling_of_a_page_is_redirected_to_it(
 @pytest.mark.parametrize(
     "path", ["/docs/none/", "/docs/none", "/docs/../pyproject.toml", "/docs/%2e%2e/manage.py/"]
 )
-def test_what_is_no_page_of_the_docs_is_not_found(client: Client, path: str) -> None:
+def test_unknown_docs_page_is_not_found(client: Client, path: str) -> None:
     assert client.get(path, headers={"accept": "text/html"}).status_code == 404
 
 

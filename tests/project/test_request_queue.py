@@ -314,7 +314,7 @@ def test_blanks_around_a_header_are_not_part_of_it_on_any_way_in() -> None:
     assert call.headers == {"x-a": "b c"}
 
 
-async def test_what_a_server_adds_to_its_headers_while_a_body_is_read_is_not_seen(
+async def test_header_added_while_a_body_is_read_is_not_seen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     scopes, headers = Scopes(), [(b"host", b"any")]

@@ -33,9 +33,7 @@ def test_it_holds_the_fixtures_and_example_scenarios(wheel: Path) -> None:
         assert inside == {file.name for file in (CHECKOUT / source).iterdir()}
 
 
-def test_it_holds_every_page_of_the_docs_and_the_pictures_that_they_show(
-    wheel: Path, tmp_path: Path
-) -> None:
+def test_wheel_holds_every_docs_page_and_its_pictures(wheel: Path, tmp_path: Path) -> None:
     code = """
 import os, re
 os.environ["DJANGO_SETTINGS_MODULE"] = "mockllm_site.settings_test"
