@@ -97,38 +97,38 @@ lint: setup
 	$(PY) -c "import mockllm_site.asgi"
 
 bench: setup
-	$(PY) -m tests.bench
-	$(PY) -m tests.bench.writing
-	$(PY) -m tests.bench.chat
-	$(PY) -m tests.bench.plugin
+	$(PY) -m tools.bench
+	$(PY) -m tools.bench.writing
+	$(PY) -m tools.bench.chat
+	$(PY) -m tools.bench.plugin
 
 # The same beside aimock from npm, both in the same rounds.
 bench-peers: setup
-	$(PY) -m tests.bench.peers
+	$(PY) -m tools.bench.peers
 
 # How much more two workers answer than one, on a machine that does nothing else.
 bench-workers: setup
-	$(PY) -m tests.bench.workers
+	$(PY) -m tools.bench.workers
 
 # The same three tests written with this plugin, respx, pytest-recording and pytest-httpserver: lines,
 # time, and which mistakes of a program each notices (docs/comparison.md).
 bench-testing: setup
-	$(PY) -m tests.bench.testing
+	$(PY) -m tools.bench.testing
 
 # Seconds from an empty folder to a first green test, with pip and uv and each SDK.
 bench-first-test: setup
-	$(PY) -m tests.bench.first_test
+	$(PY) -m tools.bench.first_test
 
 # What others notice of attacks on a server, and what the journal has after a minute without its
 # database, beside the goals in docs/reliability.md. Parts of names choose among them:
 # make load ONLY="embeddings dead"
 load: setup
-	$(PY) -m tests.load $(ONLY)
+	$(PY) -m tools.load $(ONLY)
 
 # What is promised of servers of several processes, as large as docs/reliability.md has it.
 # make soak RUN="once=50,200,2,3 redis=5"
 soak: setup
-	$(PY) -m tests.soak $(RUN)
+	$(PY) -m tools.soak $(RUN)
 
 # What the tests do not notice: faults put into the pure parts and serving, one by one, each tried
 # with the tests that come by it. An hour and a half for all; make mutate ONLY="scenarios_app.engine.memory*"
@@ -140,7 +140,7 @@ mutate: setup
 # 10,000 tests of the pytest plugin over 16 workers and one server: no cross-talk, no false alarm.
 # make load-plugin RUN="1000 4"
 load-plugin: setup
-	$(PY) -m tests.load.plugin $(RUN)
+	$(PY) -m tools.load.plugin $(RUN)
 
 # Each request of the recordings in files or folders, sent to a server that has them as scenarios.
 # make replay CASSETTES="../cassettes one.har"

@@ -18,13 +18,19 @@ from mockllm_site.kit.database_thread import close_connection
 from mockllm_site.serve.database_threads import close_connections
 from scenarios_app.journal import journal
 from scenarios_app.serving.services import services
-from tests import examples, flushing, once, patience, warmed
-from tests.engines import ON_POSTGRES
-from tests.live import Live, LiveServer, run_apart
+from tests.support import (
+    database_flush,
+    fork_server,
+    http_timeouts,
+    hypothesis_profiles,
+    setup_cache,
+)
+from tests.support.database_engine import ON_POSTGRES
+from tests.support.live_server import Live, LiveServer, run_apart
 
-pytest_plugins = ["pytester", "tests.selecting"]
+pytest_plugins = ["pytester", "tests.support.selection"]
 
-examples.load()
+hypothesis_profiles.load()
 # In the order of the apps, whichever pages a test imports first.
 admin.autodiscover()
 
@@ -38,7 +44,7 @@ STARTERS = {
     "tests.serving.processes.serve_process",
     "tests.serving.processes.servers",
     "tests.state.outside",
-    "tests.warmed",
+    "tests.support.fork_server",
 }
 
 
@@ -121,15 +127,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def warm() -> Iterator[None]:
     """Processes of Python that a module's tests start are forked from one that is warm."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "executable", warmed.python())
+        patch.setattr(sys, "executable", fork_server.python())
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
 def quick(django_test_environment: None) -> None:
-    flushing.install()
-    once.install()
-    patience.install()
+    database_flush.install()
+    setup_cache.install()
+    http_timeouts.install()
 
 
 @pytest.fixture(scope="session", autouse=True)

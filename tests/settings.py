@@ -6,7 +6,7 @@ import os
 from environ import Env
 
 from mockllm_site.kit import env
-from tests.engines import ON_POSTGRES, POSTGRES
+from tests.support.database_engine import ON_POSTGRES, POSTGRES
 
 env.variables().maps[1:] = []
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.source_files import source_files
+from tests.support.project_files import source_files
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("mockllm_site", "scenarios_app", "chat_app", "traces_app")
@@ -22,7 +22,7 @@ REQUIRED = {
     *("constraints.txt", "docs", "examples", ".env.example", ".gitignore", ".ci"),
     ".pre-commit-config.yaml",
 }
-ALLOWED = REQUIRED | {"Dockerfile", "compose.yaml", ".dockerignore", ".github"}
+ALLOWED = REQUIRED | {"Dockerfile", "compose.yaml", ".dockerignore", ".github", "tools"}
 # What the pure parts may import beside the standard library and themselves.
 PURE = {
     "scenarios_app/engine": {"re2", "ahocorasick_rs", "msgspec", "scenarios_app.engine"},

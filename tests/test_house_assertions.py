@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import pytest
 
-from tests.source_files import source_files
+from tests.support.project_files import source_files
 
 ROOT = Path(__file__).resolve().parents[1]
 # Functions of others that raise where something is not as it should be: pytest's, jsonschema's and

@@ -14,7 +14,7 @@ from django.test import Client
 
 from scenarios_app.admin.journal.from_request import curl_of
 from tests.admin.traffic import served
-from tests.services import require
+from tests.support.required_services import require
 
 pytestmark = pytest.mark.django_db
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenarios_app.admin.editor.sentence import title_of
-from tests.examples import often
+from tests.support.hypothesis_profiles import often
 
 
 def sentence(**step: object) -> str:

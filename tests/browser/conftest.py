@@ -11,8 +11,8 @@ from django.test import Client
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from mockllm_site.roles import EDITOR
-from tests.live import Live
-from tests.services import chromium
+from tests.support.live_server import Live
+from tests.support.required_services import chromium
 
 # Containers have neither a sandbox nor much shared memory.
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]

@@ -19,7 +19,7 @@ from tests.admin.chat.talks import LISTS, talk
 from tests.admin.pages import JOURNAL, LIST, SESSION, SESSIONS, a_scenario, page_of
 from tests.admin.traffic import served, unmatched
 from tests.browser.payloads import ALL, PAYLOADS
-from tests.live import run_apart
+from tests.support.live_server import run_apart
 from traces_app.models import ModelCall, Trace, TraceEvent
 
 # Whose conversations the playground lists.

@@ -44,7 +44,7 @@ def serving(folder: str) -> Iterator[str]:
 
 
 def main() -> None:
-    from tests.services import chromium
+    from tests.support.required_services import chromium
 
     FOLDER.mkdir(exist_ok=True)
     with TemporaryDirectory() as folder, serving(folder) as url, sync_playwright() as playwright:

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 from chat_app.api.urls import document
 from chat_app.models import Conversation
 from tests.browser.conftest import OpenPage
-from tests.live import Live
+from tests.support.live_server import Live
 
 pytestmark = pytest.mark.browser
 

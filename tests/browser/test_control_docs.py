@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenPage
-from tests.live import Live
+from tests.support.live_server import Live
 
 pytestmark = pytest.mark.browser
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Admin, OpenPage
 from tests.browser.hostile_rows import CLIENT, Shown, written
 from tests.browser.payloads import ALL, MARKDOWN, PAYLOADS
-from tests.live import Live
+from tests.support.live_server import Live
 
 pytestmark = pytest.mark.browser
 

@@ -8,7 +8,7 @@ from mockllm_site.roles import READER
 from scenarios_app.journal.live import LOOK_SECONDS
 from tests.browser.conftest import Admin, OpenPage
 from tests.chat.chatting import scenario
-from tests.live import Live
+from tests.support.live_server import Live
 
 pytestmark = pytest.mark.browser
 

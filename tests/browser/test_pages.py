@@ -10,7 +10,7 @@ from mockllm_site.roles import READER
 from tests.admin.pages import a_scenario
 from tests.admin.traffic import served, unmatched
 from tests.browser.conftest import Admin, OpenPage
-from tests.live import Live
+from tests.support.live_server import Live
 
 pytestmark = pytest.mark.browser
 

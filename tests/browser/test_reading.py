@@ -15,7 +15,7 @@ from tests.browser.measuring import contrasts, hold_still, too_faint
 from tests.chat.asking import Api
 from tests.chat.chatting import scenario
 from tests.chat.scripts import TOOL_CALL
-from tests.live import Live
+from tests.support.live_server import Live
 
 pytestmark = pytest.mark.browser
 

@@ -14,7 +14,7 @@ from scenarios_app.models import Scenario
 from scenarios_app.store import document_of
 from tests.browser.conftest import Admin
 from tests.browser.editing import add_step, open_fold
-from tests.live import Live
+from tests.support.live_server import Live
 
 pytestmark = pytest.mark.browser
 

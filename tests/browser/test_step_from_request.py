@@ -5,7 +5,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Admin
-from tests.live import Live
+from tests.support.live_server import Live
 
 pytestmark = pytest.mark.browser
 

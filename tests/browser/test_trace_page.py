@@ -12,7 +12,7 @@ from tests.browser.conftest import Admin, OpenPage
 from tests.chat.asking import Api
 from tests.chat.chatting import scenario
 from tests.chat.scripts import TOOL_CALL
-from tests.live import Live
+from tests.support.live_server import Live
 from traces_app.models import Status, Trace
 
 pytestmark = pytest.mark.browser

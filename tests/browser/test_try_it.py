@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, expect
 
 from scenarios_app.models import Scenario, ServedRequest
 from tests.browser.conftest import Admin
-from tests.live import Live
+from tests.support.live_server import Live
 
 pytestmark = pytest.mark.browser
 

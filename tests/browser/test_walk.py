@@ -19,7 +19,7 @@ from tests.browser.editing import add_step, open_row
 from tests.browser.test_keyboard import tab_to
 from tests.chat.asking import Api
 from tests.chat.chatting import scenario
-from tests.live import Live
+from tests.support.live_server import Live
 
 pytestmark = pytest.mark.browser
 

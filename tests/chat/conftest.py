@@ -10,7 +10,7 @@ from tests.chat.asking import Api
 from tests.chat.chatting import Chat
 from tests.chat.ways import KEY_VARIABLE, way  # noqa: F401
 from tests.conftest import forget
-from tests.live import Live
+from tests.support.live_server import Live
 
 
 @pytest.fixture

@@ -24,9 +24,9 @@ from chat_app.errors import ChatError
 from chat_app.models import Message
 from chat_app.terminal import Screen, Talk, begin_talk
 from mockllm_site.kit.database_thread import in_database
-from tests import warmed
 from tests.chat.chatting import Chat, scenario
 from tests.chat.scripts import ENDLESS
+from tests.support import fork_server
 from traces_app.models import Status, Trace
 
 CHAT = ["-P", "-m", "mockllm_site", "chat"]
@@ -44,7 +44,7 @@ def environment() -> dict[str, str]:
 
 def piped(folder: Path, text: bytes, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
     return subprocess.run(
-        [warmed.python(), *CHAT, *arguments],
+        [fork_server.python(), *CHAT, *arguments],
         input=text,
         cwd=folder,
         env=environment(),

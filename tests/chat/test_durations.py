@@ -13,8 +13,8 @@ from tests.chat.chatting import scenario
 from tests.chat.scripts import calls
 from tests.chat.test_figures import figure, since
 from tests.chat.tools.tool_servers import eventually
-from tests.live import Live
-from tests.waits import LEAST_MS, WAIT_MS, assert_milliseconds, assert_seconds
+from tests.support.live_server import Live
+from tests.support.scripted_wait import LEAST_MS, WAIT_MS, assert_milliseconds, assert_seconds
 from traces_app.models import Trace
 from traces_app.otlp import otlp, run_span
 

@@ -11,7 +11,7 @@ from tests.chat.chatting import Chat, events_of, scenario
 from tests.chat.open_streams import opened
 from tests.chat.scripts import ENDLESS, TOOL_CALL
 from tests.chat.tools.tool_servers import eventually
-from tests.live import Live
+from tests.support.live_server import Live
 from traces_app.follow import follow
 
 

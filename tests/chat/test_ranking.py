@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chat_app.ranking import MIDDLE, Rank, Vote, _rank, rank
-from tests.examples import often
+from tests.support.hypothesis_profiles import often
 
 NAMES = st.sampled_from(["one", "two", "three", "four"])
 VOTES = st.lists(st.builds(Vote, NAMES, NAMES, tie=st.booleans()), max_size=40)

@@ -29,7 +29,7 @@ from chat_app.values.model_call import (
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving.services import services
-from tests.live import Live
+from tests.support.live_server import Live
 
 FAMILIES = ("openai", "anthropic", "google")
 KEY_VARIABLE = "CHAT_TEST_KEY"

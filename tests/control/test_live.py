@@ -11,7 +11,7 @@ import pytest
 
 from mockllm_site.kit.api.locality import VARIABLE
 from tests.control.asking import error_of, says, scenario
-from tests.live import Live
+from tests.support.live_server import Live
 
 
 @pytest.fixture

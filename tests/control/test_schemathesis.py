@@ -3,9 +3,9 @@
 import pytest
 
 from scenarios_app.control.urls import _openapi
-from tests.drawn import Drawn, keeps_to, operations
-from tests.live import Live
-from tests.violations import answers
+from tests.support.live_server import Live
+from tests.support.schema_violations import answers
+from tests.support.strategies import Drawn, keeps_to, operations
 
 
 @pytest.mark.hypothesis

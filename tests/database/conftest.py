@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.database.two import Two
-from tests.processes import begun
 from tests.state.outside import postgres_database
+from tests.support.line_process import begun
 
 SCRIPT = "from tests.database.writer import serve\nserve(migrate={})\n"
 

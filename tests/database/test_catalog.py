@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from tests.database.two import close_backends, until_somebody_waits
-from tests.processes import Process, begun
 from tests.state.outside import postgres_database
+from tests.support.line_process import Process, begun
 
 SCRIPT = "from tests.database.polling import serve\nserve('before')\n"
 MOVE_ON = "UPDATE scenarios_app_catalogversion SET number = number + 1"

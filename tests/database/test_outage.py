@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from scenarios_app.journal import ENTRY_BYTES
-from tests.load.outage import outage
+from tools.load.outage import outage
 
 BEFORE, DURING, AFTER = 50, 300, 50
 

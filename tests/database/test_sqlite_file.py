@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import Process, begun
+from tests.support.line_process import Process, begun
 
 NAME = "file.sqlite3"
 ROWS = 10

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import psycopg
 import pytest
 
-from tests.processes import Process
+from tests.support.line_process import Process
 
 OTHERS = """
 SELECT pid FROM pg_stat_activity

@@ -9,8 +9,8 @@ import sysconfig
 import venv
 from pathlib import Path
 
-from tests import warmed
 from tests.docs.blocks import ROOT
+from tests.support import fork_server
 
 CLONED = (
     *("manage.py", "Makefile", "pyproject.toml", "constraints.txt", "README.md", "LICENSE"),
@@ -37,7 +37,7 @@ def warm_commands(folder: Path) -> Path:
     """Makes a bin folder whose Python and `mockllm` are quick to start."""
     folder.mkdir()
     for name, arguments in _WARM.items():
-        _script(folder / name, f'#!/bin/sh\nexec {warmed.python()} {arguments} "$@"\n')
+        _script(folder / name, f'#!/bin/sh\nexec {fork_server.python()} {arguments} "$@"\n')
     return folder
 
 

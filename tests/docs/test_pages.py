@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests import migrated
 from tests.docs.blocks import blocks_of, pages
 from tests.docs.newcomer import Newcomer
 from tests.docs.places import INSTALLED, clone, shell_path, warm_commands
+from tests.support import migrated_database
 
 IN_A_CLONE = ("README.md", "CONTRIBUTING.md")
 PAGES = [page for page in pages() if blocks_of(page)]
@@ -22,7 +22,7 @@ def test_every_block_of_a_page_works(page: str, tmp_path: Path) -> None:
     if page in IN_A_CLONE:
         path, python = shell_path(clone(folder)), str(folder / ".venv" / "bin" / "python")
     else:
-        migrated.copy_to(folder / "mockllm.sqlite3")
+        migrated_database.copy_to(folder / "mockllm.sqlite3")
         warm = warm_commands(tmp_path / "bin")
         path, python = shell_path(warm, INSTALLED), str(warm / "python")
     with Newcomer(folder, path=path, python=python) as newcomer:

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.state import AttemptRef, StateStore, StepRef, drop_scenario, put_scenario
-from tests.examples import often
+from tests.support.hypothesis_profiles import often
 
 SESSIONS = st.sampled_from(["a", "b"])
 SCENARIOS = st.sampled_from(["x", "y"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scenarios_app.engine import memory
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.state import AttemptRef, SessionState, StepRef, key_session, put_scenario
-from tests.examples import often
+from tests.support.hypothesis_profiles import often
 
 STEP = StepRef("weather", "k1", "1")
 DOCUMENT = {"name": "own"}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scenarios_app.engine.document import compile_scenario, dump, load_documents
 from scenarios_app.engine.scenario import Scenario, ScriptedAnswer, Step
-from tests.samples import TURN_SCRIPTS
+from tests.support.requirement_samples import TURN_SCRIPTS
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples/scenarios/turns.json"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from scenarios_app.testing.server import RunningServer, running_server
-from tests.services import require
+from tests.support.required_services import require
 
 HERE = Path(__file__).parent
 ENVIRONMENTS = HERE.parents[1] / ".frameworks"

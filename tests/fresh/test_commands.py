@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import migrated, warmed
 from tests.fresh.processes import answer_of, dev, mockllm
+from tests.support import fork_server, migrated_database
 
 # Started, answered and ended by tests of their own.
 TESTED_ELSEWHERE = {
@@ -101,10 +101,10 @@ RUNS = (
 @pytest.mark.parametrize("one", RUNS, ids=lambda one: " ".join(one.arguments)[:40])
 def test_command_ends_without_a_traceback(one: Run, tmp_path: Path) -> None:
     database = tmp_path / "mockllm.sqlite3"
-    migrated.copy_to(database)
+    migrated_database.copy_to(database)
     variables = {**dev(database), "DJANGO_SUPERUSER_PASSWORD": "long enough for a test"}
     ended = mockllm(
-        *one.arguments, cwd=tmp_path, python=warmed.python(), stdin=one.stdin, **variables
+        *one.arguments, cwd=tmp_path, python=fork_server.python(), stdin=one.stdin, **variables
     )
     said = ended.stdout + ended.stderr
     assert "Traceback (most recent call last)" not in said, said

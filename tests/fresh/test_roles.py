@@ -10,8 +10,8 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from tests.engines import POSTGRES
 from tests.fresh.processes import SECONDS, answer_of, dev, mockllm, rows
+from tests.support.database_engine import POSTGRES
 
 ROLES = ["QA author", "QA editor", "QA read-only"]
 GROUPS = "SELECT name FROM auth_group ORDER BY name"

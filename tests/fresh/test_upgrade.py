@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests import warmed
 from tests.fresh.processes import dev, mockllm
+from tests.support import fork_server
 
 # Rows as fixtures stored them until then: raw, without history.
 BEFORE = """
@@ -67,7 +67,9 @@ def upgraded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     database = tmp_path_factory.mktemp("upgraded") / "mockllm.sqlite3"
 
     def run(*arguments: str) -> str:
-        done = mockllm(*arguments, cwd=database.parent, python=warmed.python(), **dev(database))
+        done = mockllm(
+            *arguments, cwd=database.parent, python=fork_server.python(), **dev(database)
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -7,7 +7,7 @@ import pytest
 
 from scenarios_app.serving.doors.calls import App, with_close
 from tests.conftest import forget
-from tests.live import Live, LiveServer
+from tests.support.live_server import Live, LiveServer
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mockllm_site.kit.api.locality import VARIABLE
 from tests.conftest import forget
 from tests.control.asking import Control, says, scenario
-from tests.examples import often
+from tests.support.hypothesis_profiles import often
 
 METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "TRACE", "PROPFIND", "X")
 PATHS = (

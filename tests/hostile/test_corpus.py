@@ -8,8 +8,8 @@ from scenarios_app.journal import journal
 from tests.hostile.asked_ways import CHAT, GOOD, OPENAI, Row
 from tests.hostile.corpus import GROUPS
 from tests.hostile.raw import Answer, exchange, message
-from tests.live import Live
 from tests.serving.pipelines import says, scenario
+from tests.support.live_server import Live
 from tests.wire.envelopes import envelope_complaint
 
 NEXT = message("POST", CHAT, GOOD, headers=OPENAI)

@@ -13,8 +13,8 @@ import pytest
 from scenarios_app.serving.services import services
 from tests.hostile.asked_ways import ANTHROPIC, CHAT, GEMINI, LOCAL, MESSAGES, OLLAMA, OPENAI
 from tests.hostile.raw import exchange, message
-from tests.live import Live
 from tests.serving.pipelines import says, scenario
+from tests.support.live_server import Live
 
 WORDS = [f"word{i}" for i in range(12)]
 # After how many pieces of content the server falls silent: before the first, and after each.

@@ -8,8 +8,8 @@ import anthropic
 import openai
 import pytest
 
-from tests.live import Live
 from tests.serving.pipelines import says, scenario
+from tests.support.live_server import Live
 
 CLIENTS = 200
 STEPS = 50

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from scenarios_app.serving.doors import django as view
 from scenarios_app.serving.doors.asgi import ProviderDoor
-from tests.examples import often
 from tests.hostile.asked_ways import (
     ANTHROPIC,
     CHAT,
@@ -25,6 +24,7 @@ from tests.hostile.asked_ways import (
 from tests.hostile.inprocess import through
 from tests.hostile.raw import Answer
 from tests.serving.pipelines import Playing, says, scenario
+from tests.support.hypothesis_profiles import often
 from tests.wire.anthropic.test_anthropic_sdk import BETA_ASKED
 from tests.wire.envelopes import envelope_complaint
 from tests.wire.rich_bodies import CONTENTS

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests import migrated, warmed
 from tests.hostile.test_recording_secrets import LETTERS, NAMES, calls, echoing
 from tests.project import processes
 from tests.serving.processes.serve_process import Serving, serving
+from tests.support import fork_server, migrated_database
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
 DEV = {"MOCKLLM_ENV": "dev", "MOCKLLM_ADMIN_PASSWORD": "a password of a test"}
@@ -188,8 +188,8 @@ def test_no_key_stays_of_a_file_that_is_imported(
     # It has them, but for a few that its format has no place for.
     assert len(keys.found_in(*files_of(tmp_path))) >= len(keys.made) - 3
     kept = []
-    migrated.copy_to(home / "mockllm.sqlite3")
-    command = (warmed.python(), "-P", "-m", "mockllm_site")
+    migrated_database.copy_to(home / "mockllm.sqlite3")
+    command = (fork_server.python(), "-P", "-m", "mockllm_site")
     for arguments in (("import", f"../{name}"), ("export_scenarios",)):
         done = processes.run(*command, *arguments, cwd=home, variables=DEV)
         assert done.returncode == 0, done.stderr

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from scenarios_app.testing.server import RunningServer, running_server
-from tests.services import require
+from tests.support.required_services import require
 
 HERE = Path(__file__).parent
 SCRIPTS = sorted(HERE.glob("*.test.mjs"))

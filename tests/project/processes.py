@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests import warmed
+from tests.support import fork_server
 
 COMMAND = Path(sys.executable).with_name("mockllm")
 SHOW = """
@@ -46,7 +46,7 @@ def python(
 
 def look(*, cwd: Path, variables: dict[str, str] | None = None) -> dict[str, Any]:
     """The settings and the environment of a process started with these variables."""
-    done = run(warmed.python(), "-P", "-c", SHOW, cwd=cwd, variables=variables)
+    done = run(fork_server.python(), "-P", "-c", SHOW, cwd=cwd, variables=variables)
     assert done.returncode == 0, done.stderr
     seen: dict[str, Any] = json.loads(done.stdout)
     return seen

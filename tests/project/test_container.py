@@ -12,7 +12,7 @@ import yaml
 
 from tests.project import processes
 from tests.project.conftest import CHECKOUT
-from tests.source_files import source_files
+from tests.support.project_files import source_files
 
 DOCKERFILE = (CHECKOUT / "Dockerfile").read_text()
 READY = "mockllm ready on http://"

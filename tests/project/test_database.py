@@ -14,8 +14,8 @@ from django.db import connection
 
 from mockllm_site import settings_test
 from mockllm_site.serve import database
-from tests import warmed
 from tests.project import processes
+from tests.support import fork_server
 
 LOADED = """
 from mockllm_site.kit import env; env.configure()
@@ -84,7 +84,7 @@ def test_the_database_of_a_test_run_is_left_to_its_runner() -> None:
 
 def tables(folder: Path, **variables: str) -> dict[str, Any]:
     """The columns and constraints of each table that a process makes."""
-    done = processes.run(warmed.python(), "-P", "-c", TABLES, cwd=folder, variables=variables)
+    done = processes.run(fork_server.python(), "-P", "-c", TABLES, cwd=folder, variables=variables)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -98,7 +98,7 @@ def test_its_tables_are_those_that_migrations_make(tmp_path: Path) -> None:
 
 def test_migrate_makes_them_too(tmp_path: Path) -> None:
     done = processes.run(
-        warmed.python(),
+        fork_server.python(),
         "-P",
         "-m",
         "mockllm_site",

@@ -10,8 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from mockllm_site import __version__
 from mockllm_site.pages.figures import registry
-from tests.live import Live
 from tests.serving.pipelines import says, scenario
+from tests.support.live_server import Live
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "a-token-of-its-own"

@@ -9,8 +9,8 @@ import pytest
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.recording.files import read_upload
 from scenarios_app.store.documents import load
-from tests.examples import often
 from tests.recording.import_fuzz import SAMPLES, findings, imported
+from tests.support.hypothesis_profiles import often
 
 
 @pytest.mark.parametrize("name", SAMPLES)

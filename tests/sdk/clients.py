@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.live import Live
 from tests.sdk.talks import claude_of, gemini_of, ollama_of, openai_of, openais_whole_client
+from tests.support.live_server import Live
 
 MODELS = {
     "openai": "gpt-4o",

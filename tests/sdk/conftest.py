@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from tests.live import Live
 from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
 from tests.sdk.clients import PROVIDERS, Client, client_of
 from tests.sdk.gemini.gemini_talk import GeminiTalk
 from tests.sdk.ollama.ollama_talk import OllamaTalk
 from tests.sdk.openai.openai_talk import OpenAITalk
 from tests.sdk.talks import SYNC_OR_ASYNC, claude_of, gemini_of, ollama_of, openai_of
+from tests.support.live_server import Live
 
 
 @pytest.fixture(params=PROVIDERS)

@@ -9,8 +9,8 @@ from typing import Any
 
 from google.genai import types
 
-from tests.live import Live
 from tests.sdk.talks import claude_of, gemini_of, ollama_of, openai_of, openais_whole_client
+from tests.support.live_server import Live
 
 SYSTEM = "You are on call. Be brief."
 

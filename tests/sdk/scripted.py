@@ -4,8 +4,8 @@ from typing import Any
 
 import pydantic
 
-from tests.live import Live
 from tests.serving.pipelines import scenario
+from tests.support.live_server import Live
 
 TEXT = "one two three four five"
 # Kinds of fault that leave nothing of the answer.

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from tests.live import Live
 from tests.sdk.anthropic import anthropic_talk
 from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
 from tests.sdk.gemini import gemini_talk
@@ -11,6 +10,7 @@ from tests.sdk.ollama import ollama_talk
 from tests.sdk.ollama.ollama_talk import OllamaTalk
 from tests.sdk.openai import openai_client, openai_talk
 from tests.sdk.openai.openai_talk import OpenAITalk
+from tests.support.live_server import Live
 
 SYNC_OR_ASYNC = ["sync", "async"]
 

@@ -18,7 +18,7 @@ from google.genai._transformers import t_schema
 from openai.lib._pydantic import to_strict_json_schema
 from pydantic import BaseModel, Field
 
-from tests.live import Live
+from tests.support.live_server import Live
 
 AUTO = {
     "name": "auto",

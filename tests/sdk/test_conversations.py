@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from tests.engine.turn_scripts import examples
-from tests.live import Live
 from tests.sdk.clients import MODELS, client_of
 from tests.sdk.conversations import Begun, Call, conversation
 from tests.sdk.paris import paris
 from tests.sdk.talks import SYNC_OR_ASYNC
 from tests.serving.pipelines import says, scenario
+from tests.support.live_server import Live
 
 RESULTS = {"get_weather": "18 degrees, sunny", "get_time": "21:40"}
 AGENTS = {

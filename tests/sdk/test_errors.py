@@ -6,11 +6,11 @@ import anthropic
 import openai
 import pytest
 
-from tests.live import Live
 from tests.sdk.clients import PROVIDERS, Client
 from tests.sdk.errors import ERRORS, Errors
 from tests.sdk.scripted import load_fault
 from tests.serving.pipelines import says, scenario
+from tests.support.live_server import Live
 
 MESSAGE = "Nein – not now."
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from tests.live import Live
+from tests.support.live_server import Live
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

@@ -13,9 +13,9 @@ import openai
 import pytest
 from google.genai.errors import ServerError, UnknownApiResponseError
 
-from tests.live import Live
 from tests.sdk.clients import PROVIDERS, Client, Heard
 from tests.sdk.scripted import TEXT, load_fault
+from tests.support.live_server import Live
 
 OVER = "The model fell over."
 EVENT = ("type", "message", "code")

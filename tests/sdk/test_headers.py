@@ -5,11 +5,11 @@ from uuid import UUID
 
 import openai
 
-from tests.live import Live
 from tests.sdk.anthropic.anthropic_talk import HELLO as CLAUDE
 from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
 from tests.sdk.openai.openai_talk import HELLO, OpenAITalk
 from tests.serving.pipelines import says, scenario
+from tests.support.live_server import Live
 
 
 def test_openais_raw_response(live: Live, chat: OpenAITalk) -> None:

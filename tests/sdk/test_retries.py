@@ -7,11 +7,11 @@ import anyio
 import openai
 import pytest
 
-from tests.live import Live
 from tests.sdk.anthropic.anthropic_talk import HELLO as CLAUDE
 from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
 from tests.sdk.openai.openai_talk import HELLO, OpenAITalk
 from tests.serving.pipelines import scenario
+from tests.support.live_server import Live
 
 
 @pytest.fixture

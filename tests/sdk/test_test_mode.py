@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from tests.live import Live
 from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
 from tests.sdk.clients import MODELS, PROVIDERS, Client
 from tests.sdk.conversations import Begun, conversation
@@ -13,6 +12,7 @@ from tests.sdk.errors import ERRORS
 from tests.sdk.openai.openai_talk import OpenAITalk
 from tests.sdk.talks import SYNC_OR_ASYNC
 from tests.serving.modes import CATCH_ALL, marked
+from tests.support.live_server import Live
 
 # Five words and its echo, so that the pace of test mode takes no time.
 SHORT = "Who are you?"

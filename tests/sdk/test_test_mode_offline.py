@@ -11,10 +11,10 @@ import openai
 import pytest
 
 from scenarios_app.serving.transport import MockTransport
-from tests.live import Live
 from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
 from tests.sdk.openai.openai_talk import OpenAITalk
 from tests.serving.modes import CATCH_ALL, in_test_mode
+from tests.support.live_server import Live
 
 SHORT = "Who are you?"
 MESSAGES: list[Any] = [{"role": "user", "content": SHORT}]

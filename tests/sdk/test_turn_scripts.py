@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.engine.turn_scripts import examples
-from tests.live import Live
 from tests.sdk.clients import Client
 from tests.sdk.errors import ERRORS
+from tests.support.live_server import Live
 
 SCRIPTS = {document["id"]: document for document in examples()}
 CLOSED = {"message": "This account is closed."}

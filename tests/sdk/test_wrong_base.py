@@ -10,8 +10,8 @@ import pytest
 from google.genai import Client
 from google.genai.errors import ClientError
 
-from tests.live import Live
 from tests.sdk.gemini.gemini_talk import NO_TLS
+from tests.support.live_server import Live
 
 HELLO: Any = [{"role": "user", "content": "Hello"}]
 

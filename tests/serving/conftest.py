@@ -6,8 +6,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests import warmed
 from tests.serving.processes.servers import serving
+from tests.support import fork_server
 
 LIVE = [("uvicorn", "door"), ("daphne", "door"), ("uvicorn", "view"), ("daphne", "view")]
 
@@ -18,6 +18,6 @@ def port(request: pytest.FixtureRequest) -> Iterator[int]:
     server, app = request.param
     with ExitStack() as running:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sys, "executable", warmed.python())
+            patch.setattr(sys, "executable", fork_server.python())
             port = running.enter_context(serving(server, f"tests.serving.doors.door_apps:{app}"))
         yield port

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from tests.samples import HANDED, OURS
+from tests.support.requirement_samples import HANDED, OURS
 
 Row: TypeAlias = dict[str, Any]
 # Values of any shape, at which a path ends.

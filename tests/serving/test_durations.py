@@ -10,10 +10,10 @@ from django.test import Client
 
 from scenarios_app.journal.live import row_json
 from scenarios_app.models import ServedRequest
-from tests.live import Live
 from tests.project.test_metrics import sample
 from tests.serving.pipelines import Playing, chat, says, scenario
-from tests.waits import WAIT_MS, assert_milliseconds, assert_seconds
+from tests.support.live_server import Live
+from tests.support.scripted_wait import WAIT_MS, assert_milliseconds, assert_seconds
 
 LATER: dict[str, Any] = {"text": "one two", "latency_ms": WAIT_MS}
 PACED: dict[str, Any] = {"text": "one two", "pacing": {"first_ms": WAIT_MS, "words_per_chunk": 1}}

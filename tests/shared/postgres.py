@@ -8,7 +8,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from tests.services import require
+from tests.support.required_services import require
 
 SECONDS = 60
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import redis
 
-from tests.services import require
+from tests.support.required_services import require
 
 URL = os.environ.get("TEST_REDIS_URL", "redis://127.0.0.1:6379/0")
 UP_SECONDS = 30.0

@@ -15,8 +15,8 @@ import httpx2
 import pytest
 
 from tests.serving.processes.serve_process import Serving
-from tests.soak.outages import until
-from tests.soak.servers import shared
+from tools.soak.outages import until
+from tools.soak.servers import shared
 
 RUNS, SECONDS = 8, 60.0
 WORDS = 120

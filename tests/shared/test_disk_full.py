@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests import migrated
 from tests.serving.processes.serve_process import Serving, serving, written
-from tests.soak.client import Client
-from tests.soak.servers import listening, once
+from tests.support import migrated_database
+from tools.soak.client import Client
+from tools.soak.servers import listening, once
 
 STEPS = 980
 # What the journal keeps of a body by itself, so that its room is used up soon.
@@ -35,7 +35,7 @@ def full_disk(server: Serving) -> Iterator[None]:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Serving]:
-    migrated.copy_to(tmp_path / "db.sqlite3")
+    migrated_database.copy_to(tmp_path / "db.sqlite3")
     given = {
         "MOCKLLM_ENV": "dev",
         "DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3",

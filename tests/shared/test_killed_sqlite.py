@@ -16,10 +16,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests import migrated
 from tests.admin.pages import LIST, fields
 from tests.serving.processes.serve_process import Serving, serving, written
-from tests.soak.servers import listening
+from tests.support import migrated_database
+from tools.soak.servers import listening
 
 PASSWORD = "a password of a test"
 # A page has the fields of ten.
@@ -162,7 +162,7 @@ def check_next_start(server: Serving, known: Acknowledged) -> None:
 
 @pytest.fixture
 def begin(tmp_path: Path) -> Iterator[Any]:
-    migrated.copy_to(tmp_path / "db.sqlite3")
+    migrated_database.copy_to(tmp_path / "db.sqlite3")
     given = {
         "MOCKLLM_ENV": "dev",
         "DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3",

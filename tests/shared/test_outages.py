@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.shared import postgres, redis
-from tests.soak.client import Client
-from tests.soak.once import fight
-from tests.soak.outages import Outages
-from tests.soak.servers import once, shared
+from tools.soak.client import Client
+from tools.soak.once import fight
+from tools.soak.outages import Outages
+from tools.soak.servers import once, shared
 
 # More steps than are asked for until the engines are back: 2,000 take less than four seconds.
 CLIENTS, STEPS = 8, 6_000

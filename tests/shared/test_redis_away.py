@@ -12,8 +12,8 @@ from scenarios_app.shared import connections as shared_connections
 from tests.serving.processes.serve_process import Serving
 from tests.shared.redis import Own
 from tests.shared.stores import fresh_state, same_state
-from tests.soak.client import Client
-from tests.soak.servers import shared
+from tools.soak.client import Client
+from tools.soak.servers import shared
 
 STEP = StepRef("weather", "k1", "1")
 

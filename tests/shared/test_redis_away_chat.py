@@ -12,8 +12,8 @@ import pytest
 from tests.serving.processes.serve_process import Serving
 from tests.shared import redis
 from tests.shared.test_chat_workers import SLOWLY, WORDS, Run, begun
-from tests.soak.client import Client
-from tests.soak.servers import once, shared
+from tools.soak.client import Client
+from tools.soak.servers import once, shared
 
 STEPS = 40
 RECOVERED_SECONDS = 5.0

@@ -4,9 +4,9 @@ from hypothesis import settings
 
 from scenarios_app.shared.state import RedisState
 from tests.engine.test_memory_model import StoreMachine
-from tests.examples import often
 from tests.shared.stores import forget, fresh_state
 from tests.shared.test_redis_state import Turns
+from tests.support.hypothesis_profiles import often
 
 
 class RedisMachine(StoreMachine):

@@ -14,9 +14,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.serving.processes.serve_process import Serving
 from tests.shared.redis import machine
-from tests.soak.client import Client
-from tests.soak.servers import shared
 from tests.state.outside import postgres_database
+from tools.soak.client import Client
+from tools.soak.servers import shared
 
 # Two servers begin for it, of two processes each.
 pytestmark = pytest.mark.timeout(300)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests import warmed
 from tests.serving.processes.servers import ROOT
-from tests.soak.leavings import SLOW, ended_with_streams
-from tests.soak.servers import shared
+from tests.support import fork_server
+from tools.soak.leavings import SLOW, ended_with_streams
+from tools.soak.servers import shared
 
 SECONDS = 60
 SCRIPT = """
@@ -47,7 +47,7 @@ with socket.create_server(("127.0.0.1", 0)) as bound:
 
 def begun(serve: str = "pass", end: str = "pass") -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [warmed.python(), "-c", SCRIPT.format(serve=serve, end=end)],
+        [fork_server.python(), "-c", SCRIPT.format(serve=serve, end=end)],
         cwd=ROOT,
         env={"PATH": os.environ["PATH"], "MOCKLLM_ENV": "test", "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from scenarios_app.journal import Journal
-from tests import migrated
 from tests.state.outside import postgres_database
+from tests.support import migrated_database
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -23,7 +23,7 @@ def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[s
 @pytest.fixture(params=["sqlite", "postgres"])
 def shared_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
-        migrated.copy_to(tmp_path / "shared.sqlite3")
+        migrated_database.copy_to(tmp_path / "shared.sqlite3")
         yield f"sqlite:///{tmp_path}/shared.sqlite3"
     else:
         with postgres_database() as address:

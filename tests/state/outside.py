@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from tests import migrated, warmed
-from tests.engines import POSTGRES
-from tests.services import require
+from tests.support import fork_server, migrated_database
+from tests.support.database_engine import POSTGRES
+from tests.support.required_services import require
 
 ROOT = Path(__file__).resolve().parents[2]
 SETUP = """
@@ -30,7 +30,7 @@ def command(database: str, script: str) -> tuple[list[str], dict[str, str]]:
     """What starts a process that runs `script` after Django is set up."""
     variables = environment(database)
     variables.pop("DJANGO_SETTINGS_MODULE", None)
-    return [warmed.python(), "-P", "-c", SETUP + script], variables
+    return [fork_server.python(), "-P", "-c", SETUP + script], variables
 
 
 def run(database: str, script: str, *, folder: Path) -> str:
@@ -75,7 +75,7 @@ def postgres_database(*, empty: bool = False) -> Iterator[str]:
         raise
     name = f"mockllm_{uuid4().hex[:12]}"
     with server:
-        template = "template1" if empty else migrated.template()
+        template = "template1" if empty else migrated_database.template()
         server.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         try:
             yield POSTGRES.rpartition("/")[0] + f"/{name}"

@@ -15,8 +15,8 @@ from scenarios_app.catalog import snapshot as snapshot_module
 from scenarios_app.engine.scenario import ScriptedAnswer
 from scenarios_app.models import Scenario, Step
 from scenarios_app.models.changes import CatalogQuerySet
-from tests.engines import on_sqlite
 from tests.state.catalogs import names, one
+from tests.support.database_engine import on_sqlite
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROOT = Path(__file__).resolve().parents[2]

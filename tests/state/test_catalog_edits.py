@@ -14,7 +14,7 @@ from scenarios_app.catalog.snapshot import Snapshot, take_snapshot
 from scenarios_app.models import Scenario, Step
 from scenarios_app.store import save_steps
 from tests.engine.asking import ask
-from tests.examples import often
+from tests.support.hypothesis_profiles import often
 
 pytestmark = pytest.mark.django_db
 

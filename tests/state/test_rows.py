@@ -16,8 +16,8 @@ from scenarios_app.engine.document import (
 from scenarios_app.models import Scenario, Step
 from scenarios_app.store import document_of, rows_of, save_document
 from scenarios_app.store.translate import column_at, step_object
-from tests.examples import often
 from tests.state import documents
+from tests.support.hypothesis_profiles import often
 
 CONTRACT: dict[str, Any] = {
     "name": "call the tool",

@@ -11,7 +11,7 @@ import httpcore2  # noqa: F401
 import openai  # noqa: F401
 import pytest
 
-from tests import warmed
+from tests.support import fork_server
 
 Run: TypeAlias = Callable[..., pytest.RunResult]
 # What a user's project need not have.
@@ -27,7 +27,7 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     def run(*options: str, warm: bool = True, **files: str) -> pytest.RunResult:
         pytester.makepyfile(**files)
-        monkeypatch.setattr(sys, "executable", warmed.python() if warm else cold)
+        monkeypatch.setattr(sys, "executable", fork_server.python() if warm else cold)
         return pytester.runpytest_inprocess(*WITHOUT, *options)
 
     return run

@@ -18,7 +18,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.types import CONNECTION_CLOSED
 
-from tests import warmed
+from tests.support import fork_server
 
 COMMAND = ("-P", "-m", "mockllm_site", "mcp")
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
@@ -39,7 +39,7 @@ def written(folder: Path, *results: Any, name: str = "tools.json") -> str:
 def over_http(*arguments: str) -> Iterator[str]:
     """The address of a server that listens; ended by a signal it says nothing more."""
     process = subprocess.Popen(
-        [warmed.python(), *COMMAND, *arguments],
+        [fork_server.python(), *COMMAND, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -79,7 +79,7 @@ async def test_over_http_a_client_gets_what_was_recorded(tmp_path: Path) -> None
 async def test_through_pipes_a_call_may_take_as_long_as_it_took(tmp_path: Path) -> None:
     slow, never = {"text": "18", "ms": 400}, {"fault": "timeout"}
     arguments = [*COMMAND, written(tmp_path, slow, never), "--pace"]
-    server = StdioServerParameters(command=warmed.python(), args=arguments, env=ENVIRONMENT)
+    server = StdioServerParameters(command=fork_server.python(), args=arguments, env=ENVIRONMENT)
     async with Client(stdio_client(server), cache=None) as client:
         began = time.monotonic()
         result = await client.call_tool("get", {"n": 0})
@@ -125,7 +125,7 @@ def test_hostile_lines_are_answered_or_dropped_and_the_next_call_is_served(tmp_p
     start = rpc("initialize", {**who, "clientInfo": {"name": "x", "version": "1"}}, id=0)
     lines = (b"before the start", start, rpc("notifications/initialized", {}), *HOSTILE)
     process = subprocess.Popen(
-        [warmed.python(), *COMMAND, written(tmp_path, "18")],
+        [fork_server.python(), *COMMAND, written(tmp_path, "18")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -157,7 +157,7 @@ def test_hostile_lines_are_answered_or_dropped_and_the_next_call_is_served(tmp_p
 
 def refused(*arguments: str) -> str:
     done = subprocess.run(
-        [warmed.python(), *COMMAND, *arguments],
+        [fork_server.python(), *COMMAND, *arguments],
         capture_output=True,
         text=True,
         env=ENVIRONMENT,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scenarios_app.testing.process import Start, server_process
-from tests import warmed
+from tests.support import fork_server
 from tests.testing.conftest import Run
 
 # A busy machine is no fault of theirs.
@@ -76,7 +76,7 @@ def upstream() -> Iterator[str]:
     """Another server, which stands for the providers."""
     with ExitStack() as running:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sys, "executable", warmed.python())
+            patch.setattr(sys, "executable", fork_server.python())
             base_url, _ = running.enter_context(server_process(Start([SAYS])))
         yield base_url
 
@@ -216,7 +216,7 @@ def test_workers_write_their_cassettes_side_by_side(
 ) -> None:
     for name in ("MOCKLLM_URL", "PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(sys, "executable", warmed.python())
+    monkeypatch.setattr(sys, "executable", fork_server.python())
     # No other plugin of this environment is loaded in each of its processes.
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTEST_PLUGINS", "scenarios_app.testing.plugin,xdist.plugin")

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from tests import warmed
+from tests.support import fork_server
 
 # A busy machine is no fault of theirs.
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
@@ -51,7 +51,7 @@ def spread(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest
 @pytest.fixture
 def warm_spread(spread: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """The same, whose processes are forked from one that is warm."""
-    monkeypatch.setattr(sys, "executable", warmed.python())
+    monkeypatch.setattr(sys, "executable", fork_server.python())
     return spread
 
 

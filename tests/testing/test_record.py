@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 import pytest
 
 from scenarios_app.testing.process import Start, server_process
-from tests import warmed
 from tests.project import processes
+from tests.support import fork_server
 
 # A busy machine is no fault of theirs.
 pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
@@ -84,7 +84,7 @@ def upstream() -> Iterator[str]:
     """Another server, which stands for the providers."""
     with ExitStack() as running:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sys, "executable", warmed.python())
+            patch.setattr(sys, "executable", fork_server.python())
             base_url, _ = running.enter_context(server_process(Start([SAYS])))
         yield base_url
 
@@ -99,7 +99,7 @@ def folder(tmp_path: Path) -> Path:
 
 def mockllm(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """The command starts warm, and so does its server."""
-    command = (warmed.python(), "-P", "-m", "mockllm_site")
+    command = (fork_server.python(), "-P", "-m", "mockllm_site")
     return processes.run(*command, *arguments, cwd=folder, variables=variables)
 
 
@@ -107,7 +107,7 @@ def recorded(folder: Path, upstream: str, text: str = "tool", *options: str) -> 
     """What the program said while it was recorded."""
     to = ("--openai", upstream, "--anthropic", f"{upstream}/", *options)
     keys = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": f"{KEY}-2"}
-    done = mockllm(folder, "record", *to, "--", warmed.python(), "ask.py", text, **keys)
+    done = mockllm(folder, "record", *to, "--", fork_server.python(), "ask.py", text, **keys)
     assert done.returncode == 0, done.stderr
     assert KEY not in done.stdout + done.stderr
     return done.stdout
@@ -133,9 +133,9 @@ def test_the_replay_is_the_same_bytes_and_no_socket_leaves(folder: Path, upstrea
 
 def test_what_is_asked_otherwise_is_told(folder: Path, upstream: str) -> None:
     recorded(folder, upstream)
-    same = mockllm(folder, "drift", "cassette.json", "--", warmed.python(), "ask.py", "tool")
+    same = mockllm(folder, "drift", "cassette.json", "--", fork_server.python(), "ask.py", "tool")
     assert (same.returncode, same.stdout) == (0, "1 cassette, none drifted\n"), same.stderr
-    other = ("--json", "--junit", "drift.xml", "--", warmed.python(), "ask.py", "another")
+    other = ("--json", "--junit", "drift.xml", "--", fork_server.python(), "ask.py", "another")
     done = mockllm(folder, "drift", "cassette.json", *other)
     assert done.returncode == 1
     told = json.loads(done.stdout)
@@ -155,7 +155,7 @@ def test_a_suite_with_one_prompt_changed_has_that_change_and_no_other(tmp_path: 
     agent = suite / "agent.py"
     agent.write_text(agent.read_text().replace("a terse weather agent", "a kind weather agent"))
     plain = ("-p", "no:django", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", ".")
-    command = ("--", warmed.python(), "-m", "pytest", "-q", *plain)
+    command = ("--", fork_server.python(), "-m", "pytest", "-q", *plain)
     done = mockllm(suite, "drift", "cassettes", *command, PYTHONDONTWRITEBYTECODE="1")
     assert done.returncode == 1, done.stderr
     was, now = "You are a terse weather agent.", "You are a kind weather agent."
@@ -186,7 +186,7 @@ def test_a_providers_answer_is_held_against_the_recorded_one(folder: Path, upstr
 
 
 def test_a_command_that_fails_leaves_the_cassette_as_it_was(folder: Path, upstream: str) -> None:
-    fails = ("--", warmed.python(), "-c", "raise SystemExit(3)")
+    fails = ("--", fork_server.python(), "-c", "raise SystemExit(3)")
     done = mockllm(folder, "record", "--openai", upstream, *fails)
     assert done.returncode == 3 and "left as it was" in done.stderr
     assert not (folder / "cassette.json").exists()
@@ -225,6 +225,6 @@ def test_a_report_that_is_none_and_a_command_that_fails_otherwise(
     (folder / "r.json").write_text("[]")
     done = mockllm(folder, "drift", "cassette.json", "--report", "r.json")
     assert done.returncode == 2 and "expected what --mockllm-report" in done.stderr
-    done = mockllm(folder, "drift", "cassette.json", "--", warmed.python(), "-c", "exit(4)")
+    done = mockllm(folder, "drift", "cassette.json", "--", fork_server.python(), "-c", "exit(4)")
     # Nothing was asked: every step is gone.
     assert done.returncode == 1 and done.stdout.count("removed:") == NUMBER

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import warmed
 from tests.project import processes
+from tests.support import fork_server
 
 pytestmark = pytest.mark.process
 
@@ -48,7 +48,7 @@ def run(
     """The command and its server start warm unless another command is given."""
     # Settings of the command's are nothing to the server.
     variables = {"DJANGO_SETTINGS_MODULE": "of.somebody.else", "MOCKLLM_ENV": "nonsense"}
-    command = command or (warmed.python(), "-P", "-m", "mockllm_site")
+    command = command or (fork_server.python(), "-P", "-m", "mockllm_site")
     return processes.run(*command, "run", *arguments, cwd=folder, variables=variables)
 
 

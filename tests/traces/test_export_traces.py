@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from tests.chat.asking import Api
 from tests.chat.chatting import scenario
 from tests.chat.scripts import TOOL_CALL
-from tests.live import Live
+from tests.support.live_server import Live
 
 
 class Collector(HTTPServer):

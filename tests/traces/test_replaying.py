@@ -15,7 +15,7 @@ from scenarios_app.models import Scenario
 from tests.chat.asking import Api, Stream
 from tests.chat.chatting import scenario
 from tests.chat.scripts import TOOL_CALL
-from tests.live import Live
+from tests.support.live_server import Live
 from traces_app.models import Status, Trace
 
 # What each scenario of the demo is asked, message by message.

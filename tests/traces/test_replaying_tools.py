@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from scenarios_app.models import Scenario
-from tests import warmed
 from tests.chat.asking import Api
 from tests.chat.chatting import scenario
 from tests.chat.tools.tool_servers import SCRIPT
-from tests.live import Live
+from tests.support import fork_server
+from tests.support.live_server import Live
 
 ASKED = "Use them all"
 # What differs between two runs of the same; a trace has the names of tools, not what descriptions
@@ -87,7 +87,7 @@ def replaying(folder: Path, document: dict[str, Any], *options: str) -> str:
     """A file of servers in which the tools of a document stand for those of the server `demo`."""
     file = folder / "replayed.json"
     file.write_text(json.dumps(document))
-    program = [warmed.python(), "-P", "-m", "mockllm_site", "mcp", str(file), *options]
+    program = [fork_server.python(), "-P", "-m", "mockllm_site", "mcp", str(file), *options]
     return servers(folder, demo=program)
 
 
@@ -100,7 +100,7 @@ def test_a_run_is_the_same_without_the_server_of_its_tools(
     live: Live, api: Api, tmp_path: Path, settings: Any
 ) -> None:
     settings.MCP_CALL_SECONDS = 3
-    settings.MCP_SERVERS = servers(tmp_path, demo=[warmed.python(), "-P", str(SCRIPT)])
+    settings.MCP_SERVERS = servers(tmp_path, demo=[fork_server.python(), "-P", str(SCRIPT)])
     live.load(scenario(*ROUNDS, variables={"city": "Zürich", "open": "{{"}))
     recorded = api.get(f"trace/{api.send(ASKED).trace_id}").json()
     assert recorded["status"] == "completed"

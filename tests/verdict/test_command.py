@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from scenarios_app.engine.state import key_session
-from tests.live import Live
+from tests.support.live_server import Live
 from tests.verdict.test_misbehaving_clients import post
 
 

@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from tests.live import Live
+from tests.support.live_server import Live
 from tests.verdict.test_misbehaving_clients import post
 
 EVIL = "<script>alert(1)</script>\x00]]>"

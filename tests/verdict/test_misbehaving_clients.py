@@ -14,7 +14,7 @@ import pytest
 from scenarios_app.control.judged import judged
 from scenarios_app.verdict.judge import judge
 from scenarios_app.verdict.session import Finding, said
-from tests.live import Live
+from tests.support.live_server import Live
 from tests.verdict.scripts import tool_call
 
 WEATHER = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

@@ -15,7 +15,7 @@ from scenarios_app.wire.base import Call, Facts
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import find
-from tests.examples import often
+from tests.support.hypothesis_profiles import often
 from tests.wire.envelopes import refused_rightly
 from tests.wire.ollama.ollama_bodies import ALL, ROUTES
 from tests.wire.openai.responses_cases import Session

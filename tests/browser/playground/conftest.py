@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser.conftest import OpenPage
-from tests.live import Live
+from tests.support.live_server import Live
 
 # What goes on for as long as a test looks at it.
 SLOW = {"text": "word " * 400, "pacing": {"words_per_second": 20, "words_per_chunk": 1}}

@@ -9,7 +9,7 @@ from tests.browser.conftest import OpenPage
 from tests.browser.playground.conftest import Playground
 from tests.chat.chatting import scenario
 from tests.chat.scripts import TOOL_CALL
-from tests.live import Live
+from tests.support.live_server import Live
 
 pytestmark = pytest.mark.browser
 

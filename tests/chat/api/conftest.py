@@ -4,7 +4,7 @@ import pytest
 
 from chat_app.models import ModelProfile
 from tests.chat.api.compared import ONE, TWO, answering
-from tests.live import Live
+from tests.support.live_server import Live
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.admin.chat.talks import talk
 from tests.chat.asking import Api, error_of
 from tests.chat.chatting import scenario
 from tests.chat.routes import Things, asked, routes
-from tests.live import Live
+from tests.support.live_server import Live
 
 pytestmark = pytest.mark.django_db
 

@@ -9,7 +9,7 @@ from chat_app.models import ABComparison, Conversation, ModelProfile
 from tests.chat.api.compared import ONE, TWO, answering, compare, prompt_of, seed_for, voted
 from tests.chat.asking import SECONDS, Api, error_of
 from tests.chat.scripts import ENDLESS
-from tests.live import Live
+from tests.support.live_server import Live
 from traces_app.models import Status, Trace
 
 

@@ -9,7 +9,7 @@ from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
 from tests.chat.api.compared import ONE, TWO, answering, compare, prompt_of, seed_for, voted
 from tests.chat.asking import Api, Stream, error_of
-from tests.live import Live
+from tests.support.live_server import Live
 from traces_app.models import Status, Trace
 
 

@@ -10,7 +10,7 @@ from tests.chat.asking import NOBODYS, Api, error_of
 from tests.chat.chatting import scenario
 from tests.chat.open_streams import opened
 from tests.chat.scripts import ENDLESS, TOOL_CALL
-from tests.live import Live
+from tests.support.live_server import Live
 from traces_app.models import Trace, TraceEvent
 
 BAD_IDS = [NOBODYS, "nonsense", "\u0000", "' OR 1=1 --"]

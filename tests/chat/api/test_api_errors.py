@@ -17,7 +17,7 @@ from mockllm_site.kit.api.errors import CODES
 from tests.chat.asking import Api, check, error_of
 from tests.chat.chatting import scenario
 from tests.chat.routes import Things, asked, routes
-from tests.live import Live
+from tests.support.live_server import Live
 
 # They take no field at all, and so no unknown one is looked for.
 OPEN = ("GET schema/", "GET docs/", "GET ab/leaderboard")

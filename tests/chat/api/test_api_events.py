@@ -11,7 +11,7 @@ from chat_app.runs.log_entries import OUTPUT_LIMIT
 from tests.chat.asking import Api
 from tests.chat.chatting import scenario
 from tests.chat.scripts import calls
-from tests.live import Live
+from tests.support.live_server import Live
 
 
 def test_started_comes_first_and_names_the_users_message(live: Live, api: Api) -> None:

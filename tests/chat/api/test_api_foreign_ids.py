@@ -8,7 +8,7 @@ from chat_app.models import Conversation, Message
 from tests.chat.asking import Api
 from tests.chat.chatting import scenario
 from tests.chat.routes import Things
-from tests.live import Live
+from tests.support.live_server import Live
 from traces_app.models import Trace
 
 SECRET = "Vantablack umbrella"

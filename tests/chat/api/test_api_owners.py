@@ -12,7 +12,7 @@ from chat_app.models import ABComparison
 from tests.chat.asking import SECONDS, Api
 from tests.chat.chatting import scenario
 from tests.chat.routes import ASKED, Things, asked, routes
-from tests.live import Live
+from tests.support.live_server import Live
 from traces_app.models import Status, Trace
 
 SECRET = "the owner's own words"

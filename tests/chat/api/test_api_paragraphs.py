@@ -9,7 +9,7 @@ from chat_app.models import ModelProfile
 from tests.chat.asking import Api, read
 from tests.chat.chatting import scenario
 from tests.chat.scripts import TOOL_CALL
-from tests.live import Live
+from tests.support.live_server import Live
 
 ADDED = "Let me add.\n\nIt is 3."
 ROUNDS: tuple[dict[str, Any], ...] = (

@@ -10,7 +10,7 @@ from chat_app.models import Conversation
 from tests.chat.asking import SECONDS, Api, Event, events_of
 from tests.chat.chatting import scenario
 from tests.chat.scripts import ENDLESS, TOOL_CALL
-from tests.live import Live
+from tests.support.live_server import Live
 from traces_app.models import Trace
 
 

@@ -18,7 +18,7 @@ from tests.chat.asking import NOBODYS, SECONDS, Api, error_of, without_comments
 from tests.chat.chatting import scenario
 from tests.chat.open_streams import opened
 from tests.chat.scripts import ENDLESS, calls
-from tests.live import Live
+from tests.support.live_server import Live
 from traces_app.log import LoggedEvent
 from traces_app.models import Trace
 

@@ -15,7 +15,7 @@ from tests.chat.asking import NOBODYS, Api, error_of
 from tests.chat.chatting import scenario
 from tests.chat.open_streams import opened
 from tests.chat.scripts import ENDLESS
-from tests.live import Live
+from tests.support.live_server import Live
 from traces_app.models import Trace
 
 SEND = "get_chat_response_stream"

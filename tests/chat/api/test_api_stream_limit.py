@@ -10,7 +10,7 @@ from tests.chat.asking import Api, Event, read
 from tests.chat.chatting import scenario
 from tests.chat.open_streams import opened
 from tests.chat.scripts import ENDLESS
-from tests.live import Live
+from tests.support.live_server import Live
 from traces_app.log import RunLog
 from traces_app.models import Trace
 

@@ -11,9 +11,9 @@ from chat_app.clients.registry import get_client
 from chat_app.errors import SERVICE_UNAVAILABLE
 from tests.chat.raw_provider import HEAD, RawProvider, raw_provider
 from tests.chat.ways import FAMILIES, KEY_VARIABLE, ask, profile, request, told
-from tests.live import Live
 from tests.sdk.test_test_mode_offline import Outbound
 from tests.serving.modes import CATCH_ALL
+from tests.support.live_server import Live
 
 SECRET = "sk-live-0123456789"
 # Nobody listens there: whatever followed one of these would fail.

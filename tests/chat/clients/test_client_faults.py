@@ -9,8 +9,8 @@ import pytest
 from chat_app.clients import failures
 from chat_app.errors import NETWORK_ERROR, RATE_LIMITED, SERVICE_UNAVAILABLE, UNAUTHORIZED
 from tests.chat.ways import FAMILIES, Told, Way, request, told
-from tests.hurry import hurried
 from tests.serving.pipelines import scenario
+from tests.support.fake_clock import hurried
 
 TEXT = "one two three four five"
 FAILED = (NETWORK_ERROR, "Connection failed")

@@ -8,8 +8,8 @@ import pytest
 from chat_app.clients.registry import get_client
 from mockllm_site.kit import dial as dialing
 from tests.chat.ways import ask, profile, request
-from tests.live import Live
 from tests.serving.pipelines import scenario
+from tests.support.live_server import Live
 
 
 @pytest.fixture

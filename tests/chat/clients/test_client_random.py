@@ -15,7 +15,7 @@ from tests.chat.clients.test_client_google import called, said
 from tests.chat.clients.test_client_openai import call, chunk
 from tests.chat.scripted import hear
 from tests.chat.ways import FAMILIES
-from tests.examples import often
+from tests.support.hypothesis_profiles import often
 
 UNREADABLE = (SERVICE_UNAVAILABLE, "Failed to parse response")
 SCALARS = st.none() | st.booleans() | st.integers(-3, 2**70) | st.floats() | st.text(max_size=3)

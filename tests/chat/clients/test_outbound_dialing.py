@@ -15,7 +15,7 @@ from chat_app.errors import NETWORK_ERROR
 from mockllm_site.kit import dial as dialing
 from tests.chat.raw_provider import HEAD, raw_provider
 from tests.chat.ways import Told, profile, request, told
-from tests.services import require
+from tests.support.required_services import require
 
 SAID = b'data: {"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n\n'
 

@@ -17,7 +17,7 @@ from chat_app.values.model_call import (
     TextPiece,
     ThinkingPiece,
 )
-from tests.examples import often
+from tests.support.hypothesis_profiles import often
 from traces_app.reports import REPORT_TOOL
 
 PIECES: st.SearchStrategy[ProviderEvent] = st.one_of(

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests import migrated
 from tests.chat.scripts import ENDLESS
-from tests.processes import Process, begun
-from tests.services import require
 from tests.state.outside import postgres_database
+from tests.support import migrated_database
+from tests.support.line_process import Process, begun
+from tests.support.required_services import require
 
 REDIS = os.environ.get("TEST_REDIS_URL", "redis://127.0.0.1:6379/0")
 IMPORT = "from tests.chat import other_process as other\n"
@@ -35,7 +35,7 @@ class Place:
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """A database alone."""
     if request.param == "sqlite":
-        migrated.copy_to(tmp_path / "shared.sqlite3")
+        migrated_database.copy_to(tmp_path / "shared.sqlite3")
         yield Place(f"sqlite:///{tmp_path}/shared.sqlite3", tmp_path)
         return
     with postgres_database() as address:

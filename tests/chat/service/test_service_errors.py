@@ -26,7 +26,7 @@ from tests.chat.chatting import (
     trace_of,
 )
 from tests.chat.ways import KEY_VARIABLE, Way
-from tests.hurry import hurried
+from tests.support.fake_clock import hurried
 from traces_app.follow import follow
 from traces_app.log import LoggedEvent
 from traces_app.models import Status

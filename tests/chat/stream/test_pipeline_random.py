@@ -18,7 +18,7 @@ from chat_app.values.model_call import (
     ThinkingPiece,
 )
 from tests.chat.whole_answers import joined, whole
-from tests.examples import often
+from tests.support.hypothesis_profiles import often
 
 Rounds = list[list[ProviderEvent]]
 

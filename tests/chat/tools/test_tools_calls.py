@@ -11,7 +11,7 @@ import pytest_asyncio
 from chat_app.tools import Outcome, Toolbox
 from chat_app.tools.servers import Address
 from tests.chat.tools.tool_servers import forked, http_server, in_process, refused, toolbox_of
-from tests.hurry import put_forward
+from tests.support.fake_clock import put_forward
 
 # One server of each kind for all of these tests, and so one event loop.
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -17,7 +17,6 @@ from chat_app.tools import Outcome, Toolbox
 from chat_app.tools import mcp as connection
 from chat_app.tools.servers import Address, Command, Server
 from chat_app.tools.toolbox import McpToolbox
-from tests import warmed
 from tests.chat.tools.tool_servers import (
     ANEW,
     HttpServer,
@@ -29,7 +28,8 @@ from tests.chat.tools.tool_servers import (
     refused,
     toolbox_of,
 )
-from tests.hurry import put_forward
+from tests.support import fork_server
+from tests.support.fake_clock import put_forward
 
 SERVERS = ["demo"]
 GONE = Outcome("Error: the MCP server demo cannot be reached", "error", "SERVICE_UNAVAILABLE")
@@ -37,7 +37,7 @@ GONE = Outcome("Error: the MCP server demo cannot be reached", "error", "SERVICE
 
 @pytest.fixture(autouse=True)
 def no_process_is_left() -> Iterator[None]:
-    warmed.start()
+    fork_server.start()
     before = children()
     yield
     assert children() == before

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import migrated
+from tests.support import migrated_database
 
 ROOT = Path(__file__).resolve().parents[3]
 APP = "mockllm_site.asgi:application"
@@ -35,7 +35,7 @@ SECONDS = 90.0
 def test_server_that_stops_with_an_open_mcp_server_prints_no_traceback(
     server: list[str], number: signal.Signals, tmp_path: Path
 ) -> None:
-    migrated.copy_to(tmp_path / "db.sqlite3")
+    migrated_database.copy_to(tmp_path / "db.sqlite3")
     variables = {k: v for k, v in os.environ.items() if k != "DJANGO_SETTINGS_MODULE"}
     variables |= {"MOCKLLM_ENV": "dev", "DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3"}
     profiles = [sys.executable, "manage.py", "loaddata", "profiles"]

@@ -18,8 +18,8 @@ from chat_app.tools.mcp import McpConnection
 from chat_app.tools.servers import Address, Command, Server
 from chat_app.tools.session import Connect
 from chat_app.tools.toolbox import McpToolbox
-from tests import warmed
 from tests.chat.tools.tool_server import tool_server
+from tests.support import fork_server
 
 SCRIPT = Path(__file__).with_name("tool_server.py")
 # Whatever of them is killed or held: the process itself.
@@ -29,7 +29,7 @@ READY_SECONDS = 60.0
 
 def forked(*options: str, environment: tuple[tuple[str, str], ...] = ()) -> Command:
     """A server that is a process, forked from a warm one."""
-    return Command((warmed.python(), "-P", str(SCRIPT), *options), environment)
+    return Command((fork_server.python(), "-P", str(SCRIPT), *options), environment)
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class HttpServer:
 def http_server(port: int = 0) -> Iterator[HttpServer]:
     """A process that speaks HTTP on a free port."""
     process = subprocess.Popen(
-        [warmed.python(), "-P", str(SCRIPT), "--http", "--port", str(port)],
+        [fork_server.python(), "-P", str(SCRIPT), "--http", "--port", str(port)],
         stdout=subprocess.PIPE,
         text=True,
     )

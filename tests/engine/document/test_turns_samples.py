@@ -17,7 +17,7 @@ from scenarios_app.engine.document.turns import (
     TurnsDocument,
 )
 from tests.engine.turn_scripts import COLLECTIONS, compiled, each_collection, examples
-from tests.samples import TURN_SCRIPTS, Sample
+from tests.support.requirement_samples import TURN_SCRIPTS, Sample
 
 SCHEMA = Draft202012Validator(json_schema())
 # Keys whose values are forms: each of these is another thing to read.

@@ -16,7 +16,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from tests.engine.instructions.blocks import obeyed
-from tests.samples import BLOCKS, Sample, chain_of, each_block
+from tests.support.requirement_samples import BLOCKS, Sample, chain_of, each_block
 
 
 def assert_says(kind: str, value: Any, parts: list[AnswerPart], mark: str) -> None:

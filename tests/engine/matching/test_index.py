@@ -15,7 +15,7 @@ from scenarios_app.engine.scenario import Scenario, Step
 from tests.engine.asking import CHAT, ask, match_request, saying, scenario, step, when
 from tests.engine.drawn_asking import requests, scenarios
 from tests.engine.matching.indexed import keys
-from tests.examples import often
+from tests.support.hypothesis_profiles import often
 
 OPENAI = when(provider=(TextCondition(equals="openai"),))
 ON_CHAT = when(path=(TextCondition(equals=CHAT),))

@@ -9,7 +9,7 @@ from scenarios_app.engine.conditions.texts import RegexError, compile_regex
 from scenarios_app.engine.matching.lookup import Lookup
 from scenarios_app.engine.matching.required import required_literals
 from tests.engine.asking import ask, saying
-from tests.examples import often
+from tests.support.hypothesis_profiles import often
 
 SEEN = {
     "weather in Oslo": ("weather in Oslo",),

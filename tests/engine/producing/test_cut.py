@@ -7,7 +7,7 @@ from scenarios_app.engine.parts import Chunk, ReasoningPart, TextPart, ToolCallP
 from scenarios_app.engine.producing.auto import cut
 from scenarios_app.engine.producing.lorem import lorem_answer
 from scenarios_app.engine.scenario import ScriptedChoice
-from tests.examples import often
+from tests.support.hypothesis_profiles import often
 
 TEXT = ScriptedChoice((TextPart("one two three"),))
 CALL = ScriptedChoice((TextPart("look"), ToolCallPart("", "find", '{"a":"bcdef"}')))

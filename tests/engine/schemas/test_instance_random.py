@@ -12,7 +12,7 @@ from referencing import Registry
 from scenarios_app.engine.schemas.instance import instance
 from scenarios_app.engine.schemas.keywords import SchemaError
 from tests.engine.schemas.drawn_schemas import ANY, satisfiable
-from tests.examples import often
+from tests.support.hypothesis_profiles import often
 
 # The judge's own patterns are Python's, which warns of sets that it may read otherwise one day.
 pytestmark = pytest.mark.filterwarnings("ignore:Possible .* at position:FutureWarning")

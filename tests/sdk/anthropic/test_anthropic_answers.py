@@ -5,10 +5,10 @@ from typing import Any
 import anthropic
 import pytest
 
-from tests.live import Live
 from tests.sdk.anthropic.anthropic_talk import HELLO, AnthropicTalk
 from tests.sdk.scripted import PARIS, PARIS_TEXT, City, load
 from tests.serving.pipelines import says, scenario
+from tests.support.live_server import Live
 
 WEATHER = {"id": "toolu_1", "name": "get_weather", "arguments": {"city": "Paris", "days": [1, 2]}}
 TIME = {"id": "toolu_2", "name": "get_time", "arguments": {}}

@@ -6,10 +6,10 @@ import anthropic
 import pytest
 from anthropic import beta_tool
 
-from tests.live import Live
 from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
 from tests.sdk.paris import paris
 from tests.serving.pipelines import scenario
+from tests.support.live_server import Live
 
 RESULTS = {"get_weather": "18 degrees, sunny", "get_time": "21:40"}
 ASKED = {"role": "user", "content": "How is Paris tonight?"}

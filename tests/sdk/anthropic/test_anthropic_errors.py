@@ -3,9 +3,9 @@
 import anthropic
 import pytest
 
-from tests.live import Live
 from tests.sdk.anthropic.anthropic_talk import HELLO, AnthropicTalk
 from tests.sdk.scripted import load_fault
+from tests.support.live_server import Live
 
 
 def test_no_key_is_an_authentication_error(live: Live, claude: AnthropicTalk) -> None:

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.engine.turn_scripts import calls, examples, says, script, turn
-from tests.live import Live
 from tests.sdk.conversations import Begun, conversation
 from tests.sdk.talks import SYNC_OR_ASYNC
+from tests.support.live_server import Live
 
 MODEL = "test-llm-claude"
 SCRIPTS = {document["id"]: document for document in examples()}

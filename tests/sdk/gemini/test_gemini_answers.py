@@ -10,10 +10,10 @@ from google.genai import types
 
 from scenarios_app.serving.sync_transport import SyncMockTransport
 from scenarios_app.serving.transport import MockTransport
-from tests.live import Live
 from tests.sdk.gemini.gemini_talk import HELLO, GeminiTalk
 from tests.sdk.scripted import PARIS, PARIS_TEXT, City, load
 from tests.serving.pipelines import Playing, says, scenario
+from tests.support.live_server import Live
 
 WEATHER = {"id": "call_1", "name": "get_weather", "arguments": {"city": "Paris", "days": [1, 2]}}
 TIME = {"id": "call_2", "name": "get_time", "arguments": {}}

@@ -4,11 +4,11 @@ import pytest
 from google.genai import types
 
 from tests.engine.turn_scripts import examples
-from tests.live import Live
 from tests.sdk.gemini.gemini_talk import GeminiTalk
 from tests.sdk.paris import paris
 from tests.serving.modes import CATCH_ALL, marked
 from tests.serving.pipelines import says, scenario
+from tests.support.live_server import Live
 
 MODEL = "gemini-2.5-flash"
 THINKING = types.ThinkingConfig(include_thoughts=True, thinking_budget=1024)

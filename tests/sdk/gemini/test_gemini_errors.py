@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from google.genai.errors import APIError, ClientError
 
-from tests.live import Live
 from tests.sdk.gemini.gemini_talk import HELLO, GeminiTalk
 from tests.sdk.scripted import load_fault
 from tests.serving.pipelines import scenario
+from tests.support.live_server import Live
 
 
 def refused(live: Live, gemini: GeminiTalk, **asked: Any) -> list[APIError]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import anthropic
 
-from tests.live import Live
 from tests.sdk.matrix.matrix_client import BROKEN, NO_TLS, PATIENCE, Asked, Client, named_events
 from tests.sdk.matrix.matrix_said import Failure, Hearing, Usage
+from tests.support.live_server import Live
 
 _STOPPED = {
     "end_turn": "stop",

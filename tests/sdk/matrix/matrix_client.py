@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import httpx
 import httpx2
 
-from tests.live import Live
 from tests.sdk.matrix.matrix_said import Failure, Hearing, Outcome
+from tests.support.live_server import Live
 
 # Reading the machine's certificates for each client takes longer than most tests.
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

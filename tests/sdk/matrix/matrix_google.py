@@ -9,9 +9,9 @@ from google import genai
 from google.genai import errors as google_errors
 from google.genai import types as google
 
-from tests.live import Live
 from tests.sdk.matrix.matrix_client import BROKEN, NO_TLS, PATIENCE, Asked, Client, events
 from tests.sdk.matrix.matrix_said import Failure, Hearing, Usage
+from tests.support.live_server import Live
 
 _FINISHED = {"STOP": "stop", "MAX_TOKENS": "length", "SAFETY": "content_filter"}
 

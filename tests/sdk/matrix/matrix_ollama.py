@@ -7,9 +7,9 @@ from typing import Any
 
 import ollama
 
-from tests.live import Live
 from tests.sdk.matrix.matrix_client import BROKEN, NO_TLS, PATIENCE, Asked, Client
 from tests.sdk.matrix.matrix_said import Failure, Hearing, Usage
+from tests.support.live_server import Live
 
 
 @contextmanager

@@ -7,9 +7,9 @@ from typing import Any
 
 import openai
 
-from tests.live import Live
 from tests.sdk.matrix.matrix_client import NO_TLS, PATIENCE, Asked, Client, events, named_events
 from tests.sdk.matrix.matrix_said import Failure, Hearing, Usage
+from tests.support.live_server import Live
 
 INSTRUCT = "gpt-3.5-turbo-instruct"
 COUNTS = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}

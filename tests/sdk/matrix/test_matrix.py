@@ -10,7 +10,6 @@ import pytest
 from scenarios_app.engine.producing.faults import fault_kinds
 from scenarios_app.wire.openai.dialects.rows import PROVIDERS
 from scenarios_app.wire.registry import wires
-from tests.live import Live
 from tests.sdk.matrix.matrix_client import Asked
 from tests.sdk.matrix.matrix_clients import CLIENTS
 from tests.sdk.matrix.matrix_features import features
@@ -26,6 +25,7 @@ from tests.sdk.matrix.matrix_limits import (
 )
 from tests.sdk.matrix.matrix_rows import Broken, Feature
 from tests.sdk.matrix.matrix_said import Call, Failure, Outcome, Said, Text, by_kind
+from tests.support.live_server import Live
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "wires.md"
 

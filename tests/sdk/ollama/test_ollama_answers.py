@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import ollama
 import pytest
 
-from tests.live import Live
 from tests.sdk.ollama.ollama_talk import HELLO, PROMPT, OllamaTalk, calls_of
 from tests.sdk.scripted import PARIS, PARIS_TEXT, City, load
 from tests.serving.pipelines import FROZEN, says, scenario
+from tests.support.live_server import Live
 
 WEATHER = {"name": "get_weather", "arguments": {"city": "Zürich", "days": [1, 2]}}
 TIME = {"name": "get_time", "arguments": {"zone": "Europe/Paris"}}

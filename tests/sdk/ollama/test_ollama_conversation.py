@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.live import Live
 from tests.sdk.ollama.ollama_talk import HELLO, OllamaTalk, Streamed, calls_of
 from tests.sdk.paris import paris
+from tests.support.live_server import Live
 
 
 def get_weather(city: str) -> str:

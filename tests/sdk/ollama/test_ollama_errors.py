@@ -6,9 +6,9 @@ import httpx
 import ollama
 import pytest
 
-from tests.live import Live
 from tests.sdk.ollama.ollama_talk import HELLO, OllamaTalk
 from tests.serving.pipelines import says, scenario
+from tests.support.live_server import Live
 
 
 def test_a_rate_limit_says_when_to_come_again(live: Live) -> None:

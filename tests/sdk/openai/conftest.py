@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.live import Live
 from tests.sdk.openai.openai_client import AsyncClient, Client, SyncClient
 from tests.sdk.talks import SYNC_OR_ASYNC, given, openais_whole_client
+from tests.support.live_server import Live
 
 
 @pytest.fixture(params=SYNC_OR_ASYNC)

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from tests.live import Live
 from tests.sdk.openai.openai_talk import HELLO, OpenAITalk
 from tests.sdk.scripted import PARIS, PARIS_TEXT, City, load
 from tests.serving.pipelines import FROZEN
+from tests.support.live_server import Live
 
 WEATHER = {"id": "call_1", "name": "get_weather", "arguments": {"city": "Paris", "days": [1, 2]}}
 TIME = {"id": "call_2", "name": "get_time", "arguments": {"zone": "Europe/Paris"}}

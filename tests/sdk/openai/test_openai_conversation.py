@@ -6,9 +6,9 @@ from typing import Any
 import openai
 import pytest
 
-from tests.live import Live
 from tests.sdk.openai.openai_talk import OpenAITalk
 from tests.sdk.paris import paris
+from tests.support.live_server import Live
 
 TOOLS: list[dict[str, Any]] = [
     {

@@ -4,9 +4,9 @@ import httpx2
 import openai
 import pytest
 
-from tests.live import Live
 from tests.sdk.openai.openai_talk import HELLO, OpenAITalk
 from tests.serving.pipelines import scenario
+from tests.support.live_server import Live
 
 
 def test_no_key_is_an_authentication_error(live: Live, chat: OpenAITalk) -> None:

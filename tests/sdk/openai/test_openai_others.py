@@ -9,9 +9,9 @@ import openai
 import pytest
 
 from scenarios_app.wire.embedding import unit_vector
-from tests.live import Live
 from tests.sdk.openai.openai_client import Client
 from tests.serving.pipelines import says, scenario
+from tests.support.live_server import Live
 
 SMALL = "text-embedding-3-small"
 CHAT: dict[str, Any] = {"messages": [{"role": "user", "content": "Hello"}]}

@@ -7,10 +7,10 @@ import openai
 import pytest
 from openai.types.responses import Response
 
-from tests.live import Live
 from tests.sdk.openai.openai_client import Client
 from tests.sdk.scripted import PARIS, PARIS_TEXT, City, load
 from tests.serving.pipelines import FROZEN
+from tests.support.live_server import Live
 
 WEATHER = {"id": "call_1", "name": "get_weather", "arguments": {"city": "Paris", "days": [1, 2]}}
 TIME = {"id": "call_2", "name": "get_time", "arguments": {}}

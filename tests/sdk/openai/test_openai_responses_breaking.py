@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.live import Live
 from tests.sdk.openai.openai_client import Client, Read
 from tests.sdk.scripted import TEXT, load_fault
 from tests.serving.pipelines import says, scenario
+from tests.support.live_server import Live
 
 ASKED: dict[str, Any] = {"model": "gpt-4o", "input": "Hello"}
 

@@ -7,11 +7,11 @@ import openai
 import pytest
 
 from tests.engine.turn_scripts import examples
-from tests.live import Live
 from tests.sdk.openai.openai_client import Client
 from tests.sdk.openai.test_openai_responses_answers import TOOLS
 from tests.sdk.scripted import load
 from tests.serving.pipelines import says, scenario
+from tests.support.live_server import Live
 
 SCRIPTS = {document["id"]: document for document in examples()}
 PARIS = scenario(

@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from tests.engine.turn_scripts import examples
-from tests.live import Live
 from tests.sdk.openai.openai_talk import OpenAITalk
+from tests.support.live_server import Live
 
 SCRIPTS = {document["id"]: document for document in examples()}
 

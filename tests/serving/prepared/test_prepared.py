@@ -14,8 +14,8 @@ from scenarios_app.serving.prepared import MOST, PreparedAnswers
 from scenarios_app.serving.reply import FilledFrames, Frame, Reply
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import wires
-from tests.examples import often
 from tests.serving.pipelines import Playing, chat, claude, gemini, llama, says, scenario
+from tests.support.hypothesis_profiles import often
 
 TOOL: dict[str, Any] = {"name": "get_weather", "parameters": {"type": "object", "properties": {}}}
 OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests import migrated, warmed
+from tests.support import fork_server, migrated_database
 
 READY_SECONDS = 90.0
 END_SECONDS = 60.0
@@ -81,7 +81,7 @@ def start(
         assert descriptors is not None
         resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
 
-    python = warmed.python() if warm else sys.executable
+    python = fork_server.python() if warm else sys.executable
     return subprocess.Popen(
         [python, "-P", "-m", "mockllm_site", "serve", "--no-catch-all", *arguments],
         cwd=directory,
@@ -107,7 +107,7 @@ def serving(
     own = directory / "mockllm.sqlite3"
     dev = variables.get("MOCKLLM_ENV") == "dev" and "DATABASE_URL" not in variables
     if warm and dev and not own.exists():
-        migrated.copy_to(own)
+        migrated_database.copy_to(own)
     process = start(
         directory, "--port", "0", *arguments, warm=warm, descriptors=descriptors, **variables
     )

@@ -16,8 +16,8 @@ from scenarios_app.builder import openai as openai_provider
 from scenarios_app.builder import scenario as build
 from scenarios_app.engine.state import key_session
 from scenarios_app.testing.server import RunningServer, ServerFailed, running_server
-from tests import warmed
 from tests.serving.pipelines import says, scenario
+from tests.support import fork_server
 
 
 def say(server: RunningServer, text: str = "Hello") -> str | None:
@@ -32,7 +32,7 @@ def say(server: RunningServer, text: str = "Hello") -> str | None:
 @pytest.fixture
 def warm_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server's start is not what the test is about."""
-    monkeypatch.setattr(sys, "executable", warmed.python())
+    monkeypatch.setattr(sys, "executable", fork_server.python())
 
 
 def is_alive(pid: int) -> bool:

@@ -15,10 +15,10 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from tests import migrated
 from tests.chat.scripts import ENDLESS, calls
 from tests.serving.pipelines import chat, scenario
 from tests.serving.processes.serve_process import Serving, serving, written
+from tests.support import migrated_database
 
 PASSWORD = "a-password-of-tests"
 RESTARTING = 1012
@@ -56,7 +56,7 @@ async def going(directory: Path, *, drain_seconds: str) -> AsyncIterator[Going]:
         "MOCKLLM_ADMIN_PASSWORD": PASSWORD,
         "MOCKLLM_DRAIN_SECONDS": drain_seconds,
     }
-    migrated.copy_to(directory / "mockllm.sqlite3")
+    migrated_database.copy_to(directory / "mockllm.sqlite3")
     async with AsyncExitStack() as held:
         server = held.enter_context(serving(directory, **variables))
         client = httpx2.AsyncClient(base_url=server.base_url, timeout=60)

@@ -19,9 +19,9 @@ from scenarios_app.serving.playback import Answer
 from scenarios_app.serving.reply import Ending
 from scenarios_app.wire.base import Call
 from tests.chat.raw_provider import raw_provider
-from tests.examples import often
 from tests.serving.pipelines import Playing, chat
 from tests.serving.recorder.upstreams import Recorded
+from tests.support.hypothesis_profiles import often
 
 SECONDS = 30
 EVENTS = [

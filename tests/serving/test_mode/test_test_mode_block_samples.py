@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from scenarios_app.wire.base import Call
-from tests.samples import Sample, chain_of, each_block
 from tests.serving.dialects import DIALECTS, Heard
 from tests.serving.modes import WIRES, WireName, asking, body_of, in_test_mode, marked
 from tests.serving.reading import (
@@ -15,6 +14,7 @@ from tests.serving.reading import (
     openai_stream,
     openai_whole,
 )
+from tests.support.requirement_samples import Sample, chain_of, each_block
 
 # Where a wire keeps its settings, and under which names, is its own affair.
 OF_THE_WIRE = {

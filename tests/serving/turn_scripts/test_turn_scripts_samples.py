@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from tests.engine.turn_scripts import each_collection, examples
-from tests.samples import Sample
 from tests.serving.dialects import DIALECTS
 from tests.serving.modes import WIRES, WireName
 from tests.serving.pipelines import Playing
 from tests.serving.turn_scripts.turns import SESSION, THINKING, expected, heard, talk, tokens_of
+from tests.support.requirement_samples import Sample
 
 
 def asked(document: Sample, turn: Sample) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from scenarios_app.wire.anthropic.wire import WIRE
-from tests.examples import often
+from tests.support.hypothesis_profiles import often
 from tests.wire.anthropic.anthropic_cases import (
     LEAST,
     MESSAGES,

@@ -25,7 +25,7 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from tests.examples import often
+from tests.support.hypothesis_profiles import often
 from tests.wire.drawn_answers import ARGUMENTS, REASONS, TEXTS, choices_of
 from tests.wire.gemini.gemini_cases import (
     ARRAY,

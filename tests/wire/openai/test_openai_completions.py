@@ -27,7 +27,7 @@ from scenarios_app.engine.parts import (
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.wire import WIRE
-from tests.examples import often
+from tests.support.hypothesis_profiles import often
 from tests.wire.openai.openai_cases import answer, chunks_of, make_call, render
 from tests.wire.played import played
 from tests.wire.typed import relaxed, values_of

@@ -21,7 +21,7 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.models import embeddings
 from scenarios_app.wire.openai.wire import WIRE, WIRES
 from scenarios_app.wire.registry import find
-from tests.examples import often
+from tests.support.hypothesis_profiles import often
 from tests.wire.openai.openai_cases import make_call
 from tests.wire.openai.test_openai_extras import FACTS
 from tests.wire.typed import relaxed, values_of

@@ -16,7 +16,7 @@ from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse
 from scenarios_app.engine.parts import ReasoningPart, RefusalPart, TextPart, ToolCallPart
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.wire import WIRE
-from tests.examples import often
+from tests.support.hypothesis_profiles import often
 from tests.wire.drawn_answers import answers_of
 from tests.wire.envelopes import refused_rightly
 from tests.wire.openai.openai_cases import HELLO, chunks_of, parse, parse_body, render, stream

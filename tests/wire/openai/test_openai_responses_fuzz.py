@@ -27,7 +27,7 @@ from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.responses.items import REFERENCE, kind_of
 from scenarios_app.wire.openai.responses.wire import WIRE
-from tests.examples import often
+from tests.support.hypothesis_profiles import often
 from tests.wire.drawn_answers import answers_of
 from tests.wire.envelopes import refused_rightly
 from tests.wire.openai.responses_cases import CREATE, Session, events_in, parse, render, stream

@@ -1,1 +1,0 @@
-"""What an answer costs, measured; `python -m tests.bench` prints it. Nothing here is a test."""

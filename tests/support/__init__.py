@@ -1,0 +1,1 @@
+"""What tests share: servers, databases, clocks, processes and strategies for random examples."""

@@ -1,0 +1,105 @@
+"""A process that was forked from a warm one is like one started anew."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import fork_server
+
+TOLD = """
+import json, os, signal, sys, threading
+from django.conf import settings
+numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGPIPE)
+streams = (sys.stdin, sys.stdout, sys.stderr)
+print(json.dumps({
+    "name": __name__,
+    "arguments": sys.argv,
+    "path": sys.path,
+    "folder": os.getcwd(),
+    "environment": dict(os.environ),
+    "read": sys.stdin.read(),
+    "streams": [(s.encoding, s.errors, s.line_buffering, s.fileno()) for s in streams],
+    "signals": [repr(signal.getsignal(number)) for number in numbers],
+    "threads": threading.active_count(),
+    "files": sorted(os.listdir("/proc/self/fd")),
+    "settings": settings.configured or "mockllm_site" in sys.modules,
+}))
+print("größer", file=sys.stderr)
+sys.exit(3)
+"""
+
+
+def run(python: str, *arguments: str, folder: Path, **variables: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [python, *arguments],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], **variables},
+        input="Hällo",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("safe", [["-P"], []], ids=["safe path", "with its folder"])
+@pytest.mark.parametrize(("way", "locale"), [("-c", "C"), ("-m", "C.UTF-8"), ("script", "")])
+def test_it_begins_as_one_that_was_started_anew(
+    tmp_path: Path, way: str, locale: str, safe: list[str]
+) -> None:
+    (tmp_path / "told.py").write_text(TOLD)
+    what = {"-c": ["-c", TOLD], "-m": ["-m", "told"], "script": [f"{tmp_path}/told.py"]}[way]
+    variables = {"PYTHONPATH": str(tmp_path), "MOCKLLM_ENV": "prod", "LC_ALL": locale}
+    warm, anew = (
+        run(python, *safe, *what, "a", "-b", folder=tmp_path, **variables)
+        for python in (fork_server.python(), sys.executable)
+    )
+    assert (warm[0], warm[2]) == (3, "größer\n")
+    assert json.loads(warm[1]) == json.loads(anew[1])
+    assert warm == anew
+
+
+def test_what_an_interpreter_begins_with_is_started_anew(tmp_path: Path) -> None:
+    one, same = (
+        run(fork_server.python(), "-c", "print(hash('x'))", folder=tmp_path, PYTHONHASHSEED="1")
+        for _ in range(2)
+    )
+    assert one == same != run(fork_server.python(), "-c", "print(hash('x'))", folder=tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_ends_it(tmp_path: Path, number: signal.Signals) -> None:
+    process = subprocess.Popen(
+        [fork_server.python(), "-c", "print('on', flush=True); import time; time.sleep(600)"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "on\n"
+        process.send_signal(number)
+        # Its own end of the pipe is closed: it is gone, and not only what stood for it.
+        assert process.stdout.read() == ""
+    assert process.returncode == -number
+
+
+def test_a_signal_may_be_handled(tmp_path: Path) -> None:
+    handles = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))"
+    # Short waits: a handler runs between two of them, wherever its signal came.
+    waits = "print('on', flush=True); [time.sleep(0.05) for _ in range(1200)]"
+    process = subprocess.Popen(
+        [fork_server.python(), "-c", f"{handles}; {waits}"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "on\n"
+        process.terminate()
+    assert process.returncode == 7

@@ -1,0 +1,1 @@
+"""Programs that measure and attack a running server; `tools/README.md` lists them."""

@@ -1,0 +1,124 @@
+"""What an answer costs as one thing grows: `python -m tools.bench.axes`.
+
+Whole answers of OpenAI's wire, in microseconds of CPU of the whole process; of several rounds the
+best counts. Steps, the length of a message and streams that are open cost what they cost in test
+mode; rows in the journal's table, where each is written to SQLite.
+"""
+
+import json
+import socket
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tools.bench.__main__ import measure
+from tools.bench.servers import SERVE, Running, running
+from tools.load.probing import chat, request
+
+ROUNDS = 6
+# What a server imports once it is ready it has by then.
+WARM_SECONDS = 4.0
+STEPS, CHARACTERS, STREAMS = (10, 1_000, 100_000), (100, 7_000, 60_000), (0, 500, 2_000)
+# As many as the table keeps by default, and the first of them.
+ROWS = (0, 10_000)
+PATH = "/v1/chat/completions"
+
+
+def main() -> None:
+    print(f"{'µs of CPU per answer':<28}{'':>9}{'whole':>8}")
+    with tempfile.TemporaryDirectory() as folder:
+        for count in STEPS:
+            with ours(Path(folder), steps(count)) as server:
+                tell("steps", count, best(server, asked("Tell me of topic 5; now")))
+        with ours(Path(folder), steps(1_000)) as server:
+            for count in CHARACTERS:
+                tell("characters asked", count, best(server, asked(long(count))))
+            for count in STREAMS:
+                with opened(server, count):
+                    cost = best(server, asked("Tell me of topic 5; now"))
+                tell("paced streams open", count, cost)
+        with ours(Path(folder), steps(1_000), file=True) as server:
+            data, done = asked("Tell me of topic 5; now"), 0
+            for count in ROWS:
+                while done < count:
+                    done += sum(answer(server, data) for _ in range(500))
+                tell("rows in the journal", count, best(server, data))
+
+
+def tell(what: str, count: int, cost: float) -> None:
+    print(f"{what:<28}{count:>9,}{cost:>8.0f}", flush=True)
+
+
+def steps(count: int) -> dict[str, Any]:
+    """So many steps that each ask for a topic of its own, ten to a scenario, and a slow one."""
+    scenarios = [
+        {
+            "name": f"topics-{first}",
+            "steps": [step(f"topic {number};", "Well.") for number in range(first, first + 10)],
+        }
+        for first in range(0, count, 10)
+    ]
+    slow = step("slowly", "word " * 2_000)
+    slow["produce"]["pacing"] = {"chunk_ms": 1_000, "words_per_chunk": 1}
+    return {"scenarios": [*scenarios, {"name": "slow", "steps": [slow]}]}
+
+
+def step(part: str, text: str) -> dict[str, Any]:
+    match = {"messages": [{"role": "user", "contains": part}]}
+    return {"match": match, "consume": False, "produce": {"text": text}}
+
+
+def asked(content: str, *, stream: bool = False) -> bytes:
+    return request(PATH, chat(content, stream=stream))
+
+
+def long(characters: int) -> str:
+    return "word " * (characters // 5) + "topic 5; now"
+
+
+@contextmanager
+def ours(folder: Path, document: dict[str, Any], *, file: bool = False) -> Iterator[Running]:
+    path = folder / "scenarios.json"
+    path.write_text(json.dumps(document))
+    variables = {"MOCKLLM_SCENARIOS": str(path), "MOCKLLM_ENV": "test"}
+    if file:
+        database = f"sqlite:///{folder / 'journal.sqlite3'}"
+        variables |= {"MOCKLLM_ENV": "dev", "DATABASE_URL": database, "SECRET_KEY": "bench"}
+    with running(*SERVE, variables=variables) as server:
+        time.sleep(WARM_SECONDS)
+        yield server
+
+
+@contextmanager
+def opened(server: Running, count: int) -> Iterator[None]:
+    """So many streams that write a word each second and are not read."""
+    streams: Sequence[socket.socket] = [
+        socket.create_connection(("127.0.0.1", server.port)) for _ in range(count)
+    ]
+    try:
+        for stream in streams:
+            stream.sendall(asked("slowly", stream=True))
+        time.sleep(1)
+        yield
+    finally:
+        for stream in streams:
+            stream.close()
+
+
+def best(server: Running, data: bytes) -> float:
+    return min(measure(server, data).process for _ in range(ROUNDS))
+
+
+def answer(server: Running, data: bytes) -> int:
+    """One more row."""
+    with socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.sendall(data)
+        assert client.recv(65_536).startswith(b"HTTP/1.1 200")
+    return 1
+
+
+if __name__ == "__main__":
+    main()

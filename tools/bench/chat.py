@@ -1,0 +1,121 @@
+"""What a run of the chat costs, beside the goals: until its first event, and in CPU.
+
+`python -m tools.bench.chat`. A hundred messages are sent at once over HTTP, to a server of its own
+whose mock answers in process. What the provider's SDK takes for such a call is measured by itself.
+"""
+
+import asyncio
+import io
+import json
+import os
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from tools.bench.cpu import spent
+from tools.bench.servers import SERVE, Running, running
+
+AT_ONCE = 100
+ROUNDS = 3
+FIRST_MS, CPU_MS = 300, 8
+SDK_CALLS = 100
+SCENARIO = {
+    "name": "bench",
+    "steps": [{"consume": False, "produce": {"text": " ".join(f"word{n}" for n in range(20))}}],
+}
+
+
+async def run(client: httpx2.AsyncClient, number: int) -> tuple[float, float]:
+    """Milliseconds until the first event of a run and until the first words of its answer."""
+    asked = {"conversation_id": None, "client_id": f"bench {number}", "message": "Hello there"}
+    start, times = time.monotonic(), []
+    url = "/api/get_chat_response_stream/"
+    async with client.stream("POST", url, json=asked) as response:
+        if response.status_code != 200:
+            raise ValueError((await response.aread())[:500])
+        async for line in response.aiter_lines():
+            if line.startswith("data:") and len(times) < 2:
+                times.append((time.monotonic() - start) * 1e3)
+    return times[0], times[-1]
+
+
+async def at_once(port: int) -> list[tuple[float, float]]:
+    limits = httpx2.Limits(max_connections=AT_ONCE)
+    address = f"http://127.0.0.1:{port}"
+    async with httpx2.AsyncClient(base_url=address, timeout=60, limits=limits) as client:
+        return list(await asyncio.gather(*(run(client, number) for number in range(AT_ONCE))))
+
+
+def measure(server: Running) -> tuple[float, float, float]:
+    """p95 of the first event and of the first words, and CPU per run; all in milliseconds."""
+    before = spent(server.pid)
+    times = asyncio.run(at_once(server.port))
+    time.sleep(0.5)
+    cpu = (spent(server.pid) - before).process / AT_ONCE * 1e3
+    first, words = (statistics.quantiles(one, n=20)[-1] for one in zip(*times, strict=True))
+    return first, words, cpu
+
+
+def sdk_ms(file: str) -> float:
+    """CPU of one streamed call of the SDK, mock and all."""
+    os.environ["DJANGO_SETTINGS_MODULE"] = "mockllm_site.settings_test"
+    import django
+
+    django.setup()
+    from django.core.management import call_command
+
+    call_command("migrate", verbosity=0)
+    call_command("load_scenarios", file, stdout=io.StringIO())
+    import openai
+
+    from scenarios_app.serving.transport import MockTransport
+
+    messages: Any = [{"role": "user", "content": "Hello there"}]
+
+    async def calls(count: int) -> None:
+        http = httpx2.AsyncClient(transport=MockTransport())
+        client = openai.AsyncOpenAI(api_key="k", base_url="http://mock/v1", http_client=http)
+        for _ in range(count):
+            stream = await client.chat.completions.create(
+                model="gpt-4o", messages=messages, stream=True
+            )
+            async for _ in stream:
+                pass
+
+    async def both() -> float:
+        await calls(5)
+        start = time.process_time()
+        await calls(SDK_CALLS)
+        return (time.process_time() - start) / SDK_CALLS * 1e3
+
+    return asyncio.run(both())
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory, "scenarios.json")
+        file.write_text(json.dumps(SCENARIO))
+        compare(str(file))
+
+
+def compare(file: str) -> None:
+    sdk = sdk_ms(file)
+    print(f"CPU of a call through the SDK alone: {sdk:.1f} ms")
+    print(
+        f"{'':<12}{'first event p95':>18}{'first words p95':>18}{'CPU a run':>12}{'beside SDK':>12}"
+    )
+    variables = {"MOCKLLM_ENV": "test", "MOCKLLM_SCENARIOS": file}
+    with running(*SERVE, variables=variables) as server:
+        for number in range(ROUNDS):
+            first, words, cpu = measure(server)
+            name = "first" if not number else "again"
+            print(f"{name:<12}{first:>15.0f} ms{words:>15.0f} ms{cpu:>9.1f} ms{cpu - sdk:>9.1f} ms")
+    print(f"{'goal':<12}{FIRST_MS:>15} ms{'':>18}{'':>12}{CPU_MS:>9} ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""What finding a request's step costs, in microseconds of CPU, from few steps to very many. The
+goal for texts and patterns: among 100,000 steps no more than twice what it costs among 10.
+
+`python -m tools.bench.matching`. Of several rounds the best counts.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+
+from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.conditions.match import Match
+from scenarios_app.engine.conditions.texts import TextCondition
+from scenarios_app.engine.matching.index import Index, build_index
+from scenarios_app.engine.scenario import Scenario
+from tests.engine.asking import ask, say, saying, scenario, step, when
+
+SIZES = (10, 1_000, 100_000)
+# So many steps have a scenario of several.
+STEPS = 10
+ROUNDS = 5
+ROUND_SECONDS = 0.2
+
+OPENAI = when(provider=(TextCondition(equals="openai"),))
+ASKED = ask(
+    say("system", "You are a helpful assistant. " * 20),
+    "please answer topic 5; of these now",
+    tools=["get_weather", "find_hotels"],
+)
+
+
+def topics(size: int) -> Iterator[Scenario]:
+    """Every step asks for a topic of its own."""
+    for n in range(0, size, STEPS):
+        yield scenario(f"s{n:06}", *(step(topic(n + i), f"{n + i}") for i in range(STEPS)))
+
+
+def patterns(size: int) -> Iterator[Scenario]:
+    """Every step asks for a pattern of its own."""
+    for n in range(0, size, STEPS):
+        own = (saying(regex=f"topic {n + i}(;|,) (of|for) th[a-z]+") for i in range(STEPS))
+        yield scenario(f"s{n:06}", *(step(match, f"{n + i}") for i, match in enumerate(own)))
+
+
+def with_defaults(size: int) -> Iterator[Scenario]:
+    """The same, and each scenario ends in a default for the provider."""
+    for one in topics(size):
+        yield scenario(one.name, *one.steps[:-1], step(OPENAI, "default"))
+
+
+def behind_defaults(size: int) -> Iterator[Scenario]:
+    """The same, and each scenario begins with a default for another provider."""
+    other = when(provider=(TextCondition(equals="anthropic"),))
+    for one in topics(size):
+        yield scenario(one.name, step(other, "default"), *one.steps[1:])
+
+
+def alike(size: int) -> Iterator[Scenario]:
+    """Scenarios of one step each that all ask for the same."""
+    for n in range(size):
+        yield scenario(f"s{n:06}", step(saying(contains="topic 5;"), f"{n}"))
+
+
+def empty(size: int) -> Iterator[Scenario]:
+    """Scenarios of one step each that ask for nothing."""
+    for n in range(size):
+        yield scenario(f"s{n:06}", step(key=f"{n}"))
+
+
+def prioritised(size: int) -> Iterator[Scenario]:
+    """Every scenario has a priority of its own; the step that answers has the lowest."""
+    for n, one in enumerate(topics(size)):
+        yield scenario(one.name, *one.steps, priority=n)
+
+
+def topic(number: int) -> Match:
+    return saying(contains=f"topic {number};")
+
+
+def microseconds(find: Callable[[], object]) -> float:
+    best = float("inf")
+    for _ in range(ROUNDS):
+        done, start = 0, time.process_time()
+        while (spent := time.process_time() - start) < ROUND_SECONDS:
+            find()
+            done += 1
+        best = min(best, spent / done * 1e6)
+    return best
+
+
+def first(index: Index, request: CanonicalRequest) -> object:
+    return next(index.candidates(request), None)
+
+
+def main() -> None:
+    shapes = (topics, patterns, prioritised, with_defaults, behind_defaults, alike, empty)
+    print(f"{'µs of CPU per request':<24}" + "".join(f"{size:>12,}" for size in SIZES))
+    for shape in shapes:
+        print(f"{shape.__name__:<24}", end="")
+        for size in SIZES:
+            index = build_index(shape(size))
+            print(
+                f"{microseconds(lambda index=index: first(index, ASKED)):>12.1f}",
+                end="",
+                flush=True,
+            )
+        print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""The same three tests of one program with four tools: lines, time, and what each notices.
+
+`make bench-testing` installs the tools, of the versions below, into an environment of their own,
+`.peers/testing`. The tests are in `tools/bench/three`; those of pytest-recording play back what was
+recorded of this project's own server, whose address was changed to the provider's. Of several
+rounds the least time counts, since what else runs on a machine only ever adds to it.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from tools.bench.cpu import children
+from tools.bench.servers import ROOT
+
+TOOLS = {
+    "mockllm": ("mockllm-server",),
+    "respx": ("respx==0.23.1",),
+    "recording": ("pytest-recording==0.14.1", "vcrpy==9.4.2"),
+    "httpserver": ("pytest-httpserver==1.2.0",),
+}
+TESTS = Path(__file__).with_name("three")
+ENVIRONMENT = ROOT / ".peers" / "testing"
+PYTHON = ENVIRONMENT / "bin" / "python"
+FAULTS = ("a result under a wrong id", "no wait before the retry", "one request too many")
+ROUNDS, MOST_SECONDS = 3, 300
+_NO_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a tool's tests: whether all passed, seconds on the clock and of CPU, and those of
+    each test after the first, which pays for what is set up once."""
+
+    passed: bool
+    wall: float
+    cpu: float
+    later: float
+
+
+def main() -> None:
+    install()
+    head = ("tool", "lines", "recorded lines", "run, s", "of CPU, s", "a later test, s")
+    print(" | ".join((*head, *(f"notices {fault}" for fault in FAULTS))))
+    with tempfile.TemporaryDirectory() as folder:
+        # Away from this project's own conftest and configuration.
+        shutil.copytree(TESTS, folder, dirs_exist_ok=True)
+        Path(folder, "pytest.ini").write_text("[pytest]\n")
+        for tool, packages in TOOLS.items():
+            runs = [run(tool, Path(folder)) for _ in range(ROUNDS)]
+            if not all(one.passed for one in runs):
+                sys.exit(f"the tests with {tool} do not pass")
+            noticed = [not run(tool, Path(folder), fault=fault).passed for fault in FAULTS]
+            figures = (
+                f"{min(one.wall for one in runs):.1f}",
+                f"{min(one.cpu for one in runs):.1f}",
+                f"{min(one.later for one in runs):.3f}",
+            )
+            lines = (str(code_lines(TESTS / f"with_{tool}.py")), str(recorded_lines(tool)))
+            told = ("yes" if one else "no" for one in noticed)
+            print(" | ".join((", ".join(packages), *lines, *figures, *told)), flush=True)
+
+
+def install() -> None:
+    """Put this tree and the tools, of their versions, into their environment."""
+    if not PYTHON.exists():
+        subprocess.run(
+            [sys.executable, "-m", "venv", "--without-pip", str(ENVIRONMENT)], check=True
+        )
+    wanted = [package for tool in TOOLS.values() for package in tool if "==" in package]
+    command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", str(PYTHON)]
+    command += ["-c", str(ROOT / "constraints.txt"), "--reinstall-package", "mockllm-server"]
+    subprocess.run([*command, str(ROOT), "openai", "anthropic", "pytest", *wanted], check=True)
+
+
+def run(tool: str, folder: Path, *, fault: str = "") -> Run:
+    """One run of a tool's tests, in a process of its own, without other tools' plugins."""
+    report = folder / "report.xml"
+    others = [f"no:{name}" for name in ("mockllm", "recording", "respx") if name != tool]
+    command = [str(PYTHON), "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
+    command += [word for name in others for word in ("-p", name)]
+    before, start = children(), time.monotonic()
+    done = subprocess.run(
+        [*command, f"with_{tool}.py"],
+        cwd=folder,
+        env={**os.environ, "FAULT": fault},
+        capture_output=True,
+        text=True,
+        timeout=MOST_SECONDS,
+    )
+    wall, cpu = time.monotonic() - start, children() - before
+    if not report.exists():
+        sys.exit(done.stdout + done.stderr)
+    times = [float(case.get("time", 0)) for case in ElementTree.parse(report).iter("testcase")]
+    report.unlink()
+    return Run(done.returncode == 0, wall, cpu, sum(times[1:]) / (len(times) - 1))
+
+
+def code_lines(path: Path) -> int:
+    """Lines of a module that hold code: no comment, no blank one, not its docstring."""
+    return len(set(_lines_with_code(path)))
+
+
+def _lines_with_code(path: Path) -> Iterator[int]:
+    with path.open("rb") as file:
+        tokens = [one for one in tokenize.tokenize(file.readline) if one.type not in _NO_CODE]
+    for token in tokens[1:] if tokens[0].type == tokenize.STRING else tokens:
+        yield from range(token.start[0], token.end[0] + 1)
+
+
+def recorded_lines(tool: str) -> int:
+    """Lines of what is recorded for a tool's tests."""
+    files = (TESTS / "cassettes" / f"with_{tool}").glob("*.yaml")
+    return sum(len(file.read_text().splitlines()) for file in files)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""Attack a server of its own and say what that costs others, and take another one's database away
+and say what that costs the journal. Words on the command line choose among them by name."""
+
+import asyncio
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.serving.processes.serve_process import Serving, serving
+from tools.load.attacks import ATTACKS, SCENARIOS
+from tools.load.connections import (
+    endless_head,
+    half_open_heads,
+    slow_readers,
+    stalled_bodies,
+    too_many,
+)
+from tools.load.floods import FLOODS
+from tools.load.outage import PER_SECOND, outage, told
+from tools.load.probing import SETTLE_SECONDS, noticing
+
+EVERY = {
+    **ATTACKS,
+    "an endless head": endless_head,
+    "1,000 stalled bodies": stalled_bodies,
+    "3,000 half-open heads": half_open_heads,
+    "300 readers of a byte a second": slow_readers,
+    "3,000 clients": too_many,
+    **FLOODS,
+}
+# As many a machine gives to a process.
+DESCRIPTORS = 1_024
+AWAY_SECONDS = 60
+
+
+async def attack(server: Serving, names: list[str]) -> None:
+    print(f"{'':<32}{'others wait':>12}{'memory':>10}{'left':>10}{'seconds':>9}  answers")
+    for name in names:
+        async with noticing(server.port, server.process.pid) as noticed:
+            answers = await EVERY[name](server.port)
+        print(
+            f"{name:<32}{noticed.longest * 1000:>9.0f} ms{noticed.grown:>7.0f} MB"
+            f"{noticed.left:>7.0f} MB{noticed.seconds:>9.1f}  {answers}",
+            flush=True,
+        )
+        await asyncio.sleep(SETTLE_SECONDS)
+
+
+def attacks(names: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        scenarios = Path(folder, "scenarios.json")
+        scenarios.write_text(json.dumps({"scenarios": SCENARIOS}))
+        variables = {"MOCKLLM_SCENARIOS": str(scenarios)}
+        with serving(Path(folder), descriptors=DESCRIPTORS, **variables) as server:
+            asyncio.run(attack(server, names))
+
+
+def without_database() -> None:
+    print(f"a database that is away for {AWAY_SECONDS} s at {PER_SECOND} requests a second")
+    around, during = 2 * PER_SECOND, AWAY_SECONDS * PER_SECOND
+    with tempfile.TemporaryDirectory() as folder:
+        print(told(outage(Path(folder), before=around, during=during, after=around)))
+
+
+def main() -> None:
+    words = sys.argv[1:]
+    if names := [name for name in EVERY if not words or any(w in name for w in words)]:
+        attacks(names)
+    if not words or "outage" in words:
+        without_database()
+
+
+if __name__ == "__main__":
+    main()

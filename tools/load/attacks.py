@@ -1,0 +1,76 @@
+"""Requests that cost a server the most for what they are, each kind many at once."""
+
+import asyncio
+import json
+import socket
+from collections.abc import Awaitable, Callable
+
+from tools.load.probing import ask, chat, every, request
+
+MANY = 40
+READERS = 100
+CHAT = "/v1/chat/completions"
+
+
+def _answers(asked: str, text: str) -> dict[str, object]:
+    match = {"messages": [{"contains": asked}]}
+    step = {"consume": False, "match": match, "produce": {"text": text}}
+    return {"name": asked, "steps": [step]}
+
+
+SCENARIOS = [
+    _answers("small question", "A small answer."),
+    _answers("a long answer", "word " * 400_000),
+    _answers("ECHO", "{{ request.last_user_text }}"),
+    _answers("GROW", "{{ request.last_user_text }} " * 1_000),
+]
+Attack = Callable[[int], Awaitable[str]]
+
+
+def _posts(path: str, body: bytes) -> Attack:
+    async def attack(port: int) -> str:
+        data = request(path, body)
+        return await every([ask(port, data) for _ in range(MANY)])
+
+    return attack
+
+
+def _inputs(count: int) -> bytes:
+    return json.dumps({"model": "m", "input": [f"text number {n}" for n in range(count)]}).encode()
+
+
+async def dead_readers(port: int) -> str:
+    """Clients that ask for a long stream and read nothing of it."""
+    loop, sockets = asyncio.get_running_loop(), []
+    data = request(CHAT, chat("a long answer", stream=True))
+    for _ in range(READERS):
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        one.setblocking(False)
+        await loop.sock_connect(one, ("127.0.0.1", port))
+        await loop.sock_sendall(one, data)
+        sockets.append(one)
+    await asyncio.sleep(8)
+    for one in sockets:
+        one.close()
+    return f"{READERS} connected"
+
+
+ATTACKS: dict[str, Attack] = {
+    "embeddings of 2,048 texts": _posts("/v1/embeddings", _inputs(2_048)),
+    "1.8 MB echoed whole": _posts(CHAT, chat("ECHO " + "word " * 360_000)),
+    "1.8 MB echoed as a stream": _posts(CHAT, chat("ECHO " + "word " * 360_000, stream=True)),
+    "a template grown to 2 MB": _posts(CHAT, chat("GROW " + "word " * 380)),
+    "a template grown beyond 2 MB": _posts(CHAT, chat("GROW " + "word " * 2_000)),
+    "10 MB of numbers": _posts(CHAT, b'{"messages": [' + b"1," * 4_990_000 + b"1]}"),
+    "10 MB of empty arrays": _posts(CHAT, b'{"messages": [' + b"[]," * 3_330_000 + b"1]}"),
+    "10 MB of text": _posts(CHAT, chat("word " * 1_990_000)),
+    "10 MB of escapes": _posts(CHAT, b'{"messages": [{"role": "user", "content": "'
+                               + b'\\",' * 3_330_000 + b'"}]}'),
+    "9,999 messages": _posts(CHAT, json.dumps({"model": "m", "messages": [
+        {"role": "user", "content": "word " * 150} for _ in range(9_999)]}).encode()),
+    "10 MB of broken JSON": _posts(CHAT, b'{"messages": "' + b"x" * 9_900_000),
+    "a long answer, whole": _posts(CHAT, chat("a long answer")),
+    "a long answer, streamed": _posts(CHAT, chat("a long answer", stream=True)),
+    "dead readers of a long stream": dead_readers,
+}  # fmt: skip

@@ -1,0 +1,105 @@
+"""Connections that a server has to wait for: heads without an end, bodies that stop, too many."""
+
+import asyncio
+import socket
+import time
+from contextlib import suppress
+
+from tools.load.attacks import CHAT
+from tools.load.probing import ask, chat, every, request
+
+STALLED = 1_000
+CLIENTS = 3_000
+# Far beyond what a server should take of either.
+HEAD_BYTES = 100_000_000
+SECONDS = 45
+CONNECT_SECONDS, HALF_OPEN_SECONDS = 1.0, 15.0
+SLOW, SLOW_SECONDS = 300, 20
+
+
+async def endless_head(port: int) -> str:
+    """One header line that goes on and on."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"POST {CHAT} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: ".encode())
+    answer, sent = asyncio.create_task(reader.read(64)), 0
+    with suppress(ConnectionError):
+        while sent < HEAD_BYTES and not answer.done():
+            writer.write(b"x" * 65_536)
+            await writer.drain()
+            sent += 65_536
+            await asyncio.sleep(0)
+    status = (await answer).split()[1:2]
+    writer.close()
+    return f"{(status or [b'no answer'])[0].decode()} after {sent / 1e6:.1f} MB"
+
+
+async def stalled_bodies(port: int) -> str:
+    """Bodies that begin and never end."""
+    loop, sockets = asyncio.get_running_loop(), []
+    data = request(CHAT, b'{"messages": [', length=60_000)
+    for _ in range(STALLED):
+        one = socket.socket()
+        one.setblocking(False)
+        await loop.sock_connect(one, ("127.0.0.1", port))
+        await loop.sock_sendall(one, data)
+        sockets.append(one)
+    began = time.monotonic()
+
+    async def closed(one: socket.socket) -> float:
+        with suppress(ConnectionError):
+            while await loop.sock_recv(one, 4096):
+                pass
+        return time.monotonic() - began
+
+    async with asyncio.timeout(SECONDS):
+        ends = await asyncio.gather(*map(closed, sockets))
+    for one in sockets:
+        one.close()
+    return f"{STALLED} closed, the last after {max(ends):.0f} s"
+
+
+async def half_open_heads(port: int) -> str:
+    """Three times as many as there is room for: each sends half a head and stops, or nothing."""
+    loop, sockets, refused = asyncio.get_running_loop(), [], 0
+    for number in range(CLIENTS):
+        one = socket.socket()
+        one.setblocking(False)
+        sockets.append(one)
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await loop.sock_connect(one, ("127.0.0.1", port))
+                if number % 2:
+                    await loop.sock_sendall(one, b"POST /v1/models HTTP/1.1\r\nHost: a\r\nX-Half: ")
+        except (TimeoutError, ConnectionError):
+            refused += 1
+    await asyncio.sleep(HALF_OPEN_SECONDS)
+    for one in sockets:
+        one.close()
+    return f"{CLIENTS} connected, {refused} of them not at once"
+
+
+async def slow_readers(port: int) -> str:
+    """Clients that take one byte a second of a long stream."""
+    loop, sockets = asyncio.get_running_loop(), []
+    data = request(CHAT, chat("a long answer", stream=True))
+    for _ in range(SLOW):
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        one.setblocking(False)
+        await loop.sock_connect(one, ("127.0.0.1", port))
+        await loop.sock_sendall(one, data)
+        sockets.append(one)
+    for _ in range(SLOW_SECONDS):
+        await asyncio.sleep(1)
+        for one in sockets:
+            with suppress(ConnectionError):
+                await loop.sock_recv(one, 1)
+    for one in sockets:
+        one.close()
+    return f"{SLOW} read {SLOW_SECONDS} bytes each"
+
+
+async def too_many(port: int) -> str:
+    """More clients at once than a process of 1,024 descriptors has room for."""
+    data = request(CHAT, chat("a small question"), more="Connection: close\r\n")
+    return await every([ask(port, data) for _ in range(CLIENTS)])

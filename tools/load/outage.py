@@ -1,0 +1,177 @@
+"""A database that is away while requests are answered: which of them does the journal have then?"""
+
+import http.client
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.parse import urlencode
+
+import psycopg
+
+from tests.serving.processes.serve_process import serving, written
+from tests.state.outside import postgres_database
+from tests.support.database_engine import POSTGRES
+from tools.load.attacks import SCENARIOS
+from tools.load.probing import chat
+
+PER_SECOND = 100
+SESSION = "outage"
+HEADERS = {
+    "Authorization": "Bearer any",
+    "Content-Type": "application/json",
+    "X-MockLLM-Session": SESSION,
+}
+BODY = chat("a small question")
+CLOSE = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s"
+CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s"
+PAGE = 1_000
+ANSWER_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Outage:
+    """`answered` and `journal` are ids of requests, each list in its own order; `waiting` are the
+    bytes that waited in memory when the database came back, `inside` the connections it had.
+    `ready` and `healthy` are the statuses of `/readyz` and `/healthz` meanwhile, `database` is what
+    `/readyz` said of it."""
+
+    sent: int
+    answered: list[str]
+    waiting: int
+    inside: int
+    journal: list[str]
+    complete: bool
+    lost: int
+    ready: int
+    healthy: int
+    database: str
+
+
+def outage(folder: Path, *, before: int, during: int, after: int, warm: bool = False) -> Outage:
+    """So many requests one after another to a server on PostgreSQL, the middle ones without it."""
+    with (
+        postgres_database() as address,
+        serving(
+            folder,
+            "--no-demo",
+            warm=warm,
+            MOCKLLM_ENV="dev",
+            DATABASE_URL=address,
+            MOCKLLM_SCENARIOS=written(folder, *SCENARIOS),
+            MOCKLLM_ADMIN_PASSWORD="a password of a test",
+        ) as server,
+        _heard(server.process),
+        closing(http.client.HTTPConnection("127.0.0.1", server.port, ANSWER_SECONDS)) as client,
+    ):
+        answered = _ask(client, before)
+        with _away(address) as beside:
+            answered += _ask(client, during)
+            waiting = _waiting(client)
+            ready, page = _page(client, "/readyz")
+            healthy, _ = _page(client, "/healthz")
+            (inside,) = beside.execute(CONNECTIONS, [_name(address)]).fetchone() or (-1,)
+        answered += _ask(client, after)
+        pages = _pages(client)
+    ids = [line["id"] for page in pages for line in page["requests"]]
+    complete, lost = all(page["complete"] for page in pages), pages[-1]["lost"]
+    return Outage(
+        before + during + after,
+        answered,
+        waiting,
+        inside,
+        ids,
+        complete,
+        lost,
+        ready,
+        healthy,
+        json.loads(page)["checks"]["database"],
+    )
+
+
+def told(found: Outage) -> str:
+    """What came of it, in one line."""
+    missing = len(set(found.answered) - set(found.journal))
+    order = "in order" if found.journal == found.answered else "not the same"
+    return (
+        f"sent {found.sent:,}, answered {len(found.answered):,}, "
+        f"in the journal {len(found.journal):,} ({order}), lost {missing:,}; "
+        f"complete: {str(found.complete).lower()}, lost: {found.lost:,}, "
+        f"waited for the database: {found.waiting / 1e6:.1f} MB"
+    )
+
+
+@contextmanager
+def _heard(process: "subprocess.Popen[str]") -> Iterator[None]:
+    """Reads what a server says: one that nobody listens to stops in the middle of it."""
+    listening = Thread(target=process.communicate)
+    listening.start()
+    try:
+        yield
+    finally:
+        process.kill()
+        listening.join()
+
+
+@contextmanager
+def _away(address: str) -> Iterator["psycopg.Connection[tuple[int]]"]:
+    """Nobody has a connection to this database or gets one; the server goes on for all others."""
+    name = _name(address)
+    allow = f"ALTER DATABASE {name} ALLOW_CONNECTIONS"
+    with psycopg.connect(POSTGRES, autocommit=True) as beside:
+        beside.execute(f"{allow} false")
+        try:
+            beside.execute(CLOSE, [name])
+            yield beside
+        finally:
+            beside.execute(f"{allow} true")
+
+
+def _page(client: http.client.HTTPConnection, path: str) -> tuple[int, bytes]:
+    client.request("GET", path)
+    response = client.getresponse()
+    return response.status, response.read()
+
+
+def _name(address: str) -> str:
+    return address.rpartition("/")[2]
+
+
+def _ask(client: http.client.HTTPConnection, count: int) -> list[str]:
+    """The ids of so many answers; a request goes out when its time has come, or right after the
+    answer before it where that took longer."""
+    began, ids = time.monotonic(), []
+    for number in range(count):
+        time.sleep(max(0.0, began + number / PER_SECOND - time.monotonic()))
+        client.request("POST", "/v1/chat/completions", BODY, HEADERS)
+        answer = client.getresponse()
+        if b"A small answer." in answer.read() and answer.status == 200:
+            ids.append(answer.headers["x-mockllm-request"])
+    return ids
+
+
+def _waiting(client: http.client.HTTPConnection) -> int:
+    client.request("GET", "/metrics")
+    lines = client.getresponse().read().decode().splitlines()
+    (value,) = (line.split()[1] for line in lines if line.startswith("mockllm_journal_waiting"))
+    return int(float(value))
+
+
+def _pages(client: http.client.HTTPConnection) -> list[dict[str, Any]]:
+    """The journal of the session, as who tests with it reads it."""
+    pages: list[dict[str, Any]] = []
+    while not pages or pages[-1]["next"]:
+        query = {"session": SESSION, "limit": PAGE}
+        if pages:
+            query["after"] = pages[-1]["next"]
+        client.request("GET", f"/control/requests?{urlencode(query)}")
+        answer = client.getresponse()
+        body = answer.read()
+        assert answer.status == 200, body
+        pages.append(json.loads(body))
+    return pages

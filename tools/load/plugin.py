@@ -1,0 +1,74 @@
+"""Many tests of the pytest plugin in many workers, against one server: each has its own answer and
+sees its own requests alone, and no verdict says anything of a client that did nothing wrong.
+
+`python -m tools.load.plugin [TESTS] [WORKERS]`; a run that takes longer than a second for every ten
+tests is given up.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+TESTS, WORKERS = 10_000, 16
+LEAST_SECONDS, PER_SECOND = 120, 10
+MODULE = """
+import json
+import os
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+
+import pytest
+
+
+@pytest.mark.parametrize("number", range({tests}))
+def test_it(mockllm, number):
+    mockllm.on("number", once=True).reply(f"This is {{number}}.")
+    connection = HTTPConnection(urlsplit(os.environ["OPENAI_BASE_URL"]).netloc)
+    body = {{"model": "m", "messages": [{{"role": "user", "content": "Which number?"}}]}}
+    headers = {{"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}}
+    headers["Content-Type"] = "application/json"
+    connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
+    answer = json.loads(connection.getresponse().read())
+    connection.close()
+    assert answer["choices"][0]["message"]["content"] == f"This is {{number}}."
+    mockllm.verify("number", times=1)
+"""
+
+
+def main() -> None:
+    given = [int(word) for word in sys.argv[1:]]
+    tests, workers = (*given, *(TESTS, WORKERS)[len(given) :])
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "test_many.py").write_text(MODULE.format(tests=tests))
+        Path(folder, "pytest.ini").write_text("[pytest]\n")
+        command = [sys.executable, "-m", "pytest", "-q", "-n", str(workers)]
+        command += ["-p", "no:django", "-p", "no:cacheprovider", "--mockllm-report", "report.json"]
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("MOCKLLM_", "PYTEST_"))}
+        start = time.monotonic()
+        most = max(LEAST_SECONDS, tests // PER_SECOND)
+        run = subprocess.run(
+            command, cwd=folder, env=kept, capture_output=True, text=True, timeout=most
+        )
+        seconds = time.monotonic() - start
+        report = Path(folder, "report.json")
+        if not report.exists():
+            sys.exit(run.stdout + run.stderr)
+        verdicts = json.loads(report.read_text())["tests"]
+    clean = sum(one["passed"] and not one["findings"] and one["requests"] == 1 for one in verdicts)
+    passed = int((re.search(r"(\d+) passed", run.stdout) or [0, 0])[1])
+    print(
+        f"{tests:,} tests over {workers} workers: {passed:,} passed, {clean:,} clean verdicts, ",
+        end="",
+    )
+    print(f"{seconds:.0f} s, {seconds / tests * 1000:.0f} ms a test")
+    if not passed == clean == tests:
+        sys.exit(run.stdout[-3000:])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""What others notice of an attack: how long small requests wait, and how much memory it takes."""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+SAMPLE_SECONDS = 0.05
+SETTLE_SECONDS = 1.0
+
+
+def request(
+    path: str, body: bytes, *, key: str = "load", length: int | None = None, more: str = ""
+) -> bytes:
+    """One POST as it goes over the wire; `length` is announced in place of the body's own."""
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n"
+        f"Content-Type: application/json\r\n{more}"
+        f"Content-Length: {len(body) if length is None else length}\r\n\r\n"
+    ).encode() + body
+
+
+def chat(content: str, *, stream: bool = False) -> bytes:
+    messages = [{"role": "user", "content": content}]
+    return json.dumps({"model": "gpt-4o", "messages": messages, "stream": stream}).encode()
+
+
+async def status(reader: asyncio.StreamReader) -> int:
+    """Read one answer to its end; 0 where there is none."""
+    try:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+        if "transfer-encoding: chunked" in head:
+            while size := int(await reader.readline(), 16):
+                await reader.readexactly(size + 2)
+            await reader.readline()
+        else:
+            length = head.partition("content-length: ")[2].partition("\r\n")[0]
+            await reader.readexactly(int(length or 0))
+        return int(head.split()[1])
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return 0
+
+
+async def ask(port: int, data: bytes) -> int:
+    """The status of the answer to a request on a connection of its own."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(data)
+        return await status(reader)
+    finally:
+        writer.close()
+
+
+def resident(pid: int) -> float:
+    """Megabytes of memory that a process has now."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096 / 1e6
+
+
+@dataclass
+class Noticed:
+    """`longest` in seconds, of small requests one after another; `grown` at most and `left` at the
+    end in megabytes."""
+
+    longest: float = 0.0
+    grown: float = 0.0
+    left: float = 0.0
+    seconds: float = 0.0
+
+
+@asynccontextmanager
+async def noticing(port: int, pid: int) -> AsyncIterator[Noticed]:
+    """Watch a server from beside while something is done to it."""
+    noticed, before = Noticed(), resident(pid)
+
+    async def sample() -> None:
+        while True:
+            noticed.grown = max(noticed.grown, resident(pid) - before)
+            await asyncio.sleep(SAMPLE_SECONDS)
+
+    # A process of its own: this one is busy attacking.
+    probe = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "tools.load.probe", str(port)),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert probe.stdout is not None
+    await probe.stdout.readline()
+    sampling = asyncio.create_task(sample())
+    began = time.monotonic()
+    try:
+        yield noticed
+        noticed.seconds = time.monotonic() - began
+    finally:
+        sampling.cancel()
+        out, _ = await probe.communicate(b"")
+    noticed.longest = float(out)
+    await asyncio.sleep(SETTLE_SECONDS)
+    noticed.left = resident(pid) - before
+
+
+async def every(works: list[Awaitable[int]]) -> str:
+    """What came of requests made at once, as `200 × 38, 503 × 2`."""
+    found = await asyncio.gather(*works)
+    return ", ".join(f"{code} × {found.count(code)}" for code in sorted(set(found)))

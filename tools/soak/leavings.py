@@ -1,0 +1,155 @@
+"""What is left of clients that leave and of servers that end: nothing."""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.load.probing import request, resident
+from tools.soak.client import Client
+from tools.soak.outages import until
+
+KEY = "soak"
+SETTLED_SECONDS = 5.0
+LONGEST_SECONDS = 30.0
+# What a process makes once, such as threads for the database, it has after these; all at once, so
+# that it has as many as it will ever have.
+WARM, WARM_AT_ONCE = 1_500, 150
+
+
+def paced(name: str, words: int) -> dict[str, object]:
+    """A scenario with a stream of so many words, one in 10 ms."""
+    pacing = {"chunk_ms": 10, "words_per_chunk": 1}
+    produce = {"text": "word " * words, "pacing": pacing}
+    return {"name": name, "steps": [{"consume": False, "produce": produce}]}
+
+
+SLOW_WORDS, SHORT_WORDS = 200, 30
+SLOW, SHORT = paced("slow", SLOW_WORDS), paced("short", SHORT_WORDS)
+# How the line of an event begins, of all wires and the chat.
+EVENT = (b"data: ", b"{")
+# What stands where an answer in chunks has ended.
+LAST = b"0\r\n"
+# One more than any of the wires makes of the short answer, its first and last ones too.
+EVENTS = 40
+
+
+def streams() -> dict[str, bytes]:
+    """A streamed request of each wire and of the chat."""
+    said = [{"role": "user", "content": "Hello"}]
+    parts = [{"role": "user", "parts": [{"text": "Hello"}]}]
+    gemini = "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse"
+    asked = {
+        "openai": ("/v1/chat/completions", {"model": "gpt-4o", "messages": said, "stream": True}),
+        "responses": ("/v1/responses", {"model": "gpt-4o", "input": "Hello", "stream": True}),
+        "anthropic": (
+            "/v1/messages",
+            {"model": "claude-sonnet-5-5", "max_tokens": 99, "messages": said, "stream": True},
+        ),
+        "gemini": (gemini, {"contents": parts}),
+        "ollama": ("/api/chat", {"model": "llama3", "messages": said}),
+        "chat": (
+            "/api/get_chat_response_stream",
+            {"client_id": "soak", "message": "Hello", "conversation_id": None, "profile": None},
+        ),
+    }
+    more = f"anthropic-version: 2023-06-01\r\nx-goog-api-key: {KEY}\r\n"
+    return {
+        name: request(path, json.dumps(body).encode(), key=KEY, more=more)
+        for name, (path, body) in asked.items()
+    }
+
+
+async def drop(port: int, data: bytes, *, events: int, inside: bool) -> None:
+    """Ask, read so many events, or a piece of the next one too, or to the end, and go."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(data)
+    with suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
+        async with asyncio.timeout(LONGEST_SECONDS):
+            if events or inside:
+                head = await reader.readuntil(b"\r\n\r\n")
+                assert b" 200 " in head, head
+            while events and (line := await reader.readuntil(b"\n")) != LAST:
+                events -= line.startswith(EVENT)
+            if inside and not events:
+                await reader.readexactly(9)
+    writer.transport.abort()
+
+
+@dataclass(frozen=True)
+class Held:
+    """What processes hold: files and sockets, threads, and memory in megabytes."""
+
+    descriptors: int
+    threads: int
+    megabytes: float
+
+
+def held(pids: set[int]) -> Held:
+    descriptors = sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in pids)
+    threads = sum(len(list(Path(f"/proc/{pid}/task").iterdir())) for pid in pids)
+    return Held(descriptors, threads, sum(map(resident, pids)))
+
+
+async def drops(port: int, pids: set[int], *, count: int, at_once: int = 20) -> list[Held]:
+    """What processes hold before, and after each quarter of so many clients that have left at each
+    border of an answer's events and inside of each; once the last run of the chat, which goes on,
+    has ended."""
+    found = [await warmed(port, pids)]
+    for quarter in range(4):
+        places = range(quarter * count // 4, (quarter + 1) * count // 4)
+        await _dropped(port, places, at_once)
+        found.append(await settled(pids))
+        print(f"  {places.stop:,}: {found[-1]}", flush=True)
+    return found
+
+
+async def warmed(port: int, pids: set[int]) -> Held:
+    """What processes hold once they have all that they make as they need it."""
+    await _dropped(port, range(WARM), WARM_AT_ONCE)
+    return await settled(pids)
+
+
+async def _dropped(port: int, places: range, at_once: int) -> None:
+    requests, left = list(streams().values()), iter(places)
+
+    async def some() -> None:
+        for place in left:
+            wire, border = place % len(requests), place // len(requests)
+            events, inside = border // 2 % EVENTS, border % 2 == 1
+            await drop(port, requests[wire], events=events, inside=inside)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(at_once):
+            group.create_task(some())
+
+
+async def settled(pids: set[int]) -> Held:
+    """What they hold once they have held no less for some seconds."""
+    least, since = held(pids), time.monotonic()
+    while time.monotonic() < since + SETTLED_SECONDS:
+        await asyncio.sleep(0.25)
+        now = held(pids)
+        if (now.descriptors, now.threads) < (least.descriptors, least.threads):
+            least, since = now, time.monotonic()
+    return Held(least.descriptors, least.threads, held(pids).megabytes)
+
+
+async def ended_with_streams(port: int, end: Callable[[], object], *, count: int) -> list[int]:
+    """The statuses of so many live streams during which a server is told to end; 0 for one that
+    was cut."""
+    clients = [Client(port) for _ in range(count)]
+
+    async def ask(client: Client) -> int:
+        status, text = await client.ask(stream=True)
+        client.close()
+        return status if text.count("word") == SLOW_WORDS else 0
+
+    tasks = [asyncio.create_task(ask(client)) for client in clients]
+    await until(lambda: all(client.begun for client in clients))
+    end()
+    return list(await asyncio.gather(*tasks))
