@@ -8,10 +8,10 @@ STAMP := $(VENV)/.installed
 # There while packages are installed.
 UNFINISHED := $(VENV)/.unfinished
 PYTEST := $(PY) -m pytest -q
-# One more than there are processors: tests wait for processes and browsers now and then.
+# One more than the processors, since tests sometimes wait for processes and browsers.
 WORKERS ?= $$(cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 4 ? cores + 1 : 5)))
 SPREAD = -n $(WORKERS) --dist worksteal
-# Or else each process that a test starts compiles everything anew.
+# Without bytecode files every process that a test starts would compile all modules.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup run test test-all test-quick test-postgres test-long coverage lint bench bench-peers bench-workers bench-testing bench-first-test load soak mutate load-plugin replay constraints docs test-browser-deps test-npm test-frameworks screenshots
@@ -40,35 +40,35 @@ $(RUNTIME) $(STAMP): pyproject.toml constraints.txt
 run: $(RUNTIME)
 	$(PY) manage.py serve $(if $(filter command%,$(origin HOST)),--host '$(HOST)') $(if $(PORT),--port '$(PORT)')
 
-# The suite in five minutes, or the tests in TESTS: all but those that start processes or a browser by
-# the dozen, or try each page and operation in turn. `make test-all` runs these too, CI part by part.
-DEAR = $(shell cat .ci/dear)
+# The suite in five minutes, or the tests in TESTS. The tests in .ci/slow start many processes or
+# browsers, or try every page and operation; `make test-all` and CI run them too.
+SLOW = $(shell cat .ci/slow)
 
 test: setup
-	$(PYTEST) $(SPREAD) $(or $(TESTS),$(addprefix --ignore=,$(DEAR)))
+	$(PYTEST) $(SPREAD) $(or $(TESTS),$(addprefix --ignore=,$(SLOW)))
 
 test-all: setup
 	$(PYTEST) $(SPREAD)
 
-# What tells most in the least time, two minutes of it: the engine, the wires and what serves them;
-# nothing random, no page, no SDK, no process but its own.
+# The most telling tests in two minutes: engine, wires and serving; no random examples, pages, SDKs
+# or other processes.
 QUICK := $(addprefix tests/,engine wire serving control verdict recording play state traces chat) \
 	$(wildcard tests/test_*.py)
 
 test-quick: setup
 	$(PYTEST) $(SPREAD) -m 'not (long or hypothesis or browser or process)' $(QUICK)
 
-# What is the same test a hundred times as often, and the whole number of random examples.
+# Tests that repeat an attack many times, and random tests with all their examples.
 test-long: setup
 	$(PYTEST) $(SPREAD) -m 'long or hypothesis' --hypothesis-profile=long --timeout 3600
 
-# The pure parts by their own tests alone: every branch of them, and none left to chance.
+# Branch coverage of the pure parts by their own tests, without random ones.
 coverage: setup
 	$(PYTEST) $(SPREAD) tests/engine tests/wire -m 'not (long or hypothesis)' \
 		--cov=scenarios_app.engine --cov=scenarios_app.wire \
 		--cov-report=term-missing:skip-covered --cov-fail-under=100
 
-# Once more on PostgreSQL, what the database has a say in; TEST_POSTGRES_URL names another server.
+# Tests whose result depends on the database, on PostgreSQL; TEST_POSTGRES_URL names another server.
 ON_POSTGRES := tests/state tests/traces \
 	tests/admin/test_drafts.py tests/admin/test_publishing.py tests/admin/test_history.py \
 	tests/control/test_scenarios.py tests/control/test_requests.py tests/control/test_sessions.py \
@@ -79,12 +79,12 @@ ON_POSTGRES := tests/state tests/traces \
 test-postgres: setup
 	TEST_DATABASE=postgres $(PYTEST) $(SPREAD) $(ON_POSTGRES)
 
-# JavaScript's clients (Node 20), installed beside their scripts, against a server.
+# JavaScript clients (Node 20), installed beside their scripts, against a server.
 test-npm: setup
 	-cd tests/npm && npm install --no-package-lock --no-audit --no-fund --loglevel=error
 	MOCKLLM_NPM=1 $(PYTEST) tests/npm
 
-# Agent frameworks, each in an environment of its own below .frameworks/; what cannot be had is skipped.
+# Agent frameworks, each in a separate environment below .frameworks/; missing ones are skipped.
 test-frameworks: setup
 	MOCKLLM_FRAMEWORKS=1 $(PYTEST) tests/frameworks
 
@@ -106,12 +106,11 @@ bench: setup
 bench-peers: setup
 	$(PY) -m tools.bench.peers
 
-# How much more two workers answer than one, on a machine that does nothing else.
+# Throughput of two workers against one.
 bench-workers: setup
 	$(PY) -m tools.bench.workers
 
-# The same three tests written with this plugin, respx, pytest-recording and pytest-httpserver: lines,
-# time, and which mistakes of a program each notices (docs/comparison.md).
+# The same three tests written with four tools: lines, time and detected mistakes (docs/comparison.md).
 bench-testing: setup
 	$(PY) -m tools.bench.testing
 
@@ -119,45 +118,44 @@ bench-testing: setup
 bench-first-test: setup
 	$(PY) -m tools.bench.first_test
 
-# What others notice of attacks on a server, and what the journal has after a minute without its
-# database, beside the goals in docs/reliability.md. Parts of names choose among them:
-# make load ONLY="embeddings dead"
+# Attacks on a server: how long other clients wait, how much memory grows; and a minute without its
+# database. docs/reliability.md has the goals. One or some: make load ONLY="embeddings dead"
 load: setup
 	$(PY) -m tools.load $(ONLY)
 
-# What is promised of servers of several processes, as large as docs/reliability.md has it.
+# Long runs against servers of several processes, at the size that docs/reliability.md gives.
 # make soak RUN="once=50,200,2,3 redis=5"
 soak: setup
 	$(PY) -m tools.soak $(RUN)
 
-# What the tests do not notice: faults put into the pure parts and serving, one by one, each tried
-# with the tests that come by it. An hour and a half for all; make mutate ONLY="scenarios_app.engine.memory*"
+# Mutation testing of the pure parts and serving, 90 minutes for all of it.
+# make mutate ONLY="scenarios_app.engine.memory*"
 mutate: setup
 	$(PY) -m uv pip install --quiet --python $(PY) 'mutmut>=3.8,<4'
 	$(VENV)/bin/mutmut run $(ONLY)
 	$(VENV)/bin/mutmut results
 
-# 10,000 tests of the pytest plugin over 16 workers and one server: no cross-talk, no false alarm.
+# 10,000 plugin tests over 16 workers and one server: no cross-talk, no false alarm.
 # make load-plugin RUN="1000 4"
 load-plugin: setup
 	$(PY) -m tools.load.plugin $(RUN)
 
-# Each request of the recordings in files or folders, sent to a server that has them as scenarios.
+# Sends each request of the recordings in files or folders to a server that replays them.
 # make replay CASSETTES="../cassettes one.har"
 CASSETTES ?= tests/data/cassettes
 replay: setup
 	$(PY) -m tests.replay $(CASSETTES)
 
-# Writes the tables in docs/ anew, from the code that they tell of, and builds the site of them into
-# build/docs: to be read there, and with its search behind `python -m http.server -d build/docs`.
+# Generates the reference tables in docs/ from the code, and builds the site in build/docs; its search
+# needs a server: python -m http.server -d build/docs
 docs: setup
 	$(PY) -m tests.docs
 
-# Takes the pictures in docs/screenshots; needs Chromium.
+# Takes the screenshots in docs/screenshots; needs Chromium.
 screenshots: setup
 	$(PY) -m tests.browser.screenshots
 
-# Chromium for the browser tests, from Debian's packages; elsewhere those tests skip and say why.
+# Installs Chromium for the browser tests from Debian's packages; without it those tests skip.
 test-browser-deps:
 	@if command -v chromium >/dev/null 2>&1; then echo "chromium is here"; \
 	elif command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
@@ -165,7 +163,7 @@ test-browser-deps:
 		&& echo "chromium installed" || echo "chromium could not be installed; browser tests will be skipped"; \
 	else echo "no chromium and no way to install it here; browser tests will be skipped"; fi
 
-# Pins every version of every extra, for every supported Python, and no download address.
+# Pins the versions of all extras for every supported Python, without download addresses.
 constraints: setup
 	$(PY) -m uv pip compile --quiet --upgrade --universal --no-header --no-annotate --python-version 3.11 \
 		--all-extras pyproject.toml -o constraints.txt

@@ -1,4 +1,4 @@
-"""A process that was forked from a warm one is like one started anew."""
+"""A process of the fork server behaves like a new interpreter."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 
 from tests.support import fork_server
 
-TOLD = """
+REPORT = """
 import json, os, signal, sys, threading
 from django.conf import settings
 numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGPIPE)
@@ -50,22 +50,22 @@ def run(python: str, *arguments: str, folder: Path, **variables: str) -> tuple[i
 
 @pytest.mark.parametrize("safe", [["-P"], []], ids=["safe path", "with its folder"])
 @pytest.mark.parametrize(("way", "locale"), [("-c", "C"), ("-m", "C.UTF-8"), ("script", "")])
-def test_it_begins_as_one_that_was_started_anew(
+def test_forked_process_starts_like_a_new_interpreter(
     tmp_path: Path, way: str, locale: str, safe: list[str]
 ) -> None:
-    (tmp_path / "told.py").write_text(TOLD)
-    what = {"-c": ["-c", TOLD], "-m": ["-m", "told"], "script": [f"{tmp_path}/told.py"]}[way]
+    (tmp_path / "report.py").write_text(REPORT)
+    what = {"-c": ["-c", REPORT], "-m": ["-m", "report"], "script": [f"{tmp_path}/report.py"]}[way]
     variables = {"PYTHONPATH": str(tmp_path), "MOCKLLM_ENV": "prod", "LC_ALL": locale}
-    warm, anew = (
+    forked, fresh = (
         run(python, *safe, *what, "a", "-b", folder=tmp_path, **variables)
         for python in (fork_server.python(), sys.executable)
     )
-    assert (warm[0], warm[2]) == (3, "größer\n")
-    assert json.loads(warm[1]) == json.loads(anew[1])
-    assert warm == anew
+    assert (forked[0], forked[2]) == (3, "größer\n")
+    assert json.loads(forked[1]) == json.loads(fresh[1])
+    assert forked == fresh
 
 
-def test_what_an_interpreter_begins_with_is_started_anew(tmp_path: Path) -> None:
+def test_hash_seed_starts_a_new_interpreter(tmp_path: Path) -> None:
     one, same = (
         run(fork_server.python(), "-c", "print(hash('x'))", folder=tmp_path, PYTHONHASHSEED="1")
         for _ in range(2)
@@ -74,7 +74,7 @@ def test_what_an_interpreter_begins_with_is_started_anew(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_signal_ends_it(tmp_path: Path, number: signal.Signals) -> None:
+def test_signal_ends_forked_process(tmp_path: Path, number: signal.Signals) -> None:
     process = subprocess.Popen(
         [fork_server.python(), "-c", "print('on', flush=True); import time; time.sleep(600)"],
         stdout=subprocess.PIPE,
@@ -89,7 +89,7 @@ def test_a_signal_ends_it(tmp_path: Path, number: signal.Signals) -> None:
     assert process.returncode == -number
 
 
-def test_a_signal_may_be_handled(tmp_path: Path) -> None:
+def test_forked_process_can_handle_a_signal(tmp_path: Path) -> None:
     handles = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))"
     # Short waits: a handler runs between two of them, wherever its signal came.
     waits = "print('on', flush=True); [time.sleep(0.05) for _ in range(1200)]"

@@ -112,6 +112,11 @@ def test_code_is_written_in_plain_words() -> None:
     assert found == set()
 
 
+def test_list_of_slow_tests_names_existing_paths() -> None:
+    paths = (ROOT / ".ci" / "slow").read_text().split()
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
 def test_every_module_says_why_it_exists() -> None:
     assert [n for n in modules() if not ast.get_docstring(ast.parse((ROOT / n).read_text()))] == []
 

@@ -14,7 +14,7 @@ from tests.chat.scripts import calls
 from tests.chat.test_figures import figure, since
 from tests.chat.tools.tool_servers import eventually
 from tests.support.live_server import Live
-from tests.support.scripted_wait import LEAST_MS, WAIT_MS, assert_milliseconds, assert_seconds
+from tests.support.scripted_wait import MIN_MS, WAIT_MS, assert_milliseconds, assert_seconds
 from traces_app.models import Trace
 from traces_app.otlp import otlp, run_span
 
@@ -76,7 +76,7 @@ def test_the_waterfall_tells_milliseconds(answered: Stream, client: Client) -> N
         assert_milliseconds(told)
     # One begins when the one before it has ended, and the chart says so too.
     assert starts[0] == 0
-    assert starts[1] + LEAST_MS <= starts[2] and starts[2] + LEAST_MS <= starts[3]
+    assert starts[1] + MIN_MS <= starts[2] and starts[2] + MIN_MS <= starts[3]
     for start, left in zip(starts, lefts, strict=True):
         assert left == pytest.approx(start / lengths[0] * widths[0], abs=2)
 

@@ -5,13 +5,13 @@ import pytest
 from scenarios_app.control.urls import _openapi
 from tests.support.live_server import Live
 from tests.support.schema_violations import answers
-from tests.support.strategies import Drawn, keeps_to, operations
+from tests.support.strategies import Drawn, assert_conforms, operations
 
 
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("drawn", operations(_openapi()), ids=lambda d: " ".join(map(str, d)))
 def test_every_operation_keeps_to_the_document(live: Live, drawn: Drawn) -> None:
-    keeps_to(_openapi(), drawn, base_url=live.base_url)
+    assert_conforms(_openapi(), drawn, base_url=live.base_url)
 
 
 def test_each_rule_of_a_body_is_kept(live: Live) -> None:

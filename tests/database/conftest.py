@@ -6,7 +6,7 @@ import pytest
 
 from tests.database.two import Two
 from tests.state.outside import postgres_database
-from tests.support.line_process import begun
+from tests.support.line_process import start_process
 
 SCRIPT = "from tests.database.writer import serve\nserve(migrate={})\n"
 
@@ -16,10 +16,10 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
     folder = tmp_path_factory.mktemp("two")
     with (
         postgres_database() as address,
-        begun(address, SCRIPT.format(True), folder=folder) as one,
-        begun(address, SCRIPT.format(False), folder=folder) as other,
+        start_process(address, SCRIPT.format(True), folder=folder) as one,
+        start_process(address, SCRIPT.format(False), folder=folder) as other,
     ):
-        assert one.heard() == other.heard() == {"ready": True}
+        assert one.read_line() == other.read_line() == {"ready": True}
         found = Two(one, other, address=address)
         with found.looking:
             yield found

@@ -10,7 +10,7 @@ import pytest
 
 from tests.database.two import close_backends, until_somebody_waits
 from tests.state.outside import postgres_database
-from tests.support.line_process import Process, begun
+from tests.support.line_process import Process, start_process
 
 SCRIPT = "from tests.database.polling import serve\nserve('before')\n"
 MOVE_ON = "UPDATE scenarios_app_catalogversion SET number = number + 1"
@@ -18,20 +18,20 @@ RENAME = "UPDATE scenarios_app_scenario SET name = 'after', version = 'after'"
 
 
 def seen(server: Process) -> bool:
-    server.say("after")
-    return server.heard() == {"names": ["after"]}
+    server.write_line("after")
+    return server.read_line() == {"names": ["after"]}
 
 
 @pytest.mark.parametrize("table", ["scenarios_app_catalogversion", "scenarios_app_scenario"])
 def test_a_read_that_sqlite_breaks_off_is_made_again(tmp_path: Path, table: str) -> None:
     path, broken = tmp_path / "shared.sqlite3", tmp_path / "broken"
-    with begun(f"sqlite:///{path}", SCRIPT, folder=tmp_path) as server:
-        assert server.heard() == {"names": ["before"]}
+    with start_process(f"sqlite:///{path}", SCRIPT, folder=tmp_path) as server:
+        assert server.read_line() == {"names": ["before"]}
         broken.write_text(table)
         with closing(sqlite3.connect(path, timeout=30)) as other, other:
             other.execute(RENAME)
             other.execute(MOVE_ON)
-        assert server.heard() == {"problem": "interrupted"}
+        assert server.read_line() == {"problem": "interrupted"}
         broken.unlink()
         assert seen(server)
 
@@ -40,9 +40,9 @@ def test_a_read_whose_connection_is_closed_is_made_again(tmp_path: Path) -> None
     with (
         postgres_database() as address,
         psycopg.connect(address, autocommit=True) as looking,
-        begun(address, SCRIPT, folder=tmp_path) as server,
+        start_process(address, SCRIPT, folder=tmp_path) as server,
     ):
-        assert server.heard() == {"names": ["before"]}
+        assert server.read_line() == {"names": ["before"]}
         with psycopg.connect(address) as other:
             other.execute("LOCK TABLE scenarios_app_scenario IN ACCESS EXCLUSIVE MODE")
             looking.execute(MOVE_ON)

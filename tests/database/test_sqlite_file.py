@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.line_process import Process, begun
+from tests.support.line_process import Process, start_process
 
 NAME = "file.sqlite3"
 ROWS = 10
@@ -18,8 +18,8 @@ ALL = {"flushed": True, "failed": 0, "paths": [f"/{number}" for number in range(
 
 @pytest.fixture
 def writing(tmp_path: Path) -> Iterator[Process]:
-    with begun(f"sqlite:///{tmp_path}/{NAME}", SCRIPT, folder=tmp_path) as process:
-        assert process.heard() == {"ready": True}
+    with start_process(f"sqlite:///{tmp_path}/{NAME}", SCRIPT, folder=tmp_path) as process:
+        assert process.read_line() == {"ready": True}
         yield process
 
 
@@ -28,18 +28,18 @@ def test_the_journal_writes_when_the_file_is_not_locked_any_more(
 ) -> None:
     with closing(sqlite3.connect(tmp_path / NAME, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        writing.say("begin")
-        assert writing.heard() == {"problem": "database is locked"}
+        writing.write_line("begin")
+        assert writing.read_line() == {"problem": "database is locked"}
         other.execute("ROLLBACK")
-    writing.say("go on")
-    assert writing.heard() == ALL
+    writing.write_line("go on")
+    assert writing.read_line() == ALL
 
 
 def test_the_journal_writes_when_there_is_room_again(writing: Process, tmp_path: Path) -> None:
     full = tmp_path / "full"
     full.touch()
-    writing.say("begin")
-    assert writing.heard() == {"problem": "database or disk is full"}
+    writing.write_line("begin")
+    assert writing.read_line() == {"problem": "database or disk is full"}
     full.unlink()
-    writing.say("go on")
-    assert writing.heard() == ALL
+    writing.write_line("go on")
+    assert writing.read_line() == ALL

@@ -34,7 +34,7 @@ class Two:
         """Have it done at once, by the one or by the other."""
         process = self._other if by_other else self._one
         _ask(process, what, arguments)
-        return process.heard()
+        return process.read_line()
 
     def meanwhile(
         self, one: tuple[str, dict[str, Any]], other: tuple[str, dict[str, Any]], *, hold: str
@@ -42,11 +42,11 @@ class Two:
         """Stop the one before its statement `hold`, until the other is through with its own or
         waits for a lock; what came of each."""
         _ask(self._one, *one, hold=hold)
-        assert self._one.heard() == {"held": True}
+        assert self._one.read_line() == {"held": True}
         _ask(self._other, *other)
         until_somebody_waits(self.looking, self._other)
-        self._one.say("go on")
-        return [self._one.heard(), self._other.heard()]
+        self._one.write_line("go on")
+        return [self._one.read_line(), self._other.read_line()]
 
     def cut_off(self, what: str, *, at: str, **arguments: Any) -> dict[str, Any]:
         """Have it done by the one, whose connection the server closes when it comes to a table."""
@@ -57,7 +57,7 @@ class Two:
             waiting = until_somebody_waits(self.looking, self._one)
             assert waiting, f"it never came to {at}"
             close_backends(self.looking, waiting)
-        return self._one.heard()
+        return self._one.read_line()
 
     def close_all(self) -> None:
         """Close the connections of both processes, as a server does that starts anew."""
@@ -81,4 +81,4 @@ def until_somebody_waits(looking: Connection, process: Process) -> list[int]:
 
 
 def _ask(process: Process, what: str, arguments: dict[str, Any], hold: str | None = None) -> None:
-    process.say(json.dumps({"what": what, "arguments": arguments, "hold": hold}))
+    process.write_line(json.dumps({"what": what, "arguments": arguments, "hold": hold}))

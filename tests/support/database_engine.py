@@ -1,5 +1,5 @@
-"""The engine of the suite's own database: SQLite in memory, or PostgreSQL where TEST_DATABASE says
-so."""
+"""The database engine of the suite: SQLite in memory, or PostgreSQL if TEST_DATABASE is
+`postgres`."""
 
 import os
 
@@ -8,4 +8,4 @@ import pytest
 POSTGRES = os.environ.get("TEST_POSTGRES_URL", "postgres://postgres@127.0.0.1:5432/test")
 ON_POSTGRES = os.environ.get("TEST_DATABASE") == "postgres"
 
-on_sqlite = pytest.mark.skipif(ON_POSTGRES, reason="is about SQLite in memory")
+on_sqlite = pytest.mark.skipif(ON_POSTGRES, reason="tests SQLite in memory")

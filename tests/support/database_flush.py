@@ -1,6 +1,6 @@
-"""A quick end of tests that commit: after each of them Django empties every table and makes content
-types, permissions and roles anew. Here their rows are put back as they were the first time, and
-PostgreSQL deletes the few rows that there are instead of making the files of all tables anew."""
+"""Makes flushing the test database faster. After each test that commits, Django empties every table
+and creates content types, permissions and roles again. Here their rows are restored from memory,
+and PostgreSQL deletes rows instead of truncating tables, which recreates their files."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -13,53 +13,53 @@ from django.db.models import Model
 
 from scenarios_app.catalog import catalog
 
-# That signal's part of `flush` took as long as the rest of a short test.
 Emit = Callable[..., None]
 
 
-class PutBack:
-    """Stands in for the signal `post_migrate` after a flush."""
+class RowRestorer:
+    """Replaces the signal `post_migrate` after a flush: restores the rows that it once created."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
-        self._made: Mapping[str, list[tuple[Any, ...]]] = {}
+        self._rows: Mapping[str, list[tuple[Any, ...]]] = {}
 
     def __call__(self, verbosity: int, interactive: bool, db: str, **options: Any) -> None:
-        if not self._made:
+        if not self._rows:
             self._emit(verbosity, interactive, db, **options)
-            self._made = rows_of(db)
+            self._rows = rows_of(db)
             return
-        insert(db, self._made)
+        insert(db, self._rows)
         catalog.forget()
 
 
 def install() -> None:
-    flush.emit_post_migrate_signal = PutBack(flush.emit_post_migrate_signal)  # type: ignore[attr-defined]
-    DatabaseOperations.sql_flush = deleted  # type: ignore[assignment]
+    flush.emit_post_migrate_signal = RowRestorer(flush.emit_post_migrate_signal)  # type: ignore[attr-defined]
+    DatabaseOperations.sql_flush = delete_statements  # type: ignore[assignment]
 
 
-def deleted(
+def delete_statements(
     operations: DatabaseOperations, style: object, tables: Sequence[str], **_: object
 ) -> list[str]:
-    """What empties these tables, in a transaction that looks at what refers to them at its end."""
+    """Return the statements that empty these tables; the transaction checks references at its
+    end."""
     return [f'DELETE FROM "{table}"' for table in tables]
 
 
 def rows_of(db: str) -> dict[str, list[tuple[Any, ...]]]:
-    """The rows of every table that has any."""
-    found = {}
+    """Return the rows of every table that is not empty."""
+    rows_by_table = {}
     with connections[db].cursor() as cursor:
         for table in tables():
             cursor.execute(f'SELECT * FROM "{table}"')
             if rows := cursor.fetchall():
-                found[table] = rows
-    return found
+                rows_by_table[table] = rows
+    return rows_by_table
 
 
-def insert(db: str, made: Mapping[str, list[tuple[Any, ...]]]) -> None:
-    # What rows refer to may come after them: it is looked at when the transaction ends.
+def insert(db: str, rows_by_table: Mapping[str, list[tuple[Any, ...]]]) -> None:
+    # Foreign keys are checked at the end of the transaction, so the order of tables is free.
     with transaction.atomic(using=db), connections[db].cursor() as cursor:
-        for table, rows in made.items():
+        for table, rows in rows_by_table.items():
             places = ", ".join(["%s"] * len(rows[0]))
             cursor.executemany(f'INSERT INTO "{table}" VALUES ({places})', rows)
 

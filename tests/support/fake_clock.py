@@ -1,40 +1,39 @@
-"""An event loop whose clock is put forward: a wait of a minute ends at once, and no test guesses
-how short a wait a busy machine can keep."""
+"""Moves the clock of an event loop forward, so that a timeout of a minute expires immediately."""
 
 import asyncio
 from asyncio import AbstractEventLoop
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
-# More than the limits of tests, and less than what their servers hold back.
+# Longer than the timeouts under test, shorter than the pauses of scripted servers.
 STEP_SECONDS = 61.0
 EVERY_SECONDS = 0.02
 
 
-def put_forward(loop: AbstractEventLoop, seconds: float) -> None:
-    """Let so much time go by for a loop. It stays so: time that went back would delay timers."""
+def move_clock(loop: AbstractEventLoop, seconds: float) -> None:
+    """Move a loop's clock forward for good; moving it back would delay its timers."""
     time = loop.time
     loop.time = lambda: time() + seconds  # type: ignore[method-assign]
 
 
 @asynccontextmanager
-async def hurried(
+async def fast_clock(
     due: Callable[[], bool], *, loop: AbstractEventLoop | None = None
 ) -> AsyncIterator[None]:
-    """A block in which minutes go by in moments once `due()` holds, for this loop or another."""
-    hurry = asyncio.create_task(_hurry(due, loop or asyncio.get_running_loop()))
+    """Within the block, move the clock forward repeatedly once `due()` is true."""
+    mover = asyncio.create_task(_move_forward(due, loop or asyncio.get_running_loop()))
     try:
         yield
     finally:
-        hurry.cancel()
+        mover.cancel()
         with suppress(asyncio.CancelledError):
-            await hurry
+            await mover
 
 
-async def _hurry(due: Callable[[], bool], loop: AbstractEventLoop) -> None:
+async def _move_forward(due: Callable[[], bool], loop: AbstractEventLoop) -> None:
     while True:
         await asyncio.sleep(EVERY_SECONDS)
         if due():
-            put_forward(loop, STEP_SECONDS)
-            # What is due by now has its turn before more time goes by.
+            move_clock(loop, STEP_SECONDS)
+            # Timers that are due now run before the clock moves again.
             await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop))

@@ -1,5 +1,5 @@
-"""Stands in for a Python process: has it forked elsewhere, hands it its streams, passes signals on,
-and ends as it ends. It imports next to nothing, or there would be nothing to gain."""
+"""Represents one forked Python process: asks the fork server for it, passes streams and signals on,
+and ends with its exit code. It imports little, so that it starts quickly."""
 
 import marshal
 import os
@@ -7,19 +7,19 @@ import signal
 import socket
 import sys
 
-PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+FORWARDED_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 HARMLESS = {"PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONUNBUFFERED"}
-# What an interpreter is given before what it runs; more would be for one that is started anew.
-KNOWN = ("-P", "-c", "-m", "-u")
+# Interpreter options that a forked process supports; with others a new interpreter is started.
+SUPPORTED_OPTIONS = ("-P", "-c", "-m", "-u")
 
 
 class Signals:
-    """What is sent to this process, for the other one as soon as there is one."""
+    """Forwards signals to the forked process; early ones are stored until it exists."""
 
     def __init__(self) -> None:
         self._pid = 0
         self._early: list[int] = []
-        for number in PASSED_ON:
+        for number in FORWARDED_SIGNALS:
             signal.signal(number, lambda number, _: self._pass_on(number))
 
     def go_to(self, pid: int) -> None:
@@ -39,9 +39,9 @@ def main(path: str, arguments: list[str]) -> None:
     if first.startswith("-m") and first != "-m":
         arguments = ["-m", first.removeprefix("-m"), *arguments[1:]]
         first = "-m"
-    known = first in KNOWN or not first.startswith("-")
-    if not known or {name for name in os.environ if name.startswith("PYTHON")} - HARMLESS:
-        # A hash seed and its like are what an interpreter begins with.
+    supported = first in SUPPORTED_OPTIONS or not first.startswith("-")
+    if not supported or {name for name in os.environ if name.startswith("PYTHON")} - HARMLESS:
+        # Only a new interpreter can apply a hash seed and the like.
         os.execv(sys.executable, [sys.executable, *arguments])
     signals = Signals()
     with socket.socket(socket.AF_UNIX) as connection:
@@ -50,7 +50,7 @@ def main(path: str, arguments: list[str]) -> None:
         socket.send_fds(connection, [len(request).to_bytes(8, "big")], [0, 1, 2])
         connection.sendall(request)
         for stream in (0, 1, 2):
-            # Whoever reads what it says waits for its end, and not for ours.
+            # Readers of these pipes wait for the forked process's end, not for ours.
             os.close(stream)
         with connection.makefile("rb") as lines:
             signals.go_to(int(lines.readline()))

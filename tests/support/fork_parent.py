@@ -1,7 +1,7 @@
-"""The process that is warm: it has imported what needs no settings, and forks whatever is asked.
+"""The fork server: imports the libraries that need no settings, and forks a process per request.
 
-Run as a script with the descriptor of a listening socket. Says a line once it is warm. It ends, and
-all that it forked with it, when its standard input does.
+Runs as a script with the descriptor of a listening socket and prints a line when it is ready. When
+its standard input closes, it ends and kills all processes that it forked.
 """
 
 import gc
@@ -22,7 +22,7 @@ from typing import TextIO
 
 from django.conf import settings
 
-# None of these, nor what they import, looks at Django's settings before it is used.
+# None of these modules reads Django's settings while it is imported.
 IMPORTED = (
     "ahocorasick_rs",
     "anthropic",
@@ -71,7 +71,7 @@ IMPORTED = (
 
 @dataclass(frozen=True)
 class Request:
-    """What a process begins with."""
+    """The arguments, folder, environment and streams of a new process."""
 
     python: str
     arguments: list[str]
@@ -81,41 +81,42 @@ class Request:
 
 
 class Forks:
-    """Those who asked, and the processes that were forked for them."""
+    """The forked processes and the connections of their clients."""
 
-    def __init__(self, door: socket.socket) -> None:
-        self._door = door
+    def __init__(self, listener: socket.socket) -> None:
+        self._listener = listener
         self._selector = selectors.DefaultSelector()
-        self._asked: dict[int, socket.socket] = {}
+        self._connections: dict[int, socket.socket] = {}
         # A byte for each signal: one at least for each child that ended.
         self._ended, wakeup = socket.socketpair()
         wakeup.setblocking(False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(wakeup.fileno(), warn_on_full_buffer=False)
         self._wakeup = wakeup
-        for source in (door, self._ended, 0):
+        for source in (listener, self._ended, 0):
             self._selector.register(source, selectors.EVENT_READ)
 
     def serve(self) -> Request | None:
-        """Fork until standard input ends; returns what to do in each child, and then nothing."""
+        """Fork until standard input closes. Returns the request in each child, None in the
+        parent."""
         while True:
             for key, _ in self._selector.select():
                 if key.fileobj == 0:
-                    for pid in self._asked:
+                    for pid in self._connections:
                         os.kill(pid, signal.SIGKILL)
                     return None
-                if key.fileobj is self._door:
+                if key.fileobj is self._listener:
                     if request := self._fork():
                         return request
                 elif key.fileobj is self._ended:
                     self._reap()
-                elif key.data in self._asked:
-                    # Who asked is gone, perhaps killed: so must be what it stood for.
+                elif key.data in self._connections:
+                    # The client has ended or was killed, so its process must end too.
                     self._selector.unregister(key.fileobj)
                     os.kill(key.data, signal.SIGKILL)
 
     def _fork(self) -> Request | None:
-        connection, _ = self._door.accept()
+        connection, _ = self._listener.accept()
         try:
             request = read(connection)
         except (EOFError, OSError, ValueError):
@@ -128,9 +129,9 @@ class Forks:
             return request
         for stream in request.streams:
             os.close(stream)
-        self._asked[pid] = connection
+        self._connections[pid] = connection
         self._selector.register(connection, selectors.EVENT_READ, pid)
-        _tell(connection, pid)
+        _send_number(connection, pid)
         return None
 
     def _reap(self) -> None:
@@ -138,18 +139,18 @@ class Forks:
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 pid, status = ended
-                connection = self._asked.pop(pid)
+                connection = self._connections.pop(pid)
                 with suppress(KeyError):
                     self._selector.unregister(connection)
-                _tell(connection, os.waitstatus_to_exitcode(status))
+                _send_number(connection, os.waitstatus_to_exitcode(status))
                 connection.close()
 
     def _forget(self) -> None:
-        """Leave a child nothing of this."""
+        """Close in the child all that belongs to the server."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._selector.close()
-        for connection in (self._door, self._ended, self._wakeup, *self._asked.values()):
+        for connection in (self._listener, self._ended, self._wakeup, *self._connections.values()):
             connection.close()
 
 
@@ -160,20 +161,20 @@ def read(connection: socket.socket) -> Request:
     return Request(*values, streams)
 
 
-def _tell(connection: socket.socket, number: int) -> None:
+def _send_number(connection: socket.socket, number: int) -> None:
     with suppress(OSError):
         connection.sendall(b"%d\n" % number)
 
 
 def begin(request: Request) -> list[str]:
-    """Take on what the process begins with; returns what is left of the arguments."""
+    """Apply the request's streams, folder and environment; return the remaining arguments."""
     for number, stream in enumerate(request.streams):
         os.dup2(stream, number)
         os.close(stream)
     os.chdir(request.folder)
     os.environ.clear()
     os.environ.update(request.environment)
-    # What it starts in turn is warm too.
+    # Its children are forked as well.
     sys.executable = request.python
     sys.stdin, sys.stdout, sys.stderr = (_stream(number) for number in range(3))
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
@@ -197,21 +198,21 @@ def begin(request: Request) -> list[str]:
 
 
 def _stream(number: int) -> TextIO:
-    """Standard input, output or error as the interpreter makes it."""
-    given = map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))
-    lenient = next(filter(None, given), "C").partition(".")[0] in ("C", "POSIX")
+    """Open standard input, output or error as the interpreter does."""
+    locales = map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))
+    lenient = next(filter(None, locales), "C").partition(".")[0] in ("C", "POSIX")
     errors = "backslashreplace" if number == 2 else "surrogateescape" if lenient else "strict"
     mode = "w" if number else "r"
     stream = os.fdopen(number, mode, encoding="utf-8", errors=errors, closefd=False)
     if number:
-        at_once = bool(os.environ.get("PYTHONUNBUFFERED"))
+        unbuffered = bool(os.environ.get("PYTHONUNBUFFERED"))
         lines = number == 2 or stream.isatty()
-        stream.reconfigure(line_buffering=lines or at_once, write_through=at_once)
+        stream.reconfigure(line_buffering=lines or unbuffered, write_through=unbuffered)
     return stream
 
 
 def run(arguments: list[str]) -> None:
-    """What the interpreter does with its arguments."""
+    """Run a module, a command or a script, as the interpreter does with its arguments."""
     match arguments:
         case ["-m", name, *rest]:
             sys.argv[:] = [name, *rest]
@@ -224,18 +225,18 @@ def run(arguments: list[str]) -> None:
             sys.argv[:] = arguments
             runpy.run_path(path, run_name="__main__")
         case _:
-            sys.exit(f"not for a process that is warm: {arguments}")
+            sys.exit(f"arguments that a forked process does not support: {arguments}")
 
 
 def main() -> None:
     for name in IMPORTED:
         importlib.import_module(name)
     assert not settings.configured
-    # Only the thread that forks would go on in the child.
+    # Other threads would not exist in the child.
     assert threading.active_count() == 1
     gc.collect()
     gc.freeze()
-    print("warm", flush=True)
+    print("ready", flush=True)
     request = Forks(socket.socket(fileno=int(sys.argv[1]))).serve()
     if request is not None:
         run(begin(request))

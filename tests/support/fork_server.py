@@ -1,8 +1,9 @@
-"""Python processes that have imported already. `python()` stands for an interpreter: what is
-started with it is forked from one that is warm. Arguments, folder, environment and streams are its
-own, settings are read after the fork, it ends as it would, and what it starts is warm too.
+"""Starts Python processes quickly by forking one that has imported the libraries already.
 
-Tests of imports, hash seeds, process ids or what is left after a kill start `sys.executable`.
+`python()` returns the path of a program that behaves like an interpreter: each process has the
+given arguments, folder, environment and streams, reads its settings after the fork, and starts its
+own children in the same way. Tests of imports, hash seeds, process ids or kills use
+`sys.executable`.
 """
 
 import atexit
@@ -16,37 +17,37 @@ from tempfile import gettempdir
 from uuid import uuid4
 
 HERE = Path(__file__).parent
-_PYTHON = str(Path(gettempdir(), f"warmed-{uuid4().hex}"))
+_PYTHON = str(Path(gettempdir(), f"fork-server-{uuid4().hex}"))
 _ADDRESS = f"{_PYTHON}.socket"
 
 
 def python() -> str:
-    """The path of the interpreter, which is there and answered once it is known."""
+    """Return the path of the interpreter stand-in; the fork server is running then."""
     start()
     return _PYTHON
 
 
 @cache
 def start() -> None:
-    """Have a process that is warm, once for all of this one's tests."""
+    """Start the fork server, once per test process."""
     client = (HERE / "fork_client.py").read_text()
     program = os.open(_PYTHON, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o700)
     with open(program, "w", encoding="utf-8") as file:
         file.write(f"#!{sys.executable} -IS\n{client}")
-    with socket.socket(socket.AF_UNIX) as door:
-        door.bind(_ADDRESS)
-        door.listen(64)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(_ADDRESS)
+        listener.listen(64)
         process = subprocess.Popen(
-            [sys.executable, "-P", HERE / "fork_parent.py", str(door.fileno())],
-            pass_fds=[door.fileno()],
-            # Its end, however it comes, is that of all the processes that were forked.
+            [sys.executable, "-P", HERE / "fork_parent.py", str(listener.fileno())],
+            pass_fds=[listener.fileno()],
+            # When this pipe closes, the server ends and kills the processes that it forked.
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={"PATH": os.environ["PATH"]},
         )
     atexit.register(_end, process)
     assert process.stdout is not None
-    # It says that it is warm: what is started with it may have little time.
+    # Wait for its ready line, so that a forked process does not lose time.
     assert process.stdout.readline()
 
 

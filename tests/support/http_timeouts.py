@@ -1,5 +1,5 @@
-"""How long a test's HTTP client waits that says nothing of it: five seconds are little for a
-machine that is busy with something else."""
+"""Sets the default timeout of HTTP clients in tests: five seconds are too short on a busy
+machine."""
 
 import httpx
 import httpx2

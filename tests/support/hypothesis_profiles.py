@@ -1,24 +1,24 @@
-"""How often a property is tried: a tenth in each run of the suite, whole in `make test-long`.
+"""Hypothesis profiles: the suite runs a tenth of the examples, `make test-long` all of them.
 
-Examples are drawn anew each time; one that fails is kept and tried first until it passes.
+Examples are random in each run; Hypothesis stores a failing one and repeats it first.
 """
 
 from hypothesis import settings
 
-# How long an example takes is this machine's matter, and no test's; and CI draws as others do.
+# No deadline, since machines differ in speed; CI draws random examples like everyone else.
 COMMON = settings(deadline=None, derandomize=False, print_blob=True)
 settings.register_profile("suite", COMMON, max_examples=20)
 settings.register_profile("long", COMMON, max_examples=1_000)
-LEAST = 10
+MIN_EXAMPLES = 10
 
 
 def load() -> None:
-    """Make the suite's profile the one that counts unless another is named on the command line."""
+    """Load the suite's profile; `--hypothesis-profile` on the command line overrides it."""
     settings.load_profile("suite")
 
 
 def often(examples: int, *, share: int = 10) -> int:
-    """A number of examples for a test that wants one of its own; one in `share` in the suite."""
+    """Return the number of examples for one test: all in the long profile, else one in `share`."""
     if settings.get_current_profile_name() == "long":
         return examples
-    return max(examples // share, LEAST)
+    return max(examples // share, MIN_EXAMPLES)

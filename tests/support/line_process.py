@@ -1,4 +1,4 @@
-"""Another process of this project, spoken to in lines."""
+"""A second process of this project that talks to the test in lines of JSON."""
 
 import json
 import subprocess
@@ -11,38 +11,40 @@ from tests.state.outside import command
 
 
 class Process:
-    """Another process, and the lines that it says."""
+    """A child process with line-based input and output."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process
 
-    def heard(self) -> dict[str, Any]:
-        """Its next line."""
+    def read_line(self) -> dict[str, Any]:
+        """Return the next line of its output."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        assert line, "it has ended"
-        said: dict[str, Any] = json.loads(line)
-        return said
+        assert line, "the process has ended"
+        message: dict[str, Any] = json.loads(line)
+        return message
 
-    def until(self, **wanted: Any) -> list[dict[str, Any]]:
-        """What it says up to a line that holds these values."""
-        lines = [self.heard()]
+    def read_until(self, **wanted: Any) -> list[dict[str, Any]]:
+        """Return its lines up to the first that contains these values."""
+        lines = [self.read_line()]
         while not wanted.items() <= lines[-1].items():
-            lines.append(self.heard())
+            lines.append(self.read_line())
         return lines
 
-    def say(self, line: str) -> None:
+    def write_line(self, line: str) -> None:
         assert self.process.stdin is not None
         print(line, file=self.process.stdin, flush=True)
 
 
 @contextmanager
-def begun(database: str, script: str, *, folder: Path, **variables: str) -> Iterator[Process]:
-    """A process that runs a script on a database, until the caller has no more use for it."""
-    line, found = command(database, script)
+def start_process(
+    database: str, script: str, *, folder: Path, **variables: str
+) -> Iterator[Process]:
+    """Run a script on a database in a child process, and kill it at the end of the block."""
+    arguments, environment = command(database, script)
     process = subprocess.Popen(
-        line,
-        env={**found, **variables},
+        arguments,
+        env={**environment, **variables},
         cwd=folder,
         text=True,
         stdin=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""The whole application on a socket of this machine, in a thread of the process that tests it."""
+"""Runs the whole application on a local socket, in a thread of the test process."""
 
 import asyncio
 import socket
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 class LiveServer(uvicorn.Server):
-    """An ASGI server as `serve` runs it, for as long as it is not told to stop."""
+    """A uvicorn server in a thread; it stops at the end of its `with` block."""
 
     def __init__(self, app: Any, *, lifespan: Any = "on") -> None:
         config = uvicorn.Config(
@@ -66,14 +66,14 @@ class LiveServer(uvicorn.Server):
         self._socket.close()
 
     def tasks(self) -> int:
-        """How many tasks there are on the server's event loop."""
+        """Return the number of tasks on the server's event loop."""
         assert self.loop is not None
         return asyncio.run_coroutine_threadsafe(_count_tasks(), self.loop).result(STARTED_SECONDS)
 
 
 @dataclass(frozen=True)
 class Live:
-    """The server as one test sees it: with a key, and so a session, of the test's own.
+    """The server with an API key, and so a session, that only one test uses.
 
     A test that names its session in a header sets `name`.
     """
@@ -100,11 +100,12 @@ class Live:
         return self.name or key_session(self.key)
 
     def load(self, *documents: Mapping[str, Any]) -> None:
-        """Store scenarios; the next request sees them."""
+        """Store scenarios; they answer from the next request on."""
         load(load_documents({"scenarios": list(documents)}))
 
     def requests(self) -> list[ServedRequest]:
-        """What the journal has of this test's session, in the order in which answers ended."""
+        """Return the journal entries of this test's session, in the order in which answers
+        ended."""
         assert journal.flush()
         return list(ServedRequest.objects.filter(session=self.session).order_by("pk"))
 
@@ -113,7 +114,8 @@ class Live:
 
 
 def run_apart(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """What a coroutine returns, run in a thread of its own: this one may have a loop already."""
+    """Run a coroutine in a new thread, since this one may have a running loop; return its
+    result."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, coroutine).result()
 

@@ -1,5 +1,4 @@
-"""Databases whose tables are there already. How migrations make them is shown by the tests of
-migrations, and by those that start as a user does."""
+"""Databases that are migrated already. Tests of migrations do not use them."""
 
 import atexit
 import os
@@ -17,13 +16,13 @@ from tests.support.database_engine import POSTGRES
 
 
 def copy_to(path: Path) -> None:
-    """Make a SQLite file with tables in which nothing is yet."""
+    """Create a SQLite file with all tables and no rows."""
     shutil.copyfile(_file(), path)
 
 
 @cache
 def template() -> str:
-    """The name of a PostgreSQL database to copy, which nobody is connected to."""
+    """Return the name of a migrated PostgreSQL database without connections, to be copied."""
     name = f"mockllm_{uuid4().hex[:12]}"
     _on_server(f"CREATE DATABASE {name}")
     atexit.register(_on_server, f"DROP DATABASE {name} WITH (FORCE)")

@@ -1,4 +1,4 @@
-"""The files that belong to the project, in a checkout and in an archive without git alike."""
+"""Lists the files of the project, with git or, in an archive, without it."""
 
 import os
 import subprocess
@@ -8,19 +8,19 @@ from typing import TypeAlias
 
 from pathspec import GitIgnoreSpec
 
-# The rules of a folder and of those above it, the nearest first.
+# The .gitignore rules of a folder and of its parents, nearest first.
 Rules: TypeAlias = tuple[tuple[str, GitIgnoreSpec], ...]
 LISTING = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
 
 
 def source_files(root: Path) -> list[str]:
-    """Files that are committed, or would be: paths below `root` with slashes, sorted."""
-    named = committed(root) if (root / ".git").exists() else None
-    return sorted(walked(root) if named is None else named)
+    """Return the paths of committed or committable files below `root`, sorted, with slashes."""
+    files = committed(root) if (root / ".git").exists() else None
+    return sorted(walked(root) if files is None else files)
 
 
 def committed(root: Path) -> set[str] | None:
-    """What git says; `None` where there is no git, or it can't read this checkout."""
+    """Return the files that git lists; None if git is missing or cannot read the checkout."""
     try:
         listed = subprocess.run(["git", *LISTING], cwd=root, capture_output=True, check=False)
     except FileNotFoundError:
@@ -32,7 +32,7 @@ def committed(root: Path) -> set[str] | None:
 
 
 def walked(root: Path) -> set[str]:
-    """Every file that the `.gitignore` files at and below `root` do not name."""
+    """Return every file that no `.gitignore` at or below `root` excludes."""
     return set(_walked(root, "", ()))
 
 
@@ -55,6 +55,6 @@ def _walked(root: Path, folder: str, outer: Rules) -> Iterator[str]:
 
 
 def ignored(name: str, rules: Rules) -> bool:
-    """What the nearest rules that speak of it say."""
-    said = (spec.check_file(name.removeprefix(folder)).include for folder, spec in rules)
-    return next((verdict for verdict in said if verdict is not None), False)
+    """True if the nearest rule that matches the path excludes it."""
+    verdicts = (spec.check_file(name.removeprefix(folder)).include for folder, spec in rules)
+    return next((verdict for verdict in verdicts if verdict is not None), False)

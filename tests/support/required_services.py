@@ -1,4 +1,5 @@
-"""What a test may need from the machine: a skip with its reason, or a failure where CI insists."""
+"""Skips a test whose service is missing on this machine, or fails it where CI requires the
+service."""
 
 import os
 import shutil
@@ -7,7 +8,7 @@ import pytest
 
 
 def require(present: bool, reason: str) -> None:
-    """Go on where the thing is present; REQUIRE_SERVICES=1 makes its absence a failure."""
+    """Skip the test unless the service is present; with REQUIRE_SERVICES=1 fail it instead."""
     if present:
         return
     if os.environ.get("REQUIRE_SERVICES") == "1":
@@ -16,7 +17,7 @@ def require(present: bool, reason: str) -> None:
 
 
 def chromium() -> str:
-    """The path of the machine's Chromium."""
+    """Return the path of Chromium."""
     path = shutil.which("chromium") or shutil.which("chromium-browser")
     require(path is not None, "there is no chromium; `make test-browser-deps` installs it")
     return str(path)

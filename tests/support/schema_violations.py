@@ -1,4 +1,4 @@
-"""Bodies that an OpenAPI document forbids, worked out from it: each breaks one of its rules."""
+"""Generates bodies that an OpenAPI document forbids; each one breaks one rule."""
 
 from collections.abc import Iterator
 from typing import Any, TypeAlias
@@ -10,7 +10,7 @@ Violation: TypeAlias = tuple[str, str, str, Any]
 
 
 def answers(document: Document, *, base_url: str) -> dict[str, int]:
-    """The status that a server gives to each of the bodies, by method, path and rule."""
+    """Send each body and return the response status by method, path and rule."""
     with httpx2.Client(base_url=base_url, trust_env=False) as client:
         return {
             f"{method} {path} {rule}": client.request(method, path, json=body).status_code
@@ -19,7 +19,7 @@ def answers(document: Document, *, base_url: str) -> dict[str, int]:
 
 
 def violations(document: Document) -> Iterator[Violation]:
-    """Method, path, the rule and the body, for every body that is an object of known keys."""
+    """Yield method, path, rule and body for every operation whose body is an object."""
     schemas = document["components"]["schemas"]
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
@@ -32,7 +32,7 @@ def violations(document: Document) -> Iterator[Violation]:
 
 
 def _wrong(schema: Document, schemas: Document) -> Iterator[tuple[str, Any]]:
-    good = _least(schema, schemas)
+    good = _smallest(schema, schemas)
     yield "additionalProperties", {**good, "unknown": 1}
     for name in schema.get("required", ()):
         yield f"required {name}", {key: value for key, value in good.items() if key != name}
@@ -43,8 +43,8 @@ def _wrong(schema: Document, schemas: Document) -> Iterator[tuple[str, Any]]:
     if "oneOf" in schema:
         yield "oneOf: none", {k: v for k, v in good.items() if k in schema["required"]}
         yield "oneOf: all", {**good, **{o["required"][0]: "x" for o in schema["oneOf"]}}
-    for name, told in schema["properties"].items():
-        inner = _resolved(told, schemas)
+    for name, property_schema in schema["properties"].items():
+        inner = _resolved(property_schema, schemas)
         for rule, wrong in _wrong_values(inner, schemas):
             yield f"{rule} of {name}", {**good, name: wrong}
 
@@ -63,13 +63,13 @@ def _wrong_values(schema: Document, schemas: Document) -> Iterator[tuple[str, An
         yield "minimum", schema["minimum"] - 1
     if "maximum" in schema:
         yield "maximum", schema["maximum"] + 1
-    # A step's and a match's own rules are those of documents, which have tests of their own.
+    # Steps and matches are documents, whose rules other tests check.
     if "properties" in schema and len(schema["properties"]) < 5:
         yield from _wrong(schema, schemas)
 
 
-def _least(schema: Document, schemas: Document) -> Document:
-    """The smallest body that is allowed."""
+def _smallest(schema: Document, schemas: Document) -> Document:
+    """Return the smallest valid body."""
     needed = [*schema.get("required", ())]
     if "oneOf" in schema:
         needed += schema["oneOf"][0]["required"]
@@ -86,7 +86,7 @@ def _value(schema: Document) -> Any:
 def _resolved(schema: Document, schemas: Document) -> Document:
     match schema:
         case {"$ref": ref} | {"allOf": [{"$ref": ref}]} | {"oneOf": [{"$ref": ref}, *_]}:
-            found: Document = schemas[ref.rpartition("/")[2]]
-            return found
+            target: Document = schemas[ref.rpartition("/")[2]]
+            return target
         case _:
             return schema

@@ -1,5 +1,5 @@
-"""What of the suite is left out: on PostgreSQL what does not use its database, since of the rest
-SQLite's run has said all; with `--but-covered` what `make coverage` runs."""
+"""Deselects tests: on PostgreSQL those without a database, which the SQLite run covers; with
+`--skip-covered` those that `make coverage` runs."""
 
 from pathlib import Path
 
@@ -13,23 +13,23 @@ PURE = (TESTS / "engine", TESTS / "wire")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--but-covered", action="store_true", help="leave out what `make coverage` runs"
+        "--skip-covered", action="store_true", help="leave out what `make coverage` runs"
     )
 
 
-# After Hypothesis, which marks its tests then.
+# Runs after Hypothesis's hook, which marks its tests.
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if ON_POSTGRES:
-        keep(config, items, [item for item in items if uses_database(item)])
-    if config.getoption("--but-covered"):
-        keep(config, items, [item for item in items if not is_covered(item)])
+        select(config, items, [item for item in items if uses_database(item)])
+    if config.getoption("--skip-covered"):
+        select(config, items, [item for item in items if not is_covered(item)])
 
 
-def keep(config: pytest.Config, items: list[pytest.Item], kept: list[pytest.Item]) -> None:
-    left = set(kept)
-    config.hook.pytest_deselected(items=[item for item in items if item not in left])
-    items[:] = kept
+def select(config: pytest.Config, items: list[pytest.Item], chosen: list[pytest.Item]) -> None:
+    chosen_set = set(chosen)
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen_set])
+    items[:] = chosen
 
 
 def uses_database(item: pytest.Item) -> bool:
@@ -38,6 +38,6 @@ def uses_database(item: pytest.Item) -> bool:
 
 
 def is_covered(item: pytest.Item) -> bool:
-    """Whether it is a test of the pure parts that is the same each time."""
+    """True if `make coverage` runs this test: it tests a pure part without random examples."""
     pure = any(folder in item.path.parents for folder in PURE)
     return pure and item.get_closest_marker("hypothesis") is None

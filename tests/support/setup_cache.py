@@ -1,6 +1,5 @@
-"""What every test would do anew, for longer than the rest of a short test takes, done once or not
-at all: reading the machine's certificates, looking at every static file, and keeping the context of
-every widget of a page."""
+"""Caches or skips slow work that every test would repeat: loading the machine's certificates,
+listing static files, and copying the context of each rendered widget."""
 
 import ssl
 from collections.abc import Callable
@@ -11,10 +10,10 @@ from django.template import Context, Template
 from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.responders import StaticFile
 
-# A page of the editor has a thousand of these, and no test looks at one.
+# An editor page renders a thousand of these templates, and no test reads their contexts.
 WIDGETS = ("django/forms/", "unfold/helpers/")
-# Where Linux and macOS keep certificates; what a test made lies elsewhere.
-MACHINES = ("/etc/", "/usr/", "/opt/homebrew/etc/", certifi.where())
+# Certificate folders of Linux and macOS; certificates that a test creates are elsewhere.
+SYSTEM_CERTIFICATES = ("/etc/", "/usr/", "/opt/homebrew/etc/", certifi.where())
 
 _load = ssl.SSLContext.load_verify_locations
 _find = WhiteNoiseMiddleware.add_files_from_finders
@@ -22,32 +21,33 @@ _files: dict[str, StaticFile] = {}
 
 
 def install() -> None:
-    ssl.SSLContext.load_verify_locations = load_but_machines  # type: ignore[method-assign]
-    WhiteNoiseMiddleware.add_files_from_finders = find_once
-    # Django's own for tests, which tells the test client of each template that is rendered.
-    Template._render = told_but_widgets(Template._render)
+    ssl.SSLContext.load_verify_locations = load_except_system  # type: ignore[method-assign]
+    WhiteNoiseMiddleware.add_files_from_finders = find_static_files_once
+    # Django's test runner sends a signal with a copy of the context for each template.
+    Template._render = render_without_widget_signal(Template._render)
 
 
-def told_but_widgets(told: Callable[[Template, Context], str]) -> Callable[..., str]:
+def render_without_widget_signal(
+    render_with_signal: Callable[[Template, Context], str],
+) -> Callable[..., str]:
     def render(template: Template, context: Context) -> str:
         if str(template.name).startswith(WIDGETS):
             return template.nodelist.render(context)
-        return told(template, context)
+        return render_with_signal(template, context)
 
     return render
 
 
-def load_but_machines(
+def load_except_system(
     context: ssl.SSLContext, cafile: Any = None, capath: Any = None, cadata: Any = None
 ) -> None:
-    """Each client has a context of its own. No test asks a host that the machine's certificates
-    could vouch for, and one that did would be refused."""
-    if cadata is not None or not str(cafile or capath).startswith(MACHINES):
+    """Skip system certificates: no test connects to a public host, and one that did would fail."""
+    if cadata is not None or not str(cafile or capath).startswith(SYSTEM_CERTIFICATES):
         _load(context, cafile, capath, cadata)
 
 
-def find_once(middleware: WhiteNoiseMiddleware) -> None:
-    """Each of Django's test clients loads the middleware anew."""
+def find_static_files_once(middleware: WhiteNoiseMiddleware) -> None:
+    """Reuse the list, since every Django test client loads the middleware again."""
     if not _files:
         _find(middleware)
         _files.update(middleware.files)

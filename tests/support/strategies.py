@@ -1,5 +1,5 @@
-"""Requests drawn from an OpenAPI document by schemathesis, and answers held against it: what the
-document allows is answered as it says, what it forbids is refused."""
+"""Sends random requests of an OpenAPI document (by schemathesis) and checks responses against
+it."""
 
 import json
 from collections.abc import Callable
@@ -21,20 +21,20 @@ from tests.support.hypothesis_profiles import often
 
 Document: TypeAlias = dict[str, Any]
 Drawn: TypeAlias = tuple[str, str, GenerationMode]
-# In `make test-long`; the suite tries a share of them. Scenario documents are large, one takes as
-# long as ten bodies of any other operation, and their own rules have tests of their own.
+# Examples in `make test-long`; the suite runs one in SHARE. Scenario documents are large and slow
+# to generate, and other tests check their rules.
 EXAMPLES, SHARE = 1_000, 40
 DOCUMENTS, SHARE_OF_DOCUMENTS = ("/control/scenarios", "/control/recording"), 100
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance]
-# Not 404: what is wrong is said before anything is looked for.
+# Not 404, since bodies are validated before anything is looked up.
 REFUSED = ["400", "413", "415"]
 EVENTS = "text/event-stream"
-# Data of some size take time to be drawn, and no fault of theirs is looked for.
+# Large data take long to generate, which is no fault here.
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
 
 def operations(document: Document) -> list[Drawn]:
-    """Every operation with what is allowed, and where anything is forbidden with that."""
+    """Return every operation with valid data, and with invalid data if its schema forbids any."""
     return [
         (method.upper(), path, mode)
         for path, operations in document["paths"].items()
@@ -44,9 +44,9 @@ def operations(document: Document) -> list[Drawn]:
     ]
 
 
-def keeps_to(document: Document, drawn: Drawn, *, base_url: str) -> None:
-    """Ask an operation again and again, and hold each answer against the document."""
-    method, path, mode = drawn
+def assert_conforms(document: Document, operation: Drawn, *, base_url: str) -> None:
+    """Call an operation with many random requests, and validate each response."""
+    method, path, mode = operation
     schema = schemathesis.openapi.from_dict(document)
     schema.config.update(base_url=base_url)
     schema.config.checks.negative_data_rejection.expected_statuses = REFUSED
@@ -73,16 +73,16 @@ def _asking(
 
 
 def _validate_events(answer: Response, document: Document) -> None:
-    """Every event of a stream is one that the document knows, and there is one."""
+    """Validate every event of a stream, which has at least one."""
     event = {"$ref": "#/components/schemas/Event", "components": document["components"]}
     validator = Draft202012Validator(event, format_checker=FormatChecker())
-    sent = [line[6:] for line in answer.text.splitlines() if line.startswith("data: ")]
-    assert sent
-    for data in sent:
+    payloads = [line[6:] for line in answer.text.splitlines() if line.startswith("data: ")]
+    assert payloads
+    for data in payloads:
         validator.validate(json.loads(data))
 
 
 def _forbids(operation: dict[str, Any]) -> bool:
-    """Whether there is anything in it that is not just any text of a path."""
+    """True if it has parameters or a body that can be invalid."""
     queried = any(p["in"] == "query" for p in operation.get("parameters", ()))
     return queried or "requestBody" in operation

@@ -6,13 +6,13 @@ from chat_app.api.urls import document
 from tests.chat.asking import Api
 from tests.support.live_server import Live
 from tests.support.schema_violations import answers
-from tests.support.strategies import Drawn, keeps_to, operations
+from tests.support.strategies import Drawn, assert_conforms, operations
 
 
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("drawn", operations(document()), ids=lambda d: " ".join(map(str, d)))
 def test_every_operation_keeps_to_the_document(live: Live, api: Api, drawn: Drawn) -> None:
-    keeps_to(document(), drawn, base_url=live.base_url)
+    assert_conforms(document(), drawn, base_url=live.base_url)
 
 
 def test_each_rule_of_a_body_is_kept(live: Live, api: Api) -> None:

@@ -10,7 +10,7 @@ from chat_app.clients import failures
 from chat_app.errors import NETWORK_ERROR, RATE_LIMITED, SERVICE_UNAVAILABLE, UNAUTHORIZED
 from tests.chat.ways import FAMILIES, Told, Way, request, told
 from tests.serving.pipelines import scenario
-from tests.support.fake_clock import hurried
+from tests.support.fake_clock import fast_clock
 
 TEXT = "one two three four five"
 FAILED = (NETWORK_ERROR, "Connection failed")
@@ -82,7 +82,7 @@ def test_silence_for_longer_than_the_limit(way: Way, family: str) -> None:
 
     async def asked() -> None:
         client = way.client(family)
-        async with hurried(lambda: found.text.split() == ["one", "two"]):
+        async with fast_clock(lambda: found.text.split() == ["one", "two"]):
             await told(client, request(), found=found)
         await client.aclose()
 

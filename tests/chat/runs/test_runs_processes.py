@@ -11,7 +11,7 @@ import pytest
 from tests.chat.scripts import ENDLESS
 from tests.state.outside import postgres_database
 from tests.support import migrated_database
-from tests.support.line_process import Process, begun
+from tests.support.line_process import Process, start_process
 from tests.support.required_services import require
 
 REDIS = os.environ.get("TEST_REDIS_URL", "redis://127.0.0.1:6379/0")
@@ -28,7 +28,7 @@ class Place:
 
     def process(self, call: str) -> AbstractContextManager[Process]:
         script = f"{IMPORT}other.{call}"
-        return begun(self._database, script, folder=self._folder, REDIS_URL=self._redis)
+        return start_process(self._database, script, folder=self._folder, REDIS_URL=self._redis)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -57,14 +57,14 @@ def whole_place(tmp_path: Path) -> Iterator[Place]:
 
 def test_of_a_killed_process_everything_but_the_last_moment_is_there(place: Place) -> None:
     with place.process(f"answer({ENDLESS})") as answering:
-        trace_id = answering.heard()["trace_id"]
+        trace_id = answering.read_line()["trace_id"]
         stored = 0
         while stored < 10:
-            stored = answering.heard()["stored"]
+            stored = answering.read_line()["stored"]
         answering.process.send_signal(signal.SIGKILL)
         answering.process.wait()
     with place.process(f"look({trace_id!r})") as looking:
-        before, after, again = looking.heard(), looking.heard(), looking.heard()
+        before, after, again = looking.read_line(), looking.read_line(), looking.read_line()
     # Its lease was not over: nobody took the run from it.
     seqs = [event["seq"] for event in before["events"]]
     assert before["status"] == "running"
@@ -96,12 +96,12 @@ def test_a_run_is_cancelled_at_once_where_processes_can_talk(whole_place: Place)
 
 def cancelled_from_elsewhere(place: Place, how: str) -> None:
     with place.process(f"answer({ENDLESS}, {how})") as answering:
-        trace_id = answering.heard()["trace_id"]
+        trace_id = answering.read_line()["trace_id"]
         with place.process(f"stop({trace_id!r})") as stopping:
-            there = stopping.until(type="done")
-            assert stopping.heard() == {"cancelled": True}
-            assert stopping.heard() == {"cancelled": "CONFLICT"}
-        here = answering.until(type="done")
+            there = stopping.read_until(type="done")
+            assert stopping.read_line() == {"cancelled": True}
+            assert stopping.read_line() == {"cancelled": "CONFLICT"}
+        here = answering.read_until(type="done")
     assert here[-1]["payload"]["cancelled"] is True
     assert [line["payload"] for line in there] == [line["payload"] for line in here]
 
@@ -112,10 +112,10 @@ def test_the_same_message_sent_by_two_processes_is_one(place: Place) -> None:
         place.process(f"send({answer}, times=25)") as one,
         place.process("send(None, times=25)") as other,
     ):
-        assert one.heard() == other.heard() == {"ready": True}
-        one.say("go")
-        other.say("go")
-        here, there = one.heard(), other.heard()
+        assert one.read_line() == other.read_line() == {"ready": True}
+        one.write_line("go")
+        other.write_line("go")
+        here, there = one.read_line(), other.read_line()
         assert len(here["traces"]) == 1 and there["traces"] == here["traces"]
-        assert here["begun"] + there["begun"] == 1
-        assert one.heard() == other.heard() == {"end": "done", "messages": 2}
+        assert here["start_process"] + there["start_process"] == 1
+        assert one.read_line() == other.read_line() == {"end": "done", "messages": 2}

@@ -26,7 +26,7 @@ from tests.chat.chatting import (
     trace_of,
 )
 from tests.chat.ways import KEY_VARIABLE, Way
-from tests.support.fake_clock import hurried
+from tests.support.fake_clock import fast_clock
 from traces_app.follow import follow
 from traces_app.log import LoggedEvent
 from traces_app.models import Status
@@ -113,7 +113,7 @@ async def given_up(handle: StreamHandle, after: str) -> None:
     """The run ends since the time of its loop flies once this was said."""
     said: list[LoggedEvent] = []
     on = await loop.on_loop(running())
-    async with hurried(lambda: text_of(said) == after, loop=on):
+    async with fast_clock(lambda: text_of(said) == after, loop=on):
         async for event in follow(handle.id):
             said.append(event)
 

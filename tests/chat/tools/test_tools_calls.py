@@ -11,7 +11,7 @@ import pytest_asyncio
 from chat_app.tools import Outcome, Toolbox
 from chat_app.tools.servers import Address
 from tests.chat.tools.tool_servers import forked, http_server, in_process, refused, toolbox_of
-from tests.support.fake_clock import put_forward
+from tests.support.fake_clock import move_clock
 
 # One server of each kind for all of these tests, and so one event loop.
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -54,7 +54,7 @@ async def test_a_call_that_takes_too_long_times_out_and_is_cancelled_at_the_serv
     settings.MCP_CALL_SECONDS = 40
     call = asyncio.create_task(tools.call(SERVERS, "hang", arguments="{}"))
     assert (await tools.call(SERVERS, "until", arguments={"what": "started"})).text == "started"
-    put_forward(asyncio.get_running_loop(), 40)
+    move_clock(asyncio.get_running_loop(), 40)
     assert await call == Outcome(
         "Error: the tool hang did not answer within 40 s", "timeout", "SERVICE_UNAVAILABLE"
     )

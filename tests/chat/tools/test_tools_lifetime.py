@@ -29,7 +29,7 @@ from tests.chat.tools.tool_servers import (
     toolbox_of,
 )
 from tests.support import fork_server
-from tests.support.fake_clock import put_forward
+from tests.support.fake_clock import move_clock
 
 SERVERS = ["demo"]
 GONE = Outcome("Error: the MCP server demo cannot be reached", "error", "SERVICE_UNAVAILABLE")
@@ -170,7 +170,7 @@ async def test_the_older_protocol_hears_of_timeouts_and_cancels_and_takes_large_
         assert heard.text == "cancelled"
         settings.MCP_CALL_SECONDS = 40
         call = await hanging(tools)
-        put_forward(asyncio.get_running_loop(), 40)
+        move_clock(asyncio.get_running_loop(), 40)
         assert (await call).status == "timeout"
         heard = await tools.call(SERVERS, "until", arguments={"what": "cancelled"})
         assert heard.text == "cancelled"
