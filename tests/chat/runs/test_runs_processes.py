@@ -117,5 +117,5 @@ def test_the_same_message_sent_by_two_processes_is_one(place: Place) -> None:
         other.write_line("go")
         here, there = one.read_line(), other.read_line()
         assert len(here["traces"]) == 1 and there["traces"] == here["traces"]
-        assert here["start_process"] + there["start_process"] == 1
+        assert here["begun"] + there["begun"] == 1
         assert one.read_line() == other.read_line() == {"end": "done", "messages": 2}
