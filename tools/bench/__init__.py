@@ -1,1 +1,1 @@
-"""What an answer costs, measured; `python -m tools.bench` prints it. Nothing here is a test."""
+"""Benchmarks; `python -m tools.bench` prints them."""

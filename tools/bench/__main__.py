@@ -58,16 +58,16 @@ class Case:
 def cases() -> Iterator[Case]:
     """Each wire, whole and streamed."""
     text = "please answer needle-777 now"
-    said, key = [{"role": "user", "content": text}], {"Authorization": "Bearer test"}
+    messages, key = [{"role": "user", "content": text}], {"Authorization": "Bearer test"}
     parts = {"contents": [{"role": "user", "parts": [{"text": text}]}]}
     gemini, google = "/v1beta/models/gemini-2.5-flash:", {"x-goog-api-key": "test"}
     claude = {**key, "anthropic-version": "2023-06-01"}
     for stream in (False, True):
         kind = "stream" if stream else "whole"
-        chat = {"model": "m", "max_tokens": 99, "messages": said, "stream": stream}
+        chat = {"model": "m", "max_tokens": 99, "messages": messages, "stream": stream}
         method = "streamGenerateContent?alt=sse" if stream else "generateContent"
         responses = {"model": "m", "input": text, "stream": stream}
-        ollama = {"model": "m", "messages": said, "stream": stream}
+        ollama = {"model": "m", "messages": messages, "stream": stream}
         yield Case(f"openai, {kind}", "/v1/chat/completions", key, chat)
         yield Case(f"responses, {kind}", "/v1/responses", key, responses)
         yield Case(f"anthropic, {kind}", "/v1/messages", claude, chat)

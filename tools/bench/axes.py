@@ -1,8 +1,7 @@
-"""What an answer costs as one thing grows: `python -m tools.bench.axes`.
+"""Measures how the cost of a response grows with one quantity: `python -m tools.bench.axes`.
 
-Whole answers of OpenAI's wire, in microseconds of CPU of the whole process; of several rounds the
-best counts. Steps, the length of a message and streams that are open cost what they cost in test
-mode; rows in the journal's table, where each is written to SQLite.
+Whole responses of OpenAI's wire, in CPU microseconds of the process; the best of several rounds
+counts. Steps, message length and open streams are measured in test mode; journal rows with SQLite.
 """
 
 import json
@@ -32,16 +31,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for count in STEPS:
             with ours(Path(folder), steps(count)) as server:
-                tell("steps", count, best(server, asked("Tell me of topic 5; now")))
+                tell("steps", count, best(server, encode_request("Tell me of topic 5; now")))
         with ours(Path(folder), steps(1_000)) as server:
             for count in CHARACTERS:
-                tell("characters asked", count, best(server, asked(long(count))))
+                tell("characters asked", count, best(server, encode_request(long(count))))
             for count in STREAMS:
                 with opened(server, count):
-                    cost = best(server, asked("Tell me of topic 5; now"))
+                    cost = best(server, encode_request("Tell me of topic 5; now"))
                 tell("paced streams open", count, cost)
         with ours(Path(folder), steps(1_000), file=True) as server:
-            data, done = asked("Tell me of topic 5; now"), 0
+            data, done = encode_request("Tell me of topic 5; now"), 0
             for count in ROWS:
                 while done < count:
                     done += sum(answer(server, data) for _ in range(500))
@@ -53,7 +52,7 @@ def tell(what: str, count: int, cost: float) -> None:
 
 
 def steps(count: int) -> dict[str, Any]:
-    """So many steps that each ask for a topic of its own, ten to a scenario, and a slow one."""
+    """Return `count` steps that each match a different topic, ten per scenario, and a slow one."""
     scenarios = [
         {
             "name": f"topics-{first}",
@@ -71,7 +70,7 @@ def step(part: str, text: str) -> dict[str, Any]:
     return {"match": match, "consume": False, "produce": {"text": text}}
 
 
-def asked(content: str, *, stream: bool = False) -> bytes:
+def encode_request(content: str, *, stream: bool = False) -> bytes:
     return request(PATH, chat(content, stream=stream))
 
 
@@ -94,13 +93,13 @@ def ours(folder: Path, document: dict[str, Any], *, file: bool = False) -> Itera
 
 @contextmanager
 def opened(server: Running, count: int) -> Iterator[None]:
-    """So many streams that write a word each second and are not read."""
+    """Open `count` streams that send a word per second and are not read."""
     streams: Sequence[socket.socket] = [
         socket.create_connection(("127.0.0.1", server.port)) for _ in range(count)
     ]
     try:
         for stream in streams:
-            stream.sendall(asked("slowly", stream=True))
+            stream.sendall(encode_request("slowly", stream=True))
         time.sleep(1)
         yield
     finally:

@@ -1,6 +1,6 @@
-"""The least that can send the same bytes: an ASGI application without any thought of its own.
+"""The smallest ASGI application that sends the same bytes, as a lower bound.
 
-`python -m tools.bench.bare FILE` serves the answers in FILE, `/0` the first, and prints its port.
+`python -m tools.bench.bare FILE` serves the responses in FILE, `/0` the first, and prints its port.
 """
 
 import json
@@ -26,10 +26,10 @@ def application(answers: Answers) -> Callable[..., Awaitable[None]]:
 
 
 def main(file: str) -> None:
-    with open(file, encoding="utf-8") as given:
+    with open(file, encoding="utf-8") as body_file:
         answers = [
             ([(k.encode(), v.encode()) for k, v in headers], body.encode())
-            for headers, body in json.load(given)
+            for headers, body in json.load(body_file)
         ]
     config = uvicorn.Config(
         application(answers),

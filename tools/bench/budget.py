@@ -24,7 +24,7 @@ from typing import Any
 import uvloop
 
 ROUNDS, ROUND_SECONDS = 7, 0.2
-ROWS, KEPT = 500, 10_000
+ROWS, MAX_ROWS = 500, 10_000
 # Of a whole answer and of a stream.
 GOALS: dict[str, tuple[int, int] | None] = {
     "HTTP": (17, 17),
@@ -35,7 +35,7 @@ GOALS: dict[str, tuple[int, int] | None] = {
     "the record, on the loop": (4, 4),
     "the journal's thread": (65, 135),
 }
-MOST_FUNCTIONS = 12
+MAX_FUNCTIONS = 12
 
 
 def main() -> None:
@@ -62,12 +62,12 @@ def tell(*layers: "Layers", differ: bool) -> None:
         print(f"{name:<46}" + "".join(f"{cost:>8.0f}{goal:>6}" for cost, goal in cells))
     whole, stream = (count.total() for count in counts)
     print(f"{'bytecodes of Python':<46}{whole:>8}{'':>6}{stream:>8}")
-    for code, count in counts[0].most_common(MOST_FUNCTIONS):
+    for code, count in counts[0].most_common(MAX_FUNCTIONS):
         print(f"{count:>8}  {code.co_qualname}")
 
 
 class Layers:
-    """One request, or some that differ, and what each layer does with them."""
+    """Runs one request, or different ones, through each layer."""
 
     def __init__(self, *, stream: bool, differ: bool) -> None:
         from scenarios_app.journal import journal
@@ -110,19 +110,19 @@ class Layers:
             index = self.playing.catalog.index_for(arrival.documents, arrival.revision)
             consumed, state = arrival.consumed, self.playing.state
             return await Choosing(
-                index, asked, head.session, consumed, state, at_once, (), known
+                index, parsed, head.session, consumed, state, at_once, (), known
             ).choose()
 
         read()
         exchange, known = read()
-        asked = exchange.request
+        parsed = exchange.request
         decision = begun(chosen())
         exchange.ordinal = 1
 
         def made() -> Any:
             exchange.decide(decision)
-            reply = pipeline._prepared.find(exchange, decision, asked)
-            reply = reply or respond(exchange, decision, asked, pipeline._prepared)
+            reply = pipeline._prepared.find(exchange, decision, parsed)
+            reply = reply or respond(exchange, decision, parsed, pipeline._prepared)
             return Answer(pipeline.dressed(exchange, reply), exchange, pipeline).give_at_once()
 
         def answered() -> Answer:
@@ -139,21 +139,21 @@ class Layers:
         self.answered = answered
 
     def costs(self) -> dict[str, float]:
-        found = {name: measured(part) for name, part in self.parts.items()}
+        cost_by_layer = {name: measured(part) for name, part in self.parts.items()}
         record, self.pipeline._record = self.pipeline._record, None
         pipeline = measured(lambda: self.answered().through())
-        found["the pipeline around these three"] = pipeline - sum(found.values())
-        found["HTTP"] = uvloop.run(self.http()) - pipeline
+        cost_by_layer["the pipeline around these three"] = pipeline - sum(cost_by_layer.values())
+        cost_by_layer["HTTP"] = uvloop.run(self.http()) - pipeline
         self.pipeline._record = record
-        found["the record, on the loop"] = self.recorded()
-        found["the journal's thread"] = self.rows()
-        return found
+        cost_by_layer["the record, on the loop"] = self.recorded()
+        cost_by_layer["the journal's thread"] = self.rows()
+        return cost_by_layer
 
     def recorded(self) -> float:
         """Answers that have been given, and come to their end."""
         best = float("inf")
         for _ in range(ROUNDS):
-            answers = [self.answered() for _ in range(KEPT // 5)]
+            answers = [self.answered() for _ in range(MAX_ROWS // 5)]
             start = time.process_time()
             for answer in answers:
                 answer.through()
@@ -161,7 +161,7 @@ class Layers:
         return best
 
     async def http(self) -> float:
-        """A request through the protocol, which writes to nobody."""
+        """Send a request through the protocol with a transport that discards output."""
         protocol = self.protocol()
         return measured(lambda: protocol.data_received(next(self.data)))
 
@@ -170,11 +170,11 @@ class Layers:
         protocol = self.protocol()
         for _ in range(10):
             protocol.data_received(next(self.data))
-        found: Counter[CodeType] = Counter()
+        counts: Counter[CodeType] = Counter()
 
         def step(frame: FrameType, event: str, _: object) -> Callable[..., Any]:
             if event == "opcode":
-                found[frame.f_code] += 1
+                counts[frame.f_code] += 1
             return step
 
         def call(frame: FrameType, *_: object) -> Callable[..., Any]:
@@ -185,7 +185,7 @@ class Layers:
         sys.settrace(call)
         protocol.data_received(data)
         sys.settrace(None)
-        return found
+        return counts
 
     def protocol(self) -> asyncio.Protocol:
         """One connection of the server's, to a client that takes what it gets."""
@@ -213,13 +213,13 @@ class Layers:
         from scenarios_app.journal import table
         from scenarios_app.journal.entry import row_of
 
-        table.insert([row_of(self.fresh(), body_bytes=65_536) for _ in range(KEPT)])
+        table.insert([row_of(self.fresh(), body_bytes=65_536) for _ in range(MAX_ROWS)])
         best = float("inf")
         for _ in range(ROUNDS):
             entries = [self.fresh() for _ in range(ROWS)]
             start = time.thread_time()
             table.insert([row_of(entry, body_bytes=65_536) for entry in entries])
-            table.trim(KEPT)
+            table.trim(MAX_ROWS)
             best = min(best, (time.thread_time() - start) / ROWS * 1e6)
         return best
 

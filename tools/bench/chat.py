@@ -1,7 +1,7 @@
-"""What a run of the chat costs, beside the goals: until its first event, and in CPU.
+"""Measures a chat run: time to its first event and CPU time, with goals.
 
-`python -m tools.bench.chat`. A hundred messages are sent at once over HTTP, to a server of its own
-whose mock answers in process. What the provider's SDK takes for such a call is measured by itself.
+`python -m tools.bench.chat` sends a hundred messages concurrently over HTTP to a server whose mock
+answers in process. The cost of the provider's SDK is measured separately.
 """
 
 import asyncio
@@ -31,10 +31,10 @@ SCENARIO = {
 
 async def run(client: httpx2.AsyncClient, number: int) -> tuple[float, float]:
     """Milliseconds until the first event of a run and until the first words of its answer."""
-    asked = {"conversation_id": None, "client_id": f"bench {number}", "message": "Hello there"}
+    body = {"conversation_id": None, "client_id": f"bench {number}", "message": "Hello there"}
     start, times = time.monotonic(), []
     url = "/api/get_chat_response_stream/"
-    async with client.stream("POST", url, json=asked) as response:
+    async with client.stream("POST", url, json=body) as response:
         if response.status_code != 200:
             raise ValueError((await response.aread())[:500])
         async for line in response.aiter_lines():

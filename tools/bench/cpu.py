@@ -17,7 +17,7 @@ class Spent:
 
 
 def spent(pid: int) -> Spent:
-    """What a process has spent so far, without threads that have ended."""
+    """Return the CPU seconds of a process, without ended threads."""
     loop = total = 0.0
     for thread in Path(f"/proc/{pid}/task").iterdir():
         try:

@@ -16,7 +16,7 @@ from pathlib import Path
 from tools.bench.cpu import children
 from tools.bench.servers import ROOT
 
-GOAL_SECONDS, GOAL_LINES, MOST_SECONDS = 10.0, 5, 600
+GOAL_SECONDS, GOAL_LINES, MAX_SECONDS = 10.0, 5, 600
 FIRST_TESTS = {
     "openai": """
 import openai
@@ -78,9 +78,9 @@ def started(
         install(folder, (str(wheel), "pytest", sdk))
         installed = time.monotonic()
         (folder / "test_it.py").write_text(FIRST_TESTS[sdk].lstrip())
-        said = do(folder / "v" / "bin" / "python", "-m", "pytest", "-q", cwd=folder)
-        if "1 passed" not in said:
-            raise RuntimeError(said)
+        output = do(folder / "v" / "bin" / "python", "-m", "pytest", "-q", cwd=folder)
+        if "1 passed" not in output:
+            raise RuntimeError(output)
         return installed - start, time.monotonic() - installed
 
 
@@ -98,8 +98,8 @@ def with_uv(folder: Path, packages: tuple[str, ...]) -> None:
 
 
 def do(*command: str | Path, cwd: Path) -> str:
-    """What a command prints; raises where it fails."""
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=MOST_SECONDS)
+    """Return the output of a command; raises if it fails."""
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=MAX_SECONDS)
     if done.returncode:
         raise RuntimeError(f"{command}: {done.stdout}{done.stderr}")
     return done.stdout

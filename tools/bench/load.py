@@ -20,8 +20,8 @@ class _Connection:
 
 
 def ask(port: int, *requests: bytes, seconds: float) -> int:
-    """Answers that came in so many seconds to these requests in turn; raises unless each has status
-    200."""
+    """Send these requests in turn for `seconds`; return the number of responses. Raises unless all
+    are 200."""
     each = itertools.cycle(requests)
     selector = selectors.DefaultSelector()
     address = ("127.0.0.1", port)
@@ -50,8 +50,8 @@ def _through(connection: _Connection) -> bool:
         raise ConnectionError("the server closed a connection")
     if not connection.missing:
         connection.head += data
-        head, found, rest = connection.head.partition(b"\r\n\r\n")
-        if not found:
+        head, separator, rest = connection.head.partition(b"\r\n\r\n")
+        if not separator:
             return False
         if b" 200 " not in head[:14]:
             raise ValueError(head[:200] + rest[:500])

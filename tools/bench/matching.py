@@ -1,7 +1,7 @@
-"""What finding a request's step costs, in microseconds of CPU, from few steps to very many. The
-goal for texts and patterns: among 100,000 steps no more than twice what it costs among 10.
+"""Measures the CPU microseconds of matching a request, from few steps to very many.
 
-`python -m tools.bench.matching`. Of several rounds the best counts.
+The goal for texts and patterns: 100,000 steps cost at most twice as much as 10.
+`python -m tools.bench.matching`. The best of several rounds counts.
 """
 
 import time
@@ -21,7 +21,7 @@ ROUNDS = 5
 ROUND_SECONDS = 0.2
 
 OPENAI = when(provider=(TextCondition(equals="openai"),))
-ASKED = ask(
+REQUEST = ask(
     say("system", "You are a helpful assistant. " * 20),
     "please answer topic 5; of these now",
     tools=["get_weather", "find_hotels"],
@@ -29,13 +29,13 @@ ASKED = ask(
 
 
 def topics(size: int) -> Iterator[Scenario]:
-    """Every step asks for a topic of its own."""
+    """Return steps that each match a different topic."""
     for n in range(0, size, STEPS):
         yield scenario(f"s{n:06}", *(step(topic(n + i), f"{n + i}") for i in range(STEPS)))
 
 
 def patterns(size: int) -> Iterator[Scenario]:
-    """Every step asks for a pattern of its own."""
+    """Return steps that each match a different pattern."""
     for n in range(0, size, STEPS):
         own = (saying(regex=f"topic {n + i}(;|,) (of|for) th[a-z]+") for i in range(STEPS))
         yield scenario(f"s{n:06}", *(step(match, f"{n + i}") for i, match in enumerate(own)))
@@ -67,7 +67,7 @@ def empty(size: int) -> Iterator[Scenario]:
 
 
 def prioritised(size: int) -> Iterator[Scenario]:
-    """Every scenario has a priority of its own; the step that answers has the lowest."""
+    """Return scenarios with different priorities; the step that answers has the lowest."""
     for n, one in enumerate(topics(size)):
         yield scenario(one.name, *one.steps, priority=n)
 
@@ -99,7 +99,7 @@ def main() -> None:
         for size in SIZES:
             index = build_index(shape(size))
             print(
-                f"{microseconds(lambda index=index: first(index, ASKED)):>12.1f}",
+                f"{microseconds(lambda index=index: first(index, REQUEST)):>12.1f}",
                 end="",
                 flush=True,
             )

@@ -73,7 +73,7 @@ def request(port: int, *, stream: bool, number: int = 0) -> bytes:
 
 @contextmanager
 def ours(directory: Path, *, mode: str) -> Iterator[Running]:
-    """Our server, its rows in memory until somebody reads, or each in SQLite."""
+    """Start our server, with rows in memory until they are read or written to SQLite."""
     path = directory / "scenarios.json"
     path.write_text(json.dumps(document()))
     variables = {"MOCKLLM_SCENARIOS": str(path), "MOCKLLM_ENV": "test"}
@@ -87,15 +87,14 @@ def ours(directory: Path, *, mode: str) -> Iterator[Running]:
 def microseconds(server: Running, *, stream: bool, seconds: float, differ: bool = False) -> float:
     """CPU of all threads of a server per answer, to the same request or to some that differ."""
     count = DIFFERENT if differ else 1
-    asked = [request(server.port, stream=stream, number=number) for number in range(count)]
+    requests = [request(server.port, stream=stream, number=number) for number in range(count)]
     before = spent(server.pid)
-    done = ask(server.port, *asked, seconds=seconds)
+    done = ask(server.port, *requests, seconds=seconds)
     return (settled(server) - before).process / done * 1e6
 
 
 def settled(server: Running) -> Spent:
-    """What a server has spent once it has nothing more to do: what was recorded last is written
-    then."""
+    """Return the CPU time of a server after it has finished its background writes."""
     now = spent(server.pid)
     while True:
         time.sleep(0.1)
@@ -131,7 +130,7 @@ def against(peer: Peer, folder: Path) -> Iterator[Pair]:
 
 @dataclass(frozen=True)
 class Case:
-    """What is compared: whole answers or streams, to the same request or to some that differ."""
+    """A comparison: whole or streamed responses, to equal or different requests."""
 
     peer: Peer
     mode: str
@@ -147,8 +146,8 @@ class Case:
         return GOALS[self.mode, self.kind] if self.peer is AIMOCK else PYTHON_GOALS[self.kind]
 
     def __str__(self) -> str:
-        asked = ", requests differ" if self.differ else ""
-        return f"{self.mode}, {self.kind}{asked}"
+        suffix = ", requests differ" if self.differ else ""
+        return f"{self.mode}, {self.kind}{suffix}"
 
 
 def compare(case: Case, theirs: Running, server: Running) -> Pair:

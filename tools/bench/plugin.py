@@ -1,7 +1,8 @@
-"""What a test costs beside its own requests, in milliseconds of CPU, and what the first one waits.
+"""Measures the CPU milliseconds that a plugin test adds to its requests, and the first test's
+delay.
 
-A test is here what the fixture `mockllm` does: it says one word, its request is answered, and the
-verdict is asked for, and it is forgotten, with others at once. Of several rounds the best counts.
+A test here does what the fixture `mockllm` does: one stub, one request, the verdict and the reset,
+with others in parallel. The best of several rounds counts.
 """
 
 import json
@@ -45,19 +46,19 @@ def main() -> None:
 
 
 def costs(server: Running, number: int) -> dict[str, tuple[float, float]]:
-    """What the server and this process spend on each part of a test."""
+    """Return the cost of each part of a test, in the server and in this process."""
     control = Control(f"http://127.0.0.1:{server.port}")
     connection = HTTPConnection("127.0.0.1", server.port)
     shared = SharedServer(control, alone=True)
     tests = [shared.session(f"{number}-{test}") for test in range(TESTS)]
-    said = measured(server, lambda test: test.on("weather").reply("Sunny."), tests)
+    reply_cost = measured(server, lambda test: test.on("weather").reply("Sunny."), tests)
     for test in tests:
         ask(connection, test.api_key)
     judged = measured(server, passes, tests)
     forgotten = measured(server, shared.end, tests)
     connection.close()
     shared.close()
-    return {"a step, said": said, "its verdict": judged, "forgotten": forgotten}
+    return {"a step, said": reply_cost, "its verdict": judged, "forgotten": forgotten}
 
 
 def measured(

@@ -1,4 +1,4 @@
-"""The two servers that are compared, each in a process of its own."""
+"""Starts the two servers under comparison as processes."""
 
 import os
 import subprocess

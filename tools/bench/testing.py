@@ -31,7 +31,7 @@ TESTS = Path(__file__).with_name("three")
 ENVIRONMENT = ROOT / ".peers" / "testing"
 PYTHON = ENVIRONMENT / "bin" / "python"
 FAULTS = ("a result under a wrong id", "no wait before the retry", "one request too many")
-ROUNDS, MOST_SECONDS = 3, 300
+ROUNDS, MAX_SECONDS = 3, 300
 _NO_CODE = {
     tokenize.COMMENT,
     tokenize.NL,
@@ -45,8 +45,7 @@ _NO_CODE = {
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a tool's tests: whether all passed, seconds on the clock and of CPU, and those of
-    each test after the first, which pays for what is set up once."""
+    """Run one tool's tests in a new process without the other tools' plugins."""
 
     passed: bool
     wall: float
@@ -73,8 +72,8 @@ def main() -> None:
                 f"{min(one.later for one in runs):.3f}",
             )
             lines = (str(code_lines(TESTS / f"with_{tool}.py")), str(recorded_lines(tool)))
-            told = ("yes" if one else "no" for one in noticed)
-            print(" | ".join((", ".join(packages), *lines, *figures, *told)), flush=True)
+            marks = ("yes" if one else "no" for one in noticed)
+            print(" | ".join((", ".join(packages), *lines, *figures, *marks)), flush=True)
 
 
 def install() -> None:
@@ -102,7 +101,7 @@ def run(tool: str, folder: Path, *, fault: str = "") -> Run:
         env={**os.environ, "FAULT": fault},
         capture_output=True,
         text=True,
-        timeout=MOST_SECONDS,
+        timeout=MAX_SECONDS,
     )
     wall, cpu = time.monotonic() - start, children() - before
     if not report.exists():

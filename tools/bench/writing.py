@@ -1,7 +1,7 @@
-"""What writing scenarios costs, in seconds of CPU, beside the goal for it.
+"""Measures the CPU seconds of writing scenarios, with a goal for each kind of write.
 
-`python -m tools.bench.writing`, on a new database in a file. The catalog of this process sees each
-change, so what is measured ends with the index that the next request is answered from.
+`python -m tools.bench.writing`, on a new database file. Each measurement includes the rebuilt index
+that answers the next request.
 """
 
 import io
@@ -45,8 +45,8 @@ def document(name: str, steps: int) -> dict[str, Any]:
 
 
 def step(text: str) -> dict[str, Any]:
-    asked = {"role": "user", "contains": f"question {text};"}
-    return {"name": text, "match": {"messages": [asked]}, "produce": {"text": f"answer {text}"}}
+    message = {"role": "user", "contains": f"question {text};"}
+    return {"name": text, "match": {"messages": [message]}, "produce": {"text": f"answer {text}"}}
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -81,9 +81,11 @@ def puts(client: Any, steps: int, goal: float) -> Iterator[Figure]:
     new, other = document(name, steps), document(name, steps)
     for number, one in enumerate(other["steps"]):
         one["produce"] = {"text": f"another answer {number}"}
-    for verb, given in (("put new", new), ("put in place of another", other)):
+    for verb, documents in (("put new", new), ("put in place of another", other)):
         spent = seconds(
-            lambda given=given: _ok(client.put(url, json.dumps(given), "application/json"))
+            lambda documents=documents: _ok(
+                client.put(url, json.dumps(documents), "application/json")
+            )
         )
         yield Figure(f"{steps:,} steps: {verb}", spent, goal)
     with tempfile.TemporaryDirectory() as directory:
@@ -123,8 +125,8 @@ def edits(client: Any, steps: int, save_goal: float, goal: float) -> Iterator[Fi
 def imports(client: Any) -> Iterator[Figure]:
     """A file of many scenarios through the admin's page, and a small save beside them."""
     text = json.dumps({"scenarios": [document(f"s{n}", STEPS) for n in range(SCENARIOS)]})
-    given = {"text": text, "existing": "replace", "load": "1"}
-    spent = seconds(lambda: _moved(client.post(f"{ADMIN}import/", given)))
+    form = {"text": text, "existing": "replace", "load": "1"}
+    spent = seconds(lambda: _moved(client.post(f"{ADMIN}import/", form)))
     yield Figure(f"import of {SCENARIOS} scenarios of {STEPS} steps", spent, 3)
     from scenarios_app.models import Scenario
 

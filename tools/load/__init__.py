@@ -1,1 +1,1 @@
-"""What a server does under attack, in figures beside their goals: `make load`."""
+"""Attacks on a server, with figures and goals: `make load`."""

@@ -1,5 +1,5 @@
-"""Attack a server of its own and say what that costs others, and take another one's database away
-and say what that costs the journal. Words on the command line choose among them by name."""
+"""Attacks a server and prints the effect on other clients, then takes its database away and prints
+the effect on the journal. Arguments select attacks by name."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from tools.load.connections import (
     too_many,
 )
 from tools.load.floods import FLOODS
-from tools.load.outage import PER_SECOND, outage, told
+from tools.load.outage import PER_SECOND, outage, report_lines
 from tools.load.probing import SETTLE_SECONDS, noticing
 
 EVERY = {
@@ -60,7 +60,7 @@ def without_database() -> None:
     print(f"a database that is away for {AWAY_SECONDS} s at {PER_SECOND} requests a second")
     around, during = 2 * PER_SECOND, AWAY_SECONDS * PER_SECOND
     with tempfile.TemporaryDirectory() as folder:
-        print(told(outage(Path(folder), before=around, during=during, after=around)))
+        print(report_lines(outage(Path(folder), before=around, during=during, after=around)))
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Requests that cost a server the most for what they are, each kind many at once."""
+"""Expensive requests, many of each kind at the same time."""
 
 import asyncio
 import json
@@ -12,10 +12,10 @@ READERS = 100
 CHAT = "/v1/chat/completions"
 
 
-def _answers(asked: str, text: str) -> dict[str, object]:
-    match = {"messages": [{"contains": asked}]}
+def _answers(question: str, text: str) -> dict[str, object]:
+    match = {"messages": [{"contains": question}]}
     step = {"consume": False, "match": match, "produce": {"text": text}}
-    return {"name": asked, "steps": [step]}
+    return {"name": question, "steps": [step]}
 
 
 SCENARIOS = [

@@ -100,6 +100,6 @@ async def slow_readers(port: int) -> str:
 
 
 async def too_many(port: int) -> str:
-    """More clients at once than a process of 1,024 descriptors has room for."""
+    """Open more connections than a process with 1,024 descriptors can hold."""
     data = request(CHAT, chat("a small question"), more="Connection: close\r\n")
     return await every([ask(port, data) for _ in range(CLIENTS)])

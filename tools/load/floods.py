@@ -39,12 +39,12 @@ def _trailers(*, key: str = "") -> Attack:
                     await writer.drain()
                     sent += len(many)
                     await asyncio.sleep(0)
-        said = b""
+        response = b""
         with contextlib.suppress(ConnectionError, TimeoutError):
             async with asyncio.timeout(1):
-                said = await reader.read(64)
+                response = await reader.read(64)
         writer.transport.abort()
-        return f"{(said.split()[1:2] or [b'no answer'])[0].decode()} after {sent / 1e6:.1f} MB"
+        return f"{(response.split()[1:2] or [b'no answer'])[0].decode()} after {sent / 1e6:.1f} MB"
 
     return attack
 
@@ -77,9 +77,9 @@ def _burst(data: bytes) -> Attack:
         """Thousands of requests in one write, whose answers are read."""
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(data * BURST)
-        found = [await status(reader) for _ in range(BURST)]
+        statuses = [await status(reader) for _ in range(BURST)]
         writer.close()
-        return ", ".join(f"{code} × {found.count(code)}" for code in sorted(set(found)))
+        return ", ".join(f"{code} × {statuses.count(code)}" for code in sorted(set(statuses)))
 
     return burst
 

@@ -36,10 +36,13 @@ ANSWER_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Outage:
-    """`answered` and `journal` are ids of requests, each list in its own order; `waiting` are the
-    bytes that waited in memory when the database came back, `inside` the connections it had.
-    `ready` and `healthy` are the statuses of `/readyz` and `/healthz` meanwhile, `database` is what
-    `/readyz` said of it."""
+    """Results of an outage.
+
+    `answered` and `journal` are request ids in the order of responses and of rows; `waiting` are
+    the bytes in memory when the database came back, `inside` the open connections; `ready` and
+    `healthy` are the statuses of `/readyz` and `/healthz` meanwhile, `database` the text of
+    `/readyz`.
+    """
 
     sent: int
     answered: list[str]
@@ -54,7 +57,7 @@ class Outage:
 
 
 def outage(folder: Path, *, before: int, during: int, after: int, warm: bool = False) -> Outage:
-    """So many requests one after another to a server on PostgreSQL, the middle ones without it."""
+    """Send requests to a server on PostgreSQL, the middle ones while the database is away."""
     with (
         postgres_database() as address,
         serving(
@@ -66,7 +69,7 @@ def outage(folder: Path, *, before: int, during: int, after: int, warm: bool = F
             MOCKLLM_SCENARIOS=written(folder, *SCENARIOS),
             MOCKLLM_ADMIN_PASSWORD="a password of a test",
         ) as server,
-        _heard(server.process),
+        _draining_output(server.process),
         closing(http.client.HTTPConnection("127.0.0.1", server.port, ANSWER_SECONDS)) as client,
     ):
         answered = _ask(client, before)
@@ -94,21 +97,21 @@ def outage(folder: Path, *, before: int, during: int, after: int, warm: bool = F
     )
 
 
-def told(found: Outage) -> str:
-    """What came of it, in one line."""
-    missing = len(set(found.answered) - set(found.journal))
-    order = "in order" if found.journal == found.answered else "not the same"
+def report_lines(result: Outage) -> str:
+    """Return the results as one line."""
+    missing = len(set(result.answered) - set(result.journal))
+    order = "in order" if result.journal == result.answered else "not the same"
     return (
-        f"sent {found.sent:,}, answered {len(found.answered):,}, "
-        f"in the journal {len(found.journal):,} ({order}), lost {missing:,}; "
-        f"complete: {str(found.complete).lower()}, lost: {found.lost:,}, "
-        f"waited for the database: {found.waiting / 1e6:.1f} MB"
+        f"sent {result.sent:,}, answered {len(result.answered):,}, "
+        f"in the journal {len(result.journal):,} ({order}), lost {missing:,}; "
+        f"complete: {str(result.complete).lower()}, lost: {result.lost:,}, "
+        f"waited for the database: {result.waiting / 1e6:.1f} MB"
     )
 
 
 @contextmanager
-def _heard(process: "subprocess.Popen[str]") -> Iterator[None]:
-    """Reads what a server says: one that nobody listens to stops in the middle of it."""
+def _draining_output(process: "subprocess.Popen[str]") -> Iterator[None]:
+    """Drain the output of a server, which would block on a full pipe."""
     listening = Thread(target=process.communicate)
     listening.start()
     try:
@@ -120,7 +123,8 @@ def _heard(process: "subprocess.Popen[str]") -> Iterator[None]:
 
 @contextmanager
 def _away(address: str) -> Iterator["psycopg.Connection[tuple[int]]"]:
-    """Nobody has a connection to this database or gets one; the server goes on for all others."""
+    """Close all connections to this database and refuse new ones; other databases are not
+    affected."""
     name = _name(address)
     allow = f"ALTER DATABASE {name} ALLOW_CONNECTIONS"
     with psycopg.connect(POSTGRES, autocommit=True) as beside:
@@ -143,8 +147,7 @@ def _name(address: str) -> str:
 
 
 def _ask(client: http.client.HTTPConnection, count: int) -> list[str]:
-    """The ids of so many answers; a request goes out when its time has come, or right after the
-    answer before it where that took longer."""
+    """Send requests at a fixed rate, or as fast as responses come; return their ids."""
     began, ids = time.monotonic(), []
     for number in range(count):
         time.sleep(max(0.0, began + number / PER_SECOND - time.monotonic()))

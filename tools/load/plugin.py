@@ -1,8 +1,7 @@
-"""Many tests of the pytest plugin in many workers, against one server: each has its own answer and
-sees its own requests alone, and no verdict says anything of a client that did nothing wrong.
+"""Runs many plugin tests in many workers against one server, and checks that each test gets its
+own answers and sees only its own requests, and that no verdict reports a correct client.
 
-`python -m tools.load.plugin [TESTS] [WORKERS]`; a run that takes longer than a second for every ten
-tests is given up.
+`python -m tools.load.plugin [TESTS] [WORKERS]`. Stops after a second per ten tests.
 """
 
 import json
@@ -15,7 +14,7 @@ import time
 from pathlib import Path
 
 TESTS, WORKERS = 10_000, 16
-LEAST_SECONDS, PER_SECOND = 120, 10
+MIN_SECONDS, PER_SECOND = 120, 10
 MODULE = """
 import json
 import os
@@ -41,18 +40,20 @@ def test_it(mockllm, number):
 
 
 def main() -> None:
-    given = [int(word) for word in sys.argv[1:]]
-    tests, workers = (*given, *(TESTS, WORKERS)[len(given) :])
+    numbers = [int(word) for word in sys.argv[1:]]
+    tests, workers = (*numbers, *(TESTS, WORKERS)[len(numbers) :])
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "test_many.py").write_text(MODULE.format(tests=tests))
         Path(folder, "pytest.ini").write_text("[pytest]\n")
         command = [sys.executable, "-m", "pytest", "-q", "-n", str(workers)]
         command += ["-p", "no:django", "-p", "no:cacheprovider", "--mockllm-report", "report.json"]
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("MOCKLLM_", "PYTEST_"))}
+        environment = {
+            k: v for k, v in os.environ.items() if not k.startswith(("MOCKLLM_", "PYTEST_"))
+        }
         start = time.monotonic()
-        most = max(LEAST_SECONDS, tests // PER_SECOND)
+        most = max(MIN_SECONDS, tests // PER_SECOND)
         run = subprocess.run(
-            command, cwd=folder, env=kept, capture_output=True, text=True, timeout=most
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=most
         )
         seconds = time.monotonic() - start
         report = Path(folder, "report.json")

@@ -1,4 +1,4 @@
-"""What others notice of an attack: how long small requests wait, and how much memory it takes."""
+"""Measures how long small requests wait during an attack, and how much memory the server takes."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ async def status(reader: asyncio.StreamReader) -> int:
 
 
 async def ask(port: int, data: bytes) -> int:
-    """The status of the answer to a request on a connection of its own."""
+    """Return the status of one request on a new connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(data)
@@ -104,6 +104,6 @@ async def noticing(port: int, pid: int) -> AsyncIterator[Noticed]:
 
 
 async def every(works: list[Awaitable[int]]) -> str:
-    """What came of requests made at once, as `200 × 38, 503 × 2`."""
-    found = await asyncio.gather(*works)
-    return ", ".join(f"{code} × {found.count(code)}" for code in sorted(set(found)))
+    """Run requests concurrently and return their statuses as text, such as `200 × 38, 503 × 2`."""
+    results = await asyncio.gather(*works)
+    return ", ".join(f"{code} × {results.count(code)}" for code in sorted(set(results)))

@@ -1,1 +1,1 @@
-"""What is promised of servers that share their state, tried for as long as one likes."""
+"""Long tests of servers that share their state."""

@@ -38,20 +38,20 @@ def each_once(clients: int = 500, steps: int = 1_000, workers: int = 4, rounds: 
 def each_once_in_memory(clients: int = 500, steps: int = 1_000, rounds: int = 20) -> bool:
     """The same of one process without Redis."""
     with folder() as place:
-        given = {"MOCKLLM_ENV": "test", "MOCKLLM_SCENARIOS": written(place, once(steps))}
-        with serving(place, "--no-demo", warm=True, **given) as server, listening(server):
+        variables = {"MOCKLLM_ENV": "test", "MOCKLLM_SCENARIOS": written(place, once(steps))}
+        with serving(place, "--no-demo", warm=True, **variables) as server, listening(server):
             return _fights(server, clients, steps, rounds)
 
 
 def _fights(server: Serving, clients: int, steps: int, rounds: int) -> bool:
-    kept = True
+    passed = True
     for number in range(rounds):
-        found = asyncio.run(fight(server.port, clients=clients, session=f"round-{number}"))
-        exact = found.answers.total() == found.consumed == steps
+        result = asyncio.run(fight(server.port, clients=clients, session=f"round-{number}"))
+        exact = result.answers.total() == result.consumed == steps
         # A connection that was idle for as long as the server keeps one is opened anew.
-        kept = kept and exact and not found.twice and set(found.statuses) - {0} == {200, 404}
-        print(f"  round {number + 1}: {found.told}", flush=True)
-    return kept
+        passed = passed and exact and not result.twice and set(result.statuses) - {0} == {200, 404}
+        print(f"  round {number + 1}: {result.told}", flush=True)
+    return passed
 
 
 def workers_killed(times: int = 50, clients: int = 50, workers: int = 4) -> bool:
@@ -62,10 +62,10 @@ def workers_killed(times: int = 50, clients: int = 50, workers: int = 4) -> bool
         shared(place, once(200 * (times + 5)), workers=workers, warm=False) as server,
     ):
         beside = partial(outages.of_workers, server=server)
-        found = asyncio.run(fight(server.port, clients=clients, session="w", beside=beside))
-    print(f"  {found.told}")
-    lost = not found.answers.total() <= found.consumed <= found.answers.total() + found.gone
-    return not (found.twice or found.wrong or found.statuses[503] or lost)
+        result = asyncio.run(fight(server.port, clients=clients, session="w", beside=beside))
+    print(f"  {result.told}")
+    lost = not result.answers.total() <= result.consumed <= result.answers.total() + result.gone
+    return not (result.twice or result.wrong or result.statuses[503] or lost)
 
 
 def redis_killed(times: int = 20, clients: int = 50, workers: int = 4) -> bool:
@@ -79,7 +79,7 @@ def redis_killed(times: int = 20, clients: int = 50, workers: int = 4) -> bool:
 
 
 def postgres_restarted(times: int = 20, clients: int = 50, workers: int = 4) -> bool:
-    """A PostgreSQL that is stopped at once under load and started again."""
+    """PostgreSQL is killed under load and started again."""
     engine = postgres.Own()
     try:
         return _without(engine, times, clients, workers, postgres=engine.url)
@@ -94,9 +94,9 @@ def _without(engine: Engine, times: int, clients: int, workers: int, **urls: str
         shared(place, once(400 * (times + 5)), workers=workers, **urls) as server,
     ):
         beside = partial(outages.of, engine=engine)
-        found = asyncio.run(fight(server.port, clients=clients, session="e", beside=beside))
-    print(f"  {found.told}; recovered after {max(outages.recovered):.2f} s at most")
-    right = not found.twice and not found.wrong and not found.gone
+        result = asyncio.run(fight(server.port, clients=clients, session="e", beside=beside))
+    print(f"  {result.told}; recovered after {max(outages.recovered):.2f} s at most")
+    right = not result.twice and not result.wrong and not result.gone
     return right and max(outages.recovered) <= RECOVERED_SECONDS
 
 
@@ -107,29 +107,29 @@ def clients_dropped(count: int = 20_000, workers: int = 2) -> bool:
         before, *later = asyncio.run(drops(server.port, pids, count=count))
     first, after = later[0], later[-1]
     slope = (after.megabytes - first.megabytes) / workers / (count * 3 / 4) * 10_000
-    print(f"  before {before}, {_told(after, slope)}")
+    print(f"  before {before}, {_report_line(after, slope)}")
     nothing = after.descriptors <= before.descriptors and after.threads <= before.threads
     return nothing and (count < 10_000 or slope <= MEGABYTES_PER_10_000)
 
 
 def two_hours(minutes: int = 120, at_once: int = 16, workers: int = 2) -> bool:
-    """What a team does in two hours, at ten requests a second, as fast as it goes."""
+    """Two hours of a team's traffic (ten requests a second), compressed."""
     with folder() as place, shared(place, SHORT, QUICK, workers=workers, warm=False) as server:
         pids = server.children()
         before, *later = asyncio.run(hours(server.port, pids, minutes=minutes, at_once=at_once))
     first, after = later[0], later[-1]
     slope = (after.megabytes - first.megabytes) / workers / (minutes * REQUESTS * 3 / 4) * 10_000
-    print(f"  before {before}, {_told(after, slope)}")
+    print(f"  before {before}, {_report_line(after, slope)}")
     nothing = after.descriptors <= first.descriptors and after.threads <= first.threads
     return nothing and slope <= MEGABYTES_PER_10_000
 
 
-def _told(after: Held, slope: float) -> str:
+def _report_line(after: Held, slope: float) -> str:
     return f"after {after}, {slope:+.1f} MB a process per 10,000 from a quarter on"
 
 
 def cancelled_elsewhere(count: int = 100) -> bool:
-    """Runs of the chat that a process of another server is told to end."""
+    """Chat runs that a process of another server cancels."""
     with folder() as place, folder() as beside, database(None) as address:
         serve = partial(shared, workers=1, postgres=address, warm=False)
         with serve(place, SLOW) as one, serve(beside, SLOW) as other:
@@ -154,7 +154,7 @@ def interrupted_elsewhere(times: int = 10) -> bool:
 
 
 def ended_under_way(streams: int = 100, workers: int = 4) -> bool:
-    """A server that is told to end while it streams."""
+    """A server that is stopped while it streams."""
     with folder() as place, shared(place, SLOW, workers=workers) as server:
         end = server.process.terminate
         statuses = asyncio.run(ended_with_streams(server.port, end, count=streams))

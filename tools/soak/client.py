@@ -39,14 +39,14 @@ class Client:
         deltas = [json.loads(line)["choices"] for line in lines[:-1]]
         return status, "".join(one[0]["delta"].get("content") or "" for one in deltas if one)
 
-    async def control(self, method: str, path: str, given: Any = None) -> Any:
-        """What the control API answers."""
+    async def control(self, method: str, path: str, json_body: Any = None) -> Any:
+        """Return the JSON of a control API response."""
         async with asyncio.timeout(ANSWER_SECONDS):
-            status, body = await self.request(method, path, json.dumps(given).encode())
+            status, body = await self.request(method, path, json.dumps(json_body).encode())
             while status == 503:
                 # A process that has just lost or found its Redis again.
                 await asyncio.sleep(PAUSE_SECONDS)
-                status, body = await self.request(method, path, json.dumps(given).encode())
+                status, body = await self.request(method, path, json.dumps(json_body).encode())
         assert status in (200, 201, 204), (status, body)
         return json.loads(body or b"null")
 

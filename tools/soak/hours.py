@@ -34,33 +34,35 @@ QUICK = saying("quick", "quickly", "An answer without a pause between its words.
 
 
 async def hours(port: int, pids: set[int], *, minutes: int, at_once: int) -> list[Held]:
-    """What processes hold before, and after each quarter of so many minutes, of which some go on at
-    once. Raises AssertionError for an answer that is not right."""
+    """Return the resources of processes before, and after each quarter of `minutes` of traffic.
+
+    Raises AssertionError on a wrong response.
+    """
     await warmed(port, pids)
     # What the control API makes as it is needed, such as a connection for each thread.
     await asyncio.gather(*(_tested(port, -1 - test, Counter()) for test in range(WARM_AT_ONCE)))
-    found = [await settled(pids)]
+    samples = [await settled(pids)]
     for quarter in range(4):
         left = iter(range(quarter * minutes // 4, (quarter + 1) * minutes // 4))
         statuses: Counter[int] = Counter()
         async with asyncio.TaskGroup() as group:
             for _ in range(at_once):
                 group.create_task(_some(port, left, statuses))
-        found.append(await settled(pids))
-        print(f"  quarter {quarter + 1}: {dict(statuses)}, {found[-1]}", flush=True)
+        samples.append(await settled(pids))
+        print(f"  quarter {quarter + 1}: {dict(statuses)}, {samples[-1]}", flush=True)
         assert set(statuses) == {200}, statuses
-    return found
+    return samples
 
 
 async def _some(port: int, minutes: Iterator[int], statuses: Counter[int]) -> None:
     for minute in minutes:
-        await _asked(port, minute, statuses)
+        await _send_requests(port, minute, statuses)
         await _left(port, minute)
         await _tested(port, minute, statuses)
         await _edited(port, minute)
 
 
-async def _asked(port: int, minute: int, statuses: Counter[int]) -> None:
+async def _send_requests(port: int, minute: int, statuses: Counter[int]) -> None:
     """Clients that wait for their answers: of OpenAI on one connection, with a few keys, and one of
     each wire and of the chat on its own."""
     clients = [Client(port, session=f"team-{minute}-{number}") for number in range(5)]
@@ -87,8 +89,8 @@ async def _left(port: int, minute: int) -> None:
 
 
 async def _tested(port: int, minute: int, statuses: Counter[int]) -> None:
-    """A test: a scenario of its own, a request, the verdict, and all is forgotten; and a look at
-    what there is."""
+    """Act as one test: load a scenario, send a request, fetch the verdict, reset, list
+    scenarios."""
     session = f"test-{minute}"
     client = Client(port, session=session)
     own = saying("own", "mine", "Yours.")
@@ -107,7 +109,7 @@ async def _tested(port: int, minute: int, statuses: Counter[int]) -> None:
 async def _edited(port: int, minute: int) -> None:
     """A common scenario is written anew, and the next request sees it."""
     client = Client(port, session=f"edit-{minute}")
-    said, name = f"edit number {minute}.", f"edited-{minute % 10}"
-    await client.control("PUT", f"/control/scenarios/{name}", saying(name, said, said))
-    assert await client.ask(said) == (200, said)
+    text, name = f"edit number {minute}.", f"edited-{minute % 10}"
+    await client.control("PUT", f"/control/scenarios/{name}", saying(name, text, text))
+    assert await client.ask(text) == (200, text)
     await client.closed()

@@ -1,4 +1,4 @@
-"""What is left of clients that leave and of servers that end: nothing."""
+"""Checks for leaks after clients disconnect and after servers end."""
 
 import asyncio
 import json
@@ -15,14 +15,13 @@ from tools.soak.outages import until
 
 KEY = "soak"
 SETTLED_SECONDS = 5.0
-LONGEST_SECONDS = 30.0
-# What a process makes once, such as threads for the database, it has after these; all at once, so
-# that it has as many as it will ever have.
+MAX_SECONDS = 30.0
+# Concurrent requests that make the process create its threads, such as those for the database.
 WARM, WARM_AT_ONCE = 1_500, 150
 
 
 def paced(name: str, words: int) -> dict[str, object]:
-    """A scenario with a stream of so many words, one in 10 ms."""
+    """Return a scenario with a stream of `words` words, one every 10 ms."""
     pacing = {"chunk_ms": 10, "words_per_chunk": 1}
     produce = {"text": "word " * words, "pacing": pacing}
     return {"name": name, "steps": [{"consume": False, "produce": produce}]}
@@ -30,28 +29,31 @@ def paced(name: str, words: int) -> dict[str, object]:
 
 SLOW_WORDS, SHORT_WORDS = 200, 30
 SLOW, SHORT = paced("slow", SLOW_WORDS), paced("short", SHORT_WORDS)
-# How the line of an event begins, of all wires and the chat.
+# Prefixes of an event line in all wires and in the chat.
 EVENT = (b"data: ", b"{")
-# What stands where an answer in chunks has ended.
+# The last line of a chunked response.
 LAST = b"0\r\n"
-# One more than any of the wires makes of the short answer, its first and last ones too.
+# More events than any wire sends for the short answer.
 EVENTS = 40
 
 
 def streams() -> dict[str, bytes]:
     """A streamed request of each wire and of the chat."""
-    said = [{"role": "user", "content": "Hello"}]
+    messages = [{"role": "user", "content": "Hello"}]
     parts = [{"role": "user", "parts": [{"text": "Hello"}]}]
     gemini = "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse"
-    asked = {
-        "openai": ("/v1/chat/completions", {"model": "gpt-4o", "messages": said, "stream": True}),
+    request_body = {
+        "openai": (
+            "/v1/chat/completions",
+            {"model": "gpt-4o", "messages": messages, "stream": True},
+        ),
         "responses": ("/v1/responses", {"model": "gpt-4o", "input": "Hello", "stream": True}),
         "anthropic": (
             "/v1/messages",
-            {"model": "claude-sonnet-5-5", "max_tokens": 99, "messages": said, "stream": True},
+            {"model": "claude-sonnet-5-5", "max_tokens": 99, "messages": messages, "stream": True},
         ),
         "gemini": (gemini, {"contents": parts}),
-        "ollama": ("/api/chat", {"model": "llama3", "messages": said}),
+        "ollama": ("/api/chat", {"model": "llama3", "messages": messages}),
         "chat": (
             "/api/get_chat_response_stream",
             {"client_id": "soak", "message": "Hello", "conversation_id": None, "profile": None},
@@ -60,16 +62,17 @@ def streams() -> dict[str, bytes]:
     more = f"anthropic-version: 2023-06-01\r\nx-goog-api-key: {KEY}\r\n"
     return {
         name: request(path, json.dumps(body).encode(), key=KEY, more=more)
-        for name, (path, body) in asked.items()
+        for name, (path, body) in request_body.items()
     }
 
 
 async def drop(port: int, data: bytes, *, events: int, inside: bool) -> None:
-    """Ask, read so many events, or a piece of the next one too, or to the end, and go."""
+    """Send a request, read `events` events (0: all; with `inside` a part of the next),
+    disconnect."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(data)
     with suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
-        async with asyncio.timeout(LONGEST_SECONDS):
+        async with asyncio.timeout(MAX_SECONDS):
             if events or inside:
                 head = await reader.readuntil(b"\r\n\r\n")
                 assert b" 200 " in head, head
@@ -82,7 +85,7 @@ async def drop(port: int, data: bytes, *, events: int, inside: bool) -> None:
 
 @dataclass(frozen=True)
 class Held:
-    """What processes hold: files and sockets, threads, and memory in megabytes."""
+    """Resources of processes: open files and sockets, threads, memory in megabytes."""
 
     descriptors: int
     threads: int
@@ -96,20 +99,19 @@ def held(pids: set[int]) -> Held:
 
 
 async def drops(port: int, pids: set[int], *, count: int, at_once: int = 20) -> list[Held]:
-    """What processes hold before, and after each quarter of so many clients that have left at each
-    border of an answer's events and inside of each; once the last run of the chat, which goes on,
-    has ended."""
-    found = [await warmed(port, pids)]
+    """Return the resources of processes before, and after each quarter of `count` clients that
+    disconnected between and inside the events of a response; running chat answers end first."""
+    samples = [await warmed(port, pids)]
     for quarter in range(4):
         places = range(quarter * count // 4, (quarter + 1) * count // 4)
         await _dropped(port, places, at_once)
-        found.append(await settled(pids))
-        print(f"  {places.stop:,}: {found[-1]}", flush=True)
-    return found
+        samples.append(await settled(pids))
+        print(f"  {places.stop:,}: {samples[-1]}", flush=True)
+    return samples
 
 
 async def warmed(port: int, pids: set[int]) -> Held:
-    """What processes hold once they have all that they make as they need it."""
+    """Return the resources after a warm-up that creates all threads and caches."""
     await _dropped(port, range(WARM), WARM_AT_ONCE)
     return await settled(pids)
 
@@ -129,7 +131,7 @@ async def _dropped(port: int, places: range, at_once: int) -> None:
 
 
 async def settled(pids: set[int]) -> Held:
-    """What they hold once they have held no less for some seconds."""
+    """Return the resources once they have not decreased for SETTLED_SECONDS."""
     least, since = held(pids), time.monotonic()
     while time.monotonic() < since + SETTLED_SECONDS:
         await asyncio.sleep(0.25)
@@ -140,8 +142,7 @@ async def settled(pids: set[int]) -> Held:
 
 
 async def ended_with_streams(port: int, end: Callable[[], object], *, count: int) -> list[int]:
-    """The statuses of so many live streams during which a server is told to end; 0 for one that
-    was cut."""
+    """Return the statuses of `count` streams during which the server is stopped; 0 if cut off."""
     clients = [Client(port) for _ in range(count)]
 
     async def ask(client: Client) -> int:

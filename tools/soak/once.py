@@ -15,9 +15,10 @@ RIGHT = {200, 404, 503}
 
 @dataclass
 class Fight:
-    """What clients got until nothing was left: answers by their texts, statuses, and how many
-    requests had no answer. `consumed` is how much the session has consumed, and `answered` how many
-    requests were answered so far."""
+    """Results of all clients: responses by text, statuses, requests without a response.
+
+    `consumed` counts the consumed steps of the session, `answered` the responses so far.
+    """
 
     answers: Counter[str] = field(default_factory=Counter)
     statuses: Counter[int] = field(default_factory=Counter)
@@ -51,26 +52,26 @@ async def fight(
     session: str,
     beside: Callable[[Fight], Coroutine[None, None, None]] | None = None,
 ) -> Fight:
-    """Ask from so many connections at once until each has heard that nothing is left; where
-    something else happens `beside`, until that is over."""
-    found, began = Fight(), time.monotonic()
-    happening = None if beside is None else asyncio.create_task(beside(found))
+    """Send requests over `clients` connections until all steps are consumed and `beside` has
+    ended."""
+    result, began = Fight(), time.monotonic()
+    happening = None if beside is None else asyncio.create_task(beside(result))
 
     async def one() -> None:
         client = Client(port, session=session)
         while happening is None or not happening.done():
             status, text = await client.ask()
-            found.statuses[status] += 1
+            result.statuses[status] += 1
             if status == 200:
-                found.answers[text] += 1
-                found.answered += 1
+                result.answers[text] += 1
+                result.answered += 1
             elif status == 404:
                 break
             else:
                 if status == 503:
                     assert "message" in json.loads(text)["error"], text
                 await asyncio.sleep(PAUSE_SECONDS)
-        found.gone += client.gone
+        result.gone += client.gone
         client.close()
 
     async with asyncio.TaskGroup() as group:
@@ -78,9 +79,9 @@ async def fight(
             group.create_task(one())
     if happening is not None:
         await happening
-    found.seconds = time.monotonic() - began
+    result.seconds = time.monotonic() - began
     asking = Client(port)
     state = await asking.control("GET", f"/control/state?session={session}")
-    found.consumed = len(state["consumed"])
+    result.consumed = len(state["consumed"])
     asking.close()
-    return found
+    return result

@@ -1,4 +1,4 @@
-"""What happens beside a fight: workers and engines that die and come back."""
+"""Kills and restarts workers and databases during other traffic."""
 
 import asyncio
 import os
@@ -13,11 +13,11 @@ from tests.serving.processes.serve_process import Serving
 from tools.soak.once import Fight
 
 LOOK_SECONDS = 0.02
-LONGEST_SECONDS = 120.0
+MAX_SECONDS = 120.0
 
 
 class Engine(Protocol):
-    """What can be ended as if by a power cut, and started again."""
+    """A service that can be killed and started again."""
 
     def start(self) -> object: ...
 
@@ -61,6 +61,6 @@ class Outages:
 
 async def until(holds: Callable[[], bool]) -> None:
     """Wait for something that is to come."""
-    async with asyncio.timeout(LONGEST_SECONDS):
+    async with asyncio.timeout(MAX_SECONDS):
         while not holds():
             await asyncio.sleep(LOOK_SECONDS)

@@ -1,4 +1,4 @@
-"""Runs of the chat that end from elsewhere: told to by another process, or with their own one."""
+"""Chat runs that another process cancels, or whose process is killed."""
 
 import asyncio
 import json
@@ -14,8 +14,8 @@ CLIENT = "soak"
 
 
 async def cancelled(one: int, other: int, *, count: int) -> list[float]:
-    """Seconds from asking at the other port to its answer, of runs that the one's process has; each
-    run says to who follows it that it was cancelled."""
+    """Return the seconds from the kill of a run's process until a follower at the other port gets
+    the end."""
     client = Client(other)
     took = [await _cancelled(one, client) for _ in range(count)]
     await client.closed()
@@ -26,9 +26,9 @@ async def _cancelled(port: int, client: Client) -> float:
     reader, writer, trace = await _begun(port)
     async with asyncio.timeout(SECONDS):
         began = time.monotonic()
-        told = await client.control("POST", CANCEL, {"client_id": CLIENT, "trace_id": trace})
+        response = await client.control("POST", CANCEL, {"client_id": CLIENT, "trace_id": trace})
         took = time.monotonic() - began
-        assert told == {"status": "cancelled", "trace_id": trace}, told
+        assert response == {"status": "cancelled", "trace_id": trace}, response
         await reader.readuntil(b'"cancelled":true')
     writer.close()
     return took

@@ -27,10 +27,10 @@ def shared(
     warm: bool = True,
     **variables: str,
 ) -> Iterator[Serving]:
-    """A server of so many processes, with these scenarios and no others; that of a test which looks
-    at them is not `warm`."""
+    """Start a server with `workers` processes and only these scenarios; not `warm` starts fresh
+    processes."""
     with database(postgres) as address:
-        given = {
+        environment = {
             "MOCKLLM_ENV": "dev",
             "DATABASE_URL": address,
             "REDIS_URL": machine() if redis is None else redis,
@@ -39,16 +39,18 @@ def shared(
             **variables,
         }
         with (
-            serving(folder, "--no-demo", "--workers", str(workers), warm=warm, **given) as server,
+            serving(
+                folder, "--no-demo", "--workers", str(workers), warm=warm, **environment
+            ) as server,
             listening(server),
         ):
             yield server
 
 
 @contextmanager
-def database(given: str | None) -> Iterator[str]:
-    if given is not None:
-        yield given
+def database(url: str | None) -> Iterator[str]:
+    if url is not None:
+        yield url
         return
     with postgres_database() as address:
         yield address
@@ -56,7 +58,7 @@ def database(given: str | None) -> Iterator[str]:
 
 @contextmanager
 def listening(server: Serving) -> Iterator[None]:
-    """Reads what a server says: one that nobody listens to stops in the middle of it."""
+    """Drain the output of a server, which would block on a full pipe."""
     error = server.process.stderr
     assert error is not None
     ours = os.dup(error.fileno())

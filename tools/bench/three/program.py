@@ -22,8 +22,8 @@ def with_tools(client: openai.OpenAI, question: str) -> str:
     """Ask, run the tools that are called, and ask again with what they say."""
     messages: list[Any] = [{"role": "user", "content": question}]
     while True:
-        said = client.chat.completions.create(model=MODEL, messages=messages, tools=TOOLS)
-        message = said.choices[0].message
+        completion = client.chat.completions.create(model=MODEL, messages=messages, tools=TOOLS)
+        message = completion.choices[0].message
         messages.append(message)
         if not message.tool_calls:
             if FAULT == "one request too many":
@@ -39,19 +39,19 @@ def with_tools(client: openai.OpenAI, question: str) -> str:
 
 def streamed(client: anthropic.Anthropic, question: str) -> str:
     """The text of an answer, read as it comes."""
-    asked: Any = [{"role": "user", "content": question}]
-    with client.messages.stream(model=CLAUDE, max_tokens=99, messages=asked) as stream:
+    messages: Any = [{"role": "user", "content": question}]
+    with client.messages.stream(model=CLAUDE, max_tokens=99, messages=messages) as stream:
         return "".join(stream.text_stream)
 
 
 def again(client: openai.OpenAI, question: str) -> str:
     """Ask until there is an answer, and wait as long as a refusal says."""
-    asked: Any = [{"role": "user", "content": question}]
+    messages: Any = [{"role": "user", "content": question}]
     while True:
         try:
-            said = client.chat.completions.create(model=MODEL, messages=asked)
+            completion = client.chat.completions.create(model=MODEL, messages=messages)
         except openai.RateLimitError as error:
             if FAULT != "no wait before the retry":
                 time.sleep(int(error.response.headers["retry-after-ms"]) / 1000)
         else:
-            return said.choices[0].message.content or ""
+            return completion.choices[0].message.content or ""

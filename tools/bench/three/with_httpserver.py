@@ -66,8 +66,8 @@ def test_a_stream(httpserver):
     httpserver.expect_request("/v1/messages").respond_with_data(
         body, content_type="text/event-stream"
     )
-    asked = anthropic.Anthropic(api_key="any", base_url=httpserver.url_for("/"))
-    assert program.streamed(asked, "hello") == "Hello to you, too."
+    client = anthropic.Anthropic(api_key="any", base_url=httpserver.url_for("/"))
+    assert program.streamed(client, "hello") == "Hello to you, too."
 
 
 def test_a_refusal_then_an_answer(httpserver):

@@ -14,15 +14,15 @@ def vcr_config():
 
 
 def test_a_tool_loop():
-    asked = openai.OpenAI(api_key="any")
-    assert program.with_tools(asked, "The weather?") == "It is mild."
+    client = openai.OpenAI(api_key="any")
+    assert program.with_tools(client, "The weather?") == "It is mild."
 
 
 def test_a_stream():
-    asked = anthropic.Anthropic(api_key="any")
-    assert program.streamed(asked, "hello") == "Hello to you, too."
+    client = anthropic.Anthropic(api_key="any")
+    assert program.streamed(client, "hello") == "Hello to you, too."
 
 
 def test_a_refusal_then_an_answer():
-    asked = openai.OpenAI(api_key="any", max_retries=0)
-    assert program.again(asked, "hello") == "At last."
+    client = openai.OpenAI(api_key="any", max_retries=0)
+    assert program.again(client, "hello") == "At last."
