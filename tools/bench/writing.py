@@ -81,11 +81,9 @@ def puts(client: Any, steps: int, goal: float) -> Iterator[Figure]:
     new, other = document(name, steps), document(name, steps)
     for number, one in enumerate(other["steps"]):
         one["produce"] = {"text": f"another answer {number}"}
-    for verb, documents in (("put new", new), ("put in place of another", other)):
+    for verb, body in (("put new", new), ("put in place of another", other)):
         spent = seconds(
-            lambda documents=documents: _ok(
-                client.put(url, json.dumps(documents), "application/json")
-            )
+            lambda body=body: _ok(client.put(url, json.dumps(body), "application/json"))
         )
         yield Figure(f"{steps:,} steps: {verb}", spent, goal)
     with tempfile.TemporaryDirectory() as directory:

@@ -42,7 +42,7 @@ def streams() -> dict[str, bytes]:
     messages = [{"role": "user", "content": "Hello"}]
     parts = [{"role": "user", "parts": [{"text": "Hello"}]}]
     gemini = "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse"
-    request_body = {
+    bodies = {
         "openai": (
             "/v1/chat/completions",
             {"model": "gpt-4o", "messages": messages, "stream": True},
@@ -62,7 +62,7 @@ def streams() -> dict[str, bytes]:
     more = f"anthropic-version: 2023-06-01\r\nx-goog-api-key: {KEY}\r\n"
     return {
         name: request(path, json.dumps(body).encode(), key=KEY, more=more)
-        for name, (path, body) in request_body.items()
+        for name, (path, body) in bodies.items()
     }
 
 

@@ -30,7 +30,7 @@ def shared(
     """Start a server with `workers` processes and only these scenarios; not `warm` starts fresh
     processes."""
     with database(postgres) as address:
-        environment = {
+        variables = {
             "MOCKLLM_ENV": "dev",
             "DATABASE_URL": address,
             "REDIS_URL": machine() if redis is None else redis,
@@ -40,7 +40,7 @@ def shared(
         }
         with (
             serving(
-                folder, "--no-demo", "--workers", str(workers), warm=warm, **environment
+                folder, "--no-demo", "--workers", str(workers), warm=warm, **variables
             ) as server,
             listening(server),
         ):
