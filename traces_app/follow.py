@@ -50,8 +50,8 @@ def ended_at(trace_id: UUID) -> int | None:
 def _events(trace_id: UUID, after: int, *, seen_running: bool) -> tuple[list[LoggedEvent], bool]:
     """The stored events after that number, and whether there will be no more.
 
-    A follower that has seen the run running has not seen its end, at any number: a process
-    that died may have sent events that it never stored.
+    A follower that has seen the run running gets its terminal event at any number, as from a
+    live log.
     """
     # Asked first: of a run that has ended, all events are there.
     ended = _ended(trace_id)

@@ -30,6 +30,11 @@ RENEW_SECONDS: Final = 2.0
 LEASE: Final = timedelta(seconds=10)
 # Of so many runs of others this process knows how long their leases have stood still.
 WATCHED: Final = 10_000
+# The terminal event of a dead run gets a number this far beyond the last stored one. Its process
+# may have sent events that it never stored, and a client that resumes after those numbers must
+# still get the terminal event. A run has fewer events than this: each holds text or belongs to a
+# tool call, and CHAT_RUN_TEXT_BYTES (2 MiB) and CHAT_RUN_TOOL_CALLS limit both.
+MAX_UNSTORED_EVENTS: Final = 10_000_000
 # How a run ends that its process did not end.
 INTERRUPTED: Final = "interrupted"
 CODE: Final = "SERVICE_UNAVAILABLE"
@@ -161,7 +166,7 @@ def _end(trace_id: UUID, lease: datetime | None, now: datetime) -> bool:
             log.exception("what run %s had said could not be kept", trace_id)
         TraceEvent.objects.create(
             trace=trace,
-            seq=events[-1].seq + 1 if events else 1,
+            seq=(events[-1].seq if events else 0) + MAX_UNSTORED_EVENTS,
             type="error",
             payload={"status": HTTP_STATUS, "message": INTERRUPTED, "code": CODE},
             at=now,

@@ -13,6 +13,7 @@ from tests.traces.rows import a_trace, dead_owner, event, rows
 from traces_app import follow as follow_module
 from traces_app import log as logs
 from traces_app.follow import ended_at, follow
+from traces_app.leases import MAX_UNSTORED_EVENTS
 from traces_app.log import LoggedEvent, RunLog
 from traces_app.models import Status, Trace
 from traces_app.recorder import insert_events
@@ -145,8 +146,24 @@ async def test_a_run_that_ends_between_two_reads_ends_once(monkeypatch: pytest.M
 async def test_the_run_of_a_dead_process_is_ended_by_whoever_follows_it() -> None:
     trace = await stored(event(1, "started"), event(2), owner=dead_owner())
     told = [said async for said in follow(trace.pk)]
-    assert [(said.seq, said.type) for said in told] == [(1, "started"), (2, "chunk"), (3, "error")]
+    assert [(said.seq, said.type) for said in told] == [
+        (1, "started"),
+        (2, "chunk"),
+        (2 + MAX_UNSTORED_EVENTS, "error"),
+    ]
     assert told[-1].payload["message"] == "interrupted"
+
+
+@pytest.mark.parametrize("after", [2, 3, 40, 10_000])
+async def test_client_of_a_dead_process_gets_the_terminal_event_after_any_sent_number(
+    after: int,
+) -> None:
+    """The dead process may have sent more events than the two that it stored."""
+    trace = await stored(event(1, "started"), event(2), owner=dead_owner())
+    terminal = 2 + MAX_UNSTORED_EVENTS
+    assert await in_database(partial(ended_at, trace.pk)) == terminal
+    assert await seqs_of(trace.pk, after=after) == [terminal]
+    assert await seqs_of(trace.pk, after=terminal) == []
 
 
 @pytest.mark.parametrize("after", [2, 3])
@@ -164,7 +181,7 @@ async def test_whoever_waits_for_a_process_that_dies_gets_the_end(
         return told[-1]
 
     monkeypatch.setattr(follow_module, "_ended", dies_once_seen)
-    assert await seqs_of(trace.pk, after=after) == [3]
+    assert await seqs_of(trace.pk, after=after) == [2 + MAX_UNSTORED_EVENTS]
     assert told == [False, True]
 
 
@@ -187,4 +204,4 @@ async def test_a_run_that_goes_on_has_not_ended_anywhere(live: tuple[Trace, RunL
 
 async def test_asking_where_a_dead_run_ended_ends_it() -> None:
     trace = await stored(event(1, "started"), owner=dead_owner())
-    assert await in_database(partial(ended_at, trace.pk)) == 2
+    assert await in_database(partial(ended_at, trace.pk)) == 1 + MAX_UNSTORED_EVENTS

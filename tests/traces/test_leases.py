@@ -10,7 +10,14 @@ from django.db import connection
 from chat_app.models import Message, MessageStatus
 from tests.traces.rows import a_trace, dead_owner, event, make_trace, rows, seqs
 from traces_app import leases
-from traces_app.leases import LEASE, end_dead_runs, lease_from, owner, renew
+from traces_app.leases import (
+    LEASE,
+    MAX_UNSTORED_EVENTS,
+    end_dead_runs,
+    lease_from,
+    owner,
+    renew,
+)
 from traces_app.models import ModelCall, Status, Trace
 from traces_app.recorder import insert_events
 
@@ -141,11 +148,18 @@ def test_a_run_whose_process_died_was_interrupted() -> None:
         "interrupted",
         LATER,
     )
-    last = ended.events.get(seq=3)
+    last = ended.events.get(seq=2 + MAX_UNSTORED_EVENTS)
     assert (last.type, last.payload) == (
         "error",
         {"status": 503, "message": "interrupted", "code": "SERVICE_UNAVAILABLE"},
     )
+
+
+@pytest.mark.django_db
+def test_dead_run_without_stored_events_gets_a_terminal_event() -> None:
+    trace = make_trace(now=NOW, owner=dead_owner())
+    assert end_dead_runs(now=LATER) == 1
+    assert [(row.seq, row.type) for row in trace.events.all()] == [(MAX_UNSTORED_EVENTS, "error")]
 
 
 @pytest.mark.django_db
@@ -226,7 +240,7 @@ async def test_of_many_who_find_a_dead_run_one_ends_it() -> None:
     await rows(partial(log, trace, ("chunk", {"content": "Half"})))
     ended = await asyncio.gather(*(asyncio.to_thread(_end_and_close, LATER) for _ in range(8)))
     assert sum(ended) == 1
-    assert await rows(partial(seqs, trace)) == [1, 2]
+    assert await rows(partial(seqs, trace)) == [1, 1 + MAX_UNSTORED_EVENTS]
     assert await rows(Message.objects.count) == 2
 
 

@@ -19,6 +19,7 @@ from tests.chat.chatting import scenario
 from tests.chat.open_streams import opened
 from tests.chat.scripts import ENDLESS, calls
 from tests.support.live_server import Live
+from tests.traces.rows import dead_owner
 from traces_app.log import LoggedEvent
 from traces_app.models import Trace
 
@@ -79,6 +80,20 @@ def test_when_nothing_is_left_there_is_no_content(live: Live, api: Api) -> None:
         "GET", path, params={"client_id": api.client_id}, headers={"Last-Event-ID": str(last)}
     )
     assert by_header.status_code == 204
+
+
+@pytest.mark.parametrize("last_sent", [2, 3, 500])
+def test_run_of_a_dead_process_gives_its_terminal_event_once(
+    live: Live, api: Api, last_sent: int
+) -> None:
+    """Two events are stored; the dead process may have sent more of them."""
+    live.load(scenario({"text": "Hi"}))
+    run = Trace.objects.filter(pk=api.send().trace_id)
+    run.get().events.filter(seq__gt=2).delete()
+    run.update(status="running", owner=dead_owner())
+    rest = api.follow(str(run.get().pk), after=last_sent)
+    assert [event.type for event in rest.events] == ["error"]
+    assert api.get(f"stream/{run.get().pk}", after=rest.events[0].id).status_code == 204
 
 
 @pytest.mark.parametrize("beyond", [1, 10, 2**31, 2**63, 10**18])

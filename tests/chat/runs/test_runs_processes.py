@@ -13,6 +13,7 @@ from tests.state.outside import postgres_database
 from tests.support import migrated_database
 from tests.support.line_process import Process, start_process
 from tests.support.required_services import require
+from traces_app.leases import MAX_UNSTORED_EVENTS
 
 REDIS = os.environ.get("TEST_REDIS_URL", "redis://127.0.0.1:6379/0")
 IMPORT = "from tests.chat import other_process as other\n"
@@ -72,7 +73,7 @@ def test_of_a_killed_process_everything_but_the_last_moment_is_there(place: Plac
     assert (after["status"], after["error"]) == ("failed", "interrupted")
     assert after["events"][:-1] == before["events"]
     assert after["events"][-1] == {
-        "seq": len(seqs) + 1,
+        "seq": len(seqs) + MAX_UNSTORED_EVENTS,
         "type": "error",
         "payload": {"status": 503, "message": "interrupted", "code": "SERVICE_UNAVAILABLE"},
     }
