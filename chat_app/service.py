@@ -39,7 +39,7 @@ from chat_app.values.events import (
 from mockllm_site.kit.database_thread import in_database
 from mockllm_site.kit.testcase import OpenTestTransaction
 from traces_app.follow import follow
-from traces_app.leases import status_of
+from traces_app.leases import current_status
 from traces_app.log import LoggedEvent, RunLog
 from traces_app.models import Status, Trace
 
@@ -209,7 +209,7 @@ def _ask(trace_id: UUID) -> str | None:
 
 
 def _status(trace_id: UUID) -> str:
-    status = status_of(trace_id)
+    status = current_status(trace_id)
     if status is None:
         raise _unknown()
     return status

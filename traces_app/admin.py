@@ -1,5 +1,4 @@
-"""Traces in the admin: every run with its events and its model calls, which are a record, and what
-staff note about it."""
+"""Traces in the admin: runs with their events and model calls, read-only but for note and tags."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,38 +23,38 @@ from mockllm_site.kit.read_only_admin import (
 )
 from traces_app.leases import end_dead_runs
 from traces_app.models import ModelCall, Status, Trace, TraceEvent
-from traces_app.selectors import is_blind, milliseconds
+from traces_app.selectors import duration_ms, is_blind
 from traces_app.to_scenario import CannotReplay, scenario_of_trace
 
 
-class Events(ReadOnlyInline):
+class EventInline(ReadOnlyInline):
     model = TraceEvent
-    fields = ("seq", "type", "payload_shown", "when")
-    readonly_fields = ("payload_shown", "when")
+    fields = ("seq", "type", "payload_json", "when")
+    readonly_fields = ("payload_json", "when")
     ordering = ("seq",)
 
     @admin.display(description="Payload")
-    def payload_shown(self, event: TraceEvent) -> str:
-        told = {key: value for key, value in event.payload.items() if key != "conversation_id"}
-        return as_json(told, indent=None)
+    def payload_json(self, event: TraceEvent) -> str:
+        payload = {key: value for key, value in event.payload.items() if key != "conversation_id"}
+        return as_json(payload, indent=None)
 
     @admin.display(description="At")
     def when(self, event: TraceEvent) -> str:
         return moment(event.at)
 
 
-class Calls(ReadOnlyInline):
+class ModelCallInline(ReadOnlyInline):
     model = ModelCall
     verbose_name_plural = "model calls"
     fields: Sequence[str] = (
-        "number", "purpose", "model_shown", "finish_reason", "code", "tokens", "took",
-        "parts_shown",
+        "number", "purpose", "model_name", "finish_reason", "code", "tokens", "duration",
+        "response_json",
     )  # fmt: skip
-    readonly_fields = ("model_shown", "tokens", "took", "parts_shown")
+    readonly_fields = ("model_name", "tokens", "duration", "response_json")
     ordering = ("number",)
 
     @admin.display(description="Model")
-    def model_shown(self, call: ModelCall) -> str:
+    def model_name(self, call: ModelCall) -> str:
         return HIDDEN if is_blind(call.trace) else f"{call.provider_id} {call.model_id}".strip()
 
     @admin.display(description="Input / output tokens")
@@ -63,11 +62,11 @@ class Calls(ReadOnlyInline):
         return _tokens(call)
 
     @admin.display(description="Duration")
-    def took(self, call: ModelCall) -> str:
-        return _milliseconds(milliseconds(call.started_at, call.finished_at))
+    def duration(self, call: ModelCall) -> str:
+        return _with_unit(duration_ms(call.started_at, call.finished_at))
 
     @admin.display(description="Response")
-    def parts_shown(self, call: ModelCall) -> str:
+    def response_json(self, call: ModelCall) -> str:
         return as_json(call.parts)
 
 
@@ -76,9 +75,9 @@ class TraceAdmin(RecordAdmin):
     editable = ("note", "tags")
     deletable = True
     list_display: Sequence[str] = (
-        "started", "question", "status", "tag_list", "profile", "calls", "tokens", "took",
+        "started", "question", "status", "tag_list", "profile", "calls", "tokens", "duration",
     )  # fmt: skip
-    # None by profile or model: it would tell who is who before the vote.
+    # No filter by profile or model: it would reveal the sides of a comparison before the vote.
     list_filter = ("status", TagFilter, "branch", "code")
     untold = ("profile_name", "provider_id", "model_id")
     list_select_related = (
@@ -96,16 +95,16 @@ class TraceAdmin(RecordAdmin):
         "waterfall",
         ("status", "branch"),
         ("code", "error"),
-        "said_by",
+        "profile_and_model",
         ("started", "finished"),
-        ("first_token", "took"),
+        ("first_token", "duration"),
         ("calls", "tokens"),
         "id",
     )
-    inlines = (Calls, Events)
+    inlines = (ModelCallInline, EventInline)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """From a conversation's page to its traces."""
+        """Allow the link from a conversation's page to its traces."""
         if lookup == "conversation__id__exact":
             return True
         return super().lookup_allowed(lookup, value, request)
@@ -115,20 +114,20 @@ class TraceAdmin(RecordAdmin):
         return super().get_queryset(request)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """A run is deleted when it is over: its process still writes to it."""
+        """Protect running runs, because their processes still write to them."""
         listed, counts, lacking, protected = super().get_deleted_objects(objs, request)
-        running = [f"{one}: still running" for one in objs if one.status == Status.RUNNING]
+        running = [f"{trace}: still running" for trace in objs if trace.status == Status.RUNNING]
         return listed, counts, lacking, [*protected, *running]
 
-    @admin.action(description="Make scenarios of them (JSON)", permissions=["view"])
+    @admin.action(description="Export as scenarios (JSON)", permissions=["view"])
     def make_scenarios(self, request: HttpRequest, traces: QuerySet[Trace]) -> HttpResponse | None:
-        """A file of documents, to be imported; all or none."""
+        """Return a file of scenario documents; none if one of the traces cannot be replayed."""
         documents = []
         for trace in traces.select_related("user_message"):
             try:
                 documents.append(scenario_of_trace(trace))
             except CannotReplay as error:
-                messages.error(request, f"Nothing was made of them. Trace {trace.pk}: {error}")
+                messages.error(request, f"No scenarios were exported. Trace {trace.pk}: {error}")
                 return None
         response = JsonResponse({"scenarios": documents}, json_dumps_params={"indent": 2})
         response["Content-Disposition"] = 'attachment; filename="traces.json"'
@@ -144,7 +143,7 @@ class TraceAdmin(RecordAdmin):
 
     @admin.display(description="Question", ordering="user_message__content")
     def question(self, trace: Trace) -> str:
-        """The beginning of the user's message; it is gone if the user asked anew."""
+        """Return the beginning of the user's message; it is deleted if the user edits it."""
         text = excerpt(trace.user_message.content if trace.user_message else "")
         return format_html('<span class="sc-question">{}</span>', text or "–")
 
@@ -166,7 +165,7 @@ class TraceAdmin(RecordAdmin):
         return HIDDEN if is_blind(trace) else trace.profile_name
 
     @admin.display(description="Profile")
-    def said_by(self, trace: Trace) -> str:
+    def profile_and_model(self, trace: Trace) -> str:
         if is_blind(trace):
             return HIDDEN
         return f"{trace.profile_name}: {trace.provider_id} {trace.model_id}"
@@ -180,8 +179,8 @@ class TraceAdmin(RecordAdmin):
         return _tokens(trace)
 
     @admin.display(description="Duration")
-    def took(self, trace: Trace) -> str:
-        return _milliseconds(milliseconds(trace.started_at, trace.finished_at))
+    def duration(self, trace: Trace) -> str:
+        return _with_unit(duration_ms(trace.started_at, trace.finished_at))
 
     @admin.display(description="Conversation")
     def conversation_link(self, trace: Trace) -> str:
@@ -189,10 +188,10 @@ class TraceAdmin(RecordAdmin):
         return link(reverse(page_of(row), args=(row.pk,)), row)
 
 
-def _tokens(counted: Trace | ModelCall) -> str:
-    mark = " (estimated)" if counted.tokens_estimated else ""
-    return f"{counted.input_tokens:,} / {counted.output_tokens:,}{mark}"
+def _tokens(row: Trace | ModelCall) -> str:
+    mark = " (estimated)" if row.tokens_estimated else ""
+    return f"{row.input_tokens:,} / {row.output_tokens:,}{mark}"
 
 
-def _milliseconds(count: int | None) -> str:
+def _with_unit(count: int | None) -> str:
     return "–" if count is None else f"{count:,} ms"

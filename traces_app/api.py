@@ -1,5 +1,4 @@
-"""Traces over HTTP, to read by their id or by that of a message: the shapes of one, and of a run's
-events, as streams send them and traces keep them."""
+"""The HTTP API of traces, and the schemas of traces and of a run's events."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -14,33 +13,33 @@ from mockllm_site.kit.api.errors import ApiError
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from mockllm_site.kit.api.views import ClientView
 from traces_app.models import Status, Trace
-from traces_app.selectors import record_of, trace_of, trace_of_message
+from traces_app.selectors import trace_of, trace_of_message, trace_record
 from traces_app.to_scenario import CannotReplay, scenario_of_trace
 
 CODES = (
     "VALIDATION_ERROR", "UNAUTHORIZED", "FORBIDDEN", "NOT_FOUND", "CONFLICT", "RATE_LIMITED",
     "NETWORK_ERROR", "SERVICE_UNAVAILABLE", "INTERNAL_ERROR",
 )  # fmt: skip
-# Its own schema is the control API's matter.
+# The control API publishes the schema of scenarios.
 SCENARIO = {"type": "object", "additionalProperties": True}
 
-MEANINGS: Mapping[int, str] = {
+STATUS_MEANINGS: Mapping[int, str] = {
     400: "Something is wrong with the request; `field` says where.",
     401: "Neither a login nor the chat token.",
     403: "The CSRF token of a login is missing or wrong.",
     404: "There is no such trace, or not for this client.",
-    409: "What was recorded cannot be played again; the message says why.",
+    409: "The run cannot be replayed; the message says why.",
     413: "The body is too large.",
     415: "The body is not JSON.",
     500: "The server failed; its log says why.",
     503: "The database does not answer.",
 }
 
-documented = partial(described.documented, meanings=MEANINGS, tag="traces")
+documented = partial(described.documented, meanings=STATUS_MEANINGS, tag="traces")
 
 
-class _EventShape(Shape):
-    """What any event may have beside its own."""
+class _EventFields(Shape):
+    """Fields that any event may have beside those of its type."""
 
     branch = serializers.ChoiceField(
         ("a", "b"), required=False, help_text="In a comparison: the answer that it belongs to."
@@ -49,49 +48,49 @@ class _EventShape(Shape):
     at = serializers.DateTimeField(required=False, help_text="In a trace: when it happened.")
 
 
-def _type(name: str) -> serializers.ChoiceField:
+def _type_field(name: str) -> serializers.ChoiceField:
     return serializers.ChoiceField((name,))
 
 
-class StartedEvent(_EventShape):
-    """The first: the user's message is stored, and nothing was asked of a model yet."""
+class StartedEvent(_EventFields):
+    """The first event: the user's message is stored, no model was called yet."""
 
-    type = _type("started")
+    type = _type_field("started")
     conversation_id = serializers.UUIDField()
     trace_id = serializers.UUIDField()
     message_id = serializers.UUIDField(help_text="The user's message.")
 
 
-class ChunkEvent(_EventShape):
+class ChunkEvent(_EventFields):
     """A piece of the answer, to be appended as it is."""
 
-    type = _type("chunk")
+    type = _type_field("chunk")
     content = Text()
     conversation_id = serializers.UUIDField()
 
 
-class ThinkingEvent(_EventShape):
+class ThinkingEvent(_EventFields):
     """A piece of the model's thinking."""
 
-    type = _type("thinking")
+    type = _type_field("thinking")
     content = Text()
     conversation_id = serializers.UUIDField()
 
 
-class ToolStartEvent(_EventShape):
+class ToolStartEvent(_EventFields):
     """A tool is being called; its arguments are complete."""
 
-    type = _type("tool_start")
+    type = _type_field("tool_start")
     tool_call_id = Text()
     tool_name = Text(allow_blank=True)
     tool_args = serializers.JSONField(help_text="An object, or the text of what is none.")
     timestamp = serializers.DateTimeField()
 
 
-class ToolOutputEvent(_EventShape):
+class ToolOutputEvent(_EventFields):
     """What the tool gave back, cut at 16,384 characters; an error begins `Error: `."""
 
-    type = _type("tool_output")
+    type = _type_field("tool_output")
     tool_call_id = Text()
     output = Text(allow_blank=True)
     truncated = Flag()
@@ -100,34 +99,34 @@ class ToolOutputEvent(_EventShape):
     code = Text(allow_null=True)
 
 
-class ToolEndEvent(_EventShape):
-    type = _type("tool_end")
+class ToolEndEvent(_EventFields):
+    type = _type_field("tool_end")
     tool_call_id = Text()
     status = serializers.ChoiceField(("success", "error", "timeout", "cancelled"))
     duration_ms = serializers.FloatField()
 
 
-class ErrorEvent(_EventShape):
-    """The last of a run that failed."""
+class ErrorEvent(_EventFields):
+    """The last event of a run that failed."""
 
-    type = _type("error")
+    type = _type_field("error")
     status = Whole(help_text="The HTTP status of `code`.")
     message = Text()
     code = serializers.ChoiceField(CODES)
 
 
-class DoneEvent(_EventShape):
-    """The last of a run that ended well or was cancelled: everything is stored. A comparison ends
-    with one more, without a branch."""
+class DoneEvent(_EventFields):
+    """The last event of a run that succeeded or was cancelled: everything is stored. A comparison
+    ends with one more, without a branch."""
 
-    type = _type("done")
+    type = _type_field("done")
     conversation_id = serializers.UUIDField()
-    message_id = serializers.UUIDField(required=False, help_text="The answer; of a run always.")
-    trace_id = serializers.UUIDField(required=False, help_text="Of a run always.")
+    message_id = serializers.UUIDField(required=False, help_text="The answer; present for a run.")
+    trace_id = serializers.UUIDField(required=False, help_text="Present for a run.")
     cancelled = Flag(required=False)
     comparison_id = serializers.UUIDField(required=False, help_text="At the end of a comparison.")
     message_id_a = serializers.UUIDField(
-        required=False, allow_null=True, help_text="Null where nothing was said."
+        required=False, allow_null=True, help_text="Null if there is no answer."
     )
     message_id_b = serializers.UUIDField(required=False, allow_null=True)
 
@@ -157,7 +156,7 @@ class TraceQuery(Shape):
     client_id = Text(
         required=False,
         max_length=200,
-        help_text="Where it is given, it has to be the owner's.",
+        help_text="If given, it has to be the owner's.",
     )
 
 
@@ -186,24 +185,24 @@ class ModelCallBody(Shape):
     purpose = Text(help_text="answer or summary")
     provider = Text(allow_null=True)
     model = Text(allow_null=True)
-    request = serializers.DictField(help_text="what was sent, counted")
+    request = serializers.DictField(help_text="counts of what was sent")
     tools = serializers.ListField(child=Text(), help_text="the names that were offered")
     parts = serializers.ListField(child=serializers.DictField())
-    answered_by = Text(allow_null=True, help_text="the mock's scenario and step, where it answered")
+    answered_by = Text(allow_null=True, help_text="the mock's scenario and step, if it answered")
     finish_reason = Text(allow_null=True)
     input_tokens = Whole()
     output_tokens = Whole()
     tokens_estimated = Flag(help_text="true if it was cut off before its tokens came")
-    code = Text(allow_null=True, help_text="why it failed, where it did")
+    code = Text(allow_null=True, help_text="why it failed, if it did")
     started_at = serializers.DateTimeField()
     first_token_at = serializers.DateTimeField(allow_null=True)
     finished_at = serializers.DateTimeField(allow_null=True)
 
 
 class ReportBody(Shape):
-    """What an agent's final report says, by the names of its arguments."""
+    """An agent's final report, by the names of its arguments."""
 
-    status = Text(help_text="success, failure, or what else the agent says")
+    status = Text(help_text="success, failure, or another status of the agent")
     report_format = Text(allow_null=True)
     report_content = Text(allow_blank=True, help_text="as it was handed in")
     content_json = serializers.JSONField(help_text="any JSON; null where there is none")
@@ -211,7 +210,7 @@ class ReportBody(Shape):
 
 
 class TraceBody(Shape):
-    """A run. Answers of a comparison tell `profile`, `provider` and `model` after the vote."""
+    """A run. In a comparison, `profile`, `provider` and `model` are null until the vote."""
 
     trace_id = serializers.UUIDField()
     conversation_id = serializers.UUIDField()
@@ -233,49 +232,51 @@ class TraceBody(Shape):
 
 
 class TraceView(ClientView):
-    """What the views of traces have in common."""
+    """Base of the views of traces."""
 
     reads = True
     http_method_names: Sequence[str] = ("get", "head")
 
-    def found(self, trace_id: str, client_id: str | None) -> Trace:
-        """The trace with this id, where it is for this client."""
+    def get_trace(self, trace_id: str, client_id: str | None) -> Trace:
+        """Return the trace with this id; a 404 if it is unknown or another client's."""
         try:
             return trace_of(trace_id, client_id)
         except Trace.DoesNotExist:
             raise ApiError(404, "Trace not found", field="trace_id") from None
 
 
-class OneTrace(TraceView):
+class TraceByIdView(TraceView):
     @documented(
         "read_trace",
         query=TraceQuery,
-        answers={200: (TraceBody, "As it is now; a run that goes on has no terminal event yet.")},
+        answers={
+            200: (TraceBody, "The trace as it is now; a running one has no terminal event yet.")
+        },
         errors=(404,),
     )
     def get(self, request: Request, trace_id: str) -> Response:
         """A run with all its events and model calls."""
         client_id = self.query(TraceQuery).get("client_id")
-        return Response(record_of(self.found(trace_id, client_id)))
+        return Response(trace_record(self.get_trace(trace_id, client_id)))
 
 
-class TraceOfMessage(TraceView):
+class TraceOfMessageView(TraceView):
     @documented(
         "read_trace_of_message",
         query=TraceQuery,
-        answers={200: (TraceBody, "Of an answer its own; of a user's message the latest.")},
+        answers={200: (TraceBody, "The run of an answer; the latest run for a user's message.")},
         errors=(404,),
     )
     def get(self, request: Request, message_id: str) -> Response:
         """The run behind a message."""
         client_id = self.query(TraceQuery).get("client_id")
         try:
-            return Response(record_of(trace_of_message(message_id, client_id)))
+            return Response(trace_record(trace_of_message(message_id, client_id)))
         except Trace.DoesNotExist:
             raise ApiError(404, "Trace not found", field="message_id") from None
 
 
-class ScenarioOfTrace(TraceView):
+class ScenarioOfTraceView(TraceView):
     http_method_names = ("post",)
 
     @documented(
@@ -285,10 +286,10 @@ class ScenarioOfTrace(TraceView):
         errors=(404, 409),
     )
     def post(self, request: Request, trace_id: str) -> Response:
-        """The scenario that makes the mock answer as the models of this run did."""
-        # Nothing has to be said, so a request without a body will do.
-        asked = self.given_as(TraceQuery) if self.has_body() else self.query(TraceQuery)
-        trace = self.found(trace_id, asked.get("client_id"))
+        """Return a scenario that makes the mock answer as the models of this run did."""
+        # The body is optional.
+        query = self.given_as(TraceQuery) if self.has_body() else self.query(TraceQuery)
+        trace = self.get_trace(trace_id, query.get("client_id"))
         try:
             return Response(scenario_of_trace(trace))
         except CannotReplay as error:

@@ -1,4 +1,4 @@
-"""The numbered events of a run while it is alive in this process, for all who follow it."""
+"""The numbered events of a run that is alive in this process, and their followers."""
 
 import asyncio
 import contextlib
@@ -16,8 +16,11 @@ T = TypeVar("T")
 
 
 class Feed(Generic[T]):
-    """One thread publishes, anyone follows. A follower costs an index into the list, also a slow
-    one, and one wake-up for all that came while it slept."""
+    """An append-only list: one thread publishes, any number of event loops follow.
+
+    A follower costs one index into the list, however slow it is, and one wake-up for all items
+    that came while it slept.
+    """
 
     def __init__(self) -> None:
         self._items: list[T] = []
@@ -27,38 +30,38 @@ class Feed(Generic[T]):
 
     @property
     def ended(self) -> bool:
-        """Whether the last item is published."""
+        """True if the last item is published."""
         return self._ended
 
     def __len__(self) -> int:
         return len(self._items)
 
     def publish(self, item: T, *, last: bool = False) -> None:
-        """Give an item to all followers; after the last they end."""
+        """Append an item and wake all followers; they end after the last item."""
         with self._lock:
             self._items.append(item)
             self._ended = last
             waiting, self._waiting = self._waiting, set()
         for future in waiting:
-            # A loop that was closed has nobody left who waits.
+            # A closed loop has no followers left.
             with contextlib.suppress(RuntimeError):
                 future.get_loop().call_soon_threadsafe(_wake, future)
 
     async def follow(self, start: int = 0) -> AsyncGenerator[T, None]:
-        """Every item from index `start` on, as it comes, up to the last."""
+        """Yield every item from index `start` on as it comes, up to the last."""
         index = start
         while True:
-            # Asked first: what ended before has all its items in the list.
+            # Read first: after the end, all items are in the list.
             ended = self._ended
             while index < len(self._items):
                 yield self._items[index]
                 index += 1
             if ended:
                 return
-            await self._beyond(index)
+            await self._wait_for_item(index)
 
-    async def _beyond(self, index: int) -> None:
-        """Wait until there is an item at `index`, or no more to come."""
+    async def _wait_for_item(self, index: int) -> None:
+        """Wait until there is an item at `index`, or the feed has ended."""
         future = asyncio.get_running_loop().create_future()
         with self._lock:
             if self._ended or index < len(self._items):
@@ -81,7 +84,7 @@ TERMINAL: Final = frozenset({"done", "error"})
 
 @dataclass(frozen=True, slots=True)
 class LoggedEvent:
-    """One event by its number, from 1; `payload` is requirement 004's event without `type`."""
+    """One event of a run; `seq` counts from 1, `payload` is the sent JSON without `type`."""
 
     seq: int
     type: str
@@ -89,24 +92,24 @@ class LoggedEvent:
     at: datetime
 
     @property
-    def terminal(self) -> bool:
-        """Whether it ends its run."""
+    def is_terminal(self) -> bool:
+        """True if it ends its run."""
         return self.type in TERMINAL
 
 
 class RunLog(Generic[T]):
-    """A run's events in order. One thread publishes, anyone follows, from any loop.
+    """A run's events in order. One thread publishes, any event loop follows.
 
-    An event may have a source: what the run said, as a value, where its payload has less of it.
-    What is passed on has a source alone: it gets no number and is stored nowhere.
+    An event may have a source: the value that it was made from, which may hold more than its
+    payload. A source that is published alone gets no number and is not stored.
     """
 
     def __init__(self) -> None:
         self._feed: Feed[tuple[LoggedEvent | None, T | None]] = Feed()
         self._last = 0
 
-    def next(self, type: str, payload: Mapping[str, Any]) -> LoggedEvent:
-        """The event that comes next, not yet published: its number is the one after the last."""
+    def next_event(self, type: str, payload: Mapping[str, Any]) -> LoggedEvent:
+        """Return an unpublished event with the number after the last published one."""
         return LoggedEvent(self._last + 1, type, payload, timezone.now())
 
     @property
@@ -115,20 +118,20 @@ class RunLog(Generic[T]):
 
     def publish(self, event: LoggedEvent, source: T | None = None) -> None:
         self._last += 1
-        self._feed.publish((event, source), last=event.terminal)
+        self._feed.publish((event, source), last=event.is_terminal)
 
-    def pass_on(self, source: T) -> None:
-        """Give it to those who follow sources."""
+    def publish_source(self, source: T) -> None:
+        """Publish a source that is no event."""
         self._feed.publish((None, source))
 
     async def follow(self, after: int = 0) -> AsyncGenerator[LoggedEvent, None]:
-        """The events after that number as they come, and always the terminal one."""
+        """Yield the events after that number as they come, and always the terminal one."""
         async for event, _ in self._feed.follow():
-            if event is not None and (event.seq > after or event.terminal):
+            if event is not None and (event.seq > after or event.is_terminal):
                 yield event
 
     async def sources(self) -> AsyncGenerator[T, None]:
-        """All sources from the first on, as they come."""
+        """Yield all sources from the first on as they come."""
         async for _, source in self._feed.follow():
             if source is not None:
                 yield source
@@ -137,19 +140,20 @@ class RunLog(Generic[T]):
 _live: dict[UUID, RunLog[Any]] = {}
 
 
-def keep(trace_id: UUID, log: RunLog[Any]) -> None:
-    """Let followers find the log of a run that is alive here."""
+def register_log(trace_id: UUID, log: RunLog[Any]) -> None:
+    """Let followers in this process find the log of a live run."""
     _live[trace_id] = log
 
 
-def drop(trace_id: UUID) -> None:
-    """The run's events are all stored."""
+def unregister_log(trace_id: UUID) -> None:
+    """Remove the log of a run whose events are all stored."""
     _live.pop(trace_id, None)
 
 
 def live_log(trace_id: UUID) -> RunLog[Any] | None:
+    """Return the log of a run that is alive in this process, or None."""
     return _live.get(trace_id)
 
 
-# A forked child has the logs of its parent's runs and none of the runs.
+# A forked child inherits the logs of its parent's runs, but not the runs.
 os.register_at_fork(after_in_child=_live.clear)

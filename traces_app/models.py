@@ -1,4 +1,4 @@
-"""A run and its numbered log: what was said, call by call, as it happened."""
+"""A run of the chat, its numbered events and its model calls."""
 
 import uuid
 
@@ -10,7 +10,7 @@ from traces_app.fields import TextJsonField
 
 
 class Status(models.TextChoices):
-    """A run leaves `running` once, for one of the others."""
+    """The status of a run; it changes once, from `running` to one of the others."""
 
     RUNNING = "running"
     COMPLETED = "completed"
@@ -19,9 +19,9 @@ class Status(models.TextChoices):
 
 
 class Trace(models.Model):
-    """One run. It belongs to the process `owner`, which renews `lease_until`; one whose lease is
-    renewed no more died with its process. `code` and `error` say why one failed; `note` and `tags`
-    are what staff think of it."""
+    """One run. It belongs to the process `owner`, which renews `lease_until`; if the lease is no
+    longer renewed, the process has died. `code` and `error` say why a run failed; `note` and
+    `tags` are written by staff."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     conversation = models.ForeignKey(
@@ -30,7 +30,7 @@ class Trace(models.Model):
     user_message = models.ForeignKey(
         "chat_app.Message", on_delete=models.SET_NULL, null=True, related_name="traces"
     )
-    # The answer, once there is one.
+    # The answer; null until it is stored.
     message = models.OneToOneField(
         "chat_app.Message", on_delete=models.SET_NULL, null=True, related_name="trace"
     )
@@ -72,9 +72,9 @@ class Trace(models.Model):
 
 
 class TraceEvent(models.Model):
-    """One event of a run, by its number from 1: what the stream sent, and a reload sends again.
+    """One event of a run, as its stream sends it; `seq` counts from 1.
 
-    `payload` is the event as requirement 004 has it, without its `type`.
+    `payload` is requirement 004's event without its `type`.
     """
 
     trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="events")
@@ -92,9 +92,11 @@ class TraceEvent(models.Model):
 
 
 class ModelCall(models.Model):
-    """One request of a run to a model, and what came back: `parts` as in a message's rounds, and
-    `tools` the names that were offered. `purpose` is `answer` or `summary`; `request` counts what
-    was sent: `{"turns", "estimated_tokens"}`."""
+    """One request of a run to a model and its response.
+
+    `parts` are the response, as in a message's rounds; `tools` are the names of the offered tools;
+    `purpose` is `answer` or `summary`; `request` is `{"turns", "estimated_tokens"}`.
+    """
 
     trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="calls")
     number = models.PositiveIntegerField()
@@ -104,7 +106,7 @@ class ModelCall(models.Model):
     request = TextJsonField(default=dict)
     tools = TextJsonField(default=list)
     parts = TextJsonField(default=list)
-    # Which of the mock's steps it was, where the mock answered.
+    # The mock's scenario and step, if the mock answered.
     answered_by = models.CharField(max_length=520, blank=True, default="")
     finish_reason = models.CharField(max_length=32, blank=True)
     input_tokens = models.PositiveBigIntegerField(default=0)

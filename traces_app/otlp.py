@@ -1,7 +1,7 @@
 """A trace as OpenTelemetry's OTLP/JSON, with the names of its GenAI conventions (version 1.38).
 
 One span for the run (`invoke_agent`), one for each model call (`chat`) and one for each tool call
-(`execute_tool`). Contents of messages are not exported: spans are often kept by others.
+(`execute_tool`). Contents of messages are not exported, because spans often go to third parties.
 """
 
 import hashlib
@@ -21,12 +21,12 @@ Attribute: TypeAlias = str | int | list[str]
 
 SCOPE = "mockllm.traces"
 SCHEMA_URL = "https://opentelemetry.io/schemas/1.38.0"
-# What the conventions call the providers that go by another name here.
-PROVIDERS = {"google": "gcp.gemini"}
-INTERNAL, CLIENT = 1, 3
-OK, ERROR = 1, 2
-# The error of a run whose agent says itself that it failed.
-REPORTED = "reported_failure"
+# Our provider ids whose names in the conventions differ.
+OTEL_PROVIDER_NAMES = {"google": "gcp.gemini"}
+INTERNAL_KIND, CLIENT_KIND = 1, 3
+OK_STATUS, ERROR_STATUS = 1, 2
+# `error.type` of a run whose final report has the status `failure`.
+REPORTED_FAILURE = "reported_failure"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class ToolSpan:
 
 @dataclass(frozen=True, slots=True)
 class RunSpan:
-    """One run. `status` is completed, cancelled or failed; `code` says why one failed. `report` is
-    the status of the final report that it ended with, where it did."""
+    """One run. `status` is completed, cancelled or failed; `code` says why it failed; `report` is
+    the status of its final report, if it has one."""
 
     trace: UUID
     conversation: UUID
@@ -78,14 +78,14 @@ class RunSpan:
     tools: tuple[ToolSpan, ...] = ()
 
 
-def otlp(runs: Iterable[RunSpan], *, version: str) -> dict[str, Any]:
-    """The body of an ExportTraceServiceRequest, as JSON."""
-    spans = [span for run in runs for span in _spans(run)]
+def to_otlp(runs: Iterable[RunSpan], *, version: str) -> dict[str, Any]:
+    """Return the body of an ExportTraceServiceRequest as JSON data."""
+    spans = [span for run in runs for span in _encode_run(run)]
     service: dict[str, Attribute] = {"service.name": "mockllm", "service.version": version}
     return {
         "resourceSpans": [
             {
-                "resource": {"attributes": _attributes(service)},
+                "resource": {"attributes": _encode_attributes(service)},
                 "scopeSpans": [
                     {
                         "scope": {"name": SCOPE, "version": version},
@@ -99,14 +99,14 @@ def otlp(runs: Iterable[RunSpan], *, version: str) -> dict[str, Any]:
     }
 
 
-def _spans(run: RunSpan) -> Iterator[dict[str, Any]]:
+def _encode_run(run: RunSpan) -> Iterator[dict[str, Any]]:
     root = _span_id(run, "run")
-    error = run.code or (REPORTED if run.report == FAILURE else "")
+    error = run.code or (REPORTED_FAILURE if run.report == FAILURE else "")
     yield {
-        **_span(run, "run", started=run.started, ended=run.ended),
+        **_span_fields(run, "run", started=run.started, ended=run.ended),
         "name": "invoke_agent mockllm",
-        "kind": INTERNAL,
-        "attributes": _attributes(
+        "kind": INTERNAL_KIND,
+        "attributes": _encode_attributes(
             {
                 "gen_ai.operation.name": "invoke_agent",
                 "gen_ai.agent.name": "mockllm",
@@ -123,11 +123,11 @@ def _spans(run: RunSpan) -> Iterator[dict[str, Any]]:
     }
     for call in run.calls:
         yield {
-            **_span(run, f"call {call.number}", started=call.started, ended=call.ended),
+            **_span_fields(run, f"call {call.number}", started=call.started, ended=call.ended),
             "parentSpanId": root,
             "name": f"chat {call.model}",
-            "kind": CLIENT,
-            "attributes": _attributes(
+            "kind": CLIENT_KIND,
+            "attributes": _encode_attributes(
                 {
                     "gen_ai.operation.name": "chat",
                     "gen_ai.provider.name": _provider(call.provider),
@@ -145,11 +145,11 @@ def _spans(run: RunSpan) -> Iterator[dict[str, Any]]:
     for tool in run.tools:
         failed = "" if tool.status == "success" else tool.status
         yield {
-            **_span(run, f"tool {tool.id}", started=tool.started, ended=tool.ended),
+            **_span_fields(run, f"tool {tool.id}", started=tool.started, ended=tool.ended),
             "parentSpanId": root,
             "name": f"execute_tool {tool.name}",
-            "kind": INTERNAL,
-            "attributes": _attributes(
+            "kind": INTERNAL_KIND,
+            "attributes": _encode_attributes(
                 {
                     "gen_ai.operation.name": "execute_tool",
                     "gen_ai.tool.name": tool.name,
@@ -162,7 +162,7 @@ def _spans(run: RunSpan) -> Iterator[dict[str, Any]]:
         }
 
 
-def _span(run: RunSpan, name: str, *, started: datetime, ended: datetime) -> dict[str, Any]:
+def _span_fields(run: RunSpan, name: str, *, started: datetime, ended: datetime) -> dict[str, Any]:
     return {
         "traceId": run.trace.hex,
         "spanId": _span_id(run, name),
@@ -176,13 +176,13 @@ def _span_id(run: RunSpan, name: str) -> str:
 
 
 def _nanoseconds(moment: datetime) -> str:
-    """As a string: JSON's numbers do not hold it."""
+    """Return nanoseconds as a string, because they exceed JSON's safe integers."""
     epoch = datetime.fromtimestamp(0, tz=moment.tzinfo)
     return str((moment - epoch) // timedelta(microseconds=1) * 1_000)
 
 
 def _provider(name: str) -> str:
-    return PROVIDERS.get(name, name)
+    return OTEL_PROVIDER_NAMES.get(name, name)
 
 
 def _usage(span: RunSpan | CallSpan) -> dict[str, Attribute]:
@@ -194,19 +194,19 @@ def _usage(span: RunSpan | CallSpan) -> dict[str, Attribute]:
 
 
 def _status(code: str, message: str) -> dict[str, Any]:
-    return {"code": ERROR, "message": message or code} if code else {"code": OK}
+    return {"code": ERROR_STATUS, "message": message or code} if code else {"code": OK_STATUS}
 
 
-def _attributes(found: Mapping[str, Attribute]) -> list[dict[str, Any]]:
-    """Those that say something."""
+def _encode_attributes(attributes: Mapping[str, Attribute]) -> list[dict[str, Any]]:
+    """Return OTLP attributes, without the empty ones."""
     return [
-        {"key": key, "value": _value(value)}
-        for key, value in found.items()
+        {"key": key, "value": _encode_value(value)}
+        for key, value in attributes.items()
         if value not in ("", [])
     ]
 
 
-def _value(value: Attribute) -> dict[str, Any]:
+def _encode_value(value: Attribute) -> dict[str, Any]:
     match value:
         case str():
             return {"stringValue": value}
@@ -216,15 +216,15 @@ def _value(value: Attribute) -> dict[str, Any]:
             return {"arrayValue": {"values": [{"stringValue": item} for item in value]}}
 
 
-SECONDS = 10.0
+PUSH_TIMEOUT_SECONDS = 10.0
 
 
 class CannotExport(Exception):
-    """The collector did not take the spans; the message says what it said."""
+    """The collector did not accept the spans; the message has its response."""
 
 
 def run_span(trace: Trace) -> RunSpan:
-    """A stored run, as far as it has come."""
+    """Return the span of a stored run; of a running one, up to its last event."""
     events = list(trace.events.order_by("seq"))
     calls = list(trace.calls.order_by("number"))
     report = final_report(trace, calls)
@@ -243,15 +243,15 @@ def run_span(trace: Trace) -> RunSpan:
         output_tokens=trace.output_tokens,
         tokens_estimated=trace.tokens_estimated,
         report=report.status if report else "",
-        calls=tuple(_call(call) for call in calls),
-        tools=tuple(_tools(events)),
+        calls=tuple(_call_span(call) for call in calls),
+        tools=tuple(_tool_spans(events)),
     )
 
 
-def push(body: dict[str, Any], url: str) -> None:
+def push_spans(body: dict[str, Any], url: str) -> None:
     """Post spans to a collector's `/v1/traces`; raises CannotExport."""
     try:
-        with httpx2.Client(timeout=SECONDS, trust_env=False) as client:
+        with httpx2.Client(timeout=PUSH_TIMEOUT_SECONDS, trust_env=False) as client:
             answer = client.post(url, json=body)
     except httpx2.HTTPError as error:
         raise CannotExport(f"{url}: {error}") from None
@@ -259,7 +259,7 @@ def push(body: dict[str, Any], url: str) -> None:
         raise CannotExport(f"{url}: {answer.status_code} {answer.text[:200]}".strip())
 
 
-def _call(call: ModelCall) -> CallSpan:
+def _call_span(call: ModelCall) -> CallSpan:
     return CallSpan(
         number=call.number,
         provider=call.provider_id,
@@ -274,8 +274,8 @@ def _call(call: ModelCall) -> CallSpan:
     )
 
 
-def _tools(events: Iterable[TraceEvent]) -> Iterable[ToolSpan]:
-    """The tool calls that the log tells of; one whose end is missing ends where it began."""
+def _tool_spans(events: Iterable[TraceEvent]) -> Iterable[ToolSpan]:
+    """Yield the tool calls among the events; one without an end has the duration 0."""
     started: dict[str, TraceEvent] = {}
     ended: dict[str, TraceEvent] = {}
     for event in events:

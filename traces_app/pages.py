@@ -1,5 +1,4 @@
-"""The page of one trace: its waterfall, which is its model calls and tools as bars in time, its
-totals and every event."""
+"""The page of one trace: its totals, its events, and a waterfall of its model and tool calls."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,22 +18,22 @@ from traces_app.otlp import CallSpan, RunSpan, run_span
 from traces_app.reports import FAILURE
 from traces_app.selectors import final_report, is_blind, trace_of
 
-Kind: TypeAlias = Literal["run", "call", "tool"]
+BarKind: TypeAlias = Literal["run", "call", "tool"]
 
-# What a login needs to save the scenario that a trace gives.
-MAKES_DRAFTS = "scenarios_app.add_draft"
-# The chart's width in its own units; no bar is so short that it can't be seen.
-WIDTH = 1_000.0
-_LEAST = 3.0
+# The permission to save a trace's scenario as a draft.
+ADD_DRAFT_PERMISSION = "scenarios_app.add_draft"
+# In units of the chart; a shorter bar would be invisible.
+CHART_WIDTH = 1_000.0
+_MIN_BAR_WIDTH = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One span; `left`, `width` and `first` (where the first token came) are the chart's units."""
+    """One bar of the waterfall; `left`, `width` and `first` (the first token) in chart units."""
 
-    kind: Kind
+    kind: BarKind
     name: str
-    said: str
+    detail: str
     started_ms: int
     duration_ms: int
     left: str
@@ -43,18 +42,20 @@ class Bar:
     failed: bool = False
 
 
-def bars(run: RunSpan, first_tokens: Mapping[int, datetime | None]) -> list[Bar]:
-    """The run and what happened in it, in the order in which it began. `first_tokens` are those of
-    the model calls by number."""
+def waterfall_bars(run: RunSpan, first_tokens: Mapping[int, datetime | None]) -> list[Bar]:
+    """Return the bar of the run, then those of its calls in the order of their start.
+
+    `first_tokens` maps the numbers of model calls to the times of their first tokens.
+    """
     ends = [run.ended, *(call.ended for call in run.calls), *(tool.ended for tool in run.tools)]
     length = max((max(ends) - run.started).total_seconds() * 1_000, 1.0)
-    inner = sorted(_inner(run, first_tokens, length), key=lambda bar: bar.started_ms)
+    inner = sorted(_call_and_tool_bars(run, first_tokens, length), key=lambda bar: bar.started_ms)
     whole = _bar(
         run,
         length,
         kind="run",
         name=run.status,
-        said=f"report: {run.report}" if run.report else "",
+        detail=f"report: {run.report}" if run.report else "",
         started=run.started,
         ended=run.ended,
         failed=run.report == FAILURE,
@@ -62,7 +63,7 @@ def bars(run: RunSpan, first_tokens: Mapping[int, datetime | None]) -> list[Bar]
     return [whole, *inner]
 
 
-def _inner(
+def _call_and_tool_bars(
     run: RunSpan, first_tokens: Mapping[int, datetime | None], length: float
 ) -> Iterator[Bar]:
     for call in run.calls:
@@ -71,7 +72,7 @@ def _inner(
             length,
             kind="call",
             name=f"model call {call.number}",
-            said=", ".join(_said(call)),
+            detail=", ".join(_call_details(call)),
             started=call.started,
             ended=call.ended,
             first=first_tokens.get(call.number),
@@ -83,14 +84,14 @@ def _inner(
             length,
             kind="tool",
             name=tool.name,
-            said=tool.status,
+            detail=tool.status,
             started=tool.started,
             ended=tool.ended,
             failed=tool.status != "success",
         )
 
 
-def _said(call: CallSpan) -> Iterable[str]:
+def _call_details(call: CallSpan) -> Iterable[str]:
     if call.code:
         yield call.code
     if call.finish_reason:
@@ -104,32 +105,32 @@ def _bar(
     run: RunSpan,
     length: float,
     *,
-    kind: Kind,
+    kind: BarKind,
     name: str,
     started: datetime,
     ended: datetime,
-    said: str = "",
+    detail: str = "",
     first: datetime | None = None,
     failed: bool = False,
 ) -> Bar:
-    start = _ms(run, started)
-    lasted = max(_ms(run, ended) - start, 0.0)
-    width = max(lasted / length * WIDTH, _LEAST)
-    left = min(start / length * WIDTH, WIDTH - width)
+    start = _ms_since_start(run, started)
+    lasted = max(_ms_since_start(run, ended) - start, 0.0)
+    width = max(lasted / length * CHART_WIDTH, _MIN_BAR_WIDTH)
+    left = min(start / length * CHART_WIDTH, CHART_WIDTH - width)
     return Bar(
         kind,
         name,
-        said,
+        detail,
         started_ms=round(start),
         duration_ms=round(lasted),
         left=f"{left:.1f}",
         width=f"{width:.1f}",
-        first=f"{_ms(run, first) / length * WIDTH:.1f}" if first else "",
+        first=f"{_ms_since_start(run, first) / length * CHART_WIDTH:.1f}" if first else "",
         failed=failed,
     )
 
 
-def _ms(run: RunSpan, moment: datetime) -> float:
+def _ms_since_start(run: RunSpan, moment: datetime) -> float:
     return max((moment - run.started).total_seconds() * 1_000, 0.0)
 
 
@@ -145,11 +146,11 @@ class EventRow:
 @never_cache
 @here_or_logged_in()
 def trace_page(request: HttpRequest, trace_id: str) -> HttpResponse:
-    """A login that may not see all traces sees its own."""
+    """Render a trace; a login without the permission to see all traces sees its own."""
     user = request.user
-    all_of_them = is_open(request) or user.has_perm(SEES_TRACES)
+    sees_all_traces = is_open(request) or user.has_perm(SEES_TRACES)
     try:
-        trace = trace_of(trace_id, None if all_of_them else login_client(user))
+        trace = trace_of(trace_id, None if sees_all_traces else login_client(user))
     except Trace.DoesNotExist:
         raise Http404 from None
     calls = list(trace.calls.order_by("number"))
@@ -167,19 +168,19 @@ def trace_page(request: HttpRequest, trace_id: str) -> HttpResponse:
         "trace": trace,
         "running": trace.status == Status.RUNNING,
         "blind": is_blind(trace),
-        "bars": bars(span, {call.number: call.first_token_at for call in calls}),
+        "bars": waterfall_bars(span, {call.number: call.first_token_at for call in calls}),
         "events": events,
         "calls": calls,
         "duration_ms": round((span.ended - span.started).total_seconds() * 1_000),
-        "first_token_ms": _since_start(trace),
+        "first_token_ms": _first_token_ms(trace),
         "report": final_report(trace, calls),
-        "makes": user.has_perm(MAKES_DRAFTS),
-        "stranger": not user.is_authenticated,
+        "can_make_drafts": user.has_perm(ADD_DRAFT_PERMISSION),
+        "is_anonymous": not user.is_authenticated,
     }
     return render(request, "traces_app/trace.html", context)
 
 
-def _since_start(trace: Trace) -> int | None:
+def _first_token_ms(trace: Trace) -> int | None:
     if trace.first_token_at is None:
         return None
     return round((trace.first_token_at - trace.started_at).total_seconds() * 1_000)

@@ -1,5 +1,4 @@
-"""The way of runs' events into the database: in batches of all runs, and one transaction at the
-end of each."""
+"""Stores runs' events: in batches over all runs, and in one transaction at the end of each run."""
 
 import asyncio
 import logging
@@ -13,7 +12,7 @@ from django.db import transaction
 
 from mockllm_site.kit.database_thread import in_database
 from mockllm_site.kit.rows import change, insert
-from traces_app.leases import owner
+from traces_app.leases import current_owner
 from traces_app.log import LoggedEvent
 from traces_app.models import ModelCall, Status, Trace, TraceEvent
 
@@ -27,14 +26,17 @@ CALL_COLUMNS = (
     "started_at", "first_token_at", "finished_at",
 )  # fmt: skip
 
-# Told of a run that cannot be recorded any more, and why: None when it is another's, or gone.
-Lost: TypeAlias = Callable[[UUID, Exception | None], None]
+# Called with a run that cannot be recorded any more, and the error; None if the run was ended or
+# taken over by another process, or deleted.
+OnRunLost: TypeAlias = Callable[[UUID, Exception | None], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """How a run ends: its columns, its terminal event, and what else its end stores, done in the
-    same transaction."""
+class RunEnding:
+    """The end of a run: the trace's columns and its terminal event.
+
+    `store` writes other rows in the same transaction.
+    """
 
     columns: Mapping[str, Any]
     event: LoggedEvent
@@ -42,38 +44,41 @@ class Ending:
 
 
 @dataclass(slots=True)
-class Pending:
-    """What of a run is not written yet: events, and model calls by number."""
+class PendingRecords:
+    """The events of a run that are not written yet, and its model calls by number."""
 
     events: list[LoggedEvent] = field(default_factory=list)
     calls: dict[int, ModelCall] = field(default_factory=dict)
 
-    def put_back(self, earlier: "Pending") -> None:
+    def prepend(self, earlier: "PendingRecords") -> None:
         self.events[:0] = earlier.events
         self.calls = earlier.calls | self.calls
 
 
 class Recorder:
-    """Records the runs of one event loop. A batch that cannot be written stays pending, and each
-    run of it is told to end: it takes over what is pending, to store it with its end."""
+    """Writes the events of all runs of one event loop in batches.
 
-    def __init__(self, lost: Lost, *, batch_seconds: float = BATCH_SECONDS) -> None:
-        self._lost = lost
+    A batch that cannot be written stays pending, and `on_run_lost` is called for each of its runs:
+    a run then ends, and stores its pending records with its end (`take_pending`).
+    """
+
+    def __init__(self, on_run_lost: OnRunLost, *, batch_seconds: float = BATCH_SECONDS) -> None:
+        self._on_run_lost = on_run_lost
         self._batch_seconds = batch_seconds
-        self._pending: dict[UUID, Pending] = {}
+        self._pending: dict[UUID, PendingRecords] = {}
         self._writing = asyncio.Lock()
         self._timer: asyncio.Task[None] | None = None
 
     def record(self, trace_id: UUID, event: LoggedEvent) -> None:
-        """Have an event written, at most one batch's time later."""
-        self._of(trace_id).events.append(event)
+        """Queue an event; it is written at most `batch_seconds` later."""
+        self._pending_of(trace_id).events.append(event)
 
     def record_call(self, trace_id: UUID, call: ModelCall) -> None:
-        """Have a model call's row written, or written anew, as it is then."""
-        self._of(trace_id).calls[call.number] = call
+        """Queue a model call's row, to be written as it is at the time of the batch."""
+        self._pending_of(trace_id).calls[call.number] = call
 
     async def flush(self) -> None:
-        """Write all that is pending now."""
+        """Write all pending records now."""
         async with self._writing:
             batch, self._pending = self._pending, {}
             if not batch:
@@ -83,22 +88,21 @@ class Recorder:
             except Exception as error:
                 log.exception("events of %d runs could not be written", len(batch))
                 for trace_id, pending in batch.items():
-                    self._pending.setdefault(trace_id, Pending()).put_back(pending)
-                    self._lost(trace_id, error)
+                    self._pending.setdefault(trace_id, PendingRecords()).prepend(pending)
+                    self._on_run_lost(trace_id, error)
             else:
                 for trace_id in batch.keys() - mine:
-                    self._lost(trace_id, None)
+                    self._on_run_lost(trace_id, None)
 
-    async def hand_over(self, trace_id: UUID) -> Pending:
-        """What is pending of a run that has nothing more to record. No batch has any of it: one
-        that is being written is waited for."""
+    async def take_pending(self, trace_id: UUID) -> PendingRecords:
+        """Remove and return a run's pending records, after waiting for the batch being written."""
         async with self._writing:
-            return self._pending.pop(trace_id, Pending())
+            return self._pending.pop(trace_id, PendingRecords())
 
-    def _of(self, trace_id: UUID) -> Pending:
+    def _pending_of(self, trace_id: UUID) -> PendingRecords:
         if self._timer is None or self._timer.done():
             self._timer = asyncio.create_task(self._flush_soon())
-        return self._pending.setdefault(trace_id, Pending())
+        return self._pending.setdefault(trace_id, PendingRecords())
 
     async def _flush_soon(self) -> None:
         while self._pending:
@@ -106,35 +110,37 @@ class Recorder:
             await self.flush()
 
 
-def _write(batch: Mapping[UUID, Pending]) -> set[UUID]:
-    """Write a batch; the runs in it that are still this process's to write of."""
+def _write(batch: Mapping[UUID, PendingRecords]) -> set[UUID]:
+    """Write a batch; return those of its runs that still run in this process."""
     with transaction.atomic():
-        # What ends one of these runs for this process waits until the batch is written.
+        # Locked, so that nobody else can end one of these runs before the batch is written.
         rows = Trace.objects.select_for_update(no_key=True).order_by("pk")
-        running = rows.filter(pk__in=batch, owner=owner(), status=Status.RUNNING)
+        running = rows.filter(pk__in=batch, owner=current_owner(), status=Status.RUNNING)
         mine = set(running.values_list("pk", flat=True))
         _insert({trace_id: batch[trace_id] for trace_id in mine})
     return mine
 
 
-async def finish(trace_id: UUID, pending: Pending, *, ending: Ending) -> bool:
-    """End a run with what is still pending of it, in one transaction; false, and nothing is
-    written, if it has ended already."""
+async def finish_run(trace_id: UUID, pending: PendingRecords, *, ending: RunEnding) -> bool:
+    """Store a run's end and its pending records in one transaction.
+
+    Returns False, and writes nothing, if the run has ended already.
+    """
     return await in_database(partial(_finish, trace_id, pending, ending=ending))
 
 
-def _finish(trace_id: UUID, pending: Pending, *, ending: Ending) -> bool:
+def _finish(trace_id: UUID, pending: PendingRecords, *, ending: RunEnding) -> bool:
     with transaction.atomic():
-        mine = {"id": trace_id, "owner": owner(), "status": Status.RUNNING}
+        mine = {"id": trace_id, "owner": current_owner(), "status": Status.RUNNING}
         if not change(Trace, mine, ending.columns):
             return False
         ending.store()
-        last = Pending([*pending.events, ending.event], pending.calls)
-        _insert({trace_id: last})
+        records = PendingRecords([*pending.events, ending.event], pending.calls)
+        _insert({trace_id: records})
     return True
 
 
-def _insert(batch: Mapping[UUID, Pending]) -> None:
+def _insert(batch: Mapping[UUID, PendingRecords]) -> None:
     insert_events({trace_id: pending.events for trace_id, pending in batch.items()})
     calls = (call for pending in batch.values() for call in pending.calls.values())
     rows = [[getattr(call, column) for column in CALL_COLUMNS] for call in calls]
@@ -142,7 +148,7 @@ def _insert(batch: Mapping[UUID, Pending]) -> None:
 
 
 def insert_events(batch: Mapping[UUID, Iterable[LoggedEvent]]) -> None:
-    """Write events, by the runs that they are of."""
+    """Insert events; `batch` maps the ids of their runs to them."""
     rows = [
         (trace_id, event.seq, event.type, event.payload, event.at)
         for trace_id, events in batch.items()

@@ -1,5 +1,7 @@
-"""Final reports: how an agent hands in its last answer, by requirement 003's call of a tool that
-nobody runs."""
+"""Final reports: requirement 003's tool call by which an agent hands in its last answer.
+
+The tool is never run.
+"""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -9,14 +11,16 @@ from typing import Any, Final
 REPORT_TOOL: Final = "agent__final_report"
 SUCCESS: Final = "success"
 FAILURE: Final = "failure"
-# Deeper data is no report: it could be neither stored nor shown.
+# Deeper data could be neither stored nor shown, so it is no report.
 _DEPTH: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """What a report says, by the names of the call's arguments. `report_content` is its text; one
-    that comes as `content_json` or `messages` alone has that for a text."""
+class FinalReport:
+    """A final report; its fields are the arguments of the call.
+
+    `report_content` is its text: the argument, or else `content_json` or `messages` as JSON.
+    """
 
     status: str
     report_format: str | None
@@ -29,46 +33,49 @@ class Report:
         return self.status == FAILURE
 
 
-def report_of(name: str, arguments: str) -> Report | None:
-    """The report that a call hands in; None for a call of another tool and for one without a
-    report in it."""
+def parse_report(name: str, arguments: str) -> FinalReport | None:
+    """Return the report of a tool call; None if it calls another tool or has no valid report."""
     if name != REPORT_TOOL:
         return None
     try:
-        given = _read(arguments)
+        fields = _load_storable(arguments)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(given, Mapping) or (content := _content(given)) is None:
+    if not isinstance(fields, Mapping) or (content := _content(fields)) is None:
         return None
-    status, report_format = given.get("status"), given.get("report_format")
-    return Report(
+    status, report_format = fields.get("status"), fields.get("report_format")
+    return FinalReport(
         status=status if isinstance(status, str) and status else SUCCESS,
         report_format=report_format if isinstance(report_format, str) else None,
         report_content=content,
-        content_json=given.get("content_json"),
-        messages=given.get("messages"),
+        content_json=fields.get("content_json"),
+        messages=fields.get("messages"),
     )
 
 
-def report_in(parts: Iterable[Mapping[str, Any]]) -> Report | None:
-    """The first report among a model call's stored parts."""
+def find_report(parts: Iterable[Mapping[str, Any]]) -> FinalReport | None:
+    """Return the first report among a model call's stored parts, or None."""
     calls = (part["tool_call"] for part in parts if "tool_call" in part)
-    reports = (report_of(call["name"], call["arguments"]) for call in calls)
+    reports = (parse_report(call["name"], call["arguments"]) for call in calls)
     return next((report for report in reports if report is not None), None)
 
 
-def _content(given: Mapping[str, Any]) -> str | None:
-    content = given.get("report_content")
+def _content(fields: Mapping[str, Any]) -> str | None:
+    content = fields.get("report_content")
     if isinstance(content, str):
         return content
-    data = (given.get(key) for key in ("content_json", "messages"))
-    found = next((value for value in data if value is not None), None)
-    return None if found is None else json.dumps(found, ensure_ascii=False, indent=2)
+    data = (fields.get(key) for key in ("content_json", "messages"))
+    other_content = next((value for value in data if value is not None), None)
+    return (
+        None if other_content is None else json.dumps(other_content, ensure_ascii=False, indent=2)
+    )
 
 
-def _read(text: str) -> Any:
-    """What a JSON text says, as it may be stored: without NaN, and without lone surrogates, which
-    JSON can spell and UTF-8 cannot."""
+def _load_storable(text: str) -> Any:
+    """Parse JSON and drop lone surrogates, which UTF-8 cannot encode.
+
+    Raises ValueError for NaN and for data deeper than _DEPTH.
+    """
     value = json.loads(text)
     _check_depth(value, _DEPTH)
     written = json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -1,8 +1,8 @@
 """Turns recorded runs into a scenario document that plays them again.
 
-Replayed, the same messages in a new conversation give the same events: the same text, thinking,
-tool calls with their ids, and failures. Where a delta ends is the one thing that may differ. What
-tools gave back stands beside their calls, for `mockllm mcp` to give back again.
+When it is replayed, the same messages in a new conversation give the same text, thinking, tool
+calls with their ids, and failures; only the borders of chunks may differ. Results of tools are
+written beside their calls, for `mockllm mcp` to return again.
 """
 
 import json
@@ -17,21 +17,23 @@ from traces_app.models import ModelCall, Status, Trace
 
 Json: TypeAlias = Mapping[str, Any]
 
-# A template in a scripted text is filled; this variable lets a text say the braces themselves.
+# Scripted texts are templates: this variable stands for literal braces.
 _TEMPLATE = re.compile(r"\{\{(?=\s*[^\W\d]\w*(?:\.[^\W\d]\w*)?\s*\}\})")
 _BRACES = "{{ braces }}"
 _VARIABLES = {"braces": "{{"}
-_REASONS = ("stop", "length", "tool_calls", "content_filter")
+_FINISH_REASONS = ("stop", "length", "tool_calls", "content_filter")
 
 
 class CannotReplay(Exception):
-    """What a scenario cannot play again; the message says why."""
+    """A run that no scenario can replay; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """One model call: `parts` as a message's rounds have them, `tools` the names that were offered.
-    `code` is empty where it ended well; `error` is what the provider said where it did not."""
+    """One recorded model call: `parts` as in a message's rounds, `tools` the offered names.
+
+    `code` is empty if it succeeded; else `error` is the provider's message.
+    """
 
     parts: Sequence[Json]
     finish_reason: str = ""
@@ -44,8 +46,10 @@ class CallRecord:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One run: the user's message and the calls that answered it. `results` are what tools gave
-    back, by the ids of the calls: `{"text", "is_error", "code", "status", "ms"}`."""
+    """One recorded run: the user's message and the model calls that answered it.
+
+    `results` are the tools' results by call id: `{"text", "is_error", "code", "status", "ms"}`.
+    """
 
     text: str
     status: str
@@ -56,14 +60,14 @@ class RunRecord:
 
 
 def scenario_document(name: str, runs: Sequence[RunRecord], *, description: str) -> dict[str, Any]:
-    """The document; raises CannotReplay.
+    """Return the scenario document; raises CannotReplay.
 
-    Steps are told apart by the turn and the last user message. Where that is not enough, since a
-    failed answer is no turn of the next prompt, each is consumed, so that they come in order.
+    Steps match by turn and last user message. If two steps would be alike (a failed answer is no
+    turn of the next prompt), all steps are consumable, so that they are served in order.
     """
     if not runs:
         raise CannotReplay("There is nothing to replay.")
-    steps = list(_steps(runs))
+    steps = list(_script_steps(runs))
     keys = [(step["turn"], step["match"]["messages"][0]["equals"]) for step in steps]
     in_order = len(set(keys)) < len(keys)
     for step in steps:
@@ -79,27 +83,27 @@ def scenario_document(name: str, runs: Sequence[RunRecord], *, description: str)
     return document
 
 
-def _steps(runs: Sequence[RunRecord]) -> Iterator[dict[str, Any]]:
+def _script_steps(runs: Sequence[RunRecord]) -> Iterator[dict[str, Any]]:
     turn = 1
     for number, run in enumerate(runs, start=1):
-        _check(run, number if len(runs) > 1 else 0)
+        _check_replayable(run, number if len(runs) > 1 else 0)
         for call in run.calls:
             step: dict[str, Any] = {
                 "turn": turn,
                 "match": {"messages": [{"role": "user", "which": "last", "equals": run.text}]},
-                "produce": _produce(call, run),
+                "produce": _script_produce(call, run),
             }
             if call.tools and run.results:
-                # For the tools' server to offer; other clients may have others.
+                # For the server of the tools; clients may offer other ones.
                 step["expect"] = {"tools": list(call.tools), "allow_missing_tools": True}
             yield step
             turn += 1
         if run.status == "failed":
-            # Its answer is no part of later prompts.
+            # Later prompts do not contain its answer.
             turn -= len(run.calls)
 
 
-def _check(run: RunRecord, number: int) -> None:
+def _check_replayable(run: RunRecord, number: int) -> None:
     which = f"Run {number}" if number else "The run"
     if run.status == "running":
         raise CannotReplay(f"{which} is still going on.")
@@ -111,12 +115,12 @@ def _check(run: RunRecord, number: int) -> None:
         raise CannotReplay(f"{which} failed for a reason that is not the model's: {run.error}")
 
 
-def _produce(call: CallRecord, run: RunRecord) -> dict[str, Any]:
+def _script_produce(call: CallRecord, run: RunRecord) -> dict[str, Any]:
     if call.code:
-        return _failing(call)
-    said = [_part(part, run.results) for part in call.parts]
-    produce: dict[str, Any] = {"parts": said or [{"text": ""}]}
-    if call.finish_reason in _REASONS:
+        return _failed_produce(call)
+    parts = [_script_part(part, run.results) for part in call.parts]
+    produce: dict[str, Any] = {"parts": parts or [{"text": ""}]}
+    if call.finish_reason in _FINISH_REASONS:
         produce["finish_reason"] = call.finish_reason
     if call.input_tokens or call.output_tokens:
         produce["usage"] = {
@@ -126,18 +130,18 @@ def _produce(call: CallRecord, run: RunRecord) -> dict[str, Any]:
     return produce
 
 
-def _failing(call: CallRecord) -> dict[str, Any]:
-    """A failure, after what was said before it."""
+def _failed_produce(call: CallRecord) -> dict[str, Any]:
+    """Return the `produce` of a failed call: the chunks before the failure, then the fault."""
     if any("tool_call" in part for part in call.parts):
         raise CannotReplay("A call that failed in the middle of a tool call cannot be replayed.")
-    said = [_part(part) for part in call.parts]
-    if said:
-        fault = {**_inside(call), "after_chunks": len(said)}
-        return {"chunks": said, "fault": fault}
-    return {"fault": _alone(call)}
+    parts = [_script_part(part) for part in call.parts]
+    if parts:
+        fault = {**_stream_fault(call), "after_chunks": len(parts)}
+        return {"chunks": parts, "fault": fault}
+    return {"fault": _request_fault(call)}
 
 
-def _inside(call: CallRecord) -> dict[str, Any]:
+def _stream_fault(call: CallRecord) -> dict[str, Any]:
     match call.code:
         case "NETWORK_ERROR":
             return {"kind": "disconnect"}
@@ -148,7 +152,7 @@ def _inside(call: CallRecord) -> dict[str, Any]:
     raise CannotReplay(f"A stream that broke with {call.code} cannot be replayed.")
 
 
-def _alone(call: CallRecord) -> dict[str, Any]:
+def _request_fault(call: CallRecord) -> dict[str, Any]:
     match call.code:
         case "UNAUTHORIZED":
             return {"kind": "http", "status": 401, "message": call.error}
@@ -163,20 +167,20 @@ def _alone(call: CallRecord) -> dict[str, Any]:
     raise CannotReplay(f"A call that failed with {call.code} cannot be replayed.")
 
 
-def _part(part: Json, results: Mapping[str, Json] = MappingProxyType({})) -> dict[str, Any]:
+def _script_part(part: Json, results: Mapping[str, Json] = MappingProxyType({})) -> dict[str, Any]:
     if "tool_call" in part:
         call = part["tool_call"]
         scripted_call = {
             "id": call["id"],
-            "name": _text(call["name"]),
-            "arguments": _arguments(call["arguments"]),
+            "name": _escape_braces(call["name"]),
+            "arguments": _script_arguments(call["arguments"]),
         }
         if call["id"] in results:
-            scripted_call |= _result(results[call["id"]])
+            scripted_call |= _script_result(results[call["id"]])
         return {"tool_call": scripted_call}
     if "text" in part:
-        return {"text": _text(part["text"])}
-    scripted: dict[str, Any] = {"reasoning": _text(part.get("thinking", ""))}
+        return {"text": _escape_braces(part["text"])}
+    scripted: dict[str, Any] = {"reasoning": _escape_braces(part.get("thinking", ""))}
     if part.get("redacted"):
         scripted = {"reasoning": part["redacted"], "redacted": True}
     if part.get("signature"):
@@ -184,43 +188,43 @@ def _part(part: Json, results: Mapping[str, Json] = MappingProxyType({})) -> dic
     return scripted
 
 
-def _result(given: Json) -> dict[str, Any]:
-    """What a tool's server has to do again; nothing where the chat answered in its place."""
-    ms = {"ms": given["ms"]} if given["ms"] else {}
-    match given["status"], given["code"]:
+def _script_result(result: Json) -> dict[str, Any]:
+    """Return a tool's result as keys of its scripted call; {} if the chat answered the call."""
+    ms = {"ms": result["ms"]} if result["ms"] else {}
+    match result["status"], result["code"]:
         case "timeout", _:
             return {"result": {"fault": "timeout", **ms}}
         case _, "SERVICE_UNAVAILABLE":
             return {"result": {"fault": "disconnect", **ms}}
         case _, str():
             return {}
-    failed = {"is_error": True} if given["is_error"] else {}
-    return {"result": {"text": _text(given["text"]), **failed, **ms}}
+    failed = {"is_error": True} if result["is_error"] else {}
+    return {"result": {"text": _escape_braces(result["text"]), **failed, **ms}}
 
 
-def _arguments(text: str) -> Any:
-    """An object where it is written as one, else the text as it was sent."""
+def _script_arguments(text: str) -> Any:
+    """Return arguments as an object if they serialize to the same text, else as that text."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return _text(text)
+        return _escape_braces(text)
     same = json.dumps(value, ensure_ascii=False, separators=(",", ":")) == text
-    return _filled(value) if same and isinstance(value, dict) else _text(text)
+    return _escape_strings(value) if same and isinstance(value, dict) else _escape_braces(text)
 
 
-def _filled(value: Any) -> Any:
+def _escape_strings(value: Any) -> Any:
     match value:
         case str():
-            return _text(value)
+            return _escape_braces(value)
         case dict():
-            return {_text(key): _filled(inner) for key, inner in value.items()}
+            return {_escape_braces(key): _escape_strings(inner) for key, inner in value.items()}
         case list():
-            return [_filled(inner) for inner in value]
+            return [_escape_strings(inner) for inner in value]
     return value
 
 
-def _text(text: str) -> str:
-    """The text as it has to be written so that it is said as it was."""
+def _escape_braces(text: str) -> str:
+    """Return the text as a template that renders to it."""
     return _TEMPLATE.sub(_BRACES, text)
 
 
@@ -228,15 +232,14 @@ ANSWER = "answer"
 
 
 def scenario_of_trace(trace: Trace) -> dict[str, Any]:
-    """The document that plays this run again; raises CannotReplay."""
+    """Return the document that replays this run; raises CannotReplay."""
     name = f"trace-{str(trace.id)[:8]}"
     description = f"Recorded from the trace {trace.id}."
-    return scenario_document(name, [_run(trace)], description=description)
+    return scenario_document(name, [_run_record(trace)], description=description)
 
 
 def scenario_of_conversation(conversation_id: UUID) -> dict[str, Any]:
-    """The document that plays a conversation's runs again, one after another; raises
-    CannotReplay."""
+    """Return the document that replays a conversation's runs in order; raises CannotReplay."""
     traces = list(
         Trace.objects.filter(conversation=conversation_id)
         .select_related("user_message")
@@ -248,10 +251,12 @@ def scenario_of_conversation(conversation_id: UUID) -> dict[str, Any]:
         raise CannotReplay("A conversation that was summarised cannot be replayed: take one trace.")
     name = f"conversation-{str(conversation_id)[:8]}"
     description = f"Recorded from the conversation {conversation_id}."
-    return scenario_document(name, [_run(trace) for trace in traces], description=description)
+    return scenario_document(
+        name, [_run_record(trace) for trace in traces], description=description
+    )
 
 
-def _run(trace: Trace) -> RunRecord:
+def _run_record(trace: Trace) -> RunRecord:
     if trace.user_message is None:
         raise CannotReplay("The message that the run answered is gone.")
     return RunRecord(
@@ -271,22 +276,26 @@ def _run(trace: Trace) -> RunRecord:
         ],
         code=trace.code if trace.status == Status.FAILED else "",
         error=trace.error,
-        results=_results(trace),
+        results=_tool_results(trace),
     )
 
 
-def _results(trace: Trace) -> dict[str, Json]:
-    """What tools gave back. The log cuts what is long; the answer's message has all of it."""
+def _tool_results(trace: Trace) -> dict[str, Json]:
+    """Return results by call id; those that the log cut are read from the answer's message."""
     rows = trace.message.tool_calls if trace.message else ()
     whole = {row["id"]: row["result"] for row in rows}
     results: dict[str, dict[str, Any]] = {}
     for event in trace.events.filter(type__in=("tool_output", "tool_end")).order_by("seq"):
-        told = event.payload
-        id = told["tool_call_id"]
+        payload = event.payload
+        id = payload["tool_call_id"]
         if event.type == "tool_output":
-            text = whole.get(id) if told["truncated"] else told["output"]
+            text = whole.get(id) if payload["truncated"] else payload["output"]
             if text is not None:
-                results[id] = {"text": text, "is_error": told["is_error"], "code": told["code"]}
+                results[id] = {
+                    "text": text,
+                    "is_error": payload["is_error"],
+                    "code": payload["code"],
+                }
         elif id in results:
-            results[id] |= {"status": told["status"], "ms": told["duration_ms"]}
+            results[id] |= {"status": payload["status"], "ms": payload["duration_ms"]}
     return {id: result for id, result in results.items() if "status" in result}

@@ -21,7 +21,7 @@ from chat_app.profiles import Named
 from chat_app.service import cancel, send_message
 from mockllm_site.kit.api.errors import ApiError
 from mockllm_site.kit.database_thread import in_database
-from traces_app.follow import ended_at, follow
+from traces_app.follow import follow, terminal_number
 from traces_app.models import Status, Trace
 from traces_app.selectors import trace_of, traces_of
 
@@ -104,7 +104,7 @@ class StreamView(AsyncChatView):
             trace = await in_database(partial(trace_of, trace_id, asked["client_id"]))
             with ExitStack() as held:
                 held.enter_context(stream_slot())
-                if await in_database(partial(ended_at, trace.pk)) == after:
+                if await in_database(partial(terminal_number, trace.pk)) == after:
                     return Response(status=204)
                 return event_stream(
                     follow(trace.pk, after=after),

@@ -31,7 +31,7 @@ from mockllm_site.kit.api.docs_page import docs_page
 from mockllm_site.kit.api.errors import ApiError
 from mockllm_site.kit.api.openapi import Document, made_once, openapi
 from mockllm_site.kit.api.views import either
-from traces_app.api import OneTrace, ScenarioOfTrace, TraceOfMessage
+from traces_app.api import ScenarioOfTraceView, TraceByIdView, TraceOfMessageView
 
 OBJECT = {"type": "object", "additionalProperties": True}
 TITLE = "mockllm chat API"
@@ -99,9 +99,9 @@ urlpatterns = [
     *either("ab/pending", PendingView),
     *either("ab/leaderboard", LeaderboardView),
     *either("ab/<str:comparison_id>", ComparisonView),
-    *either("trace/by_message/<str:message_id>", TraceOfMessage),
-    *either("trace/<str:trace_id>", OneTrace),
-    *either("trace/<str:trace_id>/scenario", ScenarioOfTrace),
+    *either("trace/by_message/<str:message_id>", TraceOfMessageView),
+    *either("trace/<str:trace_id>", TraceByIdView),
+    *either("trace/<str:trace_id>/scenario", ScenarioOfTraceView),
     *either("schema/", SchemaView, name="schema"),
     *either("docs/", DocsView, name="docs"),
     re_path("", NothingHere.as_view()),

@@ -26,7 +26,7 @@ from chat_app.values.model_call import (
     Turn,
 )
 from traces_app.models import ModelCall
-from traces_app.reports import REPORT_TOOL, Report
+from traces_app.reports import REPORT_TOOL, FinalReport
 
 # What an answer says, and the rows of its model calls, each as it begins and as it ends.
 AnswerEvent: TypeAlias = RunEvent | ModelCall
@@ -107,7 +107,7 @@ class Answer:
             f"The model called tools {settings.CHAT_MAX_ROUNDS} times and did not come to an end",
         )
 
-    def _reported(self, report: Report) -> Iterator[StreamEvent]:
+    def _reported(self, report: FinalReport) -> Iterator[StreamEvent]:
         """A report as if the model had said it in a round of its own."""
         for event in (TextPiece(report.report_content), Finished("stop")):
             yield from self.pipeline.feed(event)

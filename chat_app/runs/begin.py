@@ -17,7 +17,7 @@ from chat_app.models import Conversation, Message, ModelProfile, Sender
 from chat_app.profiles import Named, check_profile, profile_named
 from chat_app.runs import log_entries as mapping
 from mockllm_site.kit.rows import add
-from traces_app.leases import end_dead_runs, lease_from, owner
+from traces_app.leases import current_owner, end_dead_runs, lease_end
 from traces_app.log import LoggedEvent
 from traces_app.models import Status, Trace
 from traces_app.recorder import insert_events
@@ -155,8 +155,8 @@ def _open(message: Message, profile: ModelProfile, *, branch: str) -> OpenedRun:
         provider_id=profile.provider_id,
         model_id=profile.model_id,
         started_at=now,
-        owner=owner(),
-        lease_until=lease_from(now),
+        owner=current_owner(),
+        lease_until=lease_end(now),
     )
     add(trace)
     started = LoggedEvent(

@@ -21,7 +21,7 @@ from chat_app.runs.run import Run
 from chat_app.runs.signal import hear
 from mockllm_site.kit.database_thread import in_database
 from traces_app import log as logs
-from traces_app.leases import RENEW_SECONDS, Renewal, renew
+from traces_app.leases import RENEW_SECONDS, Renewal, renew_leases
 from traces_app.models import Status
 from traces_app.recorder import Recorder
 
@@ -94,7 +94,7 @@ class Runs:
     def start(self, opened: OpenedRun) -> Run:
         run = Run(opened, self._recorder, turn=self.gate.passed)
         self._runs[run.id] = run
-        logs.keep(run.id, run.log)
+        logs.register_log(run.id, run.log)
         provider_id = opened.profile.provider_id
         self._tasks[run.id] = asyncio.create_task(self._live(run, provider_id))
         figures.run_started(provider_id)
@@ -156,7 +156,7 @@ class Runs:
             await asyncio.sleep(RENEW_SECONDS)
             asked = tuple(self._runs)
             try:
-                told = await in_database(partial(renew, asked, now=timezone.now()))
+                told = await in_database(partial(renew_leases, asked, now=timezone.now()))
             except Exception:
                 log.exception("the leases of %d runs could not be renewed", len(asked))
                 continue

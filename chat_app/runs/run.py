@@ -19,9 +19,9 @@ from chat_app.runs.prompt import keep_state
 from chat_app.runs.store import StoredAnswer, store_answer
 from chat_app.values.events import RunEvent
 from mockllm_site.kit.database_thread import in_database
-from traces_app.log import LoggedEvent, RunLog, drop
+from traces_app.log import LoggedEvent, RunLog, unregister_log
 from traces_app.models import ModelCall, Status, Trace
-from traces_app.recorder import Ending, Pending, Recorder, finish
+from traces_app.recorder import PendingRecords, Recorder, RunEnding, finish_run
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class Run:
         self._stopped: Stop | None = None
         self._told = asyncio.Event()
         self._silent = False
-        self._pending: Pending | None = None
+        self._pending: PendingRecords | None = None
         self._answer = Answer(opened)
         self.log.publish(opened.started)
         self._task = asyncio.create_task(self._read())
@@ -84,7 +84,7 @@ class Run:
         for event in self._answer.rest():
             self._take(event)
         self._silent = True
-        self._pending = await self._recorder.hand_over(self.id)
+        self._pending = await self._recorder.take_pending(self.id)
         if self._stopped is Stop.LOST:
             return await self._adopt()
         return await self._end(end_of(self._stopped, self._problem()))
@@ -126,9 +126,9 @@ class Run:
             return
         entry = entries.entry_of(event, self._opened.conversation_id)
         if entry is None:
-            self.log.pass_on(event)
+            self.log.publish_source(event)
             return
-        logged = self.log.next(*entry)
+        logged = self.log.next_event(*entry)
         self.log.publish(logged, event)
         self._recorder.record(self.id, logged)
 
@@ -155,13 +155,13 @@ class Run:
         kept = with_answer and not (end.error and answer.empty)
         message_id = uuid4() if kept else None
         calls = self._answer.calls.rows
-        ending = Ending(
+        ending = RunEnding(
             columns(end, calls, tool_calls=len(self._answer.tools.rows))
             | {"message_id": message_id},
             self._terminal(end, message_id),
             partial(self._keep, end, answer, message_id=message_id),
         )
-        if await finish(self.id, self._pending or Pending(), ending=ending):
+        if await finish_run(self.id, self._pending or PendingRecords(), ending=ending):
             return self._publish(end, ending.event)
         return await self._adopt()
 
@@ -188,9 +188,9 @@ class Run:
 
     def _terminal(self, end: End, message_id: UUID | None) -> LoggedEvent:
         if end.error is not None:
-            return self.log.next(*entries.error(end.error))
+            return self.log.next_event(*entries.error(end.error))
         assert message_id is not None
-        return self.log.next(
+        return self.log.next_event(
             *entries.done(
                 self._opened.conversation_id,
                 self.id,
@@ -201,7 +201,7 @@ class Run:
 
     def _publish(self, end: End, event: LoggedEvent) -> Status:
         # The end is stored, here or elsewhere: followers from now on read what is stored.
-        drop(self.id)
+        unregister_log(self.id)
         self.log.publish(event, end.error or self._answer.pipeline.complete())
         return end.status
 

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from channels.layers import InMemoryChannelLayer, get_channel_layer
 
-from traces_app.leases import owner
+from traces_app.leases import current_owner
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ _waiting: defaultdict[UUID, set[asyncio.Event]] = defaultdict(set)
 
 async def ask_to_cancel(process: str, trace_id: UUID) -> None:
     """Ask the process of that name. What does not get there is found in the database later."""
-    await _tell(process, {"type": _CANCEL, "trace_id": str(trace_id), "asks": owner()})
+    await _tell(process, {"type": _CANCEL, "trace_id": str(trace_id), "asks": current_owner()})
 
 
 @contextmanager
@@ -51,7 +51,7 @@ async def hear(cancel: Callable[[UUID], Awaitable[object]]) -> None:
     while layer is not None:
         try:
             channel = await layer.new_channel()
-            await layer.group_add(_group(owner()), channel)
+            await layer.group_add(_group(current_owner()), channel)
             is_away = False
             while True:
                 message = await layer.receive(channel)

@@ -14,7 +14,7 @@ from chat_app.loop import submit
 from chat_app.models import ModelProfile
 from chat_app.tools.toolbox import toolbox
 from mockllm_site.kit.database_thread import in_database
-from traces_app.leases import end_dead_runs, owner, watch
+from traces_app.leases import current_owner, end_dead_runs, lease_watch
 from traces_app.models import Status, Trace
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ async def repair() -> None:
 
 
 async def _again() -> None:
-    await asyncio.sleep(watch.seconds + BEYOND_SECONDS)
+    await asyncio.sleep(lease_watch.seconds + BEYOND_SECONDS)
     try:
         await in_database(end_dead_runs)
     except Exception:
@@ -40,7 +40,7 @@ async def _again() -> None:
 
 
 def _others() -> QuerySet[Trace]:
-    return Trace.objects.filter(status=Status.RUNNING).exclude(owner=owner())
+    return Trace.objects.filter(status=Status.RUNNING).exclude(owner=current_owner())
 
 
 _tasks: set["asyncio.Task[Any]"] = set()

@@ -25,7 +25,7 @@ from chat_app.values.events import (
 )
 from chat_app.values.model_call import AssistantPart, Result, Text
 from chat_app.values.text import BLANK_LINE
-from traces_app.reports import REPORT_TOOL, Report, report_of
+from traces_app.reports import REPORT_TOOL, FinalReport, parse_report
 
 NO_REPORT: Final = "the report has no report_content, which is a text"
 
@@ -116,10 +116,10 @@ def is_report(call: ToolCall) -> bool:
     return call.name == REPORT_TOOL
 
 
-def handed_in(calls: Iterable[ToolCall]) -> Report | None:
+def handed_in(calls: Iterable[ToolCall]) -> FinalReport | None:
     """The report that ends the answer: the first one, of several. A call without a report in it
     is a tool call that fails, so that the model may try again."""
-    reports = (report_of(call.name, call.arguments) for call in calls)
+    reports = (parse_report(call.name, call.arguments) for call in calls)
     return next((report for report in reports if report is not None), None)
 
 
@@ -145,6 +145,6 @@ def _replaced(
     for part in parts:
         if not isinstance(part, ToolCall) or not is_report(part):
             yield part
-        elif not taken and report_of(part.name, part.arguments) is not None:
+        elif not taken and parse_report(part.name, part.arguments) is not None:
             taken = True
             yield from told

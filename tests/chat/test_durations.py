@@ -16,7 +16,7 @@ from tests.chat.tools.tool_servers import eventually
 from tests.support.live_server import Live
 from tests.support.scripted_wait import MIN_MS, WAIT_MS, assert_milliseconds, assert_seconds
 from traces_app.models import Trace
-from traces_app.otlp import otlp, run_span
+from traces_app.otlp import run_span, to_otlp
 
 LATER: dict[str, Any] = {"latency_ms": WAIT_MS}
 SLOW_TOOL: dict[str, Any] = calls("slow", seconds=WAIT_MS / 1_000) | LATER
@@ -101,7 +101,7 @@ def test_the_admin_tells_milliseconds(answered: Stream, admin_client: Client) ->
 
 
 def test_exported_spans_tell_nanoseconds(answered: Stream) -> None:
-    body = otlp([run_span(Trace.objects.get(pk=answered.trace_id))], version="1")
+    body = to_otlp([run_span(Trace.objects.get(pk=answered.trace_id))], version="1")
     spans = body["resourceSpans"][0]["scopeSpans"][0]["spans"]
     lasted = {
         span["name"]: int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"])

@@ -8,7 +8,7 @@ import pytest
 from chat_app.runs.tool_calls import handed_in, with_report
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import AssistantPart, Text, Thinking
-from traces_app.reports import REPORT_TOOL, Report, report_in, report_of
+from traces_app.reports import REPORT_TOOL, FinalReport, find_report, parse_report
 
 DONE = '{"report_content":"Done."}'
 LOOK = ToolCall("a", "look", "{}")
@@ -26,19 +26,19 @@ def test_a_report_has_what_its_call_says() -> None:
         "content_json": {"done": [1, None]},
         "messages": [{"blocks": []}],
     }
-    assert report_of(REPORT_TOOL, json.dumps(given)) == Report(**given)
+    assert parse_report(REPORT_TOOL, json.dumps(given)) == FinalReport(**given)
 
 
 def test_a_report_without_a_status_is_a_success() -> None:
     for status in ({}, {"status": ""}, {"status": 7}):
-        report = report_of(REPORT_TOOL, json.dumps({"report_content": "Done.", **status}))
-        assert report == Report("success", None, "Done.")
+        report = parse_report(REPORT_TOOL, json.dumps({"report_content": "Done.", **status}))
+        assert report == FinalReport("success", None, "Done.")
         assert not report.failed
 
 
 def test_only_failure_is_a_failure() -> None:
     reports = [
-        report_of(REPORT_TOOL, json.dumps({"report_content": "", "status": status}))
+        parse_report(REPORT_TOOL, json.dumps({"report_content": "", "status": status}))
         for status in ("success", "partial", "failure")
     ]
     assert [report and report.failed for report in reports] == [False, False, True]
@@ -46,7 +46,7 @@ def test_only_failure_is_a_failure() -> None:
 
 @pytest.mark.parametrize("key", ["content_json", "messages"])
 def test_a_report_of_data_alone_has_that_for_a_text(key: str) -> None:
-    report = report_of(REPORT_TOOL, json.dumps({key: {"city": "Köln"}}))
+    report = parse_report(REPORT_TOOL, json.dumps({key: {"city": "Köln"}}))
     assert report is not None
     assert report.report_content == '{\n  "city": "Köln"\n}'
     assert getattr(report, key) == {"city": "Köln"}
@@ -69,19 +69,19 @@ def test_a_report_of_data_alone_has_that_for_a_text(key: str) -> None:
     ],
 )
 def test_what_is_no_report_is_none(arguments: str) -> None:
-    assert report_of(REPORT_TOOL, arguments) is None
+    assert parse_report(REPORT_TOOL, arguments) is None
     assert handed_in([call(arguments)]) is None
 
 
 def test_another_tools_call_is_none() -> None:
-    assert report_of("final_report", DONE) is None
+    assert parse_report("final_report", DONE) is None
 
 
 def test_half_a_surrogate_pair_is_left_out_wherever_it_stands() -> None:
-    report = report_of(
+    report = parse_report(
         REPORT_TOOL, r'{"report_content": "a\ud83d", "content_json": {"\ude00": ["\ud83d\ude00"]}}'
     )
-    assert report == Report("success", None, "a", content_json={"": ["😀"]})
+    assert report == FinalReport("success", None, "a", content_json={"": ["😀"]})
 
 
 def test_the_first_report_counts() -> None:
@@ -114,5 +114,5 @@ def test_it_is_found_among_the_parts_of_a_recorded_call() -> None:
         {"tool_call": {"id": "a", "name": "look", "arguments": "{}"}},
         {"tool_call": {"id": "b", "name": REPORT_TOOL, "arguments": DONE}},
     ]
-    assert report_in(stored) == Report("success", None, "Done.")
-    assert report_in(stored[:2]) is None
+    assert find_report(stored) == FinalReport("success", None, "Done.")
+    assert find_report(stored[:2]) is None

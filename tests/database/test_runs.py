@@ -1,6 +1,7 @@
 """A run's process writes what it says while another one takes it for dead."""
 
 from tests.database.two import Two
+from traces_app.leases import MAX_UNSTORED_EVENTS
 
 
 def begun(two: Two, *, by_other: bool) -> str:
@@ -22,7 +23,7 @@ def test_whoever_ends_a_run_waits_for_what_is_being_written(two: Two) -> None:
         [1, "started"],
         [2, "chunk"],
         [3, "chunk"],
-        [4, "error"],
+        [3 + MAX_UNSTORED_EVENTS, "error"],
     ]
 
 
@@ -34,4 +35,7 @@ def test_after_the_end_of_a_run_nothing_of_it_is_written(two: Two) -> None:
         hold='INSERT INTO "traces_app_traceevent"',
     )
     assert (ended, said) == ({"ended": 1}, {"lost": True})
-    assert two.do("events", trace=trace)["events"] == [[1, "started"], [2, "error"]]
+    assert two.do("events", trace=trace)["events"] == [
+        [1, "started"],
+        [1 + MAX_UNSTORED_EVENTS, "error"],
+    ]

@@ -10,7 +10,7 @@ from django.utils import timezone
 from chat_app.conversations import append_message, create
 from chat_app.models import Sender
 from mockllm_site.kit.database_thread import in_database
-from traces_app.leases import lease_from, owner, watch
+from traces_app.leases import current_owner, lease_end, lease_watch
 from traces_app.log import LoggedEvent
 from traces_app.models import Trace
 
@@ -22,23 +22,23 @@ def make_trace(*, now: datetime | None = None, **columns: Any) -> Trace:
     now = now or timezone.now()
     conversation = create("reader")
     message = append_message(conversation, Sender.USER, content="Hello")
-    given = {"owner": owner(), "lease_until": lease_from(now), "started_at": now, **columns}
+    given = {"owner": current_owner(), "lease_until": lease_end(now), "started_at": now, **columns}
     return Trace.objects.create(conversation=conversation, user_message=message, **given)
 
 
 def dead_owner() -> str:
     """The name that a process had which is no more: another one has its number."""
-    return f"{owner().rpartition('.')[0]}.1"
+    return f"{current_owner().rpartition('.')[0]}.1"
 
 
 @contextmanager
 def standing_still() -> Iterator[None]:
     """As if somebody had looked, for as long as a lease lasts, at leases that nobody renews."""
-    watch.seconds, seconds = 0.0, watch.seconds
+    lease_watch.seconds, seconds = 0.0, lease_watch.seconds
     try:
         yield
     finally:
-        watch.seconds = seconds
+        lease_watch.seconds = seconds
 
 
 async def a_trace(**columns: Any) -> Trace:

@@ -12,7 +12,7 @@ from mockllm_site.kit.database_thread import in_database
 from tests.traces.rows import a_trace, dead_owner, event, rows
 from traces_app import follow as follow_module
 from traces_app import log as logs
-from traces_app.follow import ended_at, follow
+from traces_app.follow import follow, terminal_number
 from traces_app.leases import MAX_UNSTORED_EVENTS
 from traces_app.log import LoggedEvent, RunLog
 from traces_app.models import Status, Trace
@@ -46,10 +46,10 @@ async def ended() -> Trace:
 async def live() -> AsyncIterator[tuple[Trace, RunLog]]:
     """A run of this process, whose first event is told and stored."""
     trace, log = await stored(event(1, "started")), RunLog()
-    logs.keep(trace.pk, log)
-    log.publish(log.next("started", {}))
+    logs.register_log(trace.pk, log)
+    log.publish(log.next_event("started", {}))
     yield trace, log
-    logs.drop(trace.pk)
+    logs.unregister_log(trace.pk)
 
 
 async def test_an_ended_run_is_told_again() -> None:
@@ -76,8 +76,8 @@ async def test_a_live_run_is_told_as_it_goes_on(live: tuple[Trace, RunLog]) -> N
     trace, log = live
     following = asyncio.create_task(seqs_of(trace.pk))
     await asyncio.sleep(0)
-    log.publish(log.next("chunk", {"content": "Hi"}))
-    log.publish(log.next("done", DONE))
+    log.publish(log.next_event("chunk", {"content": "Hi"}))
+    log.publish(log.next_event("done", DONE))
     assert await following == [1, 2, 3]
 
 
@@ -85,7 +85,7 @@ async def test_what_of_a_live_run_is_not_stored_yet_is_told_too(
     live: tuple[Trace, RunLog],
 ) -> None:
     trace, log = live
-    log.publish(log.next("chunk", {"content": "Hi"}))
+    log.publish(log.next_event("chunk", {"content": "Hi"}))
     assert await rows(trace.events.count) == 1
     following = follow(trace.pk, after=1)
     assert (await anext(following)).payload == {"content": "Hi"}
@@ -99,8 +99,8 @@ async def test_whoever_is_ahead_of_a_live_run_gets_its_end(
     trace, log = live
     following = asyncio.create_task(seqs_of(trace.pk, after=after))
     await asyncio.sleep(0)
-    log.publish(log.next("chunk", {"content": "Hi"}))
-    log.publish(log.next("done", DONE))
+    log.publish(log.next_event("chunk", {"content": "Hi"}))
+    log.publish(log.next_event("done", DONE))
     assert await following == [3]
 
 
@@ -109,9 +109,9 @@ async def test_a_live_run_is_followed_from_another_event_loop(
 ) -> None:
     trace, log = live
     following = asyncio.create_task(asyncio.to_thread(asyncio.run, seqs_of(trace.pk)))
-    log.publish(log.next("chunk", {"content": "Hi"}))
+    log.publish(log.next_event("chunk", {"content": "Hi"}))
     await asyncio.sleep(0)
-    log.publish(log.next("done", DONE))
+    log.publish(log.next_event("done", DONE))
     assert await following == [1, 2, 3]
 
 
@@ -129,7 +129,7 @@ async def test_a_run_of_another_process_is_looked_at_until_it_ends() -> None:
 async def test_a_run_that_ends_between_two_reads_ends_once(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = await stored(event(1, "started"), event(2, "done", **DONE), owner="another")
     end = partial(Trace.objects.filter(pk=trace.pk).update, status=Status.COMPLETED)
-    ended, asked = follow_module._ended, 0
+    ended, asked = follow_module._has_ended, 0
 
     def ends_meanwhile(trace_id: uuid.UUID) -> bool:
         nonlocal asked
@@ -138,7 +138,7 @@ async def test_a_run_that_ends_between_two_reads_ends_once(monkeypatch: pytest.M
         end()
         return was
 
-    monkeypatch.setattr(follow_module, "_ended", ends_meanwhile)
+    monkeypatch.setattr(follow_module, "_has_ended", ends_meanwhile)
     assert await seqs_of(trace.pk) == [1, 2]
     assert asked == 1
 
@@ -161,7 +161,7 @@ async def test_client_of_a_dead_process_gets_the_terminal_event_after_any_sent_n
     """The dead process may have sent more events than the two that it stored."""
     trace = await stored(event(1, "started"), event(2), owner=dead_owner())
     terminal = 2 + MAX_UNSTORED_EVENTS
-    assert await in_database(partial(ended_at, trace.pk)) == terminal
+    assert await in_database(partial(terminal_number, trace.pk)) == terminal
     assert await seqs_of(trace.pk, after=after) == [terminal]
     assert await seqs_of(trace.pk, after=terminal) == []
 
@@ -173,14 +173,14 @@ async def test_whoever_waits_for_a_process_that_dies_gets_the_end(
     """It may know numbers that the dead process had told and not stored."""
     trace = await stored(event(1, "started"), event(2), owner="dying")
     is_over = partial(Trace.objects.filter(pk=trace.pk).update, owner=dead_owner())
-    ended, told = follow_module._ended, []
+    ended, told = follow_module._has_ended, []
 
     def dies_once_seen(trace_id: uuid.UUID) -> bool:
         told.append(ended(trace_id))
         is_over()
         return told[-1]
 
-    monkeypatch.setattr(follow_module, "_ended", dies_once_seen)
+    monkeypatch.setattr(follow_module, "_has_ended", dies_once_seen)
     assert await seqs_of(trace.pk, after=after) == [2 + MAX_UNSTORED_EVENTS]
     assert told == [False, True]
 
@@ -189,19 +189,19 @@ async def test_a_run_that_is_not_there_cannot_be_followed() -> None:
     with pytest.raises(Trace.DoesNotExist):
         await seqs_of(uuid.uuid4())
     with pytest.raises(Trace.DoesNotExist):
-        await in_database(partial(ended_at, uuid.uuid4()))
+        await in_database(partial(terminal_number, uuid.uuid4()))
 
 
 async def test_where_an_ended_run_ended_can_be_asked() -> None:
-    assert await in_database(partial(ended_at, (await ended()).pk)) == 3
+    assert await in_database(partial(terminal_number, (await ended()).pk)) == 3
 
 
 async def test_a_run_that_goes_on_has_not_ended_anywhere(live: tuple[Trace, RunLog]) -> None:
-    assert await in_database(partial(ended_at, live[0].pk)) is None
+    assert await in_database(partial(terminal_number, live[0].pk)) is None
     elsewhere = await stored(event(1, "started"), owner="another")
-    assert await in_database(partial(ended_at, elsewhere.pk)) is None
+    assert await in_database(partial(terminal_number, elsewhere.pk)) is None
 
 
 async def test_asking_where_a_dead_run_ended_ends_it() -> None:
     trace = await stored(event(1, "started"), owner=dead_owner())
-    assert await in_database(partial(ended_at, trace.pk)) == 1 + MAX_UNSTORED_EVENTS
+    assert await in_database(partial(terminal_number, trace.pk)) == 1 + MAX_UNSTORED_EVENTS

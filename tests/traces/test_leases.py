@@ -13,10 +13,10 @@ from traces_app import leases
 from traces_app.leases import (
     LEASE,
     MAX_UNSTORED_EVENTS,
+    current_owner,
     end_dead_runs,
-    lease_from,
-    owner,
-    renew,
+    lease_end,
+    renew_leases,
 )
 from traces_app.models import ModelCall, Status, Trace
 from traces_app.recorder import insert_events
@@ -38,8 +38,8 @@ def log(trace: Trace, *said: tuple[str, dict[str, object]]) -> None:
 @pytest.mark.django_db
 def test_a_lease_that_is_renewed_lasts_from_now_on() -> None:
     trace = make_trace(now=NOW)
-    told = renew([trace.pk], now=LATER)
-    assert fresh(trace).lease_until == lease_from(LATER)
+    told = renew_leases([trace.pk], now=LATER)
+    assert fresh(trace).lease_until == lease_end(LATER)
     assert (told.lost, told.cancelled) == (frozenset(), frozenset())
 
 
@@ -49,14 +49,14 @@ def test_all_runs_of_a_process_are_renewed_with_one_update(
 ) -> None:
     traces = [make_trace(now=NOW) for _ in range(20)]
     with django_assert_num_queries(2):  # type: ignore[operator]
-        renew([trace.pk for trace in traces], now=LATER)
-    assert {fresh(trace).lease_until for trace in traces} == {lease_from(LATER)}
+        renew_leases([trace.pk for trace in traces], now=LATER)
+    assert {fresh(trace).lease_until for trace in traces} == {lease_end(LATER)}
 
 
 @pytest.mark.django_db
 def test_whoever_renews_learns_what_is_to_be_cancelled() -> None:
     wanted, unwanted = make_trace(), make_trace(cancel_requested=True)
-    assert renew([wanted.pk, unwanted.pk], now=NOW).cancelled == {unwanted.pk}
+    assert renew_leases([wanted.pk, unwanted.pk], now=NOW).cancelled == {unwanted.pk}
 
 
 @pytest.mark.django_db
@@ -65,8 +65,8 @@ def test_whoever_renews_learns_what_is_to_be_cancelled() -> None:
 )
 def test_whoever_renews_learns_what_it_has_no_more(columns: dict[str, str]) -> None:
     mine, lost = make_trace(now=NOW), make_trace(now=NOW, **columns)
-    assert renew([mine.pk, lost.pk], now=LATER).lost == {lost.pk}
-    assert fresh(lost).lease_until == lease_from(NOW)
+    assert renew_leases([mine.pk, lost.pk], now=LATER).lost == {lost.pk}
+    assert fresh(lost).lease_until == lease_end(NOW)
 
 
 class Clock:
@@ -82,7 +82,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(leases, "watch", leases.Watch(clock))
+    monkeypatch.setattr(leases, "lease_watch", leases.LeaseWatch(clock))
     return clock
 
 
@@ -93,7 +93,7 @@ def test_a_run_lives_as_long_as_its_lease_moves(clock: Clock, jump: timedelta) -
     trace = make_trace(now=NOW)
     assert end_dead_runs(now=NOW + jump) == 0
     for beat in range(1, 10):
-        renew([trace.pk], now=NOW + jump + beat * timedelta(seconds=1))
+        renew_leases([trace.pk], now=NOW + jump + beat * timedelta(seconds=1))
         clock.now += LEASE.total_seconds() - 1
         assert end_dead_runs(now=NOW - beat * jump) == 0
     clock.now += LEASE.total_seconds() - 1
@@ -116,16 +116,16 @@ def test_a_run_whose_process_is_known_to_be_dead_is_dead_at_once(clock: Clock) -
 def test_no_more_leases_are_watched_than_there_is_room_for(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "WATCHED", 2)
+    monkeypatch.setattr(leases, "MAX_WATCHED_LEASES", 2)
     for _ in range(3):
         make_trace(now=NOW)
     assert end_dead_runs(now=NOW) == 0
-    assert len(leases.watch._seen) == 2
+    assert len(leases.lease_watch._seen) == 2
 
 
 def test_the_name_of_a_process_fits_into_its_column() -> None:
-    assert len(owner()) <= Trace._meta.get_field("owner").max_length < 100
-    assert not leases.has_died(owner()) and leases.has_died(dead_owner())
+    assert len(current_owner()) <= Trace._meta.get_field("owner").max_length < 100
+    assert not leases.has_process_died(current_owner()) and leases.has_process_died(dead_owner())
 
 
 @pytest.mark.django_db

@@ -8,7 +8,7 @@ from uuid import UUID
 from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from traces_app.otlp import CallSpan, RunSpan, ToolSpan, otlp
+from traces_app.otlp import CallSpan, RunSpan, ToolSpan, to_otlp
 
 START = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
 TRACE = UUID("0123456789abcdef0123456789abcdef")
@@ -42,7 +42,7 @@ def a_run(**others: Any) -> RunSpan:
 
 def read(*runs: RunSpan) -> list[Any]:
     """The spans, through the schema: an unknown key or a wrong type raises."""
-    body = otlp(runs, version="1.2")
+    body = to_otlp(runs, version="1.2")
     for span in body["resourceSpans"][0]["scopeSpans"][0]["spans"]:
         for name in {"traceId", "spanId", "parentSpanId"} & span.keys():
             # OTLP/JSON has ids in hexadecimal, protobuf's own JSON in base64.
@@ -131,7 +131,7 @@ def test_an_end_before_its_start_is_its_start() -> None:
 
 
 def test_the_same_run_gives_the_same_spans() -> None:
-    assert otlp([a_run()], version="1.2") == otlp([a_run()], version="1.2")
+    assert to_otlp([a_run()], version="1.2") == to_otlp([a_run()], version="1.2")
 
 
 def test_spans_of_two_runs_have_no_id_in_common() -> None:

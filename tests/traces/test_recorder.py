@@ -14,7 +14,7 @@ from django.utils import timezone
 from tests.traces.rows import a_trace, event, rows, seqs
 from traces_app import recorder as recorder_module
 from traces_app.models import ModelCall, Status, Trace, TraceEvent
-from traces_app.recorder import Ending, Pending, Recorder, finish
+from traces_app.recorder import PendingRecords, Recorder, RunEnding, finish_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 A_MINUTE = 60.0
@@ -30,20 +30,20 @@ class Losses:
         self.told.append((trace_id, problem))
 
 
-def ending(seq: int, *, store: Callable[[], None] = lambda: None, **columns: Any) -> Ending:
+def ending(seq: int, *, store: Callable[[], None] = lambda: None, **columns: Any) -> RunEnding:
     columns = {"status": Status.COMPLETED, "finished_at": timezone.now(), **columns}
-    return Ending(columns, event(seq, "done", message_id="x"), store)
+    return RunEnding(columns, event(seq, "done", message_id="x"), store)
 
 
 def call(trace: Trace, number: int = 1, **values: Any) -> ModelCall:
     return ModelCall(trace=trace, number=number, **values)
 
 
-async def end(recorder: Recorder, trace: Trace, last: Ending) -> bool:
-    return await finish(trace.pk, await recorder.hand_over(trace.pk), ending=last)
+async def end(recorder: Recorder, trace: Trace, last: RunEnding) -> bool:
+    return await finish_run(trace.pk, await recorder.take_pending(trace.pk), ending=last)
 
 
-async def status_of(trace: Trace) -> str:
+async def current_status(trace: Trace) -> str:
     return await rows(lambda: Trace.objects.get(pk=trace.pk).status)
 
 
@@ -115,33 +115,33 @@ async def test_the_end_writes_what_is_pending_and_the_terminal_event_at_once() -
 
 async def test_the_second_end_of_a_run_writes_nothing() -> None:
     trace = await a_trace()
-    assert await finish(trace.pk, Pending(), ending=ending(1))
+    assert await finish_run(trace.pk, PendingRecords(), ending=ending(1))
     stored: list[str] = []
     other = ending(2, status=Status.CANCELLED, store=lambda: stored.append("answer"))
-    assert not await finish(trace.pk, Pending([event(1)]), ending=other)
-    assert (await status_of(trace), stored) == (Status.COMPLETED, [])
+    assert not await finish_run(trace.pk, PendingRecords([event(1)]), ending=other)
+    assert (await current_status(trace), stored) == (Status.COMPLETED, [])
     assert await rows(lambda: seqs(trace)) == [1]
 
 
 async def test_of_many_ends_at_the_same_time_one_is_stored() -> None:
     trace = await a_trace()
-    ends = [finish(trace.pk, Pending(), ending=ending(1)) for _ in range(8)]
+    ends = [finish_run(trace.pk, PendingRecords(), ending=ending(1)) for _ in range(8)]
     assert sorted(await asyncio.gather(*ends)) == [False] * 7 + [True]
     assert await rows(lambda: seqs(trace)) == [1]
 
 
 async def test_an_end_that_fails_half_way_leaves_no_trace_of_itself() -> None:
     trace = await a_trace()
-    pending = Pending([event(1)])
+    pending = PendingRecords([event(1)])
 
     def refuse() -> None:
         raise OperationalError("the disk is full")
 
     with pytest.raises(OperationalError):
-        await finish(trace.pk, pending, ending=ending(2, store=refuse))
-    assert (await status_of(trace), await rows(lambda: seqs(trace))) == (Status.RUNNING, [])
+        await finish_run(trace.pk, pending, ending=ending(2, store=refuse))
+    assert (await current_status(trace), await rows(lambda: seqs(trace))) == (Status.RUNNING, [])
     # Nothing of it is lost: the next try has it all.
-    assert await finish(trace.pk, pending, ending=ending(2, status=Status.FAILED))
+    assert await finish_run(trace.pk, pending, ending=ending(2, status=Status.FAILED))
     assert await rows(lambda: seqs(trace)) == [1, 2]
 
 
@@ -152,7 +152,7 @@ async def test_what_is_handed_over_is_in_no_batch() -> None:
     writing = asyncio.create_task(recorder.flush())
     await asyncio.sleep(0)
     recorder.record(trace.pk, event(2))
-    pending = await recorder.hand_over(trace.pk)
+    pending = await recorder.take_pending(trace.pk)
     # The batch that was being written is through by now.
     assert writing.done() and await rows(lambda: seqs(trace)) == [1]
     await recorder.flush()

@@ -135,4 +135,4 @@ def test_the_admin_makes_documents_of_several(live: Live, api: Api, admin_client
     assert {one["name"] for one in made} == {f"trace-{s.trace_id[:8]}" for s in streams}
     Trace.objects.filter(pk=streams[0].trace_id).update(status=Status.CANCELLED)
     refused = make(admin_client, *(stream.trace_id for stream in streams))
-    assert b"Nothing was made of them" in refused.content
+    assert b"No scenarios were exported" in refused.content

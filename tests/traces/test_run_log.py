@@ -11,10 +11,10 @@ from traces_app.log import RunLog
 def log() -> RunLog[str]:
     """`a` is passed on between two events, the second of which has a source."""
     made: RunLog[str] = RunLog()
-    made.publish(made.next("started", {}))
-    made.pass_on("a")
-    made.publish(made.next("chunk", {"content": "b…"}), "b, whole")
-    made.publish(made.next("done", {}), "end")
+    made.publish(made.next_event("started", {}))
+    made.publish_source("a")
+    made.publish(made.next_event("chunk", {"content": "b…"}), "b, whole")
+    made.publish(made.next_event("done", {}), "end")
     return made
 
 

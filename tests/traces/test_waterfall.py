@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from tests.traces.test_otlp import START, a_run, at
 from traces_app.otlp import ToolSpan
-from traces_app.pages import WIDTH, Bar, bars
+from traces_app.pages import CHART_WIDTH, Bar, waterfall_bars
 
 
 def places(found: list[Bar]) -> list[tuple[str, int, int]]:
@@ -13,7 +13,7 @@ def places(found: list[Bar]) -> list[tuple[str, int, int]]:
 
 
 def test_the_run_comes_first_then_what_happened_as_it_began() -> None:
-    found = bars(a_run(), {})
+    found = waterfall_bars(a_run(), {})
     assert places(found) == [
         ("completed", 0, 900),
         ("model call 1", 10, 290),
@@ -23,22 +23,22 @@ def test_the_run_comes_first_then_what_happened_as_it_began() -> None:
 
 
 def test_bars_share_the_charts_width_by_their_times() -> None:
-    run, first, *_ = bars(a_run(), {})
-    assert (float(run.left), float(run.width)) == (0.0, WIDTH)
+    run, first, *_ = waterfall_bars(a_run(), {})
+    assert (float(run.left), float(run.width)) == (0.0, CHART_WIDTH)
     assert (float(first.left), float(first.width)) == (11.1, 322.2)
 
 
 def test_the_first_token_is_a_mark_on_its_call() -> None:
-    found = {bar.name: bar.first for bar in bars(a_run(), {1: at(90), 2: None})}
+    found = {bar.name: bar.first for bar in waterfall_bars(a_run(), {1: at(90), 2: None})}
     assert found["model call 1"] == "100.0"
     assert found["model call 2"] == ""
 
 
 def test_no_bar_is_too_short_to_see_and_none_leaves_the_chart() -> None:
     tool = ToolSpan("call_1", "quick", at(900), at(900))
-    bar = bars(a_run(calls=(), tools=(tool,)), {})[1]
+    bar = waterfall_bars(a_run(calls=(), tools=(tool,)), {})[1]
     assert float(bar.width) > 0
-    assert float(bar.left) + float(bar.width) <= WIDTH
+    assert float(bar.left) + float(bar.width) <= CHART_WIDTH
 
 
 def test_what_is_said_of_a_call_is_its_end_and_its_tokens() -> None:
@@ -46,8 +46,8 @@ def test_what_is_said_of_a_call_is_its_end_and_its_tokens() -> None:
     failed = replace(
         run.calls[0], code="RATE_LIMITED", finish_reason="", input_tokens=0, output_tokens=0
     )
-    found = bars(replace(run, calls=(failed, run.calls[1])), {})
-    assert [(bar.said, bar.failed) for bar in found if bar.kind == "call"] == [
+    found = waterfall_bars(replace(run, calls=(failed, run.calls[1])), {})
+    assert [(bar.detail, bar.failed) for bar in found if bar.kind == "call"] == [
         ("RATE_LIMITED", True),
         ("stop, 20 → 7 tokens", False),
     ]
@@ -56,17 +56,19 @@ def test_what_is_said_of_a_call_is_its_end_and_its_tokens() -> None:
 def test_estimated_tokens_are_marked() -> None:
     run = a_run()
     cut = replace(run.calls[0], finish_reason="", tokens_estimated=True)
-    assert bars(replace(run, calls=(cut,)), {})[1].said.endswith(" tokens (estimated)")
+    assert waterfall_bars(replace(run, calls=(cut,)), {})[1].detail.endswith(" tokens (estimated)")
 
 
 def test_what_is_said_of_a_run_is_its_report() -> None:
     said = [
-        (bar.said, bar.failed)
-        for bar in (bars(a_run(report=report), {})[0] for report in ("", "success", "failure"))
+        (bar.detail, bar.failed)
+        for bar in (
+            waterfall_bars(a_run(report=report), {})[0] for report in ("", "success", "failure")
+        )
     ]
     assert said == [("", False), ("report: success", False), ("report: failure", True)]
 
 
 def test_a_run_of_no_time_and_clocks_that_go_back_still_make_a_chart() -> None:
-    found = bars(a_run(ended=START - timedelta(seconds=1), calls=(), tools=()), {})
+    found = waterfall_bars(a_run(ended=START - timedelta(seconds=1), calls=(), tools=()), {})
     assert places(found) == [("completed", 0, 0)]

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from mockllm_site import __version__
 from traces_app.models import Status, Trace
-from traces_app.otlp import CannotExport, otlp, push, run_span
+from traces_app.otlp import CannotExport, push_spans, run_span, to_otlp
 
 
 class Command(BaseCommand):
@@ -31,12 +31,12 @@ class Command(BaseCommand):
                 raise CommandError(f"no trace {', '.join(sorted(map(str, missing)))}")
         else:
             traces = traces.exclude(status=Status.RUNNING)
-        body = otlp(map(run_span, traces), version=__version__)
+        body = to_otlp(map(run_span, traces), version=__version__)
         if not options["to"]:
             self.stdout.write(json.dumps(body, indent=2))
             return
         try:
-            push(body, options["to"])
+            push_spans(body, options["to"])
         except CannotExport as error:
             raise CommandError(str(error)) from None
         self.stderr.write(f"sent {traces.count()} traces to {options['to']}")

@@ -11,7 +11,7 @@ from tests.chat.clients.test_client_sockets import left
 from tests.chat.ways import FAMILIES, Way, request, told
 from tests.serving.pipelines import scenario
 
-Ending = Callable[[LlmClient], Awaitable[None]]
+RunEnding = Callable[[LlmClient], Awaitable[None]]
 
 pytestmark = pytest.mark.parametrize("family", FAMILIES)
 
@@ -56,7 +56,7 @@ async def forget(client: LlmClient) -> None:
 
 
 @pytest.mark.parametrize("end", [close, cancel, forget])
-def test_the_provider_notices(way: Way, family: str, end: Ending) -> None:
+def test_the_provider_notices(way: Way, family: str, end: RunEnding) -> None:
     load_slow(way)
 
     async def once() -> int:

@@ -38,7 +38,7 @@ from tests.traces.rows import standing_still
 from traces_app import log as logs
 from traces_app import recorder
 from traces_app.follow import follow
-from traces_app.leases import LEASE, end_dead_runs
+from traces_app.leases import LEASE, MAX_UNSTORED_EVENTS, end_dead_runs
 from traces_app.models import Status, Trace, TraceEvent
 
 MOST_ROUNDS = 8
@@ -78,8 +78,9 @@ async def test_a_run_that_others_took_for_dead_ends_as_they_ended_it(
     assert (trace.status, trace.error) == (Status.FAILED, "interrupted")
     # What came after its end is not written.
     stored = await log_of(handle.id)
-    assert [event.seq for event in stored] == list(range(1, len(stored) + 1))
-    assert stored[-1].terminal
+    *before, last = stored
+    assert [event.seq for event in before] == list(range(1, len(stored)))
+    assert last.is_terminal and last.seq == len(before) + MAX_UNSTORED_EVENTS
     answers = (await messages_of(handle))[1:]
     assert [answer.content for answer in answers] == [text_of(stored)]
 
@@ -100,7 +101,7 @@ async def test_leases_are_renewed_as_long_as_runs_go_on(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs, "RENEW_SECONDS", 0.01)
-    renewal = Each(monkeypatch, runs, "renew")
+    renewal = Each(monkeypatch, runs, "renew_leases")
     handle = await talking(chat)
     over = timezone.now()
     await change(handle, lease_until=over)
@@ -116,15 +117,15 @@ async def test_a_renewal_that_fails_is_made_up_for_by_the_next(
 ) -> None:
     monkeypatch.setattr(runs, "RENEW_SECONDS", 0.01)
     failed: list[int] = []
-    renew = runs.renew
+    renew_leases = runs.renew_leases
 
     def sometimes(*args: Any, **options: Any) -> Any:
         if len(failed) < 3:
             failed.append(1)
             raise OSError("no database")
-        return renew(*args, **options)
+        return renew_leases(*args, **options)
 
-    monkeypatch.setattr(runs, "renew", sometimes)
+    monkeypatch.setattr(runs, "renew_leases", sometimes)
     handle = await talking(chat)
     await change(handle, cancel_requested=True)
     assert isinstance((await events_of(handle))[-1], Complete)

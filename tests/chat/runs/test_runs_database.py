@@ -69,7 +69,7 @@ async def heard(handle: StreamHandle) -> list[LoggedEvent]:
 
 async def check(handle: StreamHandle, fault: Fault, live: list[LoggedEvent]) -> Error | None:
     """What holds after any failure; how the run ended."""
-    assert [event.terminal for event in live] == [False] * (len(live) - 1) + [True]
+    assert [event.is_terminal for event in live] == [False] * (len(live) - 1) + [True]
     if fault.down:
         await time_out(handle)
     stored = await log_of(handle.id)
@@ -145,7 +145,7 @@ async def test_a_cancellation_while_the_database_fails(
             fault.mended = True
         if down:
             await time_out(handle)
-        assert [event.terminal for event in live].count(True) == 1
+        assert [event.is_terminal for event in live].count(True) == 1
         assert (await log_of(handle.id))[-1].payload == live[-1].payload
         assert (await trace_of(handle)).status in (Status.CANCELLED, Status.FAILED)
         if not fault.struck:

@@ -9,7 +9,7 @@ from channels.layers import InMemoryChannelLayer
 from redis.exceptions import RedisError
 
 from chat_app.runs import signal
-from traces_app.leases import owner
+from traces_app.leases import current_owner
 
 SECONDS = 10.0
 
@@ -43,7 +43,7 @@ async def cancelling(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Cancellin
 async def test_who_asks_is_told_once_the_run_has_ended(cancelling: Cancelling) -> None:
     mine, other = uuid4(), uuid4()
     with signal.told_of_end(mine) as told, signal.told_of_end(other) as not_told:
-        await signal.ask_to_cancel(owner(), mine)
+        await signal.ask_to_cancel(current_owner(), mine)
         await cancelling.begun.wait()
         assert not told.is_set()
         cancelling.ends.set()
@@ -79,10 +79,10 @@ async def test_layer_that_is_away_is_one_line_and_another_error_all_that_is_know
 
 
 async def test_one_run_that_ends_slowly_keeps_no_other_waiting(cancelling: Cancelling) -> None:
-    await signal.ask_to_cancel(owner(), uuid4())
+    await signal.ask_to_cancel(current_owner(), uuid4())
     await cancelling.begun.wait()
     cancelling.begun.clear()
-    await signal.ask_to_cancel(owner(), uuid4())
+    await signal.ask_to_cancel(current_owner(), uuid4())
     await cancelling.begun.wait()
     assert len(cancelling.asked) == 2
     cancelling.ends.set()

@@ -82,7 +82,7 @@ async def cancelled(
     end.open()
     await cancelling
     assert (await trace_of(handle)).status == Status.CANCELLED
-    assert [event.type for event in await log_of(handle.id) if event.terminal] == ["done"]
+    assert [event.type for event in await log_of(handle.id) if event.is_terminal] == ["done"]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -54,7 +54,7 @@ async def race(chat: Chat, profile: ModelProfile, moment: int, *, double: bool) 
     trace = await trace_of(handle)
     assert log == again
     assert [event.seq for event in log] == list(range(1, len(log) + 1))
-    assert [event.type for event in log if event.terminal] == ["done"]
+    assert [event.type for event in log if event.is_terminal] == ["done"]
     cancelled = log[-1].payload.get("cancelled", False)
     assert trace.status == (Status.CANCELLED if cancelled else Status.COMPLETED)
     answers = await in_database(

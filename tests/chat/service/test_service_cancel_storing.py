@@ -56,7 +56,7 @@ async def ends_as(handle: StreamHandle, status: Status, message: str, last: Any)
     stored = await in_database(partial(list, rows))
     assert [(row.seq, row.type) for row in stored] == [(event.seq, event.type) for event in log]
     terminal = "error" if isinstance(last, Error) else "done"
-    assert [event.type for event in log if event.terminal] == [terminal] == [log[-1].type]
+    assert [event.type for event in log if event.is_terminal] == [terminal] == [log[-1].type]
     assert log[-1].payload.get("cancelled", False) is (status == Status.CANCELLED)
     assert trace.status == status
     said = await events_of(handle)
@@ -70,7 +70,7 @@ async def test_before_the_last_transaction_it_is_cancelled_though_nothing_is_mis
     chat: Chat, monkeypatch: pytest.MonkeyPatch, asked: asyncio.Event
 ) -> None:
     gate = Gate()
-    monkeypatch.setattr(Recorder, "hand_over", gate.before(Recorder.hand_over))
+    monkeypatch.setattr(Recorder, "take_pending", gate.before(Recorder.take_pending))
     await chat.says("Hi.")
     handle = await chat.send()
     assert await struck(handle, gate, asked)

@@ -27,7 +27,7 @@ from tests.chat.chatting import (
 from tests.chat.scripts import TOOL_CALL
 from traces_app.models import Status
 from traces_app.reports import REPORT_TOOL
-from traces_app.selectors import record_of
+from traces_app.selectors import trace_record
 
 PROVIDERS = ("openai", "anthropic", "google", "openrouter", "ollama", "somebody-elses")
 REPORT = {
@@ -46,7 +46,7 @@ ANSWER: dict[str, Any] = {
 
 async def record(handle: StreamHandle) -> dict[str, Any]:
     trace = await trace_of(handle)
-    return await in_database(lambda: record_of(trace))
+    return await in_database(lambda: trace_record(trace))
 
 
 async def told(handle: StreamHandle) -> list[StreamEvent]:
