@@ -1,9 +1,11 @@
 """The command line: Django's, with our commands first, and one line for each error of its user."""
 
 import gc
+import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
 from textwrap import fill
@@ -117,7 +119,10 @@ def _execute(
     The first two arguments are positional only: `shell` has an option named `command`.
     """
     try:
-        return execute(*args, **options)
+        result = execute(*args, **options)
+        # Buffered output is written here, where a full disk still gives one line.
+        sys.stdout.flush()
+        return result
     except SystemCheckError:
         # A list that Django has laid out.
         raise
@@ -126,6 +131,23 @@ def _execute(
             raise
         command.stderr.write(f"mockllm: {_line(error)}")
         sys.exit(error.returncode if isinstance(error, CommandError) else 1)
+    except OSError as error:
+        if options["traceback"]:
+            raise
+        _discard_output()
+        command.stderr.write(f"mockllm: {_os_error(error)}")
+        sys.exit(1)
+
+
+def _discard_output() -> None:
+    """Send what is still buffered to nowhere; the interpreter would fail on it again at its end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _os_error(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename else reason
 
 
 def _line(error: Exception) -> str:

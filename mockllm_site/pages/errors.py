@@ -1,6 +1,7 @@
 """What Django answers when no view does: in the shape that belongs to the path, and JSON below our
 APIs also where it comes before every view."""
 
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -15,7 +16,12 @@ from django.shortcuts import render
 from django.utils.decorators import sync_and_async_middleware
 from django.views import defaults
 
-from mockllm_site.kit.api.errors import PREFIXES, error_response
+from mockllm_site.kit.api.errors import (
+    DATABASE_FAILURES,
+    DATABASE_UNAVAILABLE,
+    PREFIXES,
+    error_response,
+)
 from mockllm_site.kit.client_address import cool_off
 from mockllm_site.kit.permissions import missing_permissions
 from scenarios_app.engine.canonical import ErrorAnswer
@@ -69,6 +75,10 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
+    """Answer 503 if the database failed (away, locked, disk full), else 500."""
+    if isinstance(sys.exc_info()[1], DATABASE_FAILURES):
+        shaped = _shaped(request, 503, "SERVICE_UNAVAILABLE", DATABASE_UNAVAILABLE)
+        return shaped or render(request, "503.html", status=503)
     shaped = _shaped(request, 500, "INTERNAL_ERROR", "The server failed; its log says why.")
     return shaped or defaults.server_error(request)
 

@@ -3,11 +3,13 @@
 import time
 from collections.abc import Iterator
 from html import unescape
+from importlib import import_module
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.db import OperationalError
 from django.test import Client
 
 from mockllm_site.kit import env
@@ -73,6 +75,27 @@ def test_a_server_of_several_processes_says_why_it_records_nothing(
     answer = root.post(RECORD, {}, follow=True)
     assert "in the memory of one process" in answer.content.decode()
     assert services().pipeline.recordings == {}
+
+
+def test_recording_is_kept_when_its_draft_cannot_be_stored(
+    root: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(document: object) -> None:
+        raise OperationalError("database or disk is full")
+
+    root.post(RECORD, {"name": "kept"})
+    recording = services().pipeline.recordings["kept"]
+    recording.end(recording.begin(), HEARD)
+    root.raise_request_exception = False
+    with monkeypatch.context() as patch:
+        patch.setattr(import_module("scenarios_app.admin.journal.record"), "drafted", fail)
+        answer = root.post(RECORD, {"name": "kept", "end": "1"})
+    assert answer.status_code == 503
+    assert "Nothing was saved." in answer.content.decode()
+    assert services().pipeline.recordings["kept"] is recording
+    assert root.post(RECORD, {"name": "kept", "end": "1"}).status_code == 302
+    assert Draft.objects.get().steps.count() == 1
+    assert "kept" not in services().pipeline.recordings
 
 
 def test_a_recording_of_nothing_makes_no_draft(root: Client) -> None:

@@ -16,6 +16,8 @@ log = logging.getLogger(__name__)
 
 # Below these every error is JSON of one shape.
 PREFIXES = ("/control/", "/api/")
+DATABASE_FAILURES = (OperationalError, InterfaceError)
+DATABASE_UNAVAILABLE = "The database does not answer; try again."
 
 CODES: Mapping[int, str] = {
     400: "VALIDATION_ERROR",
@@ -76,7 +78,7 @@ def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
             return error_response(503, str(error))
         case OperationalError() | InterfaceError():
             log.error("the database does not answer", exc_info=error)
-            return error_response(503, "The database does not answer; try again.")
+            return error_response(503, DATABASE_UNAVAILABLE)
         case _:
             log.error("a request of an API failed", exc_info=error)
             return error_response(500, "The server failed; its log says why.")

@@ -9,6 +9,7 @@ from typing import Final
 
 from django.conf import settings
 from django.contrib import messages
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -173,14 +174,19 @@ def _begin(request: HttpRequest, name: str | None) -> None:
 
 
 def _ended(request: HttpRequest, name: str | None, shown: str) -> HttpResponse:
-    _, came = end(name)
+    recording, came = end(name)
     for told in (*came.problems, *came.notes):
         messages.warning(request, told)
     if came.document is None or not came.document["steps"]:
         messages.warning(request, f"Nothing of {shown} was recorded, so there is no draft.")
         return redirect(_record_page(name))
     (document,) = load_documents(came.document, limits=limits())
-    draft = drafted(document)
+    try:
+        draft = drafted(document)
+    except DatabaseError:
+        # The recorded requests were paid for, so the recording goes on until a draft can be stored.
+        services().pipeline.recordings.setdefault(recording.session, recording)
+        raise
     steps = len(document.steps)
     told = f"{steps} step{'' if steps == 1 else 's'} recorded. Nothing answers from a draft yet."
     messages.success(request, told)
