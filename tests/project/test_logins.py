@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from axes.models import AccessAttempt
 from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.http import HttpRequest
 from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
@@ -121,3 +123,59 @@ def test_trusted_proxies_that_are_no_addresses_are_a_settings_error(
     monkeypatch.setitem(env.variables().maps[0], "MOCKLLM_TRUSTED_PROXIES", "10.0.0.1, proxy")
     with pytest.raises(env.SettingError, match=r"MOCKLLM_TRUSTED_PROXIES: .*'proxy'"):
         env.networks("MOCKLLM_TRUSTED_PROXIES")
+
+
+def jump_clock(monkeypatch: pytest.MonkeyPatch, jump: timedelta) -> None:
+    """Move the wall clock that Django and axes read."""
+    now = timezone.now
+
+    def moved() -> Any:
+        return now() + jump
+
+    for target in ("django.utils.timezone.now", "axes.attempts.now", "axes.handlers.proxy.now"):
+        monkeypatch.setattr(target, moved)
+
+
+def test_lock_is_lifted_when_the_clock_jumps_beyond_it(
+    qa: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(10):
+        log_in("qa", "wrong")
+    jump_clock(monkeypatch, timedelta(minutes=16))
+    assert log_in("qa", "right-password").status_code == 302
+
+
+def test_lock_outlasts_a_clock_set_back_until_axes_reset(
+    qa: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(10):
+        log_in("qa", "wrong")
+    jump_clock(monkeypatch, timedelta(days=-1))
+    assert log_in("qa", "right-password").status_code == 429
+    call_command("axes_reset_username", "qa", verbosity=0)
+    assert log_in("qa", "right-password").status_code == 302
+
+
+def test_wrong_passwords_still_lock_after_the_clock_is_set_back(
+    qa: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(5):
+        log_in("qa", "wrong")
+    jump_clock(monkeypatch, timedelta(days=-1))
+    statuses = [log_in("qa", "wrong").status_code for _ in range(10)]
+    assert 429 in statuses
+    assert statuses[-1] == 429
+
+
+@pytest.mark.parametrize(
+    ("days", "stays"),
+    [(-30, True), (13, True), (15, False)],
+)
+def test_login_ends_two_weeks_later_by_the_clock(
+    qa: User, monkeypatch: pytest.MonkeyPatch, days: int, stays: bool
+) -> None:
+    client = Client()
+    assert client.login(request=HttpRequest(), username="qa", password="right-password")
+    jump_clock(monkeypatch, timedelta(days=days))
+    response = client.get("/admin/")
+    assert (response.status_code == 200) is stays
