@@ -19,7 +19,7 @@ from scenarios_app.engine.document import (
     dump,
     load_text,
 )
-from scenarios_app.engine.matching.select import named_in_header
+from scenarios_app.engine.matching.select import scenario_header_of
 from scenarios_app.engine.scenario import Scenario
 from scenarios_app.models import Draft, ServedRequest
 from scenarios_app.play.conversation import call_of
@@ -180,7 +180,7 @@ def form_of(served: ServedRequest) -> FormOfRequest | None:
     """
     options = services().pipeline.options
     request = None if served.request_cut else read_again(served, options)
-    if request is None or named_in_header(request):
+    if request is None or scenario_header_of(request):
         return None
     after_tool = bool(request.messages) and request.messages[-1].role == "tool"
     result = request.tool_results[-1] if after_tool and request.tool_results else None

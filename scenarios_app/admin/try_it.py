@@ -22,7 +22,7 @@ from scenarios_app.admin.trial import (
 )
 from scenarios_app.catalog import catalog
 from scenarios_app.control.explain import explained_now
-from scenarios_app.engine.conditions.match import Verdict
+from scenarios_app.engine.conditions.match import ConditionResult
 from scenarios_app.engine.conditions.messages import MessageCondition
 from scenarios_app.engine.conditions.tools import OfferedToolCondition
 from scenarios_app.engine.scenario import Scenario as Compiled
@@ -55,7 +55,7 @@ class Card:
     url: str | None
 
     @property
-    def failed(self) -> list[Verdict]:
+    def failed(self) -> list[ConditionResult]:
         return [condition for condition in self.step.conditions if not condition.ok]
 
 

@@ -83,7 +83,7 @@ def take_snapshot(before: Snapshot | None) -> Snapshot:
                 break
         scenarios = [row.scenario for row in rows.values() if row.scenario is not None]
         problems = tuple(problem for row in rows.values() for problem in row.problems)
-        return Snapshot(build_index(scenarios, known=index), problems, number, rows)
+        return Snapshot(build_index(scenarios, previous=index), problems, number, rows)
 
 
 @contextmanager

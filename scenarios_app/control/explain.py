@@ -18,7 +18,7 @@ from scenarios_app.catalog import catalog
 from scenarios_app.control.kit import ControlError, ControlView, MismatchBody, documented
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.matching.index import Index, build_index, overlay
-from scenarios_app.engine.matching.select import Kind
+from scenarios_app.engine.matching.select import DecisionKind
 from scenarios_app.engine.scenario import Scenario
 from scenarios_app.engine.state import SessionState, is_key_session
 from scenarios_app.serving import archive
@@ -32,7 +32,7 @@ from scenarios_app.wire.base import Call, encode_json
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import find, owns
 
-KINDS = (*get_args(Kind), "computed", "refused")
+KINDS = (*get_args(DecisionKind), "computed", "refused")
 
 
 class WinnerBody(Shape):

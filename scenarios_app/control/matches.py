@@ -16,7 +16,7 @@ from scenarios_app.catalog import catalog
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.match import Match, Mismatch
 from scenarios_app.engine.conditions.request import HeaderCondition
-from scenarios_app.engine.conditions.subjects import Reading
+from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.secrets import MASK
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving import archive
@@ -49,7 +49,7 @@ _BATCH = 100
 # A masked string behind its key, also in JSON within JSON.
 _MASKED = re.compile(r'\\*"\s*:\s*\\*"' + re.escape(MASK))
 
-Found: TypeAlias = tuple[tuple[int, float], ServedRequest, Reading]
+Found: TypeAlias = tuple[tuple[int, float], ServedRequest, RequestReader]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +84,17 @@ def tally(match: Match, rows: QuerySet[ServedRequest]) -> Tally:
         match judge.judge(row):
             case True:
                 count += 1
-            case Reading() as reading if missed < AMONG:
+            case RequestReader() as reader if missed < AMONG:
                 missed += 1
-                failed, distance = judge.sure.count_failed(reading), judge.sure.distance(reading)
-                nearest.append(((failed, distance), row, reading))
+                failed, distance = judge.sure.count_failed(reader), judge.sure.distance(reader)
+                nearest.append(((failed, distance), row, reader))
                 nearest = sorted(nearest, key=lambda found: found[0])[:NEAREST]
             case str(reason):
                 unjudged.append((row.uid, reason))
     return Tally(
         count=count,
         nearest=tuple(
-            NearRequest(row, judge.sure.mismatches(reading)) for _, row, reading in nearest
+            NearRequest(row, judge.sure.mismatches(reader)) for _, row, reader in nearest
         ),
         unjudged=tuple(reversed(unjudged)),
     )
@@ -112,40 +112,40 @@ class _Judge:
 
     @classmethod
     def of(cls, match: Match, options: Options) -> "_Judge":
-        sure = Match(tuple(one for one in match.conditions if not one.masked))
-        outside = Match(tuple(one for one in sure.conditions if not one.in_body))
+        sure = Match(tuple(one for one in match.conditions if not one.is_masked))
+        outside = Match(tuple(one for one in sure.conditions if not one.needs_body))
         headers = match.of(HeaderCondition)
-        masked = tuple(one.subject.name for one in headers if one.masked)
+        masked = tuple(one.subject.name for one in headers if one.is_masked)
         return cls(sure, outside, masked, options)
 
-    def judge(self, row: ServedRequest) -> "bool | Reading | str":
+    def judge(self, row: ServedRequest) -> "bool | RequestReader | str":
         """True for a match, the reading for none, a reason where nobody can tell, and False for
         what is not asked about."""
         if not row.way and not row.matched:
             return False
         request = None if row.request_cut else read_again(row, self.options)
         if request is not None:
-            conditions, reading = self.sure, Reading(request)
+            conditions, reader = self.sure, RequestReader(request)
         else:
-            conditions, reading = self.outside, Reading(_from_outside(row))
-        if not conditions.holds(reading):
-            if request is not None and self._may_be_masked(row, reading):
+            conditions, reader = self.outside, RequestReader(_from_outside(row))
+        if not conditions.holds(reader):
+            if request is not None and self._may_be_masked(row, reader):
                 return "the journal masks values in its body"
-            return reading
+            return reader
         if any(name not in row.request_headers for name in self.masked):
-            return reading
+            return reader
         if request is None and len(self.sure.conditions) > len(self.outside.conditions):
             return "the journal has not all of its body"
         if self.masked:
             return f"the journal masks {', '.join(self.masked)}"
         return True
 
-    def _may_be_masked(self, row: ServedRequest, reading: Reading) -> bool:
+    def _may_be_masked(self, row: ServedRequest, reader: RequestReader) -> bool:
         """Whether all that keeps a request from matching may have been masked in its body."""
         return bool(_MASKED.search(row.request_body)) and all(
             condition.may_be_masked
             for condition in self.sure.conditions
-            if not condition.holds(reading)
+            if not condition.holds(reader)
         )
 
 

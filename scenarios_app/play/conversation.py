@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from pydantic import Field, JsonValue
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.conditions.text_shapes import OneText
+from scenarios_app.engine.conditions.text_shapes import TextShape
 from scenarios_app.engine.document import ScenarioDocument
 from scenarios_app.engine.document.json_text import decode, plain
 from scenarios_app.engine.document.load import AnyScenario, validated
@@ -88,9 +88,9 @@ class ExpectedDocument(Document):
     """The step that answers: its name, or its number from 1."""
     status: Status | None = None
     """The HTTP status. Without one, a step has to answer; the catch-all does not count."""
-    text: OneText | None = None
+    text: TextShape | None = None
     """What it says; where it says nothing, its tool calls as the journal shows them."""
-    reasoning: OneText | None = None
+    reasoning: TextShape | None = None
     """What it thinks."""
     tool_calls: list[ExpectedCallDocument] | None = None
     """All of its tool calls in order; an empty list: none."""

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.conditions.recorded import told
+from scenarios_app.engine.conditions.recorded import describe_difference
 from scenarios_app.engine.recorded.requests import (
     ComparedRequest,
     Difference,
@@ -180,7 +180,7 @@ def lines_of(drift: Drift) -> Iterator[str]:
             yield f"removed: {drift.request} (step {drift.step}) is not asked any more"
         case _:
             yield f"changed: {drift.request} (step {drift.step}){often}"
-            yield from (f"  {told(one)}" for one in drift.differences)
+            yield from (f"  {describe_difference(one)}" for one in drift.differences)
 
 
 def shape_of(status: int, media_type: str, body: bytes) -> Shape:

@@ -68,7 +68,9 @@ class _Recordings:
     notes: list[Problem] = field(default_factory=list)
     suffixes: Collection[str] = SUFFIXES
 
-    def reading(self, file: Path, data: bytes) -> Callable[[Collection[str]], Read | None] | None:
+    def find_reader(
+        self, file: Path, data: bytes
+    ) -> Callable[[Collection[str]], Read | None] | None:
         found = recording(data, source=str(file))
         if found is None:
             if file.suffix.lower() in SUFFIXES and str(file) not in self.named:

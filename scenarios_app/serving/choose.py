@@ -25,9 +25,9 @@ from scenarios_app.engine.matching.near_misses import (
     unmatched_message,
 )
 from scenarios_app.engine.matching.select import (
-    BY_ID_MODELS,
+    BY_ID_MODEL_PREFIX,
     Decision,
-    Way,
+    SelectionWay,
     decide_by_id,
     scenario_in_header,
 )
@@ -176,7 +176,7 @@ class Choosing(msgspec.Struct, frozen=True):
         expects = scenario.system_prompt_must_include or step.expect != NOTHING
         return step.consume and not expects and step.failures is None
 
-    async def _try(self, candidate: Candidate, way: Way) -> Decision | None:
+    async def _try(self, candidate: Candidate, way: SelectionWay) -> Decision | None:
         """The answer of one candidate; None where its step has been served already.
 
         Expectations come before failures, and neither consumes; so a step that has either is
@@ -211,7 +211,7 @@ class Choosing(msgspec.Struct, frozen=True):
             return None
         return await self._step(candidate, way, attempt=attempt)
 
-    async def _step(self, candidate: Candidate, way: Way, *, attempt: int = 0) -> Decision:
+    async def _step(self, candidate: Candidate, way: SelectionWay, *, attempt: int = 0) -> Decision:
         """The answer of a candidate's step, which is had."""
         return Decision(
             "step",
@@ -224,7 +224,7 @@ class Choosing(msgspec.Struct, frozen=True):
         )
 
     def _violation(
-        self, candidate: Candidate, way: Way, violations: tuple[str, ...], *, attempt: int
+        self, candidate: Candidate, way: SelectionWay, violations: tuple[str, ...], *, attempt: int
     ) -> Decision:
         scenario, step = candidate.scenario, candidate.step
         by_id = way == "by_id"
@@ -286,7 +286,7 @@ def _same_attempt(one: AttemptRef, other: AttemptRef) -> bool:
 
 def choose_in_band(call: Call, request: CanonicalRequest, options: Options) -> Decision | None:
     """What an instruction block in the request asks for; raises WireError for a wrong one."""
-    if not options.inband or request.model.startswith(BY_ID_MODELS):
+    if not options.inband or request.model.startswith(BY_ID_MODEL_PREFIX):
         return None
     found = instructed(request, partial(received, call), max_text_bytes=options.max_text_bytes)
     if isinstance(found, ErrorAnswer):

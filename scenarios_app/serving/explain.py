@@ -8,11 +8,11 @@ import msgspec
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
-from scenarios_app.engine.conditions.match import Verdict
-from scenarios_app.engine.conditions.subjects import Reading
+from scenarios_app.engine.conditions.match import ConditionResult
+from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.matching.index import Entry, Index, entries_of
-from scenarios_app.engine.matching.near_misses import beaten, near_misses
-from scenarios_app.engine.matching.select import Decision, asked_for, named_in_header
+from scenarios_app.engine.matching.near_misses import explain_loss, near_misses
+from scenarios_app.engine.matching.select import Decision, asked_for, scenario_header_of
 from scenarios_app.engine.scenario import Scenario, Step
 from scenarios_app.engine.state import Arrival, AttemptRef, SessionReader, SessionState, StepRef
 from scenarios_app.serving.exchange import Exchange
@@ -37,7 +37,7 @@ class ExplainedStep(msgspec.Struct, frozen=True):
     key: str
     wins: bool
     matches: bool
-    conditions: tuple[Verdict, ...]
+    conditions: tuple[ConditionResult, ...]
     near: int | None = None
 
 
@@ -151,7 +151,7 @@ def explained_steps(
 ) -> Iterator[ExplainedStep]:
     """All steps by scenario, in step order. `consumed` holds scenario and key of the steps that
     the session has consumed."""
-    reading, winner = Reading(request), _winner(exchange)
+    reader, winner = RequestReader(request), _winner(exchange)
     for scenario in index.by_name.values():
         offered: Entry | None = None
         for entry in entries_of([scenario], scenario.select):
@@ -159,14 +159,14 @@ def explained_steps(
             conditions = [
                 *_way(scenario, step, request, exchange),
                 *_consumption(entry, consumed),
-                *entry.match.verdicts(reading),
+                *entry.match.condition_results(reader),
             ]
             wins = winner is not None and entry.ref == winner.ref
             matches = winner is not None and all(condition.ok for condition in conditions)
             if winner is not None and matches:
                 offered = offered or entry
                 if not wins:
-                    conditions.append(beaten(entry, winner, offered=offered))
+                    conditions.append(explain_loss(entry, winner, offered=offered))
             yield ExplainedStep(
                 scenario.name, step.label, step.key, wins, matches, tuple(conditions)
             )
@@ -182,32 +182,34 @@ def _winner(exchange: Exchange) -> Entry | None:
 
 def _way(
     scenario: Scenario, step: Step, request: CanonicalRequest, exchange: Exchange
-) -> Iterator[Verdict]:
+) -> Iterator[ConditionResult]:
     """What the way in which the answer is chosen asks of the step, beside its `match`."""
     way, endpoint = exchange.decision and exchange.decision.way, exchange.target.endpoint
     helper = endpoint is not None and not endpoint.generates
     if way == "in_band":
         block = "an instruction block, which answers before any scenario"
-        yield Verdict("select", "no instruction block in the request", block, ok=False)
+        yield ConditionResult("select", "no instruction block in the request", block, ok=False)
     elif request.computed or (helper and endpoint is not None and endpoint.fixed):
         computed = "one whose answer is always computed"
-        yield Verdict("select", "a request that a step can answer", computed, ok=False)
+        yield ConditionResult("select", "a request that a step can answer", computed, ok=False)
     elif helper:
         if not step.match.path:
             wanted = "a path, by which alone a step answers in place of a computed answer"
-            yield Verdict("match.path", wanted, "no path in this step's match", ok=False)
+            yield ConditionResult("match.path", wanted, "no path in this step's match", ok=False)
     elif scenario.select == "first_user_message":
         asked = asked_for(request)
-        yield Verdict("select", scenario.name, asked, asked == scenario.name)
+        yield ConditionResult("select", scenario.name, asked, asked == scenario.name)
     elif way == "by_id":
         asked = f"“{asked_for(request)}”, asked for by id"
-        yield Verdict("select", "a request that asks for no scenario by id", asked, ok=False)
-    elif named := named_in_header(request):
+        yield ConditionResult(
+            "select", "a request that asks for no scenario by id", asked, ok=False
+        )
+    elif named := scenario_header_of(request):
         wanted = f"X-MockLLM-Scenario: {scenario.name}, or no such header"
-        yield Verdict("select", wanted, named, named == scenario.name)
+        yield ConditionResult("select", wanted, named, named == scenario.name)
 
 
-def _consumption(entry: Entry, consumed: Container[tuple[str, str]]) -> Iterator[Verdict]:
+def _consumption(entry: Entry, consumed: Container[tuple[str, str]]) -> Iterator[ConditionResult]:
     if entry.step.consume and entry.scenario.select == "match":
         gone = entry.ref in consumed
-        yield Verdict("consume", _FRESH, "served" if gone else _FRESH, not gone)
+        yield ConditionResult("consume", _FRESH, "served" if gone else _FRESH, not gone)

@@ -12,7 +12,7 @@ import msgspec
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.matching.index import Candidate, Index
-from scenarios_app.engine.matching.select import decide_by_id, named_in_header
+from scenarios_app.engine.matching.select import decide_by_id, scenario_header_of
 from scenarios_app.serving.worker import MEDIUM_BYTES
 from scenarios_app.wire.registry import Target
 
@@ -51,7 +51,11 @@ class Known(msgspec.Struct, eq=False):
 
     def _look(self, index: Index) -> Candidate | None:
         request = self.request
-        if not index.steady or named_in_header(request) or decide_by_id(index, request):
+        if (
+            not index.order_is_stateless
+            or scenario_header_of(request)
+            or decide_by_id(index, request)
+        ):
             return None
         return next(index.candidates(request), None)
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.base import Condition
-from scenarios_app.engine.conditions.subjects import Reading
+from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.scenario import Scenario, Step
 from scenarios_app.verdict.counts import Named, Seen
 from scenarios_app.verdict.reports import line
@@ -105,8 +105,8 @@ def holding(
     conditions: Iterable[tuple[Named, Condition]], request: CanonicalRequest
 ) -> Iterator[Named]:
     """Those of the conditions that a request meets."""
-    reading = Reading(request)
-    return (named for named, condition in conditions if condition.holds(reading))
+    reader = RequestReader(request)
+    return (named for named, condition in conditions if condition.holds(reader))
 
 
 def coverage_text(found: Coverage, *, notes: tuple[str, ...] = ()) -> str:
@@ -148,7 +148,7 @@ def _step(scenario: Scenario, step: Step, seen: Seen) -> StepCoverage:
 def _conditions(step: Step) -> tuple[Condition, ...]:
     """But for those of which nobody can tell afterwards: the journal masks what they look at."""
     match = step.match.with_turn(step.turn)
-    return tuple(one for one in match.conditions if not one.masked)
+    return tuple(one for one in match.conditions if not one.is_masked)
 
 
 def _faults(name: StepKey, step: Step, seen: Seen) -> Iterator[FaultCoverage]:

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.utils.html import escape
 
-from scenarios_app.engine.matching.near_misses import RULES
+from scenarios_app.engine.matching.near_misses import RULE_TEXTS
 from scenarios_app.models import Scenario
 from tests.admin.pages import ADD, LIST, a_scenario, fields_at, page_of
 from tests.admin.traffic import served
@@ -72,7 +72,7 @@ def pair(db: None) -> Scenario:
             {"steps-0-match_user": "s", "steps-0-consume": ""},
             [
                 ("steps-0", '"s" is in nearly every message'),
-                ("steps-1", f"step 1 always answers first: {RULES['order']}"),
+                ("steps-1", f"step 1 always answers first: {RULE_TEXTS['order']}"),
             ],
         ),
         (
@@ -142,7 +142,7 @@ def test_a_row_is_named_by_where_it_stands_and_found_by_what_it_is(
     moved = {"steps-0-order": "2", "steps-1-order": "1", "steps-1-consume": ""}
     moved |= {"steps-1-match_user": "ra"}
     assert notes(root, pair, **moved) == [
-        ("steps-0", f"Step 2: step 1 always answers first: {RULES['order']}")
+        ("steps-0", f"Step 2: step 1 always answers first: {RULE_TEXTS['order']}")
     ]
 
 
@@ -169,7 +169,7 @@ def test_names_in_the_notes_are_text(root: Client, pair: Scenario) -> None:
     assert line == (
         "steps-0",
         "Step 1: step 1 of &lt;img src=x onerror=alert(1)&gt; always answers first: "
-        f"{RULES['priority']}",
+        f"{RULE_TEXTS['priority']}",
     )
 
 

@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from scenarios_app.engine.matching.near_misses import RULES
+from scenarios_app.engine.matching.near_misses import RULE_TEXTS
 from tests.admin.pages import a_scenario, page_of
 
 pytestmark = pytest.mark.django_db
@@ -17,7 +17,7 @@ def test_the_page_warns_of_a_step_that_never_answers(root: Client) -> None:
     )
     page = root.get(page_of(scenario))
     [suspicion] = page.context["suspicions"]
-    told = f"step 1 always answers first: {RULES['order']}"
+    told = f"step 1 always answers first: {RULE_TEXTS['order']}"
     assert str(suspicion) == f"weather: step 2: {told}"
     assert f'<a href="#steps-1"><b>Step 2:</b> {told}</a>' in page.content.decode()
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Role, Tool
-from scenarios_app.engine.conditions.base import AboutText, Condition
-from scenarios_app.engine.conditions.match import Match, Mismatch, Verdict
+from scenarios_app.engine.conditions.base import Condition, SubjectTextCondition
+from scenarios_app.engine.conditions.match import ConditionResult, Match, Mismatch
 from scenarios_app.engine.conditions.messages import MessageCondition
 from scenarios_app.engine.conditions.request import (
     HeaderCondition,
@@ -16,7 +16,7 @@ from scenarios_app.engine.conditions.request import (
     ProviderCondition,
     StreamCondition,
 )
-from scenarios_app.engine.conditions.subjects import Reading, Subject, Which
+from scenarios_app.engine.conditions.subjects import RequestReader, Subject, Which
 from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.conditions.tools import (
     OfferedToolCondition,
@@ -110,7 +110,7 @@ def when(
     )
 
 
-def _one_of(kind: type[AboutText], texts: Texts) -> Iterator[Condition]:
+def _one_of(kind: type[SubjectTextCondition], texts: Texts) -> Iterator[Condition]:
     if texts:
         yield kind(f"match.{kind.key}", Subject(kind.read), tuple(texts))  # type: ignore[attr-defined]
 
@@ -120,7 +120,7 @@ def _numbered(conditions: Iterable[Condition]) -> Iterator[Condition]:
         yield replace(one, field=f"match.{one.key}[{number}]")
 
 
-def _named(kind: type[AboutText], texts: NamedTexts) -> Iterator[Condition]:
+def _named(kind: type[SubjectTextCondition], texts: NamedTexts) -> Iterator[Condition]:
     for name, text in texts:
         subject = Subject(kind.read, name)  # type: ignore[attr-defined]
         yield kind(f"match.{kind.key}.{name}", subject, (text,))
@@ -140,20 +140,20 @@ def match_request(
     match: Match, request: CanonicalRequest, *, turn: int | None = None
 ) -> MatchResult:
     """What a step with this match, for this turn, makes of a request."""
-    conditions, reading = match.with_turn(turn), Reading(request)
-    mismatches = conditions.mismatches(reading)
+    conditions, reader = match.with_turn(turn), RequestReader(request)
+    mismatches = conditions.mismatches(reader)
     return MatchResult(
         matched=not mismatches,
         mismatches=mismatches,
-        distance=conditions.distance(reading) if mismatches else 0.0,
-        groups={} if mismatches else conditions.groups(reading),
+        distance=conditions.distance(reader) if mismatches else 0.0,
+        groups={} if mismatches else conditions.groups(reader),
     )
 
 
 def explain_match(
     match: Match, request: CanonicalRequest, *, turn: int | None = None
-) -> tuple[Verdict, ...]:
-    return match.with_turn(turn).verdicts(Reading(request))
+) -> tuple[ConditionResult, ...]:
+    return match.with_turn(turn).condition_results(RequestReader(request))
 
 
 def on(role: Role | None = "user", which: Which = "last", **condition: Any) -> Match:

@@ -92,10 +92,10 @@ STREAMS = {
 
 @pytest.mark.parametrize("name", STREAMS)
 async def test_jitter_moves_times_and_no_byte(name: str) -> None:
-    steady, same_bytes = await timed(STREAMS[name], jitter=0)
+    order_is_stateless, same_bytes = await timed(STREAMS[name], jitter=0)
     moved, data = await timed(STREAMS[name], jitter=0.9)
     assert data == same_bytes
-    assert moved != steady
+    assert moved != order_is_stateless
     assert moved == sorted(moved)
-    assert moved[-1] == pytest.approx(steady[-1])
+    assert moved[-1] == pytest.approx(order_is_stateless[-1])
     assert await timed(STREAMS[name], jitter=0.9) == (moved, data)

@@ -13,7 +13,7 @@ from django.utils.choices import flatten_choices
 from scenarios_app.admin.editor.frequency import OFTEN, kind_choices
 from scenarios_app.admin.editor.layout import Cell
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.conditions.base import listed, member
+from scenarios_app.engine.conditions.phrases import as_list, get_member
 from scenarios_app.engine.document.answer import ProduceDocument
 from scenarios_app.engine.document.json_text import decode, plain
 from scenarios_app.engine.document.load import validated
@@ -194,11 +194,11 @@ def shown_answer(recorded: Json) -> str:
     named by their size."""
     if not recorded:
         return ""
-    media_type = member(member(recorded, "headers"), "content-type")
-    head = [str(member(recorded, "status") or 200)]
+    media_type = get_member(get_member(recorded, "headers"), "content-type")
+    head = [str(get_member(recorded, "status") or 200)]
     head += [media_type] if isinstance(media_type, str) else []
-    head += ["cut off"] if member(recorded, "cut") else []
-    body = "".join(map(_piece, listed(member(recorded, "chunks"))))
+    head += ["cut off"] if get_member(recorded, "cut") else []
+    body = "".join(map(_piece, as_list(get_member(recorded, "chunks"))))
     if len(body) > _SHOWN:
         body = f"{body[:_SHOWN]}… ({len(body) - _SHOWN} more characters)"
     return f"{' · '.join(head)}\n\n{body}"
@@ -207,7 +207,7 @@ def shown_answer(recorded: Json) -> str:
 def _piece(chunk: Json) -> str:
     if isinstance(chunk, str):
         return chunk
-    text, data = member(chunk, "text"), member(chunk, "base64")
+    text, data = get_member(chunk, "text"), get_member(chunk, "base64")
     if isinstance(text, str):
         return text
     return f"({len(data) * 3 // 4} bytes)" if isinstance(data, str) else ""

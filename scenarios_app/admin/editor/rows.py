@@ -21,7 +21,7 @@ from scenarios_app.admin.editor.layout import (
 from scenarios_app.admin.editor.problems import Mend
 from scenarios_app.admin.editor.sentence import ANYTHING, NOTHING, Title, title_of
 from scenarios_app.admin.editor.step_inline import SENT_AT_ONCE, StepFormSet
-from scenarios_app.engine.conditions.base import short
+from scenarios_app.engine.conditions.phrases import shorten_line
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.matching.lint import PLACEHOLDERS
 from scenarios_app.models import Select, Step
@@ -75,7 +75,7 @@ class CellView:
             return label
         if isinstance(field, forms.ChoiceField):
             value = choice_label(field, value)
-        shown = short(str(value))
+        shown = shorten_line(str(value))
         if self.how:
             return f"{label} {choice_label(self.how.field, self.how.value())} {shown}"
         return shown if self.cell.clear else f"{label}: {shown}"

@@ -1,5 +1,4 @@
-"""A step's `match`: which conditions there are, how a document holds them, and whether a request
-meets all of them."""
+"""A step's `match`: the registered conditions, their pydantic model, and the test of a request."""
 
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -20,7 +19,7 @@ from scenarios_app.engine.conditions.request import (
     StreamCondition,
     TurnCondition,
 )
-from scenarios_app.engine.conditions.subjects import Reading
+from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.conditions.tools import (
     OfferedToolCondition,
@@ -30,10 +29,10 @@ from scenarios_app.engine.conditions.tools import (
 from scenarios_app.engine.shapes import Document
 
 C = TypeVar("C", bound=Condition)
-Kinds: TypeAlias = tuple[type[Condition], ...]
+ConditionKinds: TypeAlias = tuple[type[Condition], ...]
 
-# In the order in which they are told.
-SHIPPED: Kinds = (
+# In the order in which mismatches list them.
+BUILT_IN_CONDITIONS: ConditionKinds = (
     ProviderCondition,
     PathCondition,
     ModelCondition,
@@ -46,31 +45,31 @@ SHIPPED: Kinds = (
     MetadataCondition,
     RecordedCondition,
 )
-# The turn, which is a key of the step, is told after these.
-_BEFORE_TURN = (ProviderCondition, PathCondition, ModelCondition, StreamCondition)
+# Conditions listed before the turn, which is a key of the step.
+_DESCRIBED_BEFORE_TURN = (ProviderCondition, PathCondition, ModelCondition, StreamCondition)
 
 
 @dataclass(slots=True)
-class _Installed:
-    kinds: Kinds
+class _Registry:
+    kinds: ConditionKinds
 
 
-_installed = _Installed(SHIPPED)
+_registry = _Registry(BUILT_IN_CONDITIONS)
 
 
-def install(*kinds: type[Condition]) -> None:
-    """Know these conditions instead of the ones so far."""
-    _installed.kinds = kinds
+def set_condition_kinds(*kinds: type[Condition]) -> None:
+    """Replace the registered conditions."""
+    _registry.kinds = kinds
 
 
-def condition_kinds() -> Kinds:
-    """The conditions that a `match` can hold, in the order in which they are told."""
-    return _installed.kinds
+def condition_kinds() -> ConditionKinds:
+    """Return the registered conditions in the order in which mismatches list them."""
+    return _registry.kinds
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A condition that does not hold. `field` is its place in the step: `match.messages[0]`."""
+    """A condition that does not hold. `field` is its path in the step: `match.messages[0]`."""
 
     field: str
     expected: str
@@ -78,8 +77,8 @@ class Mismatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """A condition, what it wanted and what it got."""
+class ConditionResult:
+    """One condition with its expected and actual value and whether it holds."""
 
     field: str
     expected: str
@@ -89,8 +88,8 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What a request must be: all conditions of a step, in the order in which they are told.
-    `group_names` are the named regex groups that its answer may use as `match.NAME`."""
+    """All conditions of a step, in listing order. `group_names` are the named regex groups that its
+    answer can use as `match.NAME`."""
 
     conditions: tuple[Condition, ...] = ()
     group_names: tuple[str, ...] = field(init=False, repr=False, compare=False)
@@ -100,89 +99,89 @@ class Match:
         object.__setattr__(self, "group_names", tuple(names))
 
     def of(self, kind: type[C]) -> tuple[C, ...]:
-        """Its conditions of a kind."""
+        """Return the conditions of one kind."""
         return tuple(one for one in self.conditions if isinstance(one, kind))
 
     @property
     def path(self) -> tuple[TextCondition, ...]:
-        """What the path may be; nothing: any."""
+        """Alternatives for the path; empty means any."""
         return tuple(text for one in self.of(PathCondition) for text in one.alternatives)
 
     @property
     def provider(self) -> tuple[TextCondition, ...]:
-        """Whose API may be asked; nothing: any."""
+        """Alternatives for the provider; empty means any."""
         return tuple(text for one in self.of(ProviderCondition) for text in one.alternatives)
 
     @property
     def model(self) -> tuple[TextCondition, ...]:
-        """What the model may be; nothing: any."""
+        """Alternatives for the model; empty means any."""
         return tuple(text for one in self.of(ModelCondition) for text in one.alternatives)
 
     def with_turn(self, turn: int | None) -> "Match":
-        """The same, and the turn that a step is for."""
+        """Return this match with a condition on the turn, unless `turn` is None."""
         if turn is None:
             return self
-        before = sum(isinstance(one, _BEFORE_TURN) for one in self.conditions)
+        before = sum(isinstance(one, _DESCRIBED_BEFORE_TURN) for one in self.conditions)
         added = TurnCondition.compiled(turn, "turn")
         return Match((*self.conditions[:before], *added, *self.conditions[before:]))
 
-    def holds(self, reading: Reading) -> bool:
+    def holds(self, reader: RequestReader) -> bool:
         for condition in self.conditions:  # noqa: SIM110  (a generator costs each request more)
-            if not condition.holds(reading):
+            if not condition.holds(reader):
                 return False
         return True
 
-    def groups(self, reading: Reading) -> dict[str, str]:
-        """Every named group by its name; of two of one name the first that took part."""
+    def groups(self, reader: RequestReader) -> dict[str, str]:
+        """Return all named groups; of groups with one name, the first that matched."""
         if not self.group_names:
             return {}
         groups = dict.fromkeys(self.group_names, "")
         for condition in self.conditions:
-            for name, value in condition.groups(reading).items():
+            for name, value in condition.groups(reader).items():
                 groups[name] = groups[name] or value
         return groups
 
-    def count_failed(self, reading: Reading) -> int:
+    def count_failed(self, reader: RequestReader) -> int:
         """Return the number of conditions that do not hold."""
-        return sum(not condition.holds(reading) for condition in self.conditions)
+        return sum(not condition.holds(reader) for condition in self.conditions)
 
-    def mismatches(self, reading: Reading) -> tuple[Mismatch, ...]:
+    def mismatches(self, reader: RequestReader) -> tuple[Mismatch, ...]:
         return tuple(
             Mismatch(*mismatch)
             for one in self.conditions
-            if not one.holds(reading)
-            for mismatch in one.mismatches(reading)
+            if not one.holds(reader)
+            for mismatch in one.mismatches(reader)
         )
 
-    def verdicts(self, reading: Reading) -> tuple[Verdict, ...]:
-        """Every condition with what it wanted and got, whether it holds or not."""
+    def condition_results(self, reader: RequestReader) -> tuple[ConditionResult, ...]:
+        """Return the result of every condition."""
         return tuple(
-            Verdict(one.field, one.expected, one.actual(reading), one.holds(reading))
+            ConditionResult(one.field, one.expected, one.actual(reader), one.holds(reader))
             for one in self.conditions
         )
 
-    def distance(self, reading: Reading) -> float:
-        """The mean over all conditions, from 0 (all hold) to 1 (nothing alike); a little more than
-        0 may be said of a long text that meets them."""
+    def distance(self, reader: RequestReader) -> float:
+        """Return the mean distance of the conditions, from 0 (all hold) to 1 (nothing alike). A
+        long text that meets them can give slightly more than 0."""
         if not self.conditions:
             return 0.0
-        return sum(one.distance(reading) for one in self.conditions) / len(self.conditions)
+        return sum(one.distance(reader) for one in self.conditions) / len(self.conditions)
 
     def implies(self, wide: "Match") -> bool:
-        """Whether all requests that match this one match `wide`. A yes is certain."""
+        """Return True if all requests that match this one certainly match `wide`."""
         return all(any(one.implies(other) for one in self.conditions) for other in wide.conditions)
 
 
 NO_CONDITIONS = Match()
 
 
-class AnyMatch(Document):
-    """What every model of `match` has: its keys are those of the conditions that there are."""
+class BaseMatchDocument(Document):
+    """Base of the generated `match` models, with one field for each registered condition."""
 
-    kinds: ClassVar[Kinds] = ()
+    kinds: ClassVar[ConditionKinds] = ()
 
     def compiled(self) -> Match:
-        """The conditions, ready to be asked."""
+        """Return the conditions in the form that tests requests."""
         return Match(
             tuple(
                 one
@@ -192,17 +191,17 @@ class AnyMatch(Document):
         )
 
 
-def match_model() -> type[AnyMatch]:
-    """The model of a document's `match`, of the conditions that there are now."""
+def match_model() -> type[BaseMatchDocument]:
+    """Return the pydantic model of `match` for the currently registered conditions."""
     return _model(condition_kinds())
 
 
 @lru_cache(maxsize=4)
-def _model(kinds: Kinds) -> type[AnyMatch]:
-    keys: dict[str, Any] = {kind.key: (kind.shape, _key(kind)) for kind in kinds}
+def _model(kinds: ConditionKinds) -> type[BaseMatchDocument]:
+    keys: dict[str, Any] = {kind.key: (kind.shape, _field_of(kind)) for kind in kinds}
     model = create_model(
         "MatchDocument",
-        __base__=AnyMatch,
+        __base__=BaseMatchDocument,
         __doc__="What a request must be for the step to answer it; a missing key is no constraint.",
         **keys,
     )
@@ -210,14 +209,14 @@ def _model(kinds: Kinds) -> type[AnyMatch]:
     return model
 
 
-def _key(kind: type[Condition]) -> Any:
+def _field_of(kind: type[Condition]) -> Any:
     if kind.empty is None:
         return Field(default=None, description=kind.meaning)
     return Field(default_factory=kind.empty, description=kind.meaning)
 
 
-class _Late:
-    """Puts off until a document is read which conditions there are."""
+class _LazyMatchModel:
+    """Defers the choice of the `match` model until a document is validated."""
 
     def __get_pydantic_core_schema__(self, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
@@ -233,5 +232,5 @@ class _Late:
         return handler(match_model().__pydantic_core_schema__)
 
 
-MatchDocument: TypeAlias = Annotated[AnyMatch, _Late()]
-NoMatch: Any = Field(default_factory=lambda: match_model()())
+MatchDocument: TypeAlias = Annotated[BaseMatchDocument, _LazyMatchModel()]
+DEFAULT_MATCH: Any = Field(default_factory=lambda: match_model()())

@@ -1,19 +1,29 @@
-"""The condition on what a message says."""
+"""The condition on the text of a message."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Message
-from scenarios_app.engine.conditions import base as say
-from scenarios_app.engine.conditions.base import AboutText, Condition, Known, SuspicionKind
+from scenarios_app.engine.conditions.base import (
+    Condition,
+    LintContext,
+    SubjectTextCondition,
+    SuspicionKind,
+)
+from scenarios_app.engine.conditions.phrases import (
+    as_list,
+    get_member,
+    get_short_text,
+    phrase_text_condition,
+)
 from scenarios_app.engine.conditions.subjects import Subject
 from scenarios_app.engine.conditions.text_shapes import TextConditionDocument
 from scenarios_app.engine.conditions.texts import TextCondition, quote
 from scenarios_app.engine.shapes import Document, Finding, reads_string, writes_string
 from scenarios_app.engine.shapes.fields import Role, Which
 
-_SUBJECTS = {
+_ROLE_NAMES = {
     "tool": "tool result",
     "assistant": "assistant message",
     "system": "system prompt",
@@ -21,8 +31,8 @@ _SUBJECTS = {
 }
 
 
-class WhoseMessage(Document):
-    """Which message is meant."""
+class MessageSelector(Document):
+    """Selects a message by role and position."""
 
     role: Role | None = None
     """Whose message; without it anybody's. Developer messages and instructions are `system`,
@@ -32,15 +42,15 @@ class WhoseMessage(Document):
     answer (`new`), or the one at an index."""
 
 
-class MessageConditionDocument(TextConditionDocument, WhoseMessage):
+class MessageConditionDocument(TextConditionDocument, MessageSelector):
     """A condition on the text of a message, or that there is a message of a role."""
 
     def findings(self) -> Iterable[Finding]:
-        if not self.asks and self.role is None:
+        if not self.has_test and self.role is None:
             yield (), "expected at least one of role, equals, contains, startswith, regex"
 
 
-OneMessage: TypeAlias = Annotated[
+MessageShape: TypeAlias = Annotated[
     MessageConditionDocument,
     reads_string(MessageConditionDocument, "equals"),
     writes_string("equals"),
@@ -48,32 +58,32 @@ OneMessage: TypeAlias = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class MessageCondition(AboutText):
-    """What a message says."""
+class MessageCondition(SubjectTextCondition):
+    """A condition on the text of a message."""
 
     key = "messages"
-    shape = list[OneMessage]
+    shape = list[MessageShape]
     empty = list
     meaning = "Conditions on messages; all must hold."
     keyword = "with_messages"
 
     @classmethod
-    def compiled(cls, value: list[MessageConditionDocument], place: str) -> Iterator[Condition]:
-        for number, one in enumerate(value):
-            subject = Subject(cls.read, one.role or "", one.which)
-            yield cls(f"{place}[{number}]", subject, (one.compiled(),))
+    def compiled(cls, value: list[MessageConditionDocument], field: str) -> Iterator[Condition]:
+        for number, condition in enumerate(value):
+            subject = Subject(cls.read, condition.role or "", condition.which)
+            yield cls(f"{field}[{number}]", subject, (condition.compiled(),))
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
-        for one in say.listed(value):
-            which = say.member(one, "which")
-            who = _SUBJECTS.get(say.text_at(one, "role"), "message")
+        for condition in as_list(value):
+            which = get_member(condition, "which")
+            message_name = _ROLE_NAMES.get(get_short_text(condition, "role"), "message")
             if isinstance(which, int) and not isinstance(which, bool):
-                who += f" {which}"
+                message_name += f" {which}"
             elif which in ("first", "any", "new"):
-                who = f"{which} {who}"
-            said = say.tests(one)
-            yield f"{who} {said}" if said else f"has {who}"
+                message_name = f"{which} {message_name}"
+            phrase = phrase_text_condition(condition)
+            yield f"{message_name} {phrase}" if phrase else f"has {message_name}"
 
     @staticmethod
     def read(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
@@ -83,26 +93,28 @@ class MessageCondition(AboutText):
                 if not role or message.role == role:
                     return (message.text,)
             return ()
-        messages = _new(request.messages) if which == "new" else request.messages
-        fitting = [m for m in messages if not role or m.role == role]
+        messages = (
+            _messages_since_last_answer(request.messages) if which == "new" else request.messages
+        )
+        candidates = [m for m in messages if not role or m.role == role]
         if which == "any" or which == "new":
-            return (m.text for m in fitting)
+            return (m.text for m in candidates)
         index = 0 if which == "first" else which
-        return (fitting[index].text,) if 0 <= index < len(fitting) else ()
+        return (candidates[index].text,) if 0 <= index < len(candidates) else ()
 
     @property
     def expected(self) -> str:
-        return f"{self._who} {self.alternatives[0].describe()}"
+        return f"{self._message_name} {self.alternatives[0].describe()}"
 
     @property
     def absence(self) -> str:
-        return f"no {self._who}"
+        return f"no {self._message_name}"
 
     @property
-    def _who(self) -> str:
+    def _message_name(self) -> str:
         _, role, which = self.subject
-        who = f"{role} message".lstrip()
-        return f"{who} {which}" if isinstance(which, int) else f"{which} {who}"
+        name = f"{role} message".lstrip()
+        return f"{name} {which}" if isinstance(which, int) else f"{which} {name}"
 
     def excludes(self, other: Condition) -> bool:
         return (
@@ -113,29 +125,29 @@ class MessageCondition(AboutText):
         )
 
     @property
-    def moves_on(self) -> bool:
+    def can_fail_next_turn(self) -> bool:
         if self.subject.name == "tool" and self.alternatives[0] == _ANYTHING:
-            # The next result is as good.
+            # The next result meets it too.
             return False
         if self.subject.which == "new":
             return True
         return self.subject.which == "last" and self.subject.name in ("", "assistant", "tool")
 
     @property
-    def awaits_result(self) -> bool:
+    def requires_tool_result(self) -> bool:
         return self.subject.name == "tool"
 
-    def suspicions(self, known: Known) -> Iterator[tuple[SuspicionKind, str]]:
-        if said := _says_little(self.alternatives[0]):
-            yield "broad", said
+    def suspicions(self, context: LintContext) -> Iterator[tuple[SuspicionKind, str]]:
+        if reason := _explain_broadness(self.alternatives[0]):
+            yield "broad", reason
 
 
 _ANYTHING = TextCondition()
 
 
-def _new(messages: Sequence[Message]) -> Sequence[Message]:
-    """What came since the model's last answer; the beginning of one that the model is to go on
-    with is none."""
+def _messages_since_last_answer(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return the messages after the model's last answer. A trailing assistant message that the
+    model should continue does not count as an answer."""
     end = len(messages)
     while end and messages[end - 1].role == "assistant":
         end -= 1
@@ -145,7 +157,7 @@ def _new(messages: Sequence[Message]) -> Sequence[Message]:
     return messages[begin:end]
 
 
-def _says_little(condition: TextCondition) -> str:
+def _explain_broadness(condition: TextCondition) -> str:
     if condition.equals is not None:
         return ""
     literals = [text for text in (condition.part, condition.start) if text is not None]

@@ -1,5 +1,4 @@
-"""The condition of a recorded step: that a request is the same conversation as the one that was
-recorded."""
+"""The condition of a recorded step: the request is the same conversation as the recorded one."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -8,9 +7,9 @@ from typing import Annotated, TypeAlias
 from pydantic import Field, JsonValue
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
-from scenarios_app.engine.conditions import base as say
-from scenarios_app.engine.conditions.base import AboutText, Condition
-from scenarios_app.engine.conditions.subjects import Reading, Subject
+from scenarios_app.engine.conditions.base import Condition, SubjectTextCondition
+from scenarios_app.engine.conditions.phrases import as_list, get_member, shorten_line
+from scenarios_app.engine.conditions.subjects import RequestReader, Subject
 from scenarios_app.engine.conditions.texts import TextCondition, quote
 from scenarios_app.engine.recorded.requests import (
     ComparedRequest,
@@ -24,12 +23,11 @@ from scenarios_app.engine.recorded.rules import NAMES, RuleName
 from scenarios_app.engine.shapes import Document, quoted
 from scenarios_app.engine.shapes.fields import SomeText, Text, one_of
 
-_SAME = "the same conversation as was recorded"
+_SAME_CONVERSATION = "the same conversation as was recorded"
 _NOTHING = "nothing"
-# Not met is never 0, however alike two requests are.
-_LEAST = 0.02
-# So many differences are told of one step.
-_TOLD = 10
+# A condition that fails has more than distance 0, however alike the requests are.
+_MIN_UNMET_DISTANCE = 0.02
+_MAX_DIFFERENCES = 10
 
 RuleKey: TypeAlias = Annotated[RuleName, one_of(RuleName)]
 
@@ -48,15 +46,15 @@ class RecordedRequestDocument(Document):
     """Rules that are switched off: what they would leave out is compared too."""
 
 
-def _digest(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
+def _read_digest(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
     if request.sent is None:
         return ()
     return (asked(request.sent, frozenset(subject.name.split())).digest,)
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedCondition(AboutText):
-    """A request is the recorded one, but for what is new in every run."""
+class RecordedCondition(SubjectTextCondition):
+    """The request equals the recorded one after the rules for volatile values."""
 
     recorded: ComparedRequest = field(repr=False)
 
@@ -66,97 +64,103 @@ class RecordedCondition(AboutText):
     keyword = "with_recorded"
 
     @classmethod
-    def compiled(cls, value: RecordedRequestDocument | None, place: str) -> Iterator[Condition]:
+    def compiled(cls, value: RecordedRequestDocument | None, field: str) -> Iterator[Condition]:
         if value is not None:
             body = decoded(value.body) if isinstance(value.body, str) else value.body
             exact = frozenset(value.exact)
             recorded = ComparedRequest(value.method, value.query, body, exact)
-            subject = Subject(_digest, " ".join(sorted(exact)))
-            yield cls(place, subject, (TextCondition(equals=recorded.digest),), recorded)
+            subject = Subject(_read_digest, " ".join(sorted(exact)))
+            yield cls(field, subject, (TextCondition(equals=recorded.digest),), recorded)
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
         if isinstance(value, dict):
-            said = say.short(last_text(value.get("body")))
-            yield f"the recorded conversation{f' “{said}”' if said else ''}"
+            text = shorten_line(last_text(value.get("body")))
+            yield f"the recorded conversation{f' “{text}”' if text else ''}"
 
     @property
     def expected(self) -> str:
-        return _SAME
+        return _SAME_CONVERSATION
 
-    def actual(self, reading: Reading) -> str:
-        came = self._asked(reading)
-        if came is None:
+    def actual(self, reader: RequestReader) -> str:
+        received = self._compared_form(reader)
+        if received is None:
             return "a request of which only the head is known"
-        if self.holds(reading):
-            rules = rules_between(self.recorded, came)
+        if self.holds(reader):
+            rules = rules_between(self.recorded, received)
             return (
                 f"the same but for what these rules leave out: {', '.join(rules)}"
                 if rules
                 else ("the same")
             )
-        return "; ".join(map(told, self.differences(reading)))
+        return "; ".join(map(describe_difference, self.differences(reader)))
 
-    def mismatches(self, reading: Reading) -> Iterator[tuple[str, str, str]]:
-        found = self.differences(reading)
-        if not found:
-            yield from AboutText.mismatches(self, reading)
-        for one in found:
-            yield f"{self.field}.{one.place}", _shown(one.recorded), _shown(one.asked)
+    def mismatches(self, reader: RequestReader) -> Iterator[tuple[str, str, str]]:
+        differences = self.differences(reader)
+        if not differences:
+            yield from SubjectTextCondition.mismatches(self, reader)
+        for difference in differences:
+            yield (
+                f"{self.field}.{difference.place}",
+                _format_value(difference.recorded),
+                _format_value(difference.asked),
+            )
 
-    def differences(self, reading: Reading) -> tuple[Difference, ...]:
-        """What of the request is not as it was recorded."""
-        came = self._asked(reading)
-        return () if came is None else differences(self.recorded, came, most=_TOLD)
+    def differences(self, reader: RequestReader) -> tuple[Difference, ...]:
+        """Return the differences between the recorded request and this one."""
+        received = self._compared_form(reader)
+        return (
+            () if received is None else differences(self.recorded, received, most=_MAX_DIFFERENCES)
+        )
 
-    def distance(self, reading: Reading) -> float:
-        came = self._asked(reading)
-        if came is None:
+    def distance(self, reader: RequestReader) -> float:
+        received = self._compared_form(reader)
+        if received is None:
             return 1.0
-        if self.holds(reading):
+        if self.holds(reader):
             return 0.0
-        return max(_LEAST, 1.0 - self.recorded.likeness(came))
+        return max(_MIN_UNMET_DISTANCE, 1.0 - self.recorded.likeness(received))
 
-    def holds_exactly(self, reading: Reading) -> bool:
-        """Whether the request is the recorded one without any rule."""
-        sent = reading.request.sent
+    def holds_exactly(self, reader: RequestReader) -> bool:
+        """Return True if the request equals the recorded one with all rules switched off."""
+        sent = reader.request.sent
         exact = ComparedRequest(
             self.recorded.method, self.recorded.query, self.recorded.body, NAMES
         )
         return sent is not None and asked(sent, NAMES).digest == exact.digest
 
     @property
-    def moves_on(self) -> bool:
+    def can_fail_next_turn(self) -> bool:
         return True
 
     @property
     def may_be_masked(self) -> bool:
         return True
 
-    def _asked(self, reading: Reading) -> ComparedRequest | None:
-        sent = reading.request.sent
+    def _compared_form(self, reader: RequestReader) -> ComparedRequest | None:
+        sent = reader.request.sent
         return None if sent is None else asked(sent, self.recorded.exact)
 
 
-def told(difference: Difference) -> str:
-    """A difference as people read it."""
+def describe_difference(difference: Difference) -> str:
+    """Return a difference as one line for people."""
     match difference.kind:
         case "new":
-            return f"{difference.place} is new: {_shown(difference.asked)}"
+            return f"{difference.place} is new: {_format_value(difference.asked)}"
         case "removed":
-            return f"{difference.place} is gone: {_shown(difference.recorded)}"
+            return f"{difference.place} is gone: {_format_value(difference.recorded)}"
         case _:
-            was, now = _shown(difference.recorded), _shown(difference.asked)
+            was, now = _format_value(difference.recorded), _format_value(difference.asked)
             return f"{difference.place} changed from {was} to {now}"
 
 
 def last_text(body: Json) -> str:
-    """The last text that somebody says in a body, for people to know a step by."""
+    """Return the last message text in a request body, which identifies the step for people."""
     for key in ("messages", "input", "contents", "prompt"):
-        value = say.member(body, key)
+        value = get_member(body, key)
         if isinstance(value, str):
             return value
-        for message in reversed(say.listed(value)):
+        for message in reversed(as_list(value)):
             for text in _texts(message):
                 return text
     return ""
@@ -164,16 +168,16 @@ def last_text(body: Json) -> str:
 
 def _texts(message: Json) -> Iterator[str]:
     for key in ("content", "parts", "output"):
-        value = say.member(message, key)
+        value = get_member(message, key)
         if isinstance(value, str):
             yield value
-        for part in reversed(say.listed(value)):
-            text = say.member(part, "text")
+        for part in reversed(as_list(value)):
+            text = get_member(part, "text")
             if isinstance(text, str):
                 yield text
 
 
-def _shown(value: Json) -> str:
+def _format_value(value: Json) -> str:
     if value is None:
         return _NOTHING
     return quote(value) if isinstance(value, str) else quoted(value)

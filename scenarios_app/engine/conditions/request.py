@@ -1,17 +1,22 @@
-"""Conditions on a request as a whole: whose it is, what it asks for, what it says of itself."""
+"""Conditions on a request as a whole: provider, path, model, stream, turn, headers and metadata."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
-from scenarios_app.engine.conditions import base as say
-from scenarios_app.engine.conditions.base import AboutText, Condition, Known, SuspicionKind
-from scenarios_app.engine.conditions.subjects import Reading, Subject
+from scenarios_app.engine.conditions.base import (
+    Condition,
+    LintContext,
+    SubjectTextCondition,
+    SuspicionKind,
+)
+from scenarios_app.engine.conditions.phrases import list_first_names, phrase_alternatives
+from scenarios_app.engine.conditions.subjects import RequestReader, Subject
 from scenarios_app.engine.conditions.text_shapes import (
-    Alternatives,
-    OneText,
+    TextAlternatives,
     TextConditionDocument,
+    TextShape,
 )
 from scenarios_app.engine.conditions.texts import quote
 from scenarios_app.engine.secrets import is_secret
@@ -19,61 +24,61 @@ from scenarios_app.engine.shapes.fields import Flag, header_names
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf(AboutText):
-    """A text of the request is one of some alternatives."""
+class AnyTextCondition(SubjectTextCondition):
+    """A text of the request meets one of several alternatives."""
 
-    shape = Alternatives
+    shape = TextAlternatives
     empty = list
-    in_body = False
-    before: ClassVar[str] = ""
-    """What stands before the alternatives in a sentence."""
+    needs_body = False
+    phrase_prefix: ClassVar[str] = ""
+    """Text before the alternatives in a sentence."""
 
     @classmethod
-    def compiled(cls, value: list[TextConditionDocument], place: str) -> Iterator[Condition]:
+    def compiled(cls, value: list[TextConditionDocument], field: str) -> Iterator[Condition]:
         if value:
-            yield cls(place, Subject(cls.read), tuple(one.compiled() for one in value))
+            yield cls(field, Subject(cls.read), tuple(one.compiled() for one in value))
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
-        if said := say.alternatives(value):
-            yield f"{cls.before}{said}"
+        if phrase := phrase_alternatives(value):
+            yield f"{cls.phrase_prefix}{phrase}"
 
     @staticmethod
     def read(request: CanonicalRequest, _: Subject) -> Iterable[str]:
-        """The texts of which one must be so."""
+        """Return the texts of which one must meet an alternative."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
-class ProviderCondition(OneOf):
-    """Whose API is asked."""
+class ProviderCondition(AnyTextCondition):
+    """A condition on the provider whose API is called."""
 
     key = "provider"
     meaning = "`openai`, `anthropic`, ...; a list holds alternatives."
     keyword = "expect"
-    particular = False
+    is_particular = False
 
     @staticmethod
     def read(request: CanonicalRequest, _: Subject) -> Iterable[str]:
         return (request.provider, *request.also)
 
-    def actual(self, reading: Reading) -> str:
-        return quote(reading.texts(self.subject)[0].plain)
+    def actual(self, reader: RequestReader) -> str:
+        return quote(reader.texts(self.subject)[0].plain)
 
-    def suspicions(self, known: Known) -> Iterator[tuple[SuspicionKind, str]]:
-        names = known.providers
+    def suspicions(self, context: LintContext) -> Iterator[tuple[SuspicionKind, str]]:
+        names = context.providers
         if names and not any(c.test(name) for c in self.alternatives for name in names):
             yield "unreachable", f"there is no such provider, only {', '.join(sorted(names))}"
 
 
 @dataclass(frozen=True, slots=True)
-class PathCondition(OneOf):
-    """At which path, raw or canonical."""
+class PathCondition(AnyTextCondition):
+    """A condition on the raw or canonical path."""
 
     key = "path"
     meaning = "The path without its query, raw or canonical (`/v1/chat/completions` for Azure too)."
     keyword = "expect"
-    particular = False
+    is_particular = False
 
     @staticmethod
     def read(request: CanonicalRequest, _: Subject) -> Iterable[str]:
@@ -81,13 +86,13 @@ class PathCondition(OneOf):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelCondition(OneOf):
-    """Which model is asked for."""
+class ModelCondition(AnyTextCondition):
+    """A condition on the requested model."""
 
     key = "model"
     meaning = "The model that is asked for; a list holds alternatives."
     keyword = "with_model"
-    before = "model "
+    phrase_prefix = "model "
 
     @staticmethod
     def read(request: CanonicalRequest, _: Subject) -> Iterable[str]:
@@ -95,8 +100,8 @@ class ModelCondition(OneOf):
 
 
 @dataclass(frozen=True, slots=True)
-class StreamCondition(AboutText):
-    """Whether a stream is asked for."""
+class StreamCondition(SubjectTextCondition):
+    """The request asks for a stream, or does not."""
 
     key = "stream"
     shape = Flag | None
@@ -105,9 +110,9 @@ class StreamCondition(AboutText):
     plain = True
 
     @classmethod
-    def compiled(cls, value: bool | None, place: str) -> Iterator[Condition]:
+    def compiled(cls, value: bool | None, field: str) -> Iterator[Condition]:
         if value is not None:
-            yield cls.exactly(place, Subject(cls.read), "true" if value else "false")
+            yield cls.for_exact_text(field, Subject(cls.read), "true" if value else "false")
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
@@ -120,15 +125,15 @@ class StreamCondition(AboutText):
 
 
 @dataclass(frozen=True, slots=True)
-class TurnCondition(AboutText):
-    """Which answer of the conversation this is: a key of the step, not of its `match`."""
+class TurnCondition(SubjectTextCondition):
+    """The number of the answer in the conversation: a key of the step, not of `match`."""
 
     key = "turn"
     plain = True
 
     @classmethod
-    def compiled(cls, value: int, place: str) -> Iterator[Condition]:
-        yield cls.exactly(place, Subject(cls.read), str(value))
+    def compiled(cls, value: int, field: str) -> Iterator[Condition]:
+        yield cls.for_exact_text(field, Subject(cls.read), str(value))
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
@@ -140,19 +145,19 @@ class TurnCondition(AboutText):
         return (str(request.turn),)
 
     @property
-    def moves_on(self) -> bool:
+    def can_fail_next_turn(self) -> bool:
         return True
 
 
 @dataclass(frozen=True, slots=True)
-class SelectCondition(AboutText):
-    """By which name a scenario is asked for: its own `select`, not of its steps' `match`."""
+class SelectCondition(SubjectTextCondition):
+    """The name by which a scenario is requested: set by its `select`, not by `match`."""
 
     key = "select"
 
     @classmethod
-    def compiled(cls, value: str, place: str) -> Iterator[Condition]:
-        yield cls.exactly(place, Subject(cls.read), value)
+    def compiled(cls, value: str, field: str) -> Iterator[Condition]:
+        yield cls.for_exact_text(field, Subject(cls.read), value)
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
@@ -168,48 +173,48 @@ class SelectCondition(AboutText):
 
 
 @dataclass(frozen=True, slots=True)
-class Named(AboutText):
-    """A text that the request has under a name."""
+class NamedTextCondition(SubjectTextCondition):
+    """A condition on a text that the request holds under a name."""
 
     empty = dict
-    noun: ClassVar[str]
+    phrase_noun: ClassVar[str]
 
     @classmethod
-    def compiled(cls, value: dict[str, TextConditionDocument], place: str) -> Iterator[Condition]:
+    def compiled(cls, value: dict[str, TextConditionDocument], field: str) -> Iterator[Condition]:
         for name, text in value.items():
-            yield cls(f"{place}.{name}", Subject(cls.read, name), (text.compiled(),))
+            yield cls(f"{field}.{name}", Subject(cls.read, name), (text.compiled(),))
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
-        if said := say.first_names(list(value if isinstance(value, dict) else ())):
-            yield f"{cls.noun} {said}"
+        if phrase := list_first_names(list(value if isinstance(value, dict) else ())):
+            yield f"{cls.phrase_noun} {phrase}"
 
     @staticmethod
     def read(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
-        """The text under the name, if there is one."""
+        """Return the text under the name, or nothing."""
         raise NotImplementedError
 
     @property
     def absence(self) -> str:
-        return f"no {self.noun} {self.subject.name}"
+        return f"no {self.phrase_noun} {self.subject.name}"
 
 
 @dataclass(frozen=True, slots=True)
-class HeaderCondition(Named):
-    """What a header says."""
+class HeaderCondition(NamedTextCondition):
+    """A condition on a header."""
 
     key = "headers"
-    shape = Annotated[dict[str, OneText], header_names]
+    shape = Annotated[dict[str, TextShape], header_names]
     meaning = "Request headers by name, in any case."
     keyword = "with_header"
-    in_body = False
-    noun = "header"
+    needs_body = False
+    phrase_noun = "header"
 
     @classmethod
-    def compiled(cls, value: dict[str, Any], place: str) -> Iterator[Condition]:
+    def compiled(cls, value: dict[str, Any], field: str) -> Iterator[Condition]:
         for name, text in value.items():
             header = name.lower()
-            yield cls(f"{place}.{header}", Subject(cls.read, header), (text.compiled(),))
+            yield cls(f"{field}.{header}", Subject(cls.read, header), (text.compiled(),))
 
     @staticmethod
     def read(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
@@ -217,19 +222,19 @@ class HeaderCondition(Named):
         return () if value is None else (value,)
 
     @property
-    def masked(self) -> bool:
+    def is_masked(self) -> bool:
         return is_secret(self.subject.name)
 
 
 @dataclass(frozen=True, slots=True)
-class MetadataCondition(Named):
-    """What an entry of the request's metadata says."""
+class MetadataCondition(NamedTextCondition):
+    """A condition on an entry of the request's metadata."""
 
     key = "metadata"
-    shape = dict[str, OneText]
+    shape = dict[str, TextShape]
     meaning = "Entries of the request's metadata."
     keyword = "with_metadata"
-    noun = "metadata"
+    phrase_noun = "metadata"
 
     @staticmethod
     def read(request: CanonicalRequest, subject: Subject) -> Iterable[str]:

@@ -1,5 +1,5 @@
-"""What conditions read off a request: each text found, folded and parsed at most once, and how far
-a text is from meeting a condition, so that near misses can be ranked."""
+"""Reads the texts of a request that conditions test, and measures how near a text is to a
+condition."""
 
 import json
 import re
@@ -14,26 +14,26 @@ from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.parts import ToolCallPart
 
 Which: TypeAlias = Literal["last", "first", "any", "new"] | int
-Read: TypeAlias = Callable[[CanonicalRequest, "Subject"], Iterable[str]]
+TextReader: TypeAlias = Callable[[CanonicalRequest, "Subject"], Iterable[str]]
 
-_PAIRS_OF = 2_000
+_MAX_PAIRED_CHARS = 2_000
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]*")
 _OTHER_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 _TOKEN = re2.compile(r"(?s)<\|.*?\|>")
 
 
 class Subject(NamedTuple):
-    """A place in a request that holds texts, and what reads them there. `name` is a message's role
-    (empty: any role), a lower-case header or a metadata key; `which` picks among messages, an index
-    from 0."""
+    """A location of texts in a request and the function that reads them. `name` is a message's role
+    (empty: any role), a lower-case header or a metadata key; `which` selects messages by position,
+    counted from 0."""
 
-    read: Read
+    read: TextReader
     name: str = ""
     which: Which = "last"
 
 
-class Text:
-    """A text as conditions see it."""
+class ComparedText:
+    """A text with its casefolded form and letter pairs, computed on first use."""
 
     def __init__(self, plain: str) -> None:
         self.plain = plain
@@ -44,43 +44,43 @@ class Text:
 
     @cached_property
     def pairs(self) -> frozenset[str]:
-        """The pairs of neighbouring letters in the beginning, by which texts are alike."""
-        return pairs_of(self.folded[:_PAIRS_OF])
+        """Pairs of neighbouring letters in the first 2,000 characters, for similarity."""
+        return letter_pairs(self.folded[:_MAX_PAIRED_CHARS])
 
     def meets(self, condition: TextCondition) -> bool:
         return condition.test(self.plain, folded=self.folded if condition.ignore_case else None)
 
 
-class Reading:
-    """One request, read by many conditions."""
+class RequestReader:
+    """Reads one request for many conditions; each text is read and folded at most once."""
 
     def __init__(self, request: CanonicalRequest) -> None:
         self.request = request
-        self._texts: dict[Subject, tuple[Text, ...]] = {}
+        self._texts: dict[Subject, tuple[ComparedText, ...]] = {}
 
-    def texts(self, subject: Subject) -> tuple[Text, ...]:
-        """The texts at a place, none where the request has no such place."""
-        found = self._texts.get(subject)
-        if found is None:
-            found = tuple([Text(plain) for plain in subject.read(self.request, subject)])
-            self._texts[subject] = found
-        return found
+    def texts(self, subject: Subject) -> tuple[ComparedText, ...]:
+        """Return the texts at a subject, empty if the request has none."""
+        texts = self._texts.get(subject)
+        if texts is None:
+            texts = tuple([ComparedText(plain) for plain in subject.read(self.request, subject)])
+            self._texts[subject] = texts
+        return texts
 
     @cached_property
     def calls(self) -> tuple[tuple[ToolCallPart, Json], ...]:
-        """Earlier tool calls with their arguments decoded; broken arguments stay text."""
+        """Earlier tool calls with decoded arguments; invalid JSON stays text."""
         return tuple((call, _decode(call.arguments)) for call in self.request.tool_calls)
 
 
-def pairs_of(text: str) -> frozenset[str]:
-    """All pairs of neighbouring characters, the ends of the text counting as spaces."""
+def letter_pairs(text: str) -> frozenset[str]:
+    """Return all pairs of neighbouring characters; the text's ends count as spaces."""
     padded = f" {text} "
     return frozenset(padded[i : i + 2] for i in range(len(padded) - 1))
 
 
 def sanitise_tool_name(name: str) -> str:
-    """A tool's name as it is compared: `<|…|>` dropped, what is not a letter, digit, `_` or `-`
-    made `_`."""
+    """Return a tool's name as it is compared: without `<|…|>`, and other characters than letters,
+    digits, `_` and `-` replaced by `_`."""
     if _PLAIN_NAME.fullmatch(name):
         return name
     bare: str = _TOKEN.sub("", name)
@@ -95,40 +95,48 @@ def _decode(arguments: str) -> Json:
     return decoded
 
 
-_LITERAL_BEGINNING = 200
-_TESTED = 20_000
-# Not met is never 0, however alike the texts are.
-_LEAST = 0.02
+_MAX_LITERAL_CHARS = 200
+_MAX_TESTED_CHARS = 20_000
+# A condition that fails has more than distance 0, however alike the texts are.
+_MIN_UNMET_DISTANCE = 0.02
 _SPACE = re.compile(r"\s+")
 
 
-def text_distance(text: Text, condition: TextCondition) -> float:
-    """The mean distance of the condition's parts, from 0 (all of them hold) to 1 (nothing in
-    common). Texts are compared by the pairs of neighbouring letters they share, case aside, in
-    their beginnings. A long text is not tested, which would take long for many conditions: it is
-    near at best."""
-    if len(text.plain) <= _TESTED and text.meets(condition):
+def text_distance(text: ComparedText, condition: TextCondition) -> float:
+    """Return the mean distance of the condition's parts, from 0 (all hold) to 1 (nothing in
+    common).
+
+    Texts are compared by shared pairs of neighbouring letters in their beginnings, ignoring case.
+    Texts over 20,000 characters are not tested against the condition, which bounds the time.
+    """
+    if len(text.plain) <= _MAX_TESTED_CHARS and text.meets(condition):
         return 0.0
     parts = []
     if condition.exact is not None:
-        parts.append(_unlike(pairs_of(_beginning(condition.exact)), text.pairs, whole=True))
+        parts.append(
+            _pair_distance(letter_pairs(_fold_beginning(condition.exact)), text.pairs, whole=True)
+        )
     if condition.part is not None:
-        parts.append(_unlike(pairs_of(_beginning(condition.part)), text.pairs, whole=False))
+        parts.append(
+            _pair_distance(letter_pairs(_fold_beginning(condition.part)), text.pairs, whole=False)
+        )
     if condition.start is not None:
-        wanted = _beginning(condition.start)
-        start = pairs_of(text.folded[: len(wanted)])
-        parts.append(_unlike(pairs_of(wanted), start, whole=True))
+        beginning = _fold_beginning(condition.start)
+        start = letter_pairs(text.folded[: len(beginning)])
+        parts.append(_pair_distance(letter_pairs(beginning), start, whole=True))
     if condition.regex is not None:
-        wanted = _beginning(" ".join(condition.words))
-        parts.append(_unlike(pairs_of(wanted), text.pairs, whole=False) if wanted else 1.0)
-    return max(_LEAST, sum(parts) / len(parts)) if parts else 0.0
+        beginning = _fold_beginning(" ".join(condition.words))
+        parts.append(
+            _pair_distance(letter_pairs(beginning), text.pairs, whole=False) if beginning else 1.0
+        )
+    return max(_MIN_UNMET_DISTANCE, sum(parts) / len(parts)) if parts else 0.0
 
 
-def _beginning(literal: str) -> str:
-    return _SPACE.sub(" ", literal[:_LITERAL_BEGINNING].casefold())
+def _fold_beginning(literal: str) -> str:
+    return _SPACE.sub(" ", literal[:_MAX_LITERAL_CHARS].casefold())
 
 
-def _unlike(wanted: frozenset[str], there: frozenset[str], *, whole: bool) -> float:
+def _pair_distance(wanted: frozenset[str], there: frozenset[str], *, whole: bool) -> float:
     shared = len(wanted & there)
     most = (len(wanted) + len(there)) / 2 if whole else len(wanted)
     return 1.0 - shared / most

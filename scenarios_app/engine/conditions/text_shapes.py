@@ -1,4 +1,4 @@
-"""Conditions on texts as documents hold them."""
+"""Pydantic models of text conditions in documents."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, TypeAlias
@@ -24,14 +24,14 @@ from scenarios_app.engine.shapes import (
 from scenarios_app.engine.shapes.fields import Flag, SomeText, Text
 
 
-def _pattern(text: str) -> str:
+def _check_pattern(text: str) -> str:
     if problem := check_regex(text):
         refuse([((), problem)])
     return text
 
 
 Pattern: TypeAlias = Annotated[
-    str, Field(min_length=1), expected("an RE2 pattern"), AfterValidator(_pattern)
+    str, Field(min_length=1), expected("an RE2 pattern"), AfterValidator(_check_pattern)
 ]
 
 
@@ -52,17 +52,17 @@ class TextConditionDocument(Document):
     """Upper and lower case count as the same."""
 
     @property
-    def asks(self) -> bool:
-        """Whether it asks anything of the text."""
+    def has_test(self) -> bool:
+        """True if at least one test is set."""
         tests = (self.equals, self.contains, self.startswith, self.regex)
         return any(test is not None for test in tests)
 
     def findings(self) -> Iterable[Finding]:
-        if not self.asks:
+        if not self.has_test:
             yield (), "expected at least one of equals, contains, startswith, regex"
 
     def compiled(self) -> TextCondition:
-        """The condition, ready to be tested."""
+        """Return the condition in the form that tests texts."""
         return TextCondition(
             equals=self.equals,
             contains=self.contains,
@@ -72,17 +72,17 @@ class TextConditionDocument(Document):
         )
 
 
-def _out_of_the_list(values: list[Any], handler: SerializerFunctionWrapHandler) -> Any:
+def _unwrap_single(values: list[Any], handler: SerializerFunctionWrapHandler) -> Any:
     written = handler(values)
     return written[0] if len(written) == 1 else written
 
 
-OneText: TypeAlias = Annotated[
+TextShape: TypeAlias = Annotated[
     TextConditionDocument, reads_string(TextConditionDocument, "equals"), writes_string("equals")
 ]
-Alternatives: TypeAlias = Annotated[
-    list[OneText],
+TextAlternatives: TypeAlias = Annotated[
+    list[TextShape],
     Field(min_length=1),
-    WrapValidator(in_a_list, json_schema_input_type=OneText | list[OneText]),
-    WrapSerializer(_out_of_the_list),
+    WrapValidator(in_a_list, json_schema_input_type=TextShape | list[TextShape]),
+    WrapSerializer(_unwrap_single),
 ]

@@ -1,4 +1,4 @@
-"""Conditions on tools: offered, called by earlier answers, and their results."""
+"""Conditions on tools: offered tools, earlier calls and their results."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -8,12 +8,23 @@ from typing import Annotated, TypeAlias
 from pydantic import JsonValue
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
-from scenarios_app.engine.conditions import base as say
-from scenarios_app.engine.conditions.base import COMPARED, AboutText, Condition, Need, several
+from scenarios_app.engine.conditions.base import (
+    MAX_COMPARED_TEXTS,
+    Condition,
+    Need,
+    SubjectTextCondition,
+    quote_last,
+)
+from scenarios_app.engine.conditions.phrases import (
+    as_list,
+    get_short_text,
+    list_first_names,
+    phrase_text_condition,
+)
 from scenarios_app.engine.conditions.subjects import (
-    Reading,
+    ComparedText,
+    RequestReader,
     Subject,
-    Text,
     sanitise_tool_name,
     text_distance,
 )
@@ -25,8 +36,8 @@ from scenarios_app.engine.shapes.fields import Flag, SomeText
 
 
 @dataclass(frozen=True, slots=True)
-class OfferedToolCondition(AboutText):
-    """A tool is offered."""
+class OfferedToolCondition(SubjectTextCondition):
+    """The request offers a tool."""
 
     key = "tools"
     shape = list[SomeText]
@@ -37,15 +48,15 @@ class OfferedToolCondition(AboutText):
     name: str
 
     @classmethod
-    def compiled(cls, value: list[str], place: str) -> Iterator[Condition]:
+    def compiled(cls, value: list[str], field: str) -> Iterator[Condition]:
         for number, name in enumerate(value):
             exact = (TextCondition(equals=sanitise_tool_name(name)),)
-            yield cls(f"{place}[{number}]", Subject(cls.read), exact, name)
+            yield cls(f"{field}[{number}]", Subject(cls.read), exact, name)
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
-        if said := say.first_names(say.listed(value)):
-            yield f"offers {said}"
+        if phrase := list_first_names(as_list(value)):
+            yield f"offers {phrase}"
 
     @staticmethod
     def read(request: CanonicalRequest, _: Subject) -> Iterable[str]:
@@ -71,7 +82,7 @@ class ToolCallConditionDocument(Document):
 
 @dataclass(frozen=True, slots=True)
 class ToolCallCondition(Condition):
-    """An earlier call by `name` whose arguments contain `arguments` (a subset, deep)."""
+    """An earlier call by `name` whose arguments contain `arguments` (a deep subset)."""
 
     key = "tool_calls"
     shape = list[ToolCallConditionDocument]
@@ -83,14 +94,14 @@ class ToolCallCondition(Condition):
     arguments: Json = None
 
     @classmethod
-    def compiled(cls, value: list[ToolCallConditionDocument], place: str) -> Iterator[Condition]:
-        for number, one in enumerate(value):
-            yield cls(f"{place}[{number}]", _exactly(one.name), one.arguments)
+    def compiled(cls, value: list[ToolCallConditionDocument], field: str) -> Iterator[Condition]:
+        for number, condition in enumerate(value):
+            yield cls(f"{field}[{number}]", _exact_or_none(condition.name), condition.arguments)
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
-        for one in say.listed(value):
-            yield f"called {say.text_at(one, 'name') or 'a tool'}"
+        for condition in as_list(value):
+            yield f"called {get_short_text(condition, 'name') or 'a tool'}"
 
     @staticmethod
     def read(request: CanonicalRequest, _: Subject) -> Iterable[str]:
@@ -98,27 +109,29 @@ class ToolCallCondition(Condition):
 
     @property
     def expected(self) -> str:
-        wanted = "a tool call" if self.name is None else f"call of {quote(self.name.equals or '')}"
+        text = "a tool call" if self.name is None else f"call of {quote(self.name.equals or '')}"
         if self.arguments is not None:
-            wanted += f" with {shorten(json.dumps(self.arguments, ensure_ascii=False))}"
-        return wanted
+            text += f" with {shorten(json.dumps(self.arguments, ensure_ascii=False))}"
+        return text
 
     @property
     def needs(self) -> tuple[Need, ...]:
         return () if self.name is None else (Need(Subject(self.read), (self.name,)),)
 
-    def holds(self, reading: Reading) -> bool:
-        return any(self._named(call) and self._argued(call, got) for call, got in reading.calls)
+    def holds(self, reader: RequestReader) -> bool:
+        return any(
+            self._has_name(call) and self._has_arguments(call, got) for call, got in reader.calls
+        )
 
-    def actual(self, reading: Reading) -> str:
-        return several(f"{call.name} {call.arguments}" for call, _ in reading.calls) or "no calls"
+    def actual(self, reader: RequestReader) -> str:
+        return quote_last(f"{call.name} {call.arguments}" for call, _ in reader.calls) or "no calls"
 
-    def distance(self, reading: Reading) -> float:
-        """0.5 for a call of the right tool with other arguments."""
+    def distance(self, reader: RequestReader) -> float:
+        """Return the distance of the nearest call: 0.5 for the right tool with other arguments."""
         return min(
             (
-                (not self._named(call)) * 0.5 + (not self._argued(call, got)) * 0.5
-                for call, got in reading.calls
+                (not self._has_name(call)) * 0.5 + (not self._has_arguments(call, got)) * 0.5
+                for call, got in reader.calls
             ),
             default=1.0,
         )
@@ -126,7 +139,7 @@ class ToolCallCondition(Condition):
     def implies(self, wide: Condition) -> bool:
         return (
             isinstance(wide, ToolCallCondition)
-            and _given(self.name, wide.name)
+            and _implies_optional(self.name, wide.name)
             and (
                 wide.arguments is None
                 or (self.arguments is not None and is_subset(wide.arguments, self.arguments))
@@ -134,17 +147,17 @@ class ToolCallCondition(Condition):
         )
 
     @property
-    def awaits_result(self) -> bool:
+    def requires_tool_result(self) -> bool:
         return True
 
     @property
     def may_be_masked(self) -> bool:
         return True
 
-    def _named(self, call: ToolCallPart) -> bool:
+    def _has_name(self, call: ToolCallPart) -> bool:
         return self.name is None or self.name.test(call.name)
 
-    def _argued(self, call: ToolCallPart, got: Json) -> bool:
+    def _has_arguments(self, call: ToolCallPart, got: Json) -> bool:
         return (
             self.arguments is None
             or call.arguments == self.arguments
@@ -152,8 +165,8 @@ class ToolCallCondition(Condition):
         )
 
 
-class WhichResult(Document):
-    """Which tool result is meant."""
+class ToolResultSelector(Document):
+    """Selects a tool result by tool, call and outcome."""
 
     name: SomeText | None = None
     """The name of the tool that was called."""
@@ -163,14 +176,14 @@ class WhichResult(Document):
     """Whether the tool failed, on wires that say so."""
 
 
-class ToolResultConditionDocument(TextConditionDocument, WhichResult):
-    """A tool's result in the conversation, and what its text is like."""
+class ToolResultConditionDocument(TextConditionDocument, ToolResultSelector):
+    """A tool's result in the conversation and a condition on its text."""
 
     def findings(self) -> Iterable[Finding]:
         return ()
 
 
-OneResult: TypeAlias = Annotated[
+ToolResultShape: TypeAlias = Annotated[
     ToolResultConditionDocument,
     reads_string(ToolResultConditionDocument, "equals"),
     writes_string("equals"),
@@ -179,10 +192,10 @@ OneResult: TypeAlias = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class ToolResultCondition(Condition):
-    """The conversation holds a tool result that is all of this at once."""
+    """The conversation holds one tool result that meets all of these fields."""
 
     key = "tool_results"
-    shape = list[OneResult]
+    shape = list[ToolResultShape]
     empty = list
     meaning = "Results of tools that the request brings; all must be there."
     keyword = "with_tool_result"
@@ -193,16 +206,21 @@ class ToolResultCondition(Condition):
     is_error: bool | None = None
 
     @classmethod
-    def compiled(cls, value: list[ToolResultConditionDocument], place: str) -> Iterator[Condition]:
-        for number, one in enumerate(value):
-            tool_call_id, name = _exactly(one.tool_call_id), _exactly(one.name)
-            yield cls(f"{place}[{number}]", one.compiled(), tool_call_id, name, one.is_error)
+    def compiled(cls, value: list[ToolResultConditionDocument], field: str) -> Iterator[Condition]:
+        for number, condition in enumerate(value):
+            tool_call_id, name = (
+                _exact_or_none(condition.tool_call_id),
+                _exact_or_none(condition.name),
+            )
+            yield cls(
+                f"{field}[{number}]", condition.compiled(), tool_call_id, name, condition.is_error
+            )
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
-        for one in say.listed(value):
-            name = say.text_at(one, "name")
-            parts = ("result", name and f"of {name}", say.tests(one))
+        for condition in as_list(value):
+            name = get_short_text(condition, "name")
+            parts = ("result", name and f"of {name}", phrase_text_condition(condition))
             yield " ".join(part for part in parts if part)
 
     @staticmethod
@@ -211,59 +229,59 @@ class ToolResultCondition(Condition):
 
     @property
     def expected(self) -> str:
-        wanted = f"tool result that {self.text.describe()}"
+        text = f"tool result that {self.text.describe()}"
         if self.name is not None:
-            wanted += f", of tool {quote(self.name.equals or '')}"
+            text += f", of tool {quote(self.name.equals or '')}"
         if self.tool_call_id is not None:
-            wanted += f", for call {quote(self.tool_call_id.equals or '')}"
+            text += f", for call {quote(self.tool_call_id.equals or '')}"
         if self.is_error is not None:
-            wanted += ", an error" if self.is_error else ", no error"
-        return wanted
+            text += ", an error" if self.is_error else ", no error"
+        return text
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        found = ("tool_call_id", self.tool_call_id), ("name", self.name)
-        wanted = (*found, ("content", self.text))
+        named = ("tool_call_id", self.tool_call_id), ("name", self.name)
+        wanted = (*named, ("content", self.text))
         return tuple(Need(Subject(self.read, at), (c,)) for at, c in wanted if c is not None)
 
     @property
     def group_names(self) -> tuple[str, ...]:
         return self.text.group_names
 
-    def holds(self, reading: Reading) -> bool:
-        return self._first(reading) is not None
+    def holds(self, reader: RequestReader) -> bool:
+        return self._find_result(reader) is not None
 
-    def actual(self, reading: Reading) -> str:
-        return several(map(_told, reading.request.tool_results)) or "no tool results"
+    def actual(self, reader: RequestReader) -> str:
+        return quote_last(map(_describe_result, reader.request.tool_results)) or "no tool results"
 
-    def distance(self, reading: Reading) -> float:
-        results = reading.request.tool_results[-COMPARED:]
+    def distance(self, reader: RequestReader) -> float:
+        results = reader.request.tool_results[-MAX_COMPARED_TEXTS:]
         return min((self._distance(result) for result in results), default=1.0)
 
-    def groups(self, reading: Reading) -> dict[str, str]:
-        result = self._first(reading)
+    def groups(self, reader: RequestReader) -> dict[str, str]:
+        result = self._find_result(reader)
         return {} if result is None else self.text.groups(result.content)
 
     def implies(self, wide: Condition) -> bool:
         return (
             isinstance(wide, ToolResultCondition)
             and self.text.implies(wide.text)
-            and _given(self.tool_call_id, wide.tool_call_id)
-            and _given(self.name, wide.name)
+            and _implies_optional(self.tool_call_id, wide.tool_call_id)
+            and _implies_optional(self.name, wide.name)
             and wide.is_error in (None, self.is_error)
         )
 
     @property
-    def awaits_result(self) -> bool:
+    def requires_tool_result(self) -> bool:
         return True
 
-    def _first(self, reading: Reading) -> ToolResultPart | None:
-        for result in reading.request.tool_results:
-            if not self._wrong(result) and self.text.test(result.content):
+    def _find_result(self, reader: RequestReader) -> ToolResultPart | None:
+        for result in reader.request.tool_results:
+            if not self._count_wrong_fields(result) and self.text.test(result.content):
                 return result
         return None
 
-    def _wrong(self, result: ToolResultPart) -> int:
+    def _count_wrong_fields(self, result: ToolResultPart) -> int:
         return (
             (self.tool_call_id is not None and not self.tool_call_id.test(result.tool_call_id))
             + (self.name is not None and not self.name.test(result.name))
@@ -271,12 +289,15 @@ class ToolResultCondition(Condition):
         )
 
     def _distance(self, result: ToolResultPart) -> float:
-        return (self._wrong(result) + text_distance(Text(result.content), self.text)) / 4
+        return (
+            self._count_wrong_fields(result)
+            + text_distance(ComparedText(result.content), self.text)
+        ) / 4
 
 
 def is_subset(wanted: Json, got: Json) -> bool:
-    """Whether `got` has all that is wanted: objects may have more keys at any depth, lists must
-    have as many items, and true is not 1."""
+    """Return True if `got` contains everything in `wanted`: objects may have more keys at any
+    depth, lists must have the same length, and true is not 1."""
     match wanted, got:
         case dict(), dict():
             return all(key in got and is_subset(wanted[key], got[key]) for key in wanted)
@@ -286,14 +307,14 @@ def is_subset(wanted: Json, got: Json) -> bool:
             return wanted == got and isinstance(wanted, bool) == isinstance(got, bool)
 
 
-def _exactly(text: str | None) -> TextCondition | None:
+def _exact_or_none(text: str | None) -> TextCondition | None:
     return None if text is None else TextCondition(equals=text)
 
 
-def _given(narrow: TextCondition | None, wide: TextCondition | None) -> bool:
+def _implies_optional(narrow: TextCondition | None, wide: TextCondition | None) -> bool:
     return wide is None or (narrow is not None and narrow.implies(wide))
 
 
-def _told(result: ToolResultPart) -> str:
+def _describe_result(result: ToolResultPart) -> str:
     failed = " (error)" if result.is_error else ""
     return f"{result.tool_call_id} {result.name}{failed}: {shorten(result.content)}"

@@ -26,7 +26,9 @@ class Others(Protocol):
     suffixes: Collection[str]
     """How such files are called in a directory."""
 
-    def reading(self, file: Path, data: bytes) -> "Callable[[Collection[str]], Read | None] | None":
+    def find_reader(
+        self, file: Path, data: bytes
+    ) -> "Callable[[Collection[str]], Read | None] | None":
         """What makes the document of a file, once the names are known that are taken; None for a
         file that is none of those. Raises DocumentError."""
 
@@ -60,7 +62,7 @@ def read_files(
     for resolved, file in files.items():
         try:
             data = file.read_bytes()
-            making = others.reading(file, data) if others else None
+            making = others.find_reader(file, data) if others else None
             if making is not None:
                 made.append(making)
             elif file.name.endswith(SUFFIX) or resolved in named:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, JsonValue, model_validator
 
-from scenarios_app.engine.conditions.match import MatchDocument, NoMatch
+from scenarios_app.engine.conditions.match import DEFAULT_MATCH, MatchDocument
 from scenarios_app.engine.document.answer import ProduceDocument
 from scenarios_app.engine.document.fault import NO_BODY, FailuresDocument
 from scenarios_app.engine.scenario import Reasoning, Select
@@ -79,7 +79,7 @@ class StepDocument(Document):
     consume: Flag = True
     """Whether the step answers only once in each session and is then used up; false: it answers
     every time."""
-    match: MatchDocument = NoMatch
+    match: MatchDocument = DEFAULT_MATCH
     """When this arrives: what a request must be for the step to answer it."""
     expect: ExpectDocument = Field(default_factory=lambda: _NO_EXPECT)
     """What a request that is answered should also be."""

@@ -1,4 +1,4 @@
-"""What a matched request should also be: what does not hold is a violation, in fixed words."""
+"""Checks what a step expects of a matched request; each violation has a fixed text."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -6,20 +6,19 @@ from math import isfinite, isnan
 from typing import NamedTuple
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.conditions.subjects import Reading, sanitise_tool_name
+from scenarios_app.engine.conditions.subjects import RequestReader, sanitise_tool_name
 from scenarios_app.engine.conditions.texts import quote
 from scenarios_app.engine.scenario import Expect, Scenario, Step
 
-# Tools of the agent itself are its own affair.
-_EXEMPT = "agent__"
+# Tools of the agent itself are not checked.
+_EXEMPT_PREFIX = "agent__"
 _TOLERANCE = 1e-6
 VIOLATED = "expectation_violated"
-# So many of the tools that were offered are named.
-_NAMED = 20
+_MAX_NAMED_TOOLS = 20
 
 
 class _Violation(NamedTuple):
-    """Requirement 003's words, and what was got instead where these do not say it."""
+    """The text required by requirement 003, and the actual value if the text lacks it."""
 
     text: str
     got: str = ""
@@ -28,30 +27,30 @@ class _Violation(NamedTuple):
 def violations_of(
     scenario: Scenario, step: Step | None, request: CanonicalRequest
 ) -> tuple[str, ...]:
-    """All violations, in the order of requirement 003: system prompt, tools, temperature, topP,
-    reasoning. The first makes the error turn. Without a step (its turn is missing) the system
-    prompt alone is looked at."""
+    """Return all violations in the order of requirement 003: system prompt, tools, temperature,
+    topP, reasoning. The first is the error turn's text. Without a step (a missing turn) only the
+    system prompt is checked."""
     return tuple(violation.text for violation in _violations(scenario, step, request))
 
 
 def violated_message(scenario: Scenario, step: Step, request: CanonicalRequest) -> str:
-    """The text of the 400: every violation, with what was expected and got."""
-    told = "; ".join(
+    """Return the text of the 400: every violation with expected and actual values."""
+    violations = "; ".join(
         f"{violation.text} ({violation.got})" if violation.got else violation.text
         for violation in _violations(scenario, step, request)
     )
     return (
         f"{VIOLATED}: step “{step.label}” of scenario “{scenario.name}” answers this request, "
-        f"but it is not as that expects. {told}"
+        f"but it is not as that expects. {violations}"
     )
 
 
 def assert_violations(step: Step, request: CanonicalRequest) -> tuple[str, ...]:
-    """The failures of `side_effects.assert`, one for each match object with all its mismatches."""
-    reading = Reading(request)
+    """Return the failures of `side_effects.assert`, one for each failed match object."""
+    reader = RequestReader(request)
     failed = []
     for i, match in enumerate(step.side_effects.asserts):
-        mismatches = match.mismatches(reading)
+        mismatches = match.mismatches(reader)
         if mismatches:
             reasons = "; ".join(
                 f"{m.field}: expected {m.expected}, received {m.actual}" for m in mismatches
@@ -60,8 +59,8 @@ def assert_violations(step: Step, request: CanonicalRequest) -> tuple[str, ...]:
     return tuple(failed)
 
 
-def js_number(number: float | None) -> str:
-    """A number as JavaScript writes it; requirement 003's texts do."""
+def format_js_number(number: float | None) -> str:
+    """Format a number like JavaScript, which requirement 003's texts use."""
     if number is None:
         return "undefined"
     value = float(number)
@@ -88,20 +87,22 @@ def _violations(
         got = f"it is {quote(system)}" if system else "there is none"
         yield _Violation(f"System prompt missing: {', '.join(missing)}", got)
     if step is not None:
-        yield from _unexpected(step.expect, request)
+        yield from _expect_violations(step.expect, request)
 
 
-def _unexpected(expect: Expect, request: CanonicalRequest) -> Iterator[_Violation]:
+def _expect_violations(expect: Expect, request: CanonicalRequest) -> Iterator[_Violation]:
     missing = [] if expect.allow_missing_tools else _missing_tools(expect, request)
     if missing:
-        yield _Violation(f"Expected tools not available: {', '.join(missing)}", _offered(request))
+        yield _Violation(
+            f"Expected tools not available: {', '.join(missing)}", _describe_offered_tools(request)
+        )
     for name, expected, received in (
         ("temperature", expect.temperature, request.temperature),
         ("topP", expect.top_p, request.top_p),
     ):
-        if expected is not None and not _near(expected, received):
-            told = f"Expected {name} {js_number(expected)} but received {js_number(received)}"
-            yield _Violation(told)
+        if expected is not None and not _is_near(expected, received):
+            wanted, got = format_js_number(expected), format_js_number(received)
+            yield _Violation(f"Expected {name} {wanted} but received {got}")
     if expect.reasoning == "enabled" and not request.reasoning:
         yield _Violation("Expected reasoning to remain enabled", "it is disabled")
     if expect.reasoning == "disabled" and request.reasoning:
@@ -113,15 +114,15 @@ def _missing_tools(expect: Expect, request: CanonicalRequest) -> list[str]:
     return [
         name
         for name in expect.tools
-        if not name.startswith(_EXEMPT) and sanitise_tool_name(name) not in offered
+        if not name.startswith(_EXEMPT_PREFIX) and sanitise_tool_name(name) not in offered
     ]
 
 
-def _offered(request: CanonicalRequest) -> str:
+def _describe_offered_tools(request: CanonicalRequest) -> str:
     names = [tool.name for tool in request.tools]
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"offered: {', '.join(names[:_NAMED])}{more}" if names else "none is offered"
+    more = f" and {len(names) - _MAX_NAMED_TOOLS} more" if len(names) > _MAX_NAMED_TOOLS else ""
+    return f"offered: {', '.join(names[:_MAX_NAMED_TOOLS])}{more}" if names else "none is offered"
 
 
-def _near(expected: float, received: float | None) -> bool:
+def _is_near(expected: float, received: float | None) -> bool:
     return received is not None and abs(received - expected) <= _TOLERANCE

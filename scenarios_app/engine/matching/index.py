@@ -1,4 +1,4 @@
-"""The index: every enabled scenario, filed once per change and asked for every request."""
+"""The index of enabled scenarios: built once per change and searched for every request."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
@@ -14,19 +14,19 @@ from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.match import Match
 from scenarios_app.engine.conditions.recorded import RecordedCondition
 from scenarios_app.engine.conditions.request import SelectCondition
-from scenarios_app.engine.conditions.subjects import Reading
-from scenarios_app.engine.matching.lookup import Lookup, Words
+from scenarios_app.engine.conditions.subjects import RequestReader
+from scenarios_app.engine.matching.lookup import StepLookup, WordIndex
 from scenarios_app.engine.scenario import RawAnswer, Scenario, Select, Step
 
-# A scenario of so few steps is tried step by step.
-_FEW = 32
-# With more steps than this, only those that share words with a request are compared with it.
-COMPARED = 100
+# A scenario with at most this many steps is tried step by step, without the lookup.
+_MAX_TRIED_STEPS = 32
+# Beyond this number, near misses are sought only among steps that share words with the request.
+MAX_COMPARED_STEPS = 100
 
 
 class Particularity(IntEnum):
-    """What a step's `match` holds, the most particular first: a real condition, nothing but
-    `provider` and `path` (a default for these), or nothing."""
+    """How particular a step's `match` is, most particular first: a real condition, only `provider`
+    and `path` (a default for these), or nothing."""
 
     CONDITION = 0
     DEFAULT = 1
@@ -34,19 +34,18 @@ class Particularity(IntEnum):
 
 
 class Rank(NamedTuple):
-    """What goes first among the offers of scenarios: the smaller one. The first is the priority,
-    negated; the place, from 0, tells the steps of one scenario apart."""
+    """Sort key of entries; the smallest goes first. The priority is negated; `place` is the step's
+    index in its scenario."""
 
-    below: int
+    negated_priority: int
     particularity: Particularity
     scenario: str
     place: int
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One step with its rank among all steps and all conditions on it. `ref` is its scenario and
-    key: what a session remembers of a step that it has consumed. It is `recorded` if it is for a
-    request that was."""
+    """One step with its rank and all its conditions. `ref` is scenario and key, by which sessions
+    remember consumed steps. `recorded` marks a step for a recorded request."""
 
     rank: Rank
     scenario: Scenario
@@ -57,97 +56,113 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Layer:
-    """The steps of some scenarios, and the ways to the few of them that a request concerns;
-    immutable."""
+    """The steps of a set of scenarios with the lookups over them; immutable."""
 
-    def __init__(self, scenarios: Sequence[Scenario], *, known: "Layer | None" = None) -> None:
+    def __init__(self, scenarios: Sequence[Scenario], *, previous: "Layer | None" = None) -> None:
         matching = sorted(entries_of(scenarios, "match"), key=lambda entry: entry.rank)
         by_id = sorted(
-            map(_asked_for, entries_of(scenarios, "first_user_message")),
+            map(_with_select_condition, entries_of(scenarios, "first_user_message")),
             key=lambda entry: entry.rank,
         )
         self._matching = matching
-        self._every = [*matching, *by_id]
-        self._matches = [entry.match for entry in self._every]
-        same = known if known and known._finds(self._matches, len(matching)) else None
-        self._lookup: Lookup = same._lookup if same else Lookup(self._matches[: len(matching)])
-        self._of_scenario: dict[str, list[int]] = {}
-        self._of_id: dict[str, list[int]] = {}
-        for position, entry in enumerate(self._every):
-            of = self._of_scenario if position < len(matching) else self._of_id
+        self._entries = [*matching, *by_id]
+        self._matches = [entry.match for entry in self._entries]
+        reused = (
+            previous
+            if previous and previous._has_same_matches(self._matches, len(matching))
+            else None
+        )
+        self._lookup: StepLookup = (
+            reused._lookup if reused else StepLookup(self._matches[: len(matching)])
+        )
+        self._match_positions: dict[str, list[int]] = {}
+        self._by_id_positions: dict[str, list[int]] = {}
+        for position, entry in enumerate(self._entries):
+            of = self._match_positions if position < len(matching) else self._by_id_positions
             of.setdefault(entry.scenario.name, []).append(position)
-        # Of each scenario the defaults that come before something more particular.
+        # By scenario, the default steps that come before a more particular one.
         self._defaults: dict[str, list[Entry]] = {}
-        for name, positions in self._of_scenario.items():
+        for name, positions in self._match_positions.items():
             steps = sorted((matching[at] for at in positions), key=lambda entry: entry.rank.place)
-            if defaults := _in_the_way(steps):
+            if defaults := _blocking_defaults(steps):
                 self._defaults[name] = defaults
         self.recorded = any(entry.recorded for entry in matching)
-        many = self._matches if len(self._every) > COMPARED else []
-        self._words: Words = same._words if same else Words(many)
+        many = self._matches if len(self._entries) > MAX_COMPARED_STEPS else []
+        self._words: WordIndex = reused._words if reused else WordIndex(many)
 
     def offers(
-        self, reading: Reading, eligible: Callable[[Entry], bool], scenario: str | None = None
+        self, reader: RequestReader, eligible: Callable[[Entry], bool], scenario: str | None = None
     ) -> Iterator[Entry]:
-        """Of the eligible entries that the request matches, by rank, those before which no less
-        particular one stands in their scenario. The first is the best of what the scenarios offer,
-        each its first step that is eligible and matches."""
+        """Yield, by rank, the eligible entries that match, except those behind a less particular
+        entry of their scenario that also matches.
 
-        for entry in self.possible(reading, scenario):
-            if entry.match.holds(reading) and eligible(entry):
+        So the first is the best of what the scenarios offer: each offers its first eligible,
+        matching step.
+        """
+
+        for entry in self.possible_entries(reader, scenario):
+            if entry.match.holds(reader) and eligible(entry):
                 defaults = self._defaults.get(entry.scenario.name)
                 if defaults is None or not any(
-                    eligible(default) and default.match.holds(reading)
+                    eligible(default) and default.match.holds(reader)
                     for default in defaults
                     if _comes_before(default, entry)
                 ):
                     yield entry
 
     @property
-    def frees(self) -> bool:
-        """Whether an entry that is gone may let another be offered that goes before it."""
+    def has_blocking_defaults(self) -> bool:
+        """True if consuming an entry can let an entry of a better rank be offered."""
         return bool(self._defaults)
 
-    def possible(self, reading: Reading, scenario: str | None = None) -> Iterator[Entry]:
-        """The entries that the request can match, of one scenario or of all, by rank."""
-        positions: Sequence[int] = self._of_scenario.get(scenario or "", ())
+    def possible_entries(
+        self, reader: RequestReader, scenario: str | None = None
+    ) -> Iterator[Entry]:
+        """Yield, by rank, the entries of one scenario or of all that the request can match."""
+        positions: Sequence[int] = self._match_positions.get(scenario or "", ())
         if scenario is None:
-            positions = self._lookup.positions(reading)
-        elif len(positions) > _FEW:
-            found = set(self._lookup.positions(reading))
-            positions = [position for position in positions if position in found]
+            positions = self._lookup.positions(reader)
+        elif len(positions) > _MAX_TRIED_STEPS:
+            candidates = set(self._lookup.positions(reader))
+            positions = [position for position in positions if position in candidates]
         return (self._matching[position] for position in positions)
 
-    def near(self, reading: Reading, scenario: str | None = None) -> Iterator[Entry]:
-        """The entries among which near misses are sought, those chosen by id too. Of many, as many
-        as can be compared: the ones that match (and were served), then the ones that share words
-        with the request, then the first ones."""
-        every: Sequence[int] = range(len(self._every))
-        if scenario is not None:
-            by_id = self._of_id.get(scenario, [])
-            every = self._of_scenario.get(scenario, by_id)
-        if len(every) > COMPARED:
-            inside: Container[int] = every if scenario is None else set(every)
-            likely = chain(self._holding(reading), self._words.sharing(reading))
-            best = islice((p for p in likely if p in inside), 2 * COMPARED)
-            every = list(dict.fromkeys([*best, *every[:COMPARED]]))[:COMPARED]
-        return (self._every[position] for position in every)
+    def near(self, reader: RequestReader, scenario: str | None = None) -> Iterator[Entry]:
+        """Yield the entries to compare for near misses, including those selected by id.
 
-    def _finds(self, matches: Sequence[Match], matching: int) -> bool:
-        """Whether these are its own matches, of which so many are not chosen by id. As text too:
-        1 is not true."""
+        If there are too many: first the matching ones (already served), then those that share words
+        with the request, then the first ones.
+        """
+        positions: Sequence[int] = range(len(self._entries))
+        if scenario is not None:
+            by_id = self._by_id_positions.get(scenario, [])
+            positions = self._match_positions.get(scenario, by_id)
+        if len(positions) > MAX_COMPARED_STEPS:
+            inside: Container[int] = positions if scenario is None else set(positions)
+            likely = chain(
+                self._matching_positions(reader), self._words.positions_sharing_words(reader)
+            )
+            best = islice((p for p in likely if p in inside), 2 * MAX_COMPARED_STEPS)
+            positions = list(dict.fromkeys([*best, *positions[:MAX_COMPARED_STEPS]]))[
+                :MAX_COMPARED_STEPS
+            ]
+        return (self._entries[position] for position in positions)
+
+    def _has_same_matches(self, matches: Sequence[Match], matching: int) -> bool:
+        """Return True if `matches` equal this layer's, so that its lookups can be reused. They are
+        compared as text too, because True equals 1."""
         return (matching, len(matches)) == (len(self._matching), len(self._matches)) and all(
             one is other or (one == other and repr(one) == repr(other))
             for one, other in zip(matches, self._matches, strict=True)
         )
 
-    def _holding(self, reading: Reading) -> Iterator[int]:
-        positions = self._lookup.positions(reading)
-        return (p for p in positions if self._matching[p].match.holds(reading))
+    def _matching_positions(self, reader: RequestReader) -> Iterator[int]:
+        positions = self._lookup.positions(reader)
+        return (p for p in positions if self._matching[p].match.holds(reader))
 
 
 def entries_of(scenarios: Sequence[Scenario], select: Select) -> Iterator[Entry]:
-    """The steps of the scenarios that are chosen in this way."""
+    """Yield the steps of the scenarios with this `select`."""
     for scenario in scenarios:
         if scenario.select == select:
             for number, step in enumerate(scenario.steps):
@@ -157,36 +172,36 @@ def entries_of(scenarios: Sequence[Scenario], select: Select) -> Iterator[Entry]
                 yield Entry(rank, scenario, step, match, (scenario.name, step.key), recorded)
 
 
-def _in_the_way(steps: Sequence[Entry]) -> list[Entry]:
-    """Of a scenario's steps, in their order, those after which comes a more particular one."""
-    found, most = [], Particularity.EMPTY
+def _blocking_defaults(steps: Sequence[Entry]) -> list[Entry]:
+    """Return the steps of one scenario that come before a more particular one."""
+    blocking, most = [], Particularity.EMPTY
     for entry in reversed(steps):
         if entry.rank.particularity > most:
-            found.append(entry)
+            blocking.append(entry)
         most = min(most, entry.rank.particularity)
-    return found
+    return blocking
 
 
 def _comes_before(default: Entry, entry: Entry) -> bool:
-    """Whether a less particular step of the same scenario comes first there."""
-    ours, theirs = entry.rank, default.rank
-    return theirs.particularity > ours.particularity and theirs.place < ours.place
+    """Return True if a less particular step of the same scenario comes first there."""
+    rank, default_rank = entry.rank, default.rank
+    return default_rank.particularity > rank.particularity and default_rank.place < rank.place
 
 
 def _particularity(match: Match) -> Particularity:
-    if any(condition.particular for condition in match.conditions):
+    if any(condition.is_particular for condition in match.conditions):
         return Particularity.CONDITION
     return Particularity.DEFAULT if match.conditions else Particularity.EMPTY
 
 
-def _asked_for(entry: Entry) -> Entry:
-    """A step chosen by id with the name, by which its scenario is asked for, as a condition."""
-    asked = SelectCondition.compiled(entry.scenario.name, "select")
-    return replace(entry, match=Match((*asked, *entry.match.conditions)))
+def _with_select_condition(entry: Entry) -> Entry:
+    """Return a by-id entry with a condition on the scenario's name."""
+    select_conditions = SelectCondition.compiled(entry.scenario.name, "select")
+    return replace(entry, match=Match((*select_conditions, *entry.match.conditions)))
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A step that a request matches. `groups` holds the named groups of its conditions."""
+    """A step that a request matches; `groups` are the named groups of its conditions."""
 
     scenario: Scenario
     step: Step
@@ -194,8 +209,8 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
-    """Immutable; threads may share it. Of each layer the names given with it are hidden: a later
-    layer has scenarios of those names."""
+    """All enabled scenarios, immutable and safe to share between threads. Each layer comes with the
+    names of scenarios that a later layer replaces."""
 
     by_name: Mapping[str, Scenario]
     layers: tuple[tuple[Layer, frozenset[str]], ...]
@@ -207,14 +222,15 @@ class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
         scenario: str | None = None,
         consumed: Container[tuple[str, str]] = frozenset(),
     ) -> Iterator[Candidate]:
-        """What may answer a request, the best first, of one scenario or of all.
+        """Yield the steps that can answer a request, best first, of one scenario or of all.
 
-        By priority, which nothing overrides; each scenario offers its first step, in step order,
-        that matches and is not consumed; among the offers of one priority a real condition goes
-        before a default for a provider or path, that before an empty match; then the scenario's
-        name. `consumed` holds scenario and key of the steps that the session has consumed. One
-        who asks for the next has lost the last to somebody else: its scenario then offers the
-        step after it.
+        Order: priority; then each scenario offers its first step, in step order, that matches and
+        is not consumed; among offers of one priority a real condition precedes a default for a
+        provider or path, and that precedes an empty match; then the scenario's name.
+
+        `consumed` holds scenario and key of the session's consumed steps. Taking the next candidate
+        means that the last was consumed by a concurrent request: its scenario then offers the step
+        after it.
         """
         return self._candidates(request, scenario, consumed)
 
@@ -225,8 +241,7 @@ class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
         scenario: str | None = None,
         consumed: Container[tuple[str, str]] = frozenset(),
     ) -> Iterator[Candidate]:
-        """The same, of the steps alone whose match names a path: what may answer in place of a
-        computed answer."""
+        """Yield only candidates whose match names a path, which can replace a computed answer."""
         return self._candidates(request, scenario, consumed, allowed=_names_path)
 
     def candidates_recorded(
@@ -236,29 +251,27 @@ class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
         scenario: str | None = None,
         consumed: Container[tuple[str, str]] = frozenset(),
     ) -> Iterator[Candidate]:
-        """The same, of the steps alone that answer as they were recorded: what may answer what
-        nothing else can."""
-        return self._candidates(request, scenario, consumed, allowed=_as_recorded)
+        """Yield only candidates that replay a recording, for requests nothing else can answer."""
+        return self._candidates(request, scenario, consumed, allowed=_replays_recording)
 
     @property
     def recorded(self) -> bool:
-        """Whether there are steps for what was recorded."""
+        """True if there are steps for recorded requests."""
         return any(layer.recorded for layer, _ in self.layers)
 
     @property
-    def steady(self) -> bool:
-        """Whether what is offered first to who has consumed nothing is offered first to all who
-        have not consumed it."""
-        return not self.recorded and not self._frees
+    def order_is_stateless(self) -> bool:
+        """True if consuming a step cannot change which other step matches first."""
+        return not self.recorded and not self._has_blocking_defaults
 
     @property
-    def _frees(self) -> bool:
-        return any(layer.frees for layer, _ in self.layers)
+    def _has_blocking_defaults(self) -> bool:
+        return any(layer.has_blocking_defaults for layer, _ in self.layers)
 
-    def near(self, reading: Reading, *, scenario: str | None = None) -> Iterator[Entry]:
-        """The steps among which near misses are sought."""
+    def near(self, reader: RequestReader, *, scenario: str | None = None) -> Iterator[Entry]:
+        """Yield the entries to compare for near misses."""
         for layer, hidden in self.layers:
-            for entry in layer.near(reading, scenario):
+            for entry in layer.near(reader, scenario):
                 if entry.scenario.name not in hidden:
                     yield entry
 
@@ -270,87 +283,95 @@ class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
         *,
         allowed: Callable[[Step], bool] | None = None,
     ) -> Iterator[Candidate]:
-        reading = Reading(request)
-        lost: set[tuple[str, str]] = set()
+        reader = RequestReader(request)
+        offered_refs: set[tuple[str, str]] = set()
 
         def eligible(entry: Entry) -> bool:
             step, ref = entry.step, entry.ref
-            gone = (step.consume and ref in consumed) or ref in lost
-            return not gone and (allowed is None or allowed(step))
+            is_unavailable = (step.consume and ref in consumed) or ref in offered_refs
+            return not is_unavailable and (allowed is None or allowed(step))
 
-        offers = self._offers(reading, eligible, scenario)
+        offers = self._offers(reader, eligible, scenario)
         while (best := next(offers, None)) is not None:
             offered = best
             if best.recorded:
-                best = self._exactly(reading, eligible, best)
-            yield Candidate(best.scenario, best.step, best.match.groups(reading))
-            lost.add(best.ref)
-            if best is not offered or self._frees:
-                offers = self._offers(reading, eligible, scenario)
+                best = self._prefer_exact_recording(reader, eligible, best)
+            yield Candidate(best.scenario, best.step, best.match.groups(reader))
+            offered_refs.add(best.ref)
+            if best is not offered or self._has_blocking_defaults:
+                offers = self._offers(reader, eligible, scenario)
 
     def _offers(
-        self, reading: Reading, eligible: Callable[[Entry], bool], scenario: str | None
+        self, reader: RequestReader, eligible: Callable[[Entry], bool], scenario: str | None
     ) -> Iterator[Entry]:
         if len(self.layers) == 1:
-            return self.layers[0][0].offers(reading, eligible, scenario)
+            return self.layers[0][0].offers(reader, eligible, scenario)
         offers = (
-            _unhidden(layer.offers(reading, eligible, scenario), hidden)
+            _without_hidden(layer.offers(reader, eligible, scenario), hidden)
             for layer, hidden in self.layers
         )
         return merge(*offers, key=attrgetter("rank"))
 
-    def _exactly(self, reading: Reading, eligible: Callable[[Entry], bool], best: Entry) -> Entry:
-        """Of the recorded steps of a scenario that a request matches, the one that holds just this
-        request, if the best matches only because rules leave something out."""
-        if _holds_exactly(best, reading):
+    def _prefer_exact_recording(
+        self, reader: RequestReader, eligible: Callable[[Entry], bool], best: Entry
+    ) -> Entry:
+        """Return the recorded step of the scenario that equals the request without any rule, if
+        `best` matches only through rules; else `best`."""
+        if _holds_exactly(best, reader):
             return best
         every = (
             entry
             for layer, hidden in self.layers
             if best.scenario.name not in hidden
-            for entry in layer.possible(reading, best.scenario.name)
+            for entry in layer.possible_entries(reader, best.scenario.name)
         )
         return next(
             (
                 entry
                 for entry in every
-                if eligible(entry) and _holds_exactly(entry, reading) and entry.match.holds(reading)
+                if eligible(entry) and _holds_exactly(entry, reader) and entry.match.holds(reader)
             ),
             best,
         )
 
 
-def build_index(scenarios: Iterable[Scenario], *, known: Index | None = None) -> Index:
-    """The index of the enabled scenarios, whose names are unique. Where they ask for the same as
-    those of a `known` one, steps are found by what was made for that."""
-    every = tuple(scenarios)
-    before = known.layers[0][0] if known else None
-    return Index({s.name: s for s in every}, ((Layer(every, known=before), frozenset()),))
+def build_index(scenarios: Iterable[Scenario], *, previous: Index | None = None) -> Index:
+    """Return the index of enabled scenarios, whose names are unique. Lookups of `previous` are
+    reused if the matches are the same."""
+    all_scenarios = tuple(scenarios)
+    previous_layer = previous.layers[0][0] if previous else None
+    return Index(
+        {s.name: s for s in all_scenarios},
+        ((Layer(all_scenarios, previous=previous_layer), frozenset()),),
+    )
 
 
 def overlay(index: Index, scenarios: Iterable[Scenario]) -> Index:
-    """The index with a session's own scenarios before those of the same name, at the cost of
-    compiling the session's alone."""
-    own = {s.name: s for s in scenarios}
-    layers = tuple((layer, hidden | own.keys()) for layer, hidden in index.layers)
-    return Index({**index.by_name, **own}, (*layers, (Layer(tuple(own.values())), frozenset())))
+    """Return the index with a session's scenarios in front of those of the same name; only the
+    session's scenarios are compiled."""
+    session_scenarios = {s.name: s for s in scenarios}
+    layers = tuple((layer, hidden | session_scenarios.keys()) for layer, hidden in index.layers)
+    return Index(
+        {**index.by_name, **session_scenarios},
+        (*layers, (Layer(tuple(session_scenarios.values())), frozenset())),
+    )
 
 
-def _holds_exactly(entry: Entry, reading: Reading) -> bool:
+def _holds_exactly(entry: Entry, reader: RequestReader) -> bool:
     recorded = entry.match.of(RecordedCondition)
-    return bool(recorded) and all(one.holds_exactly(reading) for one in recorded)
+    return bool(recorded) and all(one.holds_exactly(reader) for one in recorded)
 
 
 def _names_path(step: Step) -> bool:
     return bool(step.match.path)
 
 
-def _as_recorded(step: Step) -> bool:
-    """Whether a step answers as it was recorded, or with what needs no request to be made."""
+def _replays_recording(step: Step) -> bool:
+    """Return True if a step replays a recording or sends a raw answer for one."""
     produced = step.produce
     raw = isinstance(produced.streaming, RawAnswer)
     return bool(step.match.of(RecordedCondition)) and (produced.recorded is not None or raw)
 
 
-def _unhidden(entries: Iterator[Entry], hidden: frozenset[str]) -> Iterator[Entry]:
+def _without_hidden(entries: Iterator[Entry], hidden: frozenset[str]) -> Iterator[Entry]:
     return (entry for entry in entries if entry.scenario.name not in hidden)

@@ -1,10 +1,10 @@
-"""Finds, among many steps, the few that a request can match or shares words with, without trying
-them all.
+"""Finds the few steps of many that a request can match or that share words with it.
 
-Every step is filed under one of its needs: the rarest literal or regex that some text of the
-request must meet for the step to match. What cannot be filed so is always tried.
+Each step is filed under one of its needs: the rarest literal or regex that some text of the request
+must meet. Steps without such a need are always tried.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +14,8 @@ import re2
 from ahocorasick_rs import AhoCorasick, Implementation
 
 from scenarios_app.engine.conditions.match import Match
-from scenarios_app.engine.conditions.subjects import Reading, Subject, Text
+from scenarios_app.engine.conditions.subjects import ComparedText, RequestReader, Subject
 from scenarios_app.engine.conditions.texts import TextCondition, regex_options, words_in
-from scenarios_app.engine.matching.required import required_literals
 
 
 class Pattern(NamedTuple):
@@ -29,11 +28,11 @@ class _Group(NamedTuple):
     positions: tuple[Sequence[int], ...]
 
 
-class Regexes:
-    """An immutable set of patterns, each with the positions of the steps that wait for it.
+class RegexSet:
+    """An immutable set of patterns, each with the positions of the steps filed under it.
 
-    A filter holds only so many literals. Patterns that do not fit into one are spread over
-    several, and the positions of one that does not even fit alone are in `unfiltered`.
+    An RE2 filter has limited room. Patterns that exceed it are spread over several filters; a
+    pattern too large for a filter has its positions in `unfiltered`.
     """
 
     def __init__(self, positions: Mapping[Pattern, Sequence[int]]) -> None:
@@ -41,7 +40,7 @@ class Regexes:
         self._groups = tuple(self._build(list(positions.items())))
 
     def find(self, text: str) -> set[int]:
-        """The positions of all patterns that match, not counting the unfiltered ones."""
+        """Return the positions of all matching patterns, without the unfiltered ones."""
         return {
             position
             for group in self._groups
@@ -66,30 +65,30 @@ class Regexes:
             yield _Group(regexes, tuple(positions for _, positions in patterns))
 
 
-# A text of one letter repeated holds every literal of that letter at every place. Of literals that
-# are endings of one another only so many are looked for; the longer ones come with those.
-_ENDINGS = 4
-# Of a long literal only the end is looked for: long texts often begin alike.
-_LONGEST = 200
-# Occurrences are collected piece by piece, so that a long text cannot fill the memory with them.
-_PIECE = 16_384
+# A repeated letter matches every literal of that letter at every position. So at most this many
+# literals that end in one another are searched; longer ones are filed with these.
+_MAX_NESTED_ENDINGS = 4
+# Only the end of a long literal is searched, since long texts often begin alike.
+_MAX_LITERAL_CHARS = 200
+# Hits are collected for one piece of text at a time to bound memory.
+_PIECE_CHARS = 16_384
 
 
-class Literals:
-    """An immutable set of literals, each with the positions of the steps that wait for it."""
+class LiteralSet:
+    """An immutable set of literals, each with the positions of the steps filed under it."""
 
     def __init__(self, positions: Mapping[str, Sequence[int]]) -> None:
-        """No literal is empty."""
-        carried = _carry(positions)
-        self._positions = tuple(carried.values())
-        # The default builds a table for few literals, in quadratic time where they repeat.
+        """Build the automaton; no literal may be empty."""
+        merged = _merge_endings(positions)
+        self._positions = tuple(merged.values())
+        # The default implementation takes quadratic time for few literals that repeat.
         self._automaton = AhoCorasick(
-            list(carried), implementation=Implementation.ContiguousNFA, store_patterns=False
+            list(merged), implementation=Implementation.ContiguousNFA, store_patterns=False
         )
-        self._overlap = max(map(len, carried)) - 1
+        self._overlap = max(map(len, merged)) - 1
 
     def find(self, text: str) -> set[int]:
-        """The positions of all literals that occur in the text; a few more may come with them."""
+        """Return the positions of all literals in the text, and possibly a few others."""
         seen: set[int] = set()
         for piece in self._pieces(text):
             hits = self._automaton.find_matches_as_indexes(piece, overlapping=True)
@@ -99,41 +98,95 @@ class Literals:
         return {position for literal in seen for position in self._positions[literal]}
 
     def _pieces(self, text: str) -> Iterator[str]:
-        for start in range(0, max(1, len(text) - self._overlap), _PIECE):
-            yield text[start : start + _PIECE + self._overlap]
+        for start in range(0, max(1, len(text) - self._overlap), _PIECE_CHARS):
+            yield text[start : start + _PIECE_CHARS + self._overlap]
 
 
-def _carry(positions: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
-    """The literals to look for, with their own positions and those of the literals they carry."""
+def _merge_endings(positions: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
+    """Return the literals to search, each with its positions and those of the literals merged into
+    it."""
     ends: defaultdict[str, list[int]] = defaultdict(list)
-    for literal, of in positions.items():
-        ends[literal[-_LONGEST:]].extend(of)
-    carried: dict[str, list[int]] = {}
-    carriers: list[str] = []
+    for literal, steps in positions.items():
+        ends[literal[-_MAX_LITERAL_CHARS:]].extend(steps)
+    merged: dict[str, list[int]] = {}
+    kept_endings: list[str] = []
     for reverse in sorted(end[::-1] for end in ends):
-        while carriers and not reverse.startswith(carriers[-1]):
-            carriers.pop()
-        if len(carriers) < _ENDINGS:
-            carriers.append(reverse)
-        carried.setdefault(carriers[-1][::-1], []).extend(ends[reverse[::-1]])
-    return carried
+        while kept_endings and not reverse.startswith(kept_endings[-1]):
+            kept_endings.pop()
+        if len(kept_endings) < _MAX_NESTED_ENDINGS:
+            kept_endings.append(reverse)
+        merged.setdefault(kept_endings[-1][::-1], []).extend(ends[reverse[::-1]])
+    return merged
 
 
-Kind: TypeAlias = Literal["equals", "contains", "regex"]
+# Shorter literals are in nearly every text.
+_MIN_LITERAL_CHARS = 3
+# One piece of a pattern at a time. Groups and repeated pieces are skipped whole.
+_PATTERN_PIECE = re.compile(
+    r"""
+      (?P<nothing> \\[dDwWsSbBAzZ] | [.^$] | \[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\] )
+    | (?P<optional> [*?] | \{\d*,?\d*\} )
+    | (?P<again> \+ )
+    | (?P<open> \((?:\?:|\?P?<\w+>|(?!\?)) )
+    | (?P<close> \) )
+    | (?P<other> \| )
+    | (?P<unknown> \\\w | \(\? )
+    | \\?(?P<literal> . )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def required_literals(pattern: str, *, ignore_case: bool = False) -> tuple[str, ...]:
+    """Return the literals that every text matched by an RE2 pattern contains, casefolded if case is
+    ignored.
+
+    A wrong literal would lose a step, so a pattern that is not understood gives none.
+    """
+    runs = tuple(_literal_runs(pattern))
+    if "" in runs:
+        return ()
+    if ignore_case:
+        # RE2 and Python can fold other letters differently.
+        runs = tuple(run.casefold() for run in runs if run.isascii())
+    return tuple(dict.fromkeys(run for run in runs if len(run) >= _MIN_LITERAL_CHARS))
+
+
+def _literal_runs(pattern: str) -> Iterator[str]:
+    """Yield the runs of letters outside groups; an empty run if nothing is certain."""
+    run, depth = "", 0
+    for piece in _PATTERN_PIECE.finditer(pattern):
+        kind = piece.lastgroup
+        if kind == "unknown" or (kind == "other" and not depth):
+            yield ""
+        depth += (kind == "open") - (kind == "close")
+        if kind == "literal" and not depth:
+            run += piece["literal"]
+            continue
+        if kind == "optional":
+            run = run[:-1]
+        if run:
+            yield run
+        run = ""
+    if run:
+        yield run
+
+
+AtomKind: TypeAlias = Literal["equals", "contains", "regex"]
 Positions: TypeAlias = dict[str, list[int]]
-Cost: TypeAlias = tuple[int, bool, int]
+AtomCost: TypeAlias = tuple[int, bool, int]
 
 
 class Atom(NamedTuple):
-    """One literal or pattern that a text must have; literals are folded where case is ignored."""
+    """One literal or pattern that a text must contain; literals are folded if case is ignored."""
 
-    kind: Kind
+    kind: AtomKind
     ignore_case: bool
     text: str
 
 
-class Place(NamedTuple):
-    """A subject, and of each condition of which one must be met there, the atoms it has."""
+class SubjectAtoms(NamedTuple):
+    """A subject with the atoms of each alternative, of which one must be met."""
 
     subject: Subject
     alternatives: tuple[tuple[Atom, ...], ...]
@@ -145,62 +198,62 @@ class _Table:
 
     equals: Mapping[str, Sequence[int]]
     folded_equals: Mapping[str, Sequence[int]]
-    contains: Literals | None
-    folded_contains: Literals | None
-    regexes: Regexes | None
+    contains: LiteralSet | None
+    folded_contains: LiteralSet | None
+    regexes: RegexSet | None
 
-    def find(self, text: Text) -> set[int]:
-        found = set(self.equals.get(text.plain, ()))
+    def find(self, text: ComparedText) -> set[int]:
+        positions = set(self.equals.get(text.plain, ()))
         if self.folded_equals:
-            found.update(self.folded_equals.get(text.folded, ()))
+            positions.update(self.folded_equals.get(text.folded, ()))
         if self.contains:
-            found |= self.contains.find(text.plain)
+            positions |= self.contains.find(text.plain)
         if self.folded_contains:
-            found |= self.folded_contains.find(text.folded)
+            positions |= self.folded_contains.find(text.folded)
         if self.regexes:
-            found |= self.regexes.find(text.plain)
-        return found
+            positions |= self.regexes.find(text.plain)
+        return positions
 
 
-class Lookup:
-    """Built once for a sequence of compiled steps; a position is a step's place in it."""
+class StepLookup:
+    """Lookup of steps by the texts of a request; positions are indexes into `matches`."""
 
     def __init__(self, matches: Sequence[Match]) -> None:
-        places = [_places(match) for match in matches]
-        often = Counter(
-            (place.subject, atom)
-            for of in places
-            for place in of
-            for atoms in place.alternatives
+        atoms_of_steps = [_subject_atoms(match) for match in matches]
+        frequencies = Counter(
+            (need.subject, atom)
+            for needs in atoms_of_steps
+            for need in needs
+            for atoms in need.alternatives
             for atom in atoms
         )
-        filed: defaultdict[Subject, list[tuple[Atom, int]]] = defaultdict(list)
+        by_subject: defaultdict[Subject, list[tuple[Atom, int]]] = defaultdict(list)
         always: list[int] = []
-        for position, of in enumerate(places):
-            if of:
-                rarest = (_rarest(place, often) for place in of)
-                _, subject, atoms = min(rarest, key=lambda found: found[0])
-                filed[subject].extend((atom, position) for atom in atoms)
+        for position, needs in enumerate(atoms_of_steps):
+            if needs:
+                rarest = (_rarest(need, frequencies) for need in needs)
+                _, subject, atoms = min(rarest, key=lambda option: option[0])
+                by_subject[subject].extend((atom, position) for atom in atoms)
             else:
                 always.append(position)
-        self._tables = {subject: _table(atoms) for subject, atoms in filed.items()}
+        self._tables = {subject: _table(atoms) for subject, atoms in by_subject.items()}
         for table in self._tables.values():
             if table.regexes:
                 always.extend(table.regexes.unfiltered)
         self._always = sorted(set(always))
 
-    def positions(self, reading: Reading) -> list[int]:
-        """The positions of all steps that can match, in order; some of them may not."""
-        found: set[int] = set()
+    def positions(self, reader: RequestReader) -> list[int]:
+        """Return, in order, the positions of all steps that can match; some may not match."""
+        positions: set[int] = set()
         for subject, table in self._tables.items():
-            for text in reading.texts(subject):
-                found |= table.find(text)
-        return sorted(found.union(self._always)) if found else self._always
+            for text in reader.texts(subject):
+                positions |= table.find(text)
+        return sorted(positions.union(self._always)) if positions else self._always
 
 
-def _places(match: Match) -> list[Place]:
+def _subject_atoms(match: Match) -> list[SubjectAtoms]:
     needs = (need for condition in match.conditions for need in condition.needs)
-    places = (Place(need.subject, tuple(map(_atoms, need.conditions))) for need in needs)
+    places = (SubjectAtoms(need.subject, tuple(map(_atoms, need.conditions))) for need in needs)
     return [place for place in places if all(place.alternatives)]
 
 
@@ -220,67 +273,71 @@ def _atoms(condition: TextCondition) -> tuple[Atom, ...]:
 
 
 def _rarest(
-    place: Place, often: Mapping[tuple[Subject, Atom], int]
-) -> tuple[Cost, Subject, list[Atom]]:
-    """The rarest atom of each alternative, and what the dearest of them costs: rare ones are
-    cheap, then literals go before regexes, then long ones before short ones."""
+    need: SubjectAtoms, frequencies: Mapping[tuple[Subject, Atom], int]
+) -> tuple[AtomCost, Subject, list[Atom]]:
+    """Return the rarest atom of each alternative with the highest cost among them.
 
-    def cost(atom: Atom) -> Cost:
-        return often[place.subject, atom], atom.kind == "regex", -len(atom.text)
+    Rare atoms are cheap; then literals come before regexes, and long ones before short ones.
+    """
 
-    rarest = [min(atoms, key=cost) for atoms in place.alternatives]
-    return max(map(cost, rarest)), place.subject, rarest
+    def cost(atom: Atom) -> AtomCost:
+        return frequencies[need.subject, atom], atom.kind == "regex", -len(atom.text)
+
+    rarest = [min(atoms, key=cost) for atoms in need.alternatives]
+    return max(map(cost, rarest)), need.subject, rarest
 
 
 def _table(atoms: Iterable[tuple[Atom, int]]) -> _Table:
-    filed: dict[tuple[Kind, bool], Positions] = defaultdict(lambda: defaultdict(list))
+    by_kind: dict[tuple[AtomKind, bool], Positions] = defaultdict(lambda: defaultdict(list))
     for atom, position in atoms:
-        filed[atom.kind, atom.ignore_case][atom.text].append(position)
+        by_kind[atom.kind, atom.ignore_case][atom.text].append(position)
     patterns = {
         Pattern(text, ignore_case): positions
         for ignore_case in (False, True)
-        for text, positions in filed["regex", ignore_case].items()
+        for text, positions in by_kind["regex", ignore_case].items()
     }
-    contains, folded_contains = filed["contains", False], filed["contains", True]
+    contains, folded_contains = by_kind["contains", False], by_kind["contains", True]
     return _Table(
-        equals=dict(filed["equals", False]),
-        folded_equals=dict(filed["equals", True]),
-        contains=Literals(contains) if contains else None,
-        folded_contains=Literals(folded_contains) if folded_contains else None,
-        regexes=Regexes(patterns) if patterns else None,
+        equals=dict(by_kind["equals", False]),
+        folded_equals=dict(by_kind["equals", True]),
+        contains=LiteralSet(contains) if contains else None,
+        folded_contains=LiteralSet(folded_contains) if folded_contains else None,
+        regexes=RegexSet(patterns) if patterns else None,
     )
 
 
-_COUNTED = 20_000
+_MAX_COUNTED_STEPS = 20_000
 
 
-class Words:
-    """The words that steps ask for, each with the positions of the steps: near misses are there."""
+class WordIndex:
+    """The words that steps ask for, each with the positions of the steps, to find near misses."""
 
     def __init__(self, matches: Sequence[Match]) -> None:
-        filed: defaultdict[str, list[int]] = defaultdict(list)
+        by_word: defaultdict[str, list[int]] = defaultdict(list)
         subjects: dict[Subject, None] = {}
         for position, match in enumerate(matches):
-            needs = [need for one in match.conditions for need in one.needs]
+            needs = [need for condition in match.conditions for need in condition.needs]
             subjects.update((need.subject, None) for need in needs)
             conditions = (condition for need in needs for condition in need.conditions)
             for word in {word for condition in conditions for word in condition.words}:
-                filed[word].append(position)
-        self._filed = dict(filed)
+                by_word[word].append(position)
+        self._filed = dict(by_word)
         self._subjects = tuple(subjects)
 
-    def sharing(self, reading: Reading) -> list[int]:
-        """The positions of the steps with words in common, those with the most first. The rarest
-        words count; common ones only while that touches few enough steps."""
+    def positions_sharing_words(self, reader: RequestReader) -> list[int]:
+        """Return the positions of steps with words in common, those with most first.
+
+        Rare words are counted first; common words only while they touch few enough steps.
+        """
         words = {
             word
             for subject in self._subjects
-            for text in reading.texts(subject)
+            for text in reader.texts(subject)
             for word in words_in(text.plain)
         }
         shared: Counter[int] = Counter()
         for word in sorted(words & self._filed.keys(), key=lambda w: (len(self._filed[w]), w)):
-            if shared and shared.total() + len(self._filed[word]) > _COUNTED:
+            if shared and shared.total() + len(self._filed[word]) > _MAX_COUNTED_STEPS:
                 break
-            shared.update(self._filed[word][:_COUNTED])
+            shared.update(self._filed[word][:_MAX_COUNTED_STEPS])
         return sorted(shared, key=lambda position: (-shared[position], position))

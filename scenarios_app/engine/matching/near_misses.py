@@ -1,5 +1,4 @@
-"""Why steps do not answer: near misses, the steps that came closest to a request that none matched;
-and what goes before a step that matches."""
+"""Explains why steps did not answer: near misses, and the rules that order matching steps."""
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
@@ -7,19 +6,19 @@ from itertools import islice
 from typing import Literal, TypeAlias
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.conditions.match import Mismatch, Verdict
-from scenarios_app.engine.conditions.subjects import Reading
-from scenarios_app.engine.matching.index import COMPARED, Entry, Index, Particularity
+from scenarios_app.engine.conditions.match import ConditionResult, Mismatch
+from scenarios_app.engine.conditions.subjects import RequestReader
+from scenarios_app.engine.matching.index import MAX_COMPARED_STEPS, Entry, Index, Particularity
 from scenarios_app.engine.scenario import Scenario, Step
 
 UNMATCHED = "no_scenario_matched"
-LIMIT = 3
-_SERVED = Mismatch("consume", "not yet served in this session", "served")
+MAX_NEAR_MISSES = 3
+_ALREADY_SERVED = Mismatch("consume", "not yet served in this session", "served")
 
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """A step that was near. `mismatches` has at least one, in the order of the conditions."""
+    """A step that nearly matched. `mismatches` has at least one entry, in listing order."""
 
     scenario: Scenario
     step: Step
@@ -31,7 +30,7 @@ def near_misses(
     index: Index,
     request: CanonicalRequest,
     *,
-    limit: int = LIMIT,
+    limit: int = MAX_NEAR_MISSES,
     served: Container[tuple[str, str]] = frozenset(),
     scenario: str | None = None,
 ) -> tuple[NearMiss, ...]:
@@ -41,39 +40,39 @@ def near_misses(
     choosing. `served` holds scenario and key of what the session has consumed: a step that only
     failed because of that is the nearest of all. `scenario` limits the search to one scenario.
     """
-    reading = Reading(request)
+    reader = RequestReader(request)
     ranked = sorted(
-        (entry.match.count_failed(reading) + _is_used_up(entry, served), distance, place, entry)
-        for place, entry in enumerate(index.near(reading, scenario=scenario))
-        for distance in (entry.match.distance(reading),)
+        (entry.match.count_failed(reader) + _is_used_up(entry, served), distance, place, entry)
+        for place, entry in enumerate(index.near(reader, scenario=scenario))
+        for distance in (entry.match.distance(reader),)
     )
     failed = ((distance, entry) for count, distance, _, entry in ranked if count)
     return tuple(
-        _miss(entry, distance, reading, served) for distance, entry in islice(failed, limit)
+        _near_miss(entry, distance, reader, served) for distance, entry in islice(failed, limit)
     )
 
 
 def near_misses_by_id(
     index: Index, request: CanonicalRequest, *, scenario: str | None = None
 ) -> tuple[NearMiss, ...]:
-    """The steps that a request may have meant that asks for one by id: of this scenario those of
-    other turns, else one of each scenario whose name is like the one asked for."""
-    near = near_misses(index, request, limit=COMPARED, scenario=scenario)
-    asked = (miss for miss in near if miss.scenario.select == "first_user_message")
+    """Return the steps that a request by id may have meant: the other turns of the named scenario,
+    or one step of each scenario with a similar name."""
+    near = near_misses(index, request, limit=MAX_COMPARED_STEPS, scenario=scenario)
+    by_id = (miss for miss in near if miss.scenario.select == "first_user_message")
     if scenario is None:
-        named: dict[str, NearMiss] = {}
-        for miss in asked:
-            named.setdefault(miss.scenario.name, miss)
-        asked = (miss for miss in named.values())
-    return tuple(islice(asked, LIMIT))
+        nearest: dict[str, NearMiss] = {}
+        for miss in by_id:
+            nearest.setdefault(miss.scenario.name, miss)
+        by_id = (miss for miss in nearest.values())
+    return tuple(islice(by_id, MAX_NEAR_MISSES))
 
 
-def _miss(
-    entry: Entry, distance: float, reading: Reading, served: Container[tuple[str, str]]
+def _near_miss(
+    entry: Entry, distance: float, reader: RequestReader, served: Container[tuple[str, str]]
 ) -> NearMiss:
-    mismatches = entry.match.mismatches(reading)
+    mismatches = entry.match.mismatches(reader)
     if _is_used_up(entry, served):
-        mismatches = (*mismatches, _SERVED)
+        mismatches = (*mismatches, _ALREADY_SERVED)
     return NearMiss(entry.scenario, entry.step, mismatches, distance)
 
 
@@ -82,91 +81,99 @@ def _is_used_up(entry: Entry, served: Container[tuple[str, str]]) -> bool:
 
 
 def unmatched_message(near: Sequence[NearMiss]) -> str:
-    """The text of the 404: the nearest steps, and of each the first condition that failed."""
+    """Return the text of the 404: the nearest steps, each with its first failed condition."""
     if not near:
         return f"{UNMATCHED}: there is no step that this request could match"
     return f"{UNMATCHED}: no step matches this request. Nearest: " + "; ".join(
-        f"scenario “{miss.scenario.name}”, step “{miss.step.label}” ({_reason(miss.mismatches[0])})"
+        f"scenario “{miss.scenario.name}”, step “{miss.step.label}” "
+        f"({_describe_mismatch(miss.mismatches[0])})"
         for miss in near
     )
 
 
-def _reason(mismatch: Mismatch) -> str:
+def _describe_mismatch(mismatch: Mismatch) -> str:
     return f"{mismatch.field}: expected {mismatch.expected}, got {mismatch.actual}"
 
 
-Reason: TypeAlias = Literal["priority", "order", "particularity", "name"]
+OrderingRule: TypeAlias = Literal["priority", "order", "particularity", "name"]
 
-RULES: dict[Reason, str] = {
+RULE_TEXTS: dict[OrderingRule, str] = {
     "priority": "the higher priority goes first, which nothing overrides",
     "order": "a scenario offers its first step, in step order, that matches and is not consumed",
     "particularity": "among the offers of one priority the more particular wins",
     "name": "among offers that are as particular as one another the scenario's name decides",
 }
-_HOLDS = {
+_PARTICULARITY_NAMES = {
     Particularity.CONDITION: "a real condition",
     Particularity.DEFAULT: "nothing but provider or path",
     Particularity.EMPTY: "an empty match",
 }
 
 
-def beaten(entry: Entry, winner: Entry, *, offered: Entry) -> Verdict:
-    """What keeps an entry that matches and is not consumed from answering where `winner` does, as
-    one more condition that does not hold. `offered` is the first of its scenario that matches and
-    is not consumed."""
-    who = f"step “{winner.step.label}” of “{winner.scenario.name}”"
-    match _goes_before(winner, entry, offered):
+def explain_loss(entry: Entry, winner: Entry, *, offered: Entry) -> ConditionResult:
+    """Return why a matching, unconsumed entry lost to `winner`, as one more failed condition.
+
+    `offered` is the first step of the entry's scenario that matches and is not consumed.
+    """
+    winner_name = f"step “{winner.step.label}” of “{winner.scenario.name}”"
+    match _deciding_rule(winner, entry, offered):
         case "priority":
-            own, other = entry.scenario.priority, winner.scenario.priority
-            return _lost(
+            priority, winner_priority = entry.scenario.priority, winner.scenario.priority
+            return _failed_rule(
                 "priority",
-                f"no offer of a higher priority than {own}: {RULES['priority']}",
-                f"{who} of priority {other}",
+                f"no offer of a higher priority than {priority}: {RULE_TEXTS['priority']}",
+                f"{winner_name} of priority {winner_priority}",
             )
         case "order":
-            return _lost("order", RULES["order"], f"step “{offered.step.label}” is that step")
+            return _failed_rule(
+                "order", RULE_TEXTS["order"], f"step “{offered.step.label}” is that step"
+            )
         case "particularity":
-            held, more = (_HOLDS[e.rank.particularity] for e in (entry, winner))
-            return _lost(
+            particularity, winner_particularity = (
+                _PARTICULARITY_NAMES[e.rank.particularity] for e in (entry, winner)
+            )
+            return _failed_rule(
                 "particularity",
-                f"no offer more particular than {held}: {RULES['particularity']}",
-                f"{who}, which holds {more}",
+                f"no offer more particular than {particularity}: {RULE_TEXTS['particularity']}",
+                f"{winner_name}, which holds {winner_particularity}",
             )
         case _:
-            return _lost("name", RULES["name"], f"{who}: its name comes first")
+            return _failed_rule("name", RULE_TEXTS["name"], f"{winner_name}: its name comes first")
 
 
-def shadowing(above: Entry, entry: Entry, *, least: Particularity) -> Reason | None:
-    """Why `entry` never answers, where `above` is not consumed and matches all that it does; None
-    where it can. `least` is the least particular of what the scenario of `above` may offer in its
-    place: of the steps up to it."""
+def find_shadowing_rule(above: Entry, entry: Entry, *, least: Particularity) -> OrderingRule | None:
+    """Return the rule by which `entry` never answers, or None.
+
+    `above` is not consumed and matches all requests of `entry`; `least` is the least particular
+    step of its scenario up to `above`, which that scenario may offer instead.
+    """
     if above.scenario is entry.scenario:
         return "order" if above.rank.place < entry.rank.place else None
-    if above.rank.below != entry.rank.below:
-        return "priority" if above.rank.below < entry.rank.below else None
-    # What matches all that another step does is never the more particular of the two.
+    if above.rank.negated_priority != entry.rank.negated_priority:
+        return "priority" if above.rank.negated_priority < entry.rank.negated_priority else None
+    # A step that matches everything another one does is never more particular than it.
     alike = least == entry.rank.particularity
     return "name" if alike and above.scenario.name < entry.scenario.name else None
 
 
 def least_particular(entries: Iterable[Entry]) -> dict[tuple[str, str], Particularity]:
-    """For each step, the least particular of the steps of its scenario up to it. The entries of a
-    scenario are in step order."""
-    found: dict[tuple[str, str], Particularity] = {}
+    """Return, by step, the least particular step of its scenario up to it. Entries of a scenario
+    must be in step order."""
+    by_step: dict[tuple[str, str], Particularity] = {}
     so_far: dict[str, Particularity] = {}
     for entry in entries:
         name, own = entry.scenario.name, entry.rank.particularity
-        found[entry.ref] = so_far[name] = max(own, so_far.get(name, own))
-    return found
+        by_step[entry.ref] = so_far[name] = max(own, so_far.get(name, own))
+    return by_step
 
 
-def _goes_before(winner: Entry, entry: Entry, offered: Entry) -> Reason:
-    if winner.rank.below != entry.rank.below:
+def _deciding_rule(winner: Entry, entry: Entry, offered: Entry) -> OrderingRule:
+    if winner.rank.negated_priority != entry.rank.negated_priority:
         return "priority"
     if offered is not entry:
         return "order"
     return "name" if winner.rank.particularity == entry.rank.particularity else "particularity"
 
 
-def _lost(field: Reason, expected: str, actual: str) -> Verdict:
-    return Verdict(field, expected, actual, ok=False)
+def _failed_rule(field: OrderingRule, expected: str, actual: str) -> ConditionResult:
+    return ConditionResult(field, expected, actual, ok=False)

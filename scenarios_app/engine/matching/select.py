@@ -1,5 +1,4 @@
-"""Which way an answer is chosen, and what is chosen: by id, by match, or nothing. Pure: consuming
-is not done here."""
+"""Selects a scenario by id, and the types of the decision on a request. It consumes nothing."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,27 +11,27 @@ from scenarios_app.engine.matching.index import Index
 from scenarios_app.engine.matching.near_misses import UNMATCHED, NearMiss
 from scenarios_app.engine.scenario import Fault, Scenario, ScriptedAnswer, Step
 
-Kind: TypeAlias = Literal[
+DecisionKind: TypeAlias = Literal[
     "step", "failure", "violation", "error_turn", "fallback_step", "in_band", "unmatched"
 ]
-Way: TypeAlias = Literal["by_id", "match", "in_band"]
-HEADER = "x-mockllm-scenario"
-BY_ID_MODELS = "test-llm"
-_LONGEST_NAME = 200
+SelectionWay: TypeAlias = Literal["by_id", "match", "in_band"]
+SCENARIO_HEADER = "x-mockllm-scenario"
+BY_ID_MODEL_PREFIX = "test-llm"
+_MAX_NAME_CHARS = 200
 
 
 class Decision(NamedTuple):
-    """What answers a request, and what the journal keeps of it.
+    """The step or text that answers a request, with what the journal stores about the choice.
 
-    `text` is what an error turn, a fallback step or an error says; `fault` is what a failing
-    attempt gets in place of its step's answer. In band, `scripted` is the answer and `text` its
-    name. `attempt` counts from 1 the attempts that the step's failures have had, 0 where it has
-    none to give; `fallback` marks a catch-all's answer; `groups` are what its patterns captured.
-    After `cancel_after_chunks`, if given, a stream breaks off.
+    `text` is the message of an error turn, a fallback step or an error; `fault` replaces the step's
+    answer on a failing attempt. In band, `scripted` is the answer and `text` its name. `attempt`
+    counts the step's failures from 1 and is 0 if it has none left; `fallback` marks a catch-all's
+    answer; `groups` are the captured groups. A stream breaks off after `cancel_after_chunks`, if
+    set.
     """
 
-    kind: Kind
-    way: Way
+    kind: DecisionKind
+    way: SelectionWay
     scenario: Scenario | None = None
     step: Step | None = None
     text: str = ""
@@ -46,24 +45,24 @@ class Decision(NamedTuple):
     cancel_after_chunks: int | None = None
 
     def cancel(self, *, stream: bool) -> Fault | None:
-        """What breaks a stream off; a whole answer stays whole."""
+        """Return the fault that breaks off a stream; a complete answer is never cut."""
         after = self.cancel_after_chunks
         return Fault("truncate", after_chunks=after) if stream and after is not None else None
 
 
 def decide_by_id(index: Index, request: CanonicalRequest) -> Decision | None:
-    """Way 2: a header or else the first user message names a scenario of that kind, whose step of
-    this turn answers. A model named `test-llm…` takes no other way.
+    """Return the decision if a header or the first user message names a scenario of that kind,
+    whose step of this turn answers. A model named `test-llm…` always gets a decision.
 
-    Where there is no such scenario the answer is an error turn, where it has no such step a
-    fallback step; the text of either is a violation too.
+    A missing scenario gives an error turn and a missing step a fallback step; the text of either is
+    also a violation.
     """
     name = asked_for(request)
     scenario = index.by_name.get(name)
     if scenario is None or scenario.select != "first_user_message":
-        if not request.model.startswith(BY_ID_MODELS):
+        if not request.model.startswith(BY_ID_MODEL_PREFIX):
             return None
-        return Decision("error_turn", "by_id", text=f"Scenario not found: {_shown(name)}")
+        return Decision("error_turn", "by_id", text=f"Scenario not found: {_shorten_name(name)}")
     step = next((step for step in scenario.steps if step.turn == request.turn), None)
     if step is None:
         text = f"No turn {request.turn} in scenario {scenario.name}"
@@ -72,25 +71,25 @@ def decide_by_id(index: Index, request: CanonicalRequest) -> Decision | None:
 
 
 def scenario_in_header(index: Index, request: CanonicalRequest) -> Scenario | Decision | None:
-    """Way 3 is narrowed to one scenario where a header names it: that scenario, the 404 where it is
-    none, None without a header."""
-    name = named_in_header(request)
+    """Return the scenario that a header names, which alone is then matched; the 404 if it does not
+    exist; None without a header."""
+    name = scenario_header_of(request)
     if not name:
         return None
-    text = f"{UNMATCHED}: X-MockLLM-Scenario names no enabled scenario: {_shown(name)}"
+    text = f"{UNMATCHED}: X-MockLLM-Scenario names no enabled scenario: {_shorten_name(name)}"
     return index.by_name.get(name) or Decision("unmatched", "match", text=text)
 
 
 def asked_for(request: CanonicalRequest) -> str:
-    """The name under which a request may ask for a scenario by id."""
-    return named_in_header(request) or request.first_user_text.strip()
+    """Return the name by which a request can ask for a scenario by id."""
+    return scenario_header_of(request) or request.first_user_text.strip()
 
 
-def named_in_header(request: CanonicalRequest) -> str:
-    """The scenario that a header names, of either kind; empty without one."""
-    given = request.headers.get(HEADER)
-    return unquote(given).strip() if given else ""
+def scenario_header_of(request: CanonicalRequest) -> str:
+    """Return the scenario named in the header, of either kind; empty without one."""
+    value = request.headers.get(SCENARIO_HEADER)
+    return unquote(value).strip() if value else ""
 
 
-def _shown(name: str) -> str:
-    return shorten(name, _LONGEST_NAME) or "(no user message)"
+def _shorten_name(name: str) -> str:
+    return shorten(name, _MAX_NAME_CHARS) or "(no user message)"

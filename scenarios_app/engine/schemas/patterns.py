@@ -12,7 +12,7 @@ from scenarios_app.engine.conditions.texts import RegexError, compile_regex
 from scenarios_app.engine.schemas.keywords import SchemaError
 
 LONGEST = 10_000
-LONGEST_PATTERN, _DEEPEST = 4_000, 50
+MAX_PATTERN_CHARS, _DEEPEST = 4_000, 50
 _DIGITS, _LETTERS = string.digits, string.ascii_letters
 _WORD = _LETTERS + _DIGITS + "_"
 _PRINTED = _LETTERS + _DIGITS + " " + string.punctuation
@@ -122,8 +122,8 @@ class _Sampling:
 @lru_cache(maxsize=256)
 def parsed(pattern: str) -> Group:
     """A pattern taken apart; raises SchemaError."""
-    if len(pattern) > LONGEST_PATTERN:
-        raise SchemaError(f"'pattern' is longer than {LONGEST_PATTERN} characters.")
+    if len(pattern) > MAX_PATTERN_CHARS:
+        raise SchemaError(f"'pattern' is longer than {MAX_PATTERN_CHARS} characters.")
     try:
         reader = _Reader(pattern)
         found = reader.choices()

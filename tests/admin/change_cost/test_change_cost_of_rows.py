@@ -17,10 +17,12 @@ from scenarios_app.admin.scenarios.actions import BulkForm
 from scenarios_app.catalog.lint import suspicions_of
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.base import Condition
-from scenarios_app.engine.conditions.match import SHIPPED as SHIPPED_CONDITIONS
-from scenarios_app.engine.conditions.match import condition_kinds
-from scenarios_app.engine.conditions.match import install as install_conditions
-from scenarios_app.engine.conditions.subjects import Reading
+from scenarios_app.engine.conditions.match import (
+    BUILT_IN_CONDITIONS,
+    condition_kinds,
+    set_condition_kinds,
+)
+from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.document import DocumentError, dump, json_schema, load_documents
 from scenarios_app.engine.producing.faults import SHIPPED as SHIPPED_FAULTS
 from scenarios_app.engine.producing.faults import FaultKind, fault_kinds
@@ -62,12 +64,12 @@ class LengthCondition(Condition):
     def expected(self) -> str:
         return f"at most {self.most} tokens"
 
-    def holds(self, reading: Reading) -> bool:
-        asked = reading.request.max_tokens
+    def holds(self, reader: RequestReader) -> bool:
+        asked = reader.request.max_tokens
         return asked is not None and asked <= self.most
 
-    def actual(self, reading: Reading) -> str:
-        return f"{reading.request.max_tokens} tokens"
+    def actual(self, reader: RequestReader) -> str:
+        return f"{reader.request.max_tokens} tokens"
 
     def implies(self, wide: Condition) -> bool:
         return isinstance(wide, LengthCondition) and self.most <= wide.most
@@ -76,9 +78,9 @@ class LengthCondition(Condition):
 @pytest.fixture
 def length() -> Iterator[None]:
     """The class, and its line."""
-    install_conditions(*condition_kinds(), LengthCondition)
+    set_condition_kinds(*condition_kinds(), LengthCondition)
     yield
-    install_conditions(*SHIPPED_CONDITIONS)
+    set_condition_kinds(*BUILT_IN_CONDITIONS)
 
 
 def asking_for(tokens: int) -> Call:
@@ -140,7 +142,7 @@ def test_a_condition_that_nobody_installs_is_an_unknown_key() -> None:
         builder.scenario("s").with_max_tokens  # type: ignore[attr-defined]  # noqa: B018
 
 
-@pytest.mark.parametrize("kind", SHIPPED_CONDITIONS)
+@pytest.mark.parametrize("kind", BUILT_IN_CONDITIONS)
 def test_the_builder_has_a_keyword_for_every_condition(kind: type[Condition]) -> None:
     assert callable(getattr(builder.ScenarioBuilder, kind.keyword))
 

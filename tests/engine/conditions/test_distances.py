@@ -2,8 +2,8 @@
 
 import pytest
 
-from scenarios_app.engine.conditions.base import several
-from scenarios_app.engine.conditions.subjects import Reading, Text, text_distance
+from scenarios_app.engine.conditions.base import quote_last
+from scenarios_app.engine.conditions.subjects import ComparedText, RequestReader, text_distance
 from scenarios_app.engine.conditions.texts import TextCondition
 from tests.engine.asking import ask, when
 
@@ -26,7 +26,7 @@ T = TextCondition
 def test_texts_are_alike_by_the_pairs_of_letters_that_they_share(
     condition: TextCondition, text: str, distance: float
 ) -> None:
-    assert text_distance(Text(text), condition) == pytest.approx(distance)
+    assert text_distance(ComparedText(text), condition) == pytest.approx(distance)
 
 
 @pytest.mark.parametrize(
@@ -36,11 +36,11 @@ def test_texts_are_alike_by_the_pairs_of_letters_that_they_share(
 def test_a_text_that_is_too_long_to_be_tested_is_near_at_best(
     length: int, condition: TextCondition, distance: float
 ) -> None:
-    assert text_distance(Text("a" * length), condition) == distance
+    assert text_distance(ComparedText("a" * length), condition) == distance
 
 
 def test_no_condition_is_far_from_nothing() -> None:
-    assert when().distance(Reading(ask())) == 0.0
+    assert when().distance(RequestReader(ask())) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_no_condition_is_far_from_nothing() -> None:
     ],
 )
 def test_of_several_texts_the_last_ones_are_told(texts: str, told: str) -> None:
-    assert several(texts) == told
+    assert quote_last(texts) == told

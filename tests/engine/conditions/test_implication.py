@@ -5,7 +5,7 @@ from hypothesis import given
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.match import Match
-from scenarios_app.engine.conditions.subjects import Reading
+from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.conditions.texts import TextCondition
 from tests.engine.asking import call, gave, message, on, tool_call, when
 from tests.engine.drawn_asking import CONDITIONS, MATCHES, SINGLE_CONDITIONS, TEXTS, requests
@@ -78,8 +78,8 @@ def test_conditions_that_exclude_each_other_never_hold_together(
 def test_a_request_of_the_narrower_match_is_one_of_the_wider(
     narrow: Match, wide: Match, request: CanonicalRequest
 ) -> None:
-    if narrow.implies(wide) and narrow.holds(Reading(request)):
-        assert wide.holds(Reading(request))
+    if narrow.implies(wide) and narrow.holds(RequestReader(request)):
+        assert wide.holds(RequestReader(request))
 
 
 @given(MATCHES)

@@ -7,16 +7,20 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.conditions.base import AboutText, Condition, Known, Need
-from scenarios_app.engine.conditions.match import SHIPPED, condition_kinds, install
+from scenarios_app.engine.conditions.base import Condition, LintContext, Need, SubjectTextCondition
+from scenarios_app.engine.conditions.match import (
+    BUILT_IN_CONDITIONS,
+    condition_kinds,
+    set_condition_kinds,
+)
 from scenarios_app.engine.conditions.request import (
+    AnyTextCondition,
     ModelCondition,
-    Named,
-    OneOf,
+    NamedTextCondition,
     SelectCondition,
     TurnCondition,
 )
-from scenarios_app.engine.conditions.subjects import Reading, Subject
+from scenarios_app.engine.conditions.subjects import RequestReader, Subject
 from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.document import load_match
 from scenarios_app.engine.shapes.fields import Number
@@ -46,23 +50,23 @@ class WarmCondition(Condition):
     def expected(self) -> str:
         return f"more than {self.least:g}"
 
-    def holds(self, reading: Reading) -> bool:
-        return (reading.request.temperature or 0) > self.least
+    def holds(self, reader: RequestReader) -> bool:
+        return (reader.request.temperature or 0) > self.least
 
-    def actual(self, reading: Reading) -> str:
-        return str(reading.request.temperature)
+    def actual(self, reader: RequestReader) -> str:
+        return str(reader.request.temperature)
 
 
 @pytest.fixture
 def warm() -> Iterator[None]:
-    install(*SHIPPED, WarmCondition)
+    set_condition_kinds(*BUILT_IN_CONDITIONS, WarmCondition)
     yield
-    install(*SHIPPED)
+    set_condition_kinds(*BUILT_IN_CONDITIONS)
 
 
 @pytest.mark.usefixtures("warm")
 def test_a_condition_is_known_by_its_line() -> None:
-    assert condition_kinds() == (*SHIPPED, WarmCondition)
+    assert condition_kinds() == (*BUILT_IN_CONDITIONS, WarmCondition)
     match = load_match({"warmer_than": 0.5, "stream": False})
     assert match_request(match, ask(temperature=0.9)).matched
     missed = match_request(match, ask(temperature=0.1))
@@ -73,18 +77,20 @@ def test_a_condition_is_known_by_its_line() -> None:
 
 
 def test_what_a_condition_does_not_say_is_nothing() -> None:
-    one, reading = WarmCondition("match.warmer_than", 0.5), Reading(ask(temperature=1.0))
-    assert (one.needs, one.group_names, one.groups(reading)) == ((), (), {})
+    one, reader = WarmCondition("match.warmer_than", 0.5), RequestReader(ask(temperature=1.0))
+    assert (one.needs, one.group_names, one.groups(reader)) == ((), (), {})
     assert not one.implies(one)
     assert not one.excludes(one)
-    assert (one.moves_on, one.awaits_result, one.masked, one.may_be_masked) == (False,) * 4
-    assert list(one.suspicions(Known())) == []
-    assert one.distance(reading) == 0.0
+    assert (one.can_fail_next_turn, one.requires_tool_result, one.is_masked, one.may_be_masked) == (
+        False,
+    ) * 4
+    assert list(one.suspicions(LintContext())) == []
+    assert one.distance(reader) == 0.0
 
 
 def test_what_the_journal_may_have_masked() -> None:
     masks = {
-        condition.field: (condition.masked, condition.may_be_masked, condition.in_body)
+        condition.field: (condition.is_masked, condition.may_be_masked, condition.needs_body)
         for condition in load_match(
             {
                 "headers": {"Authorization": "Bearer x", "x-team": "qa"},
@@ -146,7 +152,7 @@ def test_a_match_gives_its_conditions_by_kind() -> None:
     ],
 )
 def test_phrases_are_of_what_is_understood(key: str, value: Any, phrases: list[str]) -> None:
-    (kind,) = [kind for kind in SHIPPED if kind.key == key]
+    (kind,) = [kind for kind in BUILT_IN_CONDITIONS if kind.key == key]
     assert list(kind.phrases(value)) == phrases
 
 
@@ -157,7 +163,7 @@ def test_the_conditions_beside_match_have_phrases_too() -> None:
 
 
 def test_families_of_conditions_leave_it_to_their_members_what_is_read() -> None:
-    for family in (OneOf, Named):
+    for family in (AnyTextCondition, NamedTextCondition):
         with pytest.raises(NotImplementedError):
             family.read(ask(), Subject(family.read))
 
@@ -165,13 +171,13 @@ def test_families_of_conditions_leave_it_to_their_members_what_is_read() -> None
 def test_a_text_that_is_not_there_is_told_by_its_key() -> None:
     nowhere = Subject(lambda request, _: ())
     condition = ModelCondition("match.model", nowhere, (TextCondition(equals="x"),))
-    assert condition.actual(Reading(ask())) == "no model"
-    assert condition.distance(Reading(ask())) == 1.0
+    assert condition.actual(RequestReader(ask())) == "no model"
+    assert condition.distance(RequestReader(ask())) == 1.0
 
 
 def test_texts_are_found_by_their_needs_and_imply_none_of_another_kind() -> None:
     (condition,) = saying(contains="a").conditions
-    assert isinstance(condition, AboutText)
+    assert isinstance(condition, SubjectTextCondition)
     assert condition.needs == (Need(condition.subject, condition.alternatives),)
     assert not condition.implies(WarmCondition("", 1))
     assert not condition.excludes(WarmCondition("", 1))

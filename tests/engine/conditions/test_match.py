@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.conditions.match import Match, Mismatch, Verdict
-from scenarios_app.engine.conditions.subjects import Reading
+from scenarios_app.engine.conditions.match import ConditionResult, Match, Mismatch
+from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.conditions.texts import RegexError, TextCondition
 from tests.engine.asking import (
     CHAT,
@@ -237,9 +237,9 @@ def test_conditions_are_told_in_the_order_of_the_requirement() -> None:
 def test_explaining_tells_what_holds_too() -> None:
     match = when(provider=(equals("openai"),), stream=True)
     assert explain_match(match, ask(), turn=1) == (
-        Verdict("match.provider", 'equals "openai"', '"openai"', True),
-        Verdict("match.stream", "true", "false", False),
-        Verdict("turn", "1", "1", True),
+        ConditionResult("match.provider", 'equals "openai"', '"openai"', True),
+        ConditionResult("match.stream", "true", "false", False),
+        ConditionResult("turn", "1", "1", True),
     )
 
 
@@ -270,8 +270,8 @@ def test_matched_is_without_mismatch_and_at_distance_0(
     match: Match, request: CanonicalRequest
 ) -> None:
     outcome = match_request(match, request)
-    compiled, reading = match, Reading(request)
-    assert outcome.matched == compiled.holds(reading) == (not outcome.mismatches)
+    compiled, reader = match, RequestReader(request)
+    assert outcome.matched == compiled.holds(reader) == (not outcome.mismatches)
     assert outcome.matched == (outcome.distance == 0)
     assert 0 <= outcome.distance <= 1
     explained = explain_match(match, request)

@@ -4,7 +4,7 @@ import pytest
 
 from scenarios_app.engine.canonical import Message
 from scenarios_app.engine.conditions.match import Match
-from scenarios_app.engine.conditions.subjects import Reading
+from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.conditions.texts import TextCondition
 from tests.engine.asking import (
     ask,
@@ -53,7 +53,7 @@ def test_groups_of_what_does_not_match_are_empty() -> None:
         model=(TextCondition(regex="(?P<a>x)"),),
         tool_results=(tool_result(TextCondition(regex="(?P<b>x)")),),
     )
-    assert match.groups(Reading(ask("hello"))) == {"a": "", "b": ""}
+    assert match.groups(RequestReader(ask("hello"))) == {"a": "", "b": ""}
 
 
 def distances(match: Match, *texts: str | Message) -> list[float]:

@@ -15,10 +15,10 @@ from scenarios_app.engine.conditions.request import (
     TurnCondition,
 )
 from scenarios_app.engine.conditions.subjects import (
-    Reading,
+    RequestReader,
     Subject,
     Which,
-    pairs_of,
+    letter_pairs,
     sanitise_tool_name,
 )
 from scenarios_app.engine.conditions.tools import (
@@ -31,7 +31,7 @@ from tests.engine.asking import CHAT, ask, called, result, say
 
 
 def texts(subject: Subject, *messages: Message | str, **fields: object) -> list[str]:
-    return [text.plain for text in Reading(ask(*messages, **fields)).texts(subject)]  # type: ignore[arg-type]
+    return [text.plain for text in RequestReader(ask(*messages, **fields)).texts(subject)]  # type: ignore[arg-type]
 
 
 TALK = (
@@ -141,26 +141,26 @@ def test_a_name_full_of_open_marks_is_read_once() -> None:
 def test_arguments_are_decoded_where_they_can_be() -> None:
     deep = "[" * 100_000
     talk = (called("a", '{"x": [1]}'), called("b", "{broken"), called("c", deep), called("d", ""))
-    decoded = [got for _, got in Reading(ask(*talk)).calls]
+    decoded = [got for _, got in RequestReader(ask(*talk)).calls]
     assert decoded == [{"x": [1]}, "{broken", deep, ""]
 
 
 def test_texts_are_found_and_folded_once() -> None:
-    reading = Reading(ask("Hello"))
+    reader = RequestReader(ask("Hello"))
     subject = Subject(MessageCondition.read, "user")
-    (text,) = reading.texts(subject)
-    assert reading.texts(subject)[0] is text
+    (text,) = reader.texts(subject)
+    assert reader.texts(subject)[0] is text
     assert text.folded is text.folded == "hello"
-    assert reading.calls is reading.calls
+    assert reader.calls is reader.calls
 
 
 def test_pairs_count_the_ends() -> None:
-    assert pairs_of("ab") == {" a", "ab", "b "}
-    assert pairs_of("") == {"  "}
+    assert letter_pairs("ab") == {" a", "ab", "b "}
+    assert letter_pairs("") == {"  "}
 
 
 def test_only_the_beginning_of_a_text_has_pairs() -> None:
-    (text,) = Reading(ask("a" * 5_000 + "b")).texts(Subject(MessageCondition.read, "user"))
+    (text,) = RequestReader(ask("a" * 5_000 + "b")).texts(Subject(MessageCondition.read, "user"))
     assert text.pairs == {" a", "aa", "a "}
 
 

@@ -6,8 +6,12 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.canonical import CanonicalRequest, SentRequest, as_sent
-from scenarios_app.engine.conditions.recorded import RecordedCondition, last_text, told
-from scenarios_app.engine.conditions.subjects import Reading
+from scenarios_app.engine.conditions.recorded import (
+    RecordedCondition,
+    describe_difference,
+    last_text,
+)
+from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.document import DocumentError, load_match
 from scenarios_app.engine.recorded.requests import Difference
 from tests.engine.asking import ask
@@ -44,10 +48,10 @@ def with_result(content: str, call_id: str = "call_1") -> dict[str, Any]:
 
 
 def test_the_recorded_request_is_met_also_with_other_ids() -> None:
-    assert condition().holds(Reading(sent(BODY)))
-    assert condition().holds(Reading(sent(with_result("sunny", "call_2"))))
-    strict, other = condition(exact=["ids"]), Reading(sent(with_result("sunny", "call_2")))
-    assert strict.holds(Reading(sent(BODY)))
+    assert condition().holds(RequestReader(sent(BODY)))
+    assert condition().holds(RequestReader(sent(with_result("sunny", "call_2"))))
+    strict, other = condition(exact=["ids"]), RequestReader(sent(with_result("sunny", "call_2")))
+    assert strict.holds(RequestReader(sent(BODY)))
     assert not strict.holds(other)
     assert set(strict.mismatches(other)) == {
         ("match.recorded.messages[1].tool_calls[0].id", '"call_1"', '"call_2"'),
@@ -56,46 +60,51 @@ def test_the_recorded_request_is_met_also_with_other_ids() -> None:
 
 
 def test_another_tool_result_is_another_conversation() -> None:
-    reading = Reading(sent(with_result("rain")))
-    assert not condition().holds(reading)
-    assert list(condition().mismatches(reading)) == [
+    reader = RequestReader(sent(with_result("rain")))
+    assert not condition().holds(reader)
+    assert list(condition().mismatches(reader)) == [
         ("match.recorded.messages[2].content", '"sunny"', '"rain"')
     ]
-    assert condition().actual(reading) == 'messages[2].content changed from "sunny" to "rain"'
+    assert condition().actual(reader) == 'messages[2].content changed from "sunny" to "rain"'
 
 
 def test_what_is_new_and_gone_is_told() -> None:
-    reading = Reading(sent({"messages": BODY["messages"], "temperature": 1}))
-    assert sorted(condition().mismatches(reading)) == [
+    reader = RequestReader(sent({"messages": BODY["messages"], "temperature": 1}))
+    assert sorted(condition().mismatches(reader)) == [
         ("match.recorded.model", '"gpt-4o"', "nothing"),
         ("match.recorded.temperature", "nothing", "1"),
     ]
-    assert told(Difference("new", "a", None, [1])) == "a is new: [1]"
-    assert told(Difference("removed", "a", {"b": 1}, None)) == 'a is gone: {"b": 1}'
-    assert told(Difference("new", "a", None, "x" * 100)) == 'a is new: "' + "x" * 79 + '…"'
+    assert describe_difference(Difference("new", "a", None, [1])) == "a is new: [1]"
+    assert describe_difference(Difference("removed", "a", {"b": 1}, None)) == 'a is gone: {"b": 1}'
+    assert (
+        describe_difference(Difference("new", "a", None, "x" * 100))
+        == 'a is new: "' + "x" * 79 + '…"'
+    )
 
 
 def test_ten_differences_are_told_at_the_most() -> None:
-    reading = Reading(sent({f"key{number}": number for number in range(20)}))
-    assert len(list(condition().mismatches(reading))) == 10
-    told = condition().actual(Reading(sent({"messages": BODY["messages"], "temperature": 1})))
-    assert told == 'model is gone: "gpt-4o"; temperature is new: 1'
+    reader = RequestReader(sent({f"key{number}": number for number in range(20)}))
+    assert len(list(condition().mismatches(reader))) == 10
+    describe_difference = condition().actual(
+        RequestReader(sent({"messages": BODY["messages"], "temperature": 1}))
+    )
+    assert describe_difference == 'model is gone: "gpt-4o"; temperature is new: 1'
 
 
 def test_the_rules_that_made_two_the_same_are_told() -> None:
-    assert condition().actual(Reading(sent(BODY))) == "the same"
-    reading = Reading(sent(with_result("sunny", "call_2")))
-    assert condition().actual(reading) == "the same but for what these rules leave out: ids"
-    labelled = Reading(sent(with_result("sunny", "call_2") | {"metadata": {"a": "b"}}))
+    assert condition().actual(RequestReader(sent(BODY))) == "the same"
+    reader = RequestReader(sent(with_result("sunny", "call_2")))
+    assert condition().actual(reader) == "the same but for what these rules leave out: ids"
+    labelled = RequestReader(sent(with_result("sunny", "call_2") | {"metadata": {"a": "b"}}))
     assert condition().actual(labelled).endswith(": ids, labels")
 
 
 def test_a_request_of_which_the_body_is_not_known_is_never_met() -> None:
-    reading = Reading(ask("x"))
-    assert not condition().holds(reading)
-    assert condition().distance(reading) == 1.0
-    assert not condition().holds_exactly(reading)
-    assert list(condition().mismatches(reading)) == [
+    reader = RequestReader(ask("x"))
+    assert not condition().holds(reader)
+    assert condition().distance(reader) == 1.0
+    assert not condition().holds_exactly(reader)
+    assert list(condition().mismatches(reader)) == [
         (
             "match.recorded",
             "the same conversation as was recorded",
@@ -105,30 +114,30 @@ def test_a_request_of_which_the_body_is_not_known_is_never_met() -> None:
 
 
 def test_the_more_alike_a_request_is_the_nearer() -> None:
-    near, far = Reading(sent(with_result("rain"))), Reading(sent({"input": "x"}))
+    near, far = RequestReader(sent(with_result("rain"))), RequestReader(sent({"input": "x"}))
     assert 0 < condition().distance(near) < condition().distance(far) <= 1
-    assert condition().distance(Reading(sent(BODY))) == 0.0
+    assert condition().distance(RequestReader(sent(BODY))) == 0.0
 
 
 def test_only_the_very_request_is_met_exactly() -> None:
-    assert condition().holds_exactly(Reading(sent(BODY)))
-    assert not condition().holds_exactly(Reading(sent(with_result("sunny", "call_2"))))
+    assert condition().holds_exactly(RequestReader(sent(BODY)))
+    assert not condition().holds_exactly(RequestReader(sent(with_result("sunny", "call_2"))))
 
 
 def test_a_body_that_was_no_json_is_a_text() -> None:
     text = condition(body="--x\r\na\r\n--x--")
-    assert text.holds(Reading(sent(b"--y\r\na\r\n--y--")))
-    assert condition(body='{"a": 1}').holds(Reading(sent({"a": 1})))
+    assert text.holds(RequestReader(sent(b"--y\r\na\r\n--y--")))
+    assert condition(body='{"a": 1}').holds(RequestReader(sent({"a": 1})))
 
 
 def test_the_method_is_part_of_it() -> None:
     get = condition(method="GET", body=None)
-    assert get.holds(Reading(sent(b"", "GET")))
-    assert not get.holds(Reading(sent(b"", "DELETE")))
+    assert get.holds(RequestReader(sent(b"", "GET")))
+    assert not get.holds(RequestReader(sent(b"", "DELETE")))
 
 
 def test_it_moves_on_and_may_be_masked_in_the_journal() -> None:
-    assert condition().moves_on and condition().may_be_masked
+    assert condition().can_fail_next_turn and condition().may_be_masked
     assert not load_match({"recorded": None}).conditions
 
 

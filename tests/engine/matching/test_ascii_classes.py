@@ -3,7 +3,7 @@
 import pytest
 
 from scenarios_app.engine.conditions.texts import compile_regex
-from scenarios_app.engine.matching.lint import narrow_classes
+from scenarios_app.engine.matching.lint import find_narrow_classes
 
 WORD = r"[\pL\pN_]"
 BOUNDARY = r"(?:^|[^\pL\pN_]) before a word and (?:[^\pL\pN_]|$) after it"
@@ -11,7 +11,7 @@ BOUNDARY = r"(?:^|[^\pL\pN_]) before a word and (?:[^\pL\pN_]|$) after it"
 
 def named(pattern: str) -> list[str]:
     compile_regex(pattern)
-    return [said.split(" takes ")[0] for said, _ in narrow_classes(pattern)]
+    return [said.split(" takes ")[0] for said, _ in find_narrow_classes(pattern)]
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_each_is_told_with_what_takes_more(
     pattern: str, name: str, kind: str, instead: str
 ) -> None:
     compile_regex(pattern)
-    assert [told for told, _ in narrow_classes(pattern)] == [
+    assert [told for told, _ in find_narrow_classes(pattern)] == [
         f"{name} takes ASCII alone, and the pattern has {kind} beyond it; "
         f"for those of every script: {instead}"
     ]
@@ -95,7 +95,7 @@ def test_what_takes_what_it_seems_to_is_clean(pattern: str) -> None:
 def test_a_class_that_can_be_replaced_comes_with_what_takes_more(
     pattern: str, instead: tuple[str, str] | None
 ) -> None:
-    assert [told for _, told in narrow_classes(pattern)] == [instead]
+    assert [told for _, told in find_narrow_classes(pattern)] == [instead]
 
 
 def test_what_is_proposed_takes_what_was_meant() -> None:

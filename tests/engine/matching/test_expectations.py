@@ -11,7 +11,7 @@ from scenarios_app.engine.conditions.match import Match
 from scenarios_app.engine.conditions.messages import MessageCondition
 from scenarios_app.engine.matching.expectations import (
     assert_violations,
-    js_number,
+    format_js_number,
     violated_message,
     violations_of,
 )
@@ -116,12 +116,12 @@ def test_the_system_prompt_is_all_system_messages() -> None:
     ],
 )
 def test_numbers_read_as_javascript_writes_them(number: float | None, text: str) -> None:
-    assert js_number(number) == text
+    assert format_js_number(number) == text
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_written_number_reads_back(number: float) -> None:
-    text = js_number(number)
+    text = format_js_number(number)
     assert float(text) == number
     assert "." not in text or not text.split("e")[0].endswith("0")
     exponent = "e" in text

@@ -76,15 +76,15 @@ def test_an_index_made_out_of_another_one_is_the_same(
         after = [replace(one) for one in before]
     if changed == "answers":
         after = [replace(o, steps=tuple(replace(s, consume=False) for s in o.steps)) for o in after]
-    index = build_index(after, known=build_index(before))
+    index = build_index(after, previous=build_index(before))
     assert keys(index, request) == naive(after, request, ())
     assert index.by_name == build_index(after).by_name
 
 
 def test_equal_conditions_of_other_steps_are_found_as_before() -> None:
     first = build_index([scenario("a", step(saying(contains="rain"), key="1"))])
-    second = build_index([scenario("a", step(saying(contains="rain"), key="2"))], known=first)
-    third = build_index([scenario("a", step(saying(contains="sun"), key="3"))], known=second)
+    second = build_index([scenario("a", step(saying(contains="rain"), key="2"))], previous=first)
+    third = build_index([scenario("a", step(saying(contains="sun"), key="3"))], previous=second)
     assert second.layers[0][0]._lookup is first.layers[0][0]._lookup
     assert [keys(index, ask("rain")) for index in (first, second, third)] == [["1"], ["2"], []]
     assert keys(third, ask("sun")) == ["3"]
@@ -258,15 +258,17 @@ def test_in_a_steady_index_what_is_first_for_one_is_first_for_all_who_have_it(
     first = next(index.candidates(request), None)
     steps = [(one.name, step.key) for one in every for step in one.steps]
     consumed = data.draw(st.sets(st.sampled_from(steps))) if steps else set()
-    if index.steady and first and (first.scenario.name, first.step.key) not in consumed:
+    if index.order_is_stateless and first and (first.scenario.name, first.step.key) not in consumed:
         assert next(index.candidates(request, consumed=consumed), None) == first
 
 
 def test_an_index_with_a_default_before_something_particular_is_not_steady() -> None:
     real, default = step(saying(equals="hi"), key="real"), step(OPENAI, key="provider")
-    assert build_index([scenario("a", real, default)]).steady
-    assert not build_index([scenario("a", default, real)]).steady
-    assert not overlay(build_index([scenario("a", default, real)]), [scenario("b", real)]).steady
+    assert build_index([scenario("a", real, default)]).order_is_stateless
+    assert not build_index([scenario("a", default, real)]).order_is_stateless
+    assert not overlay(
+        build_index([scenario("a", default, real)]), [scenario("b", real)]
+    ).order_is_stateless
 
 
 def test_an_empty_index_has_no_candidates() -> None:

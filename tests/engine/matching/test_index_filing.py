@@ -1,22 +1,22 @@
 """What an index is made of: when it is made anew, what is filed by no literal, what is near."""
 
-from scenarios_app.engine.conditions.subjects import Reading
-from scenarios_app.engine.matching.index import COMPARED, Index, build_index, overlay
+from scenarios_app.engine.conditions.subjects import RequestReader
+from scenarios_app.engine.matching.index import MAX_COMPARED_STEPS, Index, build_index, overlay
 from tests.engine.asking import ask, call, saying, scenario, step
 
 
 def test_conditions_that_are_equal_but_not_alike_are_filed_anew() -> None:
     first = build_index([scenario("a", step(call("f", {"x": 1})))])
-    second = build_index([scenario("a", step(call("f", {"x": True})))], known=first)
+    second = build_index([scenario("a", step(call("f", {"x": True})))], previous=first)
     assert second.layers[0][0]._lookup is not first.layers[0][0]._lookup
-    alike = build_index([scenario("a", step(call("f", {"x": 1})))], known=first)
+    alike = build_index([scenario("a", step(call("f", {"x": 1})))], previous=first)
     assert alike.layers[0][0]._lookup is first.layers[0][0]._lookup
 
 
 def test_up_to_so_many_steps_are_near_in_their_order() -> None:
-    texts = [f"t{number}" for number in range(COMPARED)]
+    texts = [f"t{number}" for number in range(MAX_COMPARED_STEPS)]
     index = build_index([scenario("a", *(step(saying(contains=t), key=t) for t in texts))])
-    near = index.near(Reading(ask(f"{texts[-1]} and more")))
+    near = index.near(RequestReader(ask(f"{texts[-1]} and more")))
     assert [entry.step.key for entry in near] == texts
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.match import Match
-from scenarios_app.engine.conditions.subjects import Reading
+from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.matching.index import Index, build_index
 from tests.engine.asking import (
@@ -28,7 +28,7 @@ from tests.engine.matching.indexed import keys
 def tried(index: Index, request: CanonicalRequest) -> list[str]:
     """The steps that the index does not rule out."""
     ((layer, _),) = index.layers
-    return [entry.step.key for entry in layer.possible(Reading(request))]
+    return [entry.step.key for entry in layer.possible_entries(RequestReader(request))]
 
 
 def numbered(make: Callable[[str], Match]) -> Index:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.conditions.texts import TextCondition
-from scenarios_app.engine.matching.lint import COMPARED, PLACEHOLDER, lint
-from scenarios_app.engine.matching.near_misses import RULES
+from scenarios_app.engine.matching.lint import MAX_COMPARED_STEPS, PLACEHOLDER, lint
+from scenarios_app.engine.matching.near_misses import RULE_TEXTS
 from scenarios_app.engine.scenario import Scenario
 from tests.engine.asking import scenario, step, when
 from tests.engine.matching.linted import ANSWER, CALL, found, kinds, one, user
@@ -62,7 +62,7 @@ def test_of_one_priority_the_name_decides_between_the_equally_particular(
     for name, expected in (("first", shadowed), ("third", False)):
         warnings = found(one(own), more=[{"name": name, "steps": [one(others)]}])
         told = [one.message for one in warnings if one.kind == "shadowed"]
-        assert told == [f"step 1 of first always answers first: {RULES['name']}"] * expected
+        assert told == [f"step 1 of first always answers first: {RULE_TEXTS['name']}"] * expected
 
 
 def test_what_may_be_held_back_by_a_default_of_its_scenario_shadows_nothing_of_its_priority() -> (
@@ -83,7 +83,7 @@ def test_beyond_many_steps_only_those_of_one_scenario_are_compared() -> None:
     first = scenario("a", step(when(model=(TextCondition(equals="m"),)), consume=False))
     second = scenario("b", step(when(model=(TextCondition(equals="m"),)), "x"))
     assert [s.scenario for s in lint([first, second])] == ["b"]
-    assert lint([first, second, texts("c", COMPARED)]) == []
+    assert lint([first, second, texts("c", MAX_COMPARED_STEPS)]) == []
 
 
 def test_conditions_that_cannot_both_hold_are_unreachable() -> None:

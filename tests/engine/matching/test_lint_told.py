@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.document import compile_scenario, load_documents
-from scenarios_app.engine.matching.lint import COMPARED, Suspicion, lint
-from scenarios_app.engine.matching.near_misses import RULES
+from scenarios_app.engine.matching.lint import MAX_COMPARED_STEPS, Suspicion, lint
+from scenarios_app.engine.matching.near_misses import RULE_TEXTS
 from tests.engine.matching.linted import ANSWER, CALL, one, user
 
 FIRST = {"turn": 1, "produce": ANSWER}
@@ -38,7 +38,7 @@ def of(name: str, *steps: dict[str, Any], **others: Any) -> dict[str, Any]:
                 "s",
                 2,
                 "match",
-                f"step 1 always answers first: {RULES['order']}",
+                f"step 1 always answers first: {RULE_TEXTS['order']}",
                 ("s", 1),
             ),
         ),
@@ -135,7 +135,7 @@ def test_every_step_is_looked_at_after_one_that_is_suspicious() -> None:
 
 
 def test_steps_of_one_scenario_are_compared_beyond_many() -> None:
-    fill = [one({"model": f"m{number}"}, consume=True) for number in range(COMPARED - 2)]
+    fill = [one({"model": f"m{number}"}, consume=True) for number in range(MAX_COMPARED_STEPS - 2)]
     of_two = [of("b", one({"model": "x"})), of("c", one({"model": "x"}), *fill)]
     assert [s.scenario for s in found(*of_two)] == ["c"]
     more = of("d", one({"model": "y"}), one({"model": "y"}))

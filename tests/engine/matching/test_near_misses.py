@@ -7,7 +7,7 @@ from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.match import Mismatch
 from scenarios_app.engine.conditions.messages import MessageCondition
 from scenarios_app.engine.conditions.texts import TextCondition
-from scenarios_app.engine.matching.index import COMPARED, build_index, overlay
+from scenarios_app.engine.matching.index import MAX_COMPARED_STEPS, build_index, overlay
 from scenarios_app.engine.matching.near_misses import NearMiss, near_misses, unmatched_message
 from scenarios_app.engine.scenario import Scenario
 from tests.engine.asking import ask, saying, scenario, step, when
@@ -178,7 +178,7 @@ def test_among_very_many_a_served_step_is_found_without_a_shared_word() -> None:
 def test_among_very_many_without_a_shared_word_the_first_are_compared() -> None:
     index = build_index(large())
     misses = near_misses(index, ask("0123"), limit=5_000)
-    assert {int(key) for key in keys(misses)} == set(range(COMPARED))
+    assert {int(key) for key in keys(misses)} == set(range(MAX_COMPARED_STEPS))
 
 
 @given(scenarios(), requests(), st.integers(0, 5))

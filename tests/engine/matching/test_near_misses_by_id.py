@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from scenarios_app.engine.conditions.match import Mismatch
-from scenarios_app.engine.matching.index import COMPARED, Index, build_index, overlay
+from scenarios_app.engine.matching.index import MAX_COMPARED_STEPS, Index, build_index, overlay
 from scenarios_app.engine.matching.near_misses import NearMiss, near_misses_by_id
 from scenarios_app.engine.scenario import Scenario
 from tests.engine.asking import ask, say, saying, scenario, step
@@ -49,7 +49,7 @@ def test_three_names_are_enough() -> None:
 
 
 def test_a_name_is_found_among_very_many() -> None:
-    many = (script(f"scenario number {n}", 1) for n in range(COMPARED * 3))
+    many = (script(f"scenario number {n}", 1) for n in range(MAX_COMPARED_STEPS * 3))
     index = index_of(*many, script("weather in paris", 1))
     misses = near_misses_by_id(index, ask("weather in pariss"))
     assert keys(misses)[0] == "weather in paris.1"

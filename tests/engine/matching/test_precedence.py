@@ -9,7 +9,7 @@ from scenarios_app.engine.conditions.match import Match
 from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.matching.index import Entry, build_index, entries_of
 from scenarios_app.engine.matching.lint import lint
-from scenarios_app.engine.matching.near_misses import beaten
+from scenarios_app.engine.matching.near_misses import explain_loss
 from scenarios_app.engine.scenario import Scenario
 from tests.engine.asking import saying, scenario, step, when
 from tests.engine.drawn_asking import requests, scenarios
@@ -27,7 +27,7 @@ def test_a_lower_priority_loses_whatever_else_it_has() -> None:
     (winner,) = entries(when(), name="urgent", priority=5)
     first, second = entries(when(), saying(contains="hi"), priority=-2)
     for entry in (first, second):
-        lost = beaten(entry, winner, offered=first)
+        lost = explain_loss(entry, winner, offered=first)
         assert (lost.field, lost.ok) == ("priority", False)
         assert lost.expected == (
             "no offer of a higher priority than -2: "
@@ -40,7 +40,7 @@ def test_a_scenario_offers_one_step() -> None:
     first, second = entries(when(), saying(contains="hi"))
     (other,) = entries(OPENAI, name="other")
     for winner in (first, other):
-        lost = beaten(second, winner, offered=first)
+        lost = explain_loss(second, winner, offered=first)
         assert lost.field == "order"
         assert lost.expected == (
             "a scenario offers its first step, in step order, that matches and is not consumed"
@@ -58,7 +58,7 @@ def test_a_scenario_offers_one_step() -> None:
 )
 def test_the_more_particular_offer_wins(mine: Match, others: Match, held: str, more: str) -> None:
     (entry,), (winner,) = entries(mine), entries(others, name="winner")
-    lost = beaten(entry, winner, offered=entry)
+    lost = explain_loss(entry, winner, offered=entry)
     assert lost.field == "particularity"
     assert lost.expected == (
         f"no offer more particular than {held}: "
@@ -69,7 +69,7 @@ def test_the_more_particular_offer_wins(mine: Match, others: Match, held: str, m
 
 def test_the_name_decides_in_the_end() -> None:
     (entry,), (winner,) = entries(OPENAI), entries(OPENAI, name="a")
-    lost = beaten(entry, winner, offered=entry)
+    lost = explain_loss(entry, winner, offered=entry)
     assert (lost.field, lost.actual) == ("name", "step “a 1” of “a”: its name comes first")
     assert lost.expected == (
         "among offers that are as particular as one another the scenario's name decides"

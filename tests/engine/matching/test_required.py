@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios_app.engine.conditions.subjects import Reading
+from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.conditions.texts import RegexError, compile_regex
-from scenarios_app.engine.matching.lookup import Lookup
-from scenarios_app.engine.matching.required import required_literals
+from scenarios_app.engine.matching.lookup import StepLookup, required_literals
 from tests.engine.asking import ask, saying
 from tests.support.hypothesis_profiles import often
 
@@ -79,8 +78,8 @@ def test_every_text_in_which_a_pattern_is_found_holds_its_literals(
 
 def test_steps_with_patterns_are_filed_under_what_the_patterns_need() -> None:
     matches = [saying(regex=f"order {n}[;,] (please|now)") for n in range(300)]
-    lookup = Lookup(matches)
-    reading = Reading(ask("order 77; please"))
+    lookup = StepLookup(matches)
+    reader = RequestReader(ask("order 77; please"))
     # "order 7" is in it too.
-    assert lookup.positions(reading) == [7, 77]
+    assert lookup.positions(reader) == [7, 77]
     assert all(table.regexes is None for table in lookup._tables.values())
