@@ -190,7 +190,7 @@ _EXPLAINED_BY: Final = tuple(
         (r"scenarios_app/draft/", "admin/#drafts"),
         (r"scenarios_app/scenario/bin/", "admin/#the-bin"),
         (r"scenarios_app/scenario/new/", "admin/#a-new-scenario"),
-        (r"scenarios_app/scenario/import/", "scenarios/#importing-recordings"),
+        (r"scenarios_app/scenario/import/", "reference/scenario-format/#importing-recordings"),
         (r"scenarios_app/scenario/.+", "admin/#a-scenarios-page"),
         (r"scenarios_app/scenario/", "admin/#the-list-of-scenarios"),
         (r"scenarios_app/servedrequest/session", "admin/#sessions"),

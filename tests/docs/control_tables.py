@@ -15,10 +15,10 @@ from tests.docs.document_tables import many, table
 _COMPONENT = "#/components/schemas/"
 # What the API takes and another page tells of.
 ELSEWHERE: Mapping[str, str] = {
-    "Document": "[a document](scenarios.md#several-scenarios)",
-    "ScenarioDocument": "[a scenario](scenarios.md#a-scenario)",
-    "StepDocument": "[a step](scenarios.md#a-step)",
-    "MatchDocument": "[match](scenarios.md#match)",
+    "Document": "[a document](reference/scenario-format.md#several-scenarios)",
+    "ScenarioDocument": "[a scenario](reference/scenario-format.md#a-scenario)",
+    "StepDocument": "[a step](reference/scenario-format.md#a-step)",
+    "MatchDocument": "[match](reference/scenario-format.md#match)",
 }
 
 

@@ -11,7 +11,7 @@ from scenarios_app.engine.recorded.rules import RULES
 _REF = "#/$defs/"
 ANY_JSON = f"{_REF}JsonValue"
 PLAIN = {"boolean": "true or false", "number": "number", "string": "text"}
-# Where a page has a model's table, under this heading; models without one are told in place.
+# The heading under which the reference has a model's table.
 HEADINGS: Mapping[str, str] = {
     "StepDocument": "a step",
     "MatchDocument": "match",
@@ -23,9 +23,9 @@ HEADINGS: Mapping[str, str] = {
     "FailuresDocument": "failures",
     "FaultDocument": "a fault",
     "ProduceDocument": "produce",
-    "ReasoningDocument": "a thought",
+    "ReasoningDocument": "a reasoning block",
     "ToolCallDocument": "a tool call",
-    "ToolResultDocument": "what a tool gave back",
+    "ToolResultDocument": "a scripted tool result",
     "FinalReportDocument": "a final report",
     "PartDocument": "a part",
     "ChoiceDocument": "a choice",
@@ -37,7 +37,7 @@ HEADINGS: Mapping[str, str] = {
     "PacingDocument": "pacing",
     "RecordedRequestDocument": "a recorded request",
     "RecordedAnswerDocument": "a recorded answer",
-    "RecordedChunkDocument": "a recorded piece",
+    "RecordedChunkDocument": "a recorded chunk",
     "AnswerDocument": "an answer",
     "ScenarioDocument": "a scenario",
     "SideEffectsDocument": "side effects",
@@ -45,14 +45,14 @@ HEADINGS: Mapping[str, str] = {
 
 
 def keys_table(model: str, *, without: str = "") -> str:
-    """The keys of a model that those named after a comma leave over."""
+    """Return the table of a model's keys, except those named in `without`, separated by commas."""
     one = json_schema()["$defs"][model]
     rows = [
         (f"`{key}`", holds(value), _default(key, one), _flat(value["description"]))
         for key, value in one["properties"].items()
         if key not in without.split(",")
     ]
-    return table(("key", "holds", "without it", "meaning"), rows)
+    return table(("key", "type", "default", "meaning"), rows)
 
 
 def faults_table() -> str:
@@ -133,7 +133,7 @@ def _either(words: list[str]) -> str:
 
 def _default(key: str, model: Mapping[str, Any]) -> str:
     if key in model.get("required", ()):
-        return "an error"
+        return "required"
     match model["properties"][key].get("default"):
         case None | "":
             return ""

@@ -58,7 +58,7 @@ def test_the_command_line_tells_of_the_same_commands() -> None:
     assert set(re.findall(r"^  (\w+)", listed, re.MULTILINE)) == set(our_commands())
 
 
-@pytest.mark.parametrize("page", ["reference/faults.md", "scenarios.md"])
+@pytest.mark.parametrize("page", ["reference/faults.md", "reference/scenario-format.md"])
 def test_every_fault_is_told(page: str) -> None:
     assert set(fault_kinds()) - first_cells(page) == set()
 

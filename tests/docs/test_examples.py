@@ -8,6 +8,7 @@ from inspect import get_annotations
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from pydantic import BaseModel
 
 from scenarios_app.engine.document import ScenarioDocument, json_schema, load_documents
@@ -43,7 +44,7 @@ def _models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
 def test_every_key_of_a_document_has_an_example() -> None:
     shown = {
         found
-        for block in blocks_of("docs/scenarios.md")
+        for block in blocks_of("docs/reference/scenario-format.md")
         if block.language == "json" and '"steps"' in block.text
         for found in used(load_documents(json.loads(block.text)))
     }
@@ -59,13 +60,15 @@ def test_every_key_of_a_document_has_an_example() -> None:
     assert len(shown) > 100
 
 
-def test_every_example_of_a_document_is_asked() -> None:
-    blocks = blocks_of("docs/scenarios.md")
-    first, *documents = [
-        (block, after) for block, after in pairwise(blocks) if '"steps"' in block.text
+@pytest.mark.parametrize("page", ["docs/scenarios.md", "docs/reference/scenario-format.md"])
+def test_every_example_of_a_document_is_followed_by_a_transcript(page: str) -> None:
+    documents = [
+        (block, after) for block, after in pairwise(blocks_of(page)) if '"steps"' in block.text
     ]
-    assert first[0].file == "greeting.json"
-    assert [block.place for block, after in documents if after.language != "transcript"] == []
+    bare = [block.file for block, after in documents if after.language != "transcript"]
+    # The guide stores its first example with curl.
+    assert bare == (["greeting.json"] if page == "docs/scenarios.md" else [])
+    assert len(documents) > 10
 
 
 def test_every_method_of_the_builder_has_an_example() -> None:

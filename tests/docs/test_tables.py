@@ -14,5 +14,5 @@ def test_the_tables_of_a_page_are_true(page: str) -> None:
 
 def test_a_table_that_is_stale_is_written_anew() -> None:
     stale = "<!-- table: keys model=GenerateDocument -->\n\n| key |\n\n<!-- /table -->\nmore"
-    assert "| `kind` | `lorem` or `auto` | an error |" in renewed(stale)
+    assert "| `kind` | `lorem` or `auto` | required |" in renewed(stale)
     assert renewed(renewed(stale)) == renewed(stale) != stale

@@ -53,7 +53,7 @@ def leads_somewhere(target: str, page: str) -> bool:
 def test_a_page_is_shown_with_its_contents_and_may_be_cached(client: Client) -> None:
     response = client.get("/docs/recording/")
     html = response.content.decode()
-    assert "<title>Recording real answers · mockllm docs</title>" in html
+    assert "<title>Record and replay · mockllm docs</title>" in html
     assert '<a href="#keys">Keys</a>' in html and '<h2 id="keys">Keys</h2>' in html
     assert response.headers["Cache-Control"] == f"max-age={docs.CACHE_SECONDS}"
     assert "unsafe" not in response.headers["Content-Security-Policy"]
