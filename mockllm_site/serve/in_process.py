@@ -23,7 +23,6 @@ if not apps.ready:
 
 from mockllm_site.kit.testcase import running_connection, through  # noqa: E402
 from mockllm_site.serve.database import prepare_in_memory  # noqa: E402
-from mockllm_site.serve.first_start import load_test_mode  # noqa: E402
 from scenarios_app.engine.document import load_documents  # noqa: E402
 from scenarios_app.serving import sync_transport, transport  # noqa: E402
 from scenarios_app.serving.services import running_pipeline  # noqa: E402
@@ -58,6 +57,9 @@ def _prepare(scenarios: Source | Iterable[Source]) -> None:
 
     def work() -> None:
         if _is_own and prepare_in_memory():
+            # Imports the chat's models, which another project's INSTALLED_APPS need not have.
+            from mockllm_site.serve.first_start import load_test_mode
+
             load_test_mode()
         if documents:
             load(load_documents({"scenarios": documents}))

@@ -38,6 +38,19 @@ class WithFixture(TestCase):
         self.assertEqual(answer.headers["x-mockllm-scenario"], "weather")
 
 
+class WithPublicTransport(TestCase):
+    fixtures = ["demo.json"]
+
+    def test_transport_of_the_package_mockllm_is_answered(self):
+        from mockllm import SyncMockTransport
+
+        body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "weather in Paris?"}]}
+        with httpx2.Client(transport=SyncMockTransport()) as client:
+            url, key = "http://mock/v1/chat/completions", {"Authorization": "Bearer other"}
+            answer = client.post(url, json=body, headers=key)
+        self.assertEqual(answer.headers["x-mockllm-scenario"], "weather")
+
+
 class WithoutFixture(TestCase):
     def test_it_is_loaded_by_name(self):
         self.assertFalse(Scenario.objects.exists())
@@ -46,9 +59,7 @@ class WithoutFixture(TestCase):
 """
 
 
-def test_its_test_cases_have_our_fixtures_and_are_answered_from_them(
-    wheel: Path, tmp_path: Path
-) -> None:
+def test_other_project_tests_with_our_fixtures_and_transports(wheel: Path, tmp_path: Path) -> None:
     shop = tmp_path / "shop"
     shop.mkdir()
     for name, text in (("__init__", ""), ("settings", SETTINGS), ("tests", TESTS)):
@@ -57,10 +68,10 @@ def test_its_test_cases_have_our_fixtures_and_are_answered_from_them(
     done = processes.python("-m", "django", "test", "shop", cwd=tmp_path, variables=variables)
     assert done.returncode == 0, done.stderr
     assert f"from {wheel / 'scenarios_app' / '__init__.py'}" in done.stdout
-    assert "Ran 2 tests" in done.stderr
+    assert "Ran 3 tests" in done.stderr
 
 
-def test_it_has_the_defaults_of_prod(tmp_path: Path) -> None:
+def test_other_project_has_the_defaults_of_prod(tmp_path: Path) -> None:
     variables = {"MOCKLLM_ENV": "prod", "SECRET_KEY": "0123456789abcdef" * 4}
     chosen = processes.settings(cwd=tmp_path, variables=variables)
     assert {name: chosen[name] for name in DEFAULTS} == {
