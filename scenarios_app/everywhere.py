@@ -8,7 +8,7 @@ from scenarios_app.catalog import catalog
 from scenarios_app.engine.state import StateUnavailable
 from scenarios_app.journal import journal
 from scenarios_app.shared.here import connections
-from scenarios_app.verdict.counts import Run, StepCounts, together
+from scenarios_app.verdict.metrics import RunCounts, StepCounts, merge_counts
 from scenarios_app.verdict.session import StepKey
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ class Everywhere:
             "flush": lambda _: journal.flush(FLUSH_SECONDS),
             "lost": journal.losses.of,
             "served": lambda session: sorted(steps.served_in(session)),
-            "forget": _each(steps.forget),
-            "begin": _done(lambda _: steps.begin()),
-            "seen": lambda _: steps.told(),
+            "forget": _each(steps.forget_session),
+            "begin": _done(lambda _: steps.restart_run()),
+            "seen": lambda _: steps.to_message(),
             "figures": lambda _: self.figures(),
             "whole": _each(journal.losses.forget),
         }
@@ -68,9 +68,9 @@ class Everywhere:
         answers = self._asked("served", session)
         return frozenset((scenario, key) for steps in answers for scenario, key in steps)
 
-    def run(self, also: Collection[StepKey] = ()) -> Run:
+    def run(self, also: Collection[StepKey] = ()) -> RunCounts:
         """What the run has come by; of steps in `also` at least one answer."""
-        return together(list(self._asked("seen")), also)
+        return merge_counts(list(self._asked("seen")), also)
 
     def begin(self) -> None:
         """Begin a run anew."""

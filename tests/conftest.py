@@ -152,4 +152,4 @@ def forget() -> None:
         loop.submit(end_runs()).result(ENDED_SECONDS)
     journal.flush()
     run_apart(services().state.reset(None, scenarios=True))
-    services().steps.forget(None)
+    services().steps.forget_session(None)

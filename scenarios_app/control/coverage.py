@@ -15,7 +15,7 @@ from scenarios_app.control.matches import observe, since_begin
 from scenarios_app.control.verdict import LIST, names_of
 from scenarios_app.engine.scenario import Scenario
 from scenarios_app.serving.services import services
-from scenarios_app.verdict.coverage import coverage, coverage_text
+from scenarios_app.verdict.coverage import coverage_text, measure_coverage
 from scenarios_app.verdict.judge import ALL
 
 UNSEEN = "{:,} requests had left the journal unseen: conditions may have held in them"
@@ -102,7 +102,7 @@ class CoverageView(ControlView):
         answered = rows.exclude(step_key="").exclude(status=400)
         steps = set(answered.order_by().values_list("scenario", "step_key").distinct())
         run = services().everywhere.run(steps)
-        found = coverage(chosen.values(), run.seen)
+        found = measure_coverage(chosen.values(), run.coverage)
         unseen = max(0, run.requests - run.observed - kept)
         notes = (UNSEEN.format(unseen),) if unseen else ()
         return Response(
@@ -131,7 +131,7 @@ def _chosen(asked: frozenset[str]) -> Mapping[str, Scenario]:
     common = catalog.snapshot().index.by_name
     if not asked:
         return common
-    there = {**services().steps.known(), **common}
+    there = {**services().steps.session_scenarios(), **common}
     if ALL in asked:
         return there
     if unknown := sorted(asked - there.keys()):

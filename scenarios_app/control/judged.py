@@ -14,7 +14,7 @@ from scenarios_app.engine.state import SessionState
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.services import services
-from scenarios_app.verdict.session import Exchange, Outcome, Session
+from scenarios_app.verdict.session import JudgedExchange, JudgedSession, Outcome
 
 # Bodies of one session that are looked at together, in characters; the rest is judged without.
 MOST_TEXT = 64_000_000
@@ -25,7 +25,7 @@ _BATCH = 100
 class Judged:
     """A session, and whether all that it did is known. `documents` are its own scenarios."""
 
-    session: Session
+    session: JudgedSession
     complete: bool
     lost: int
     documents: dict[str, Any]
@@ -47,14 +47,14 @@ def judged(name: str) -> Judged:
         # What was pushed under other settings holds no longer; requests have met it as an error.
         index = catalog.snapshot().index
     text_left = MOST_TEXT
-    exchanges: list[Exchange] = []
+    exchanges: list[JudgedExchange] = []
     for row in _rows(name):
         text_left -= len(row.request_body) + len(row.response_body)
         exchanges.append(exchange_of(row, here.pipeline.options, bodies=text_left >= 0))
     known = completeness(name)
     consumed = {(step.scenario, step.key) for step in state.consumed}
     tried = {(attempt.step.scenario, attempt.step.key) for attempt, _ in state.attempts}
-    session = Session(
+    session = JudgedSession(
         name,
         tuple(sorted(exchanges, key=lambda one: one.at)),
         scenarios=index.by_name,
@@ -83,13 +83,13 @@ def _rows(name: str) -> Iterator[ServedRequest]:
         yield from batch
 
 
-def exchange_of(row: ServedRequest, options: Options, *, bodies: bool = True) -> Exchange:
+def exchange_of(row: ServedRequest, options: Options, *, bodies: bool = True) -> JudgedExchange:
     """A row of the journal as it is judged, with its bodies or as if they were not kept."""
     at = row.at.timestamp()
     ended_at = at + row.duration_ms / 1000
     head_ms = row.timings.get("head_ms")
     readable = bodies and not row.request_cut
-    return Exchange(
+    return JudgedExchange(
         id=str(row.uid),
         at=at,
         answered_at=ended_at if head_ms is None else at + head_ms / 1000,

@@ -192,7 +192,7 @@ def forget_rows(sessions: Sequence[str] | None) -> None:
     observe(rows)
     of_the_run, _ = since_begin(rows).delete()
     rows.delete()
-    services().steps.observe(of_the_run)
+    services().steps.count_observed(of_the_run)
     services().everywhere.forget_losses(sessions)
 
 

@@ -23,7 +23,7 @@ from scenarios_app.serving import archive
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.read import admit
 from scenarios_app.serving.services import services
-from scenarios_app.verdict.coverage import holding, unmet
+from scenarios_app.verdict.coverage import find_unmet_conditions, select_met_conditions
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import find
@@ -203,17 +203,17 @@ def observe(rows: QuerySet[ServedRequest]) -> None:
     """Note which conditions these requests meet, of common scenarios and of those that sessions
     have, or had, as their own."""
     here = services()
-    seen = here.steps.seen()
-    scenarios = {**here.steps.known(), **catalog.snapshot().index.by_name}
-    wanted = dict(unmet(scenarios.values(), seen.served, seen.met))
+    seen = here.steps.coverage()
+    scenarios = {**here.steps.session_scenarios(), **catalog.snapshot().index.by_name}
+    wanted = dict(find_unmet_conditions(scenarios.values(), seen.served, seen.met))
     if not wanted:
         return
     for row in newest_first(since_begin(rows).only(*COLUMNS)):
         request = None if row.request_cut else read_again(row, here.pipeline.options)
         if request is None or not (row.way or row.matched):
             continue
-        met = list(holding(wanted.items(), request))
-        here.steps.meet(met)
+        met = list(select_met_conditions(wanted.items(), request))
+        here.steps.add_met_conditions(met)
         for named in met:
             del wanted[named]
         if not wanted:

@@ -247,7 +247,7 @@ class OwnScenarios:
     def _know(self, documents: list[ScenarioDocument]) -> None:
         for document in documents:
             if document.enabled:
-                services().steps.know(compile_scenario(document))
+                services().steps.add_session_scenario(compile_scenario(document))
 
     def _forget(self, name: str) -> None:
         async_to_sync(services().state.clear_scenario)(name, session=self._session)

@@ -26,12 +26,20 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import dump
 from scenarios_app.models import Scenario
 from scenarios_app.store import document_of
-from scenarios_app.verdict.judge import ALL, RULES, Asked, Verdict, judge, judge_run, receipt
+from scenarios_app.verdict.judge import (
+    ALL,
+    RULES,
+    Verdict,
+    VerdictOptions,
+    judge,
+    judge_run,
+    receipt,
+)
 from scenarios_app.verdict.reports import verdict_text
-from scenarios_app.verdict.session import Exchange
+from scenarios_app.verdict.session import JudgedExchange
 
 LIST = "Names with commas between them, or a JSON list of them; `*` is all. "
-DEFAULT = Asked()
+DEFAULT = VerdictOptions()
 INCOMPLETE = (
     "the journal may lack requests (no room, a database error, or a server process that ended "
     "without a shutdown): what it lost is judged by what sessions remember"
@@ -165,19 +173,21 @@ class VerdictView(ControlView):
         return Response(body)
 
 
-def verdict_of(name: str, asked: Asked = DEFAULT) -> tuple[Verdict, Judged]:
+def verdict_of(name: str, asked: VerdictOptions = DEFAULT) -> tuple[Verdict, Judged]:
     """Judge a session; the journal has been flushed."""
     known = judged(name)
     _check_scenarios(asked, [known])
     return judge(known.session, asked), known
 
 
-def _of_session(name: str, asked: Asked) -> dict[str, Any]:
+def _of_session(name: str, asked: VerdictOptions) -> dict[str, Any]:
     verdict, known = verdict_of(name, asked)
     return verdict_body(verdict, [known], asked)
 
 
-def verdict_body(verdict: Verdict, known: Iterable[Judged], asked: Asked) -> dict[str, Any]:
+def verdict_body(
+    verdict: Verdict, known: Iterable[Judged], asked: VerdictOptions
+) -> dict[str, Any]:
     known = list(known)
     complete = all(one.complete for one in known)
     notes = () if complete else (INCOMPLETE,)
@@ -197,8 +207,8 @@ def verdict_body(verdict: Verdict, known: Iterable[Judged], asked: Asked) -> dic
     }
 
 
-def _asked(given: Mapping[str, Any]) -> Asked:
-    asked = Asked(
+def _asked(given: Mapping[str, Any]) -> VerdictOptions:
+    asked = VerdictOptions(
         scenarios=names_of(given["scenarios"], "scenarios"),
         allowed=names_of(given["allow_unserved"], "allow_unserved"),
         ignored=names_of(given["ignore"], "ignore"),
@@ -211,7 +221,7 @@ def _asked(given: Mapping[str, Any]) -> Asked:
     return asked
 
 
-def _check_scenarios(asked: Asked, known: Iterable[Judged]) -> None:
+def _check_scenarios(asked: VerdictOptions, known: Iterable[Judged]) -> None:
     there = {ALL, *catalog.snapshot().index.by_name}
     there.update(name for one in known for name in one.session.scenarios)
     if unknown := sorted(asked.scenarios - there):
@@ -231,11 +241,11 @@ def names_of(given: str, field: str) -> frozenset[str]:
     return frozenset(listed)
 
 
-def _receipt(known: Iterable[Judged], asked: Asked) -> str:
+def _receipt(known: Iterable[Judged], asked: VerdictOptions) -> str:
     """Of the scenarios in play: those that answered, those of sessions' own and those named."""
     scripts: dict[str, Json] = {}
     common: set[str] = set(asked.scenarios)
-    exchanges: list[Exchange] = []
+    exchanges: list[JudgedExchange] = []
     for one in known:
         name = one.session.name
         scripts |= {f"{name}/{own}": document for own, document in one.documents.items()}

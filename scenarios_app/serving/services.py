@@ -30,7 +30,7 @@ from scenarios_app.serving.metrics import Tally
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.shared.here import connections
-from scenarios_app.verdict.counts import StepCounts
+from scenarios_app.verdict.metrics import StepCounts
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits
 
@@ -105,7 +105,7 @@ class Services:
 
     def _record(self, entry: JournalEntry) -> None:
         self.tally.count(entry)
-        self.steps.count(
+        self.steps.count_answer(
             entry.session,
             (entry.scenario, entry.step_key),
             fault=entry.fault,

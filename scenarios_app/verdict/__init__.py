@@ -1,1 +1,1 @@
-"""Judges what clients did: pure, out of the requests and answers that the journal has kept."""
+"""Judges clients and scenarios by the requests and responses in the journal; does no I/O."""

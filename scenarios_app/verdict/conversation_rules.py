@@ -1,4 +1,4 @@
-"""Rules on what clients make of a conversation: tool calls and their results, and its beginning."""
+"""Client rules on conversations: tool calls and their results, and stable prompt prefixes."""
 
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -7,187 +7,201 @@ from typing import TypeAlias
 from scenarios_app.engine.canonical import CanonicalRequest, Message, Tool
 from scenarios_app.engine.parts import ReasoningPart, ToolCallPart, ToolResultPart
 from scenarios_app.engine.scenario import ScriptedAnswer
-from scenarios_app.verdict.schema import outside
-from scenarios_app.verdict.session import Exchange, Rule, Session, Sighting, said
+from scenarios_app.verdict.schema import find_schema_error
+from scenarios_app.verdict.session import (
+    JudgedExchange,
+    JudgedSession,
+    Rule,
+    Sighting,
+    response_text,
+)
 
-_SHOWN = 40
-# Ids that a wire counts up by itself are no longer than this, and say nothing.
-_COUNTED = len("call-9999")
-# Of requests that end with the same message so many are looked at.
-_REMEMBERED = 100
+_EXCERPT_CHARS = 40
+# Ids of this length may be counters ("call-1"), which do not identify a call.
+_MAX_COUNTER_CHARS = len("call-9999")
+# Candidates for the previous turn per last message.
+_MAX_CANDIDATES = 100
 
-_Asked: TypeAlias = tuple[str, str, str, int, Message]
-
-
-def _missing(session: Session) -> Iterator[Sighting]:
-    yield from _unpaired(session, missing=True)
+# Provider, route, model, number of messages and last message.
+_TurnKey: TypeAlias = tuple[str, str, str, int, Message]
 
 
-def _unknown(session: Session) -> Iterator[Sighting]:
-    yield from _unpaired(session, missing=False)
+def _find_missing_results(session: JudgedSession) -> Iterator[Sighting]:
+    yield from _find_unpaired(session, missing=True)
 
 
-def _unpaired(session: Session, *, missing: bool) -> Iterator[Sighting]:
-    """Calls without a result, or results without a call, each where it shows first."""
-    told: set[Hashable] = set()
+def _find_unknown_results(session: JudgedSession) -> Iterator[Sighting]:
+    yield from _find_unpaired(session, missing=False)
+
+
+def _find_unpaired(session: JudgedSession, *, missing: bool) -> Iterator[Sighting]:
+    """Yield calls without a result (`missing`) or results without a call, each one once."""
+    reported: set[Hashable] = set()
     for one in session.exchanges:
         messages = one.request.messages if one.request else ()
-        for place, part in _open(messages) if missing else _orphans(messages):
-            # The same conversation has it again in every later turn.
-            seen = (messages[: place + 1], part)
-            if seen in told:
+        for index, part in _open_calls(messages) if missing else _orphan_results(messages):
+            # Every later turn of the conversation contains it too.
+            key = (messages[: index + 1], part)
+            if key in reported:
                 continue
-            told.add(seen)
+            reported.add(key)
             if isinstance(part, ToolCallPart):
                 message = f"no result for the call of {part.name} ({part.id})"
             else:
-                what = f"id {part.tool_call_id!r}" if part.tool_call_id else "a result without id"
-                message = f"a tool's result for {what}, which no call before it has"
+                call = f"id {part.tool_call_id!r}" if part.tool_call_id else "a result without id"
+                message = f"a tool's result for {call}, which no call before it has"
             yield Sighting(message, one)
 
 
-def _open(messages: Sequence[Message]) -> Iterator[tuple[int, ToolCallPart]]:
-    """Calls that have no result before the next answer, each with the place of its message."""
+def _open_calls(messages: Sequence[Message]) -> Iterator[tuple[int, ToolCallPart]]:
+    """Yield calls without a result before the next assistant message, with the message's index."""
     waiting: dict[str, tuple[int, ToolCallPart]] = {}
-    before = ""
-    for place, message in enumerate(messages):
-        if message.role == "assistant" and before != "assistant":
+    previous_role = ""
+    for index, message in enumerate(messages):
+        if message.role == "assistant" and previous_role != "assistant":
             yield from waiting.values()
             waiting = {}
         for part in message.parts:
             if isinstance(part, ToolCallPart):
-                waiting[part.id] = (place, part)
+                waiting[part.id] = (index, part)
             elif isinstance(part, ToolResultPart):
                 waiting.pop(part.tool_call_id, None)
-        before = message.role
+        previous_role = message.role
     yield from waiting.values()
 
 
-def _orphans(messages: Sequence[Message]) -> Iterator[tuple[int, ToolResultPart]]:
-    """Results of calls that are not there, each with the place of its message."""
+def _orphan_results(messages: Sequence[Message]) -> Iterator[tuple[int, ToolResultPart]]:
+    """Yield results whose call is in no earlier message, with the message's index."""
     calls: set[str] = set()
-    for place, message in enumerate(messages):
+    for index, message in enumerate(messages):
         for part in message.parts:
             if isinstance(part, ToolCallPart):
                 calls.add(part.id)
             elif isinstance(part, ToolResultPart) and part.tool_call_id not in calls:
-                yield place, part
+                yield index, part
 
 
-def _outside_schema(session: Session) -> Iterator[Sighting]:
-    judged: dict[str, tuple[Tool, set[str]]] = {}
+def _find_invalid_arguments(session: JudgedSession) -> Iterator[Sighting]:
+    checked: dict[str, tuple[Tool, set[str]]] = {}
     for one in session.exchanges:
         if one.request is None:
             continue
-        offered = {tool.name: tool for tool in one.request.tools}
-        made = (("the client", call) for call in one.request.tool_calls)
-        scripted = (("the script", call) for call in _scripted(session, one))
-        for whose, call in (*made, *scripted):
-            tool = offered.get(call.name)
+        tools = {tool.name: tool for tool in one.request.tools}
+        client_calls = (("the client", call) for call in one.request.tool_calls)
+        scripted_calls = (("the script", call) for call in _scripted_calls(session, one))
+        for caller, call in (*client_calls, *scripted_calls):
+            tool = tools.get(call.name)
             if tool is None:
                 continue
-            if call.name not in judged or judged[call.name][0] != tool:
-                judged[call.name] = (tool, set())
-            known = judged[call.name][1]
-            if call.arguments in known:
+            if call.name not in checked or checked[call.name][0] != tool:
+                checked[call.name] = (tool, set())
+            checked_arguments = checked[call.name][1]
+            if call.arguments in checked_arguments:
                 continue
-            known.add(call.arguments)
-            if problem := outside(tool.schema, call.arguments):
-                yield Sighting(f"{whose} calls {call.name} with arguments where {problem}", one)
+            checked_arguments.add(call.arguments)
+            if error := find_schema_error(tool.schema, call.arguments):
+                yield Sighting(f"{caller} calls {call.name} with arguments where {error}", one)
 
 
-def _scripted(session: Session, one: Exchange) -> Iterator[ToolCallPart]:
-    """The calls that a step's answer holds, as far as they are the same every time."""
-    step = session.step_of(one)
-    if step is None or one.failed or one.fault:
+def _scripted_calls(session: JudgedSession, exchange: JudgedExchange) -> Iterator[ToolCallPart]:
+    """Yield the tool calls of the step that answered, without those that use templates."""
+    step = session.step_of(exchange)
+    if step is None or exchange.failed or exchange.fault:
         return
     produce = step.produce
-    answer = produce.streaming if one.streamed else produce.non_streaming
+    answer = produce.streaming if exchange.streamed else produce.non_streaming
     for choice in answer.choices if isinstance(answer, ScriptedAnswer) else ():
         for part in choice.parts:
             if isinstance(part, ToolCallPart) and "{{" not in part.arguments:
                 yield part
 
 
-def _prefix_broken(session: Session) -> Iterator[Sighting]:
-    earlier: defaultdict[_Asked, deque[Exchange]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
+def _find_changed_prefixes(session: JudgedSession) -> Iterator[Sighting]:
+    earlier: defaultdict[_TurnKey, deque[JudgedExchange]] = defaultdict(
+        lambda: deque(maxlen=_MAX_CANDIDATES)
+    )
     for one in session.exchanges:
         request = one.request
         if request is None or not request.messages:
             continue
-        before = _turn_before(earlier, request)
-        change = _change(before.request, request) if before and before.request else ""
-        if before and change:
-            yield Sighting(f"{change} since the turn before", one, (before,))
-        earlier[_asked(request, len(request.messages))].append(one)
+        previous = _previous_turn(earlier, request)
+        change = _describe_change(previous.request, request) if previous else ""
+        if previous and change:
+            yield Sighting(f"{change} since the turn before", one, (previous,))
+        earlier[_turn_key(request, len(request.messages))].append(one)
 
 
-def _asked(request: CanonicalRequest, count: int) -> _Asked:
-    """What says which question it is that the first messages of a request end with."""
+def _turn_key(request: CanonicalRequest, count: int) -> _TurnKey:
+    """Return the key of the turn that ends with the request's message number `count`."""
     return request.provider, request.route, request.model, count, request.messages[count - 1]
 
 
-def _turn_before(
-    earlier: Mapping[_Asked, Sequence[Exchange]], request: CanonicalRequest
-) -> Exchange | None:
-    """The request whose answer this one holds, followed by something new; of several one that it
-    changes nothing of."""
+def _previous_turn(
+    earlier: Mapping[_TurnKey, Sequence[JudgedExchange]], request: CanonicalRequest
+) -> JudgedExchange | None:
+    """Return the exchange whose response is the latest assistant message of the request.
+
+    Of several, one whose prefix the request leaves unchanged is preferred.
+    """
     for count in range(len(request.messages) - 2, 0, -1):
         if request.messages[count].role != "assistant":
             continue
-        possible = earlier.get(_asked(request, count), ())
-        found = [one for one in possible if _is_answer(request.messages[count], one)]
-        if found:
-            same = (one for one in found if one.request and not _change(one.request, request))
-            return next(same, found[-1])
+        candidates = earlier.get(_turn_key(request, count), ())
+        matches = [one for one in candidates if _is_response(request.messages[count], one)]
+        if matches:
+            unchanged = (one for one in matches if not _describe_change(one.request, request))
+            return next(unchanged, matches[-1])
     return None
 
 
-def _is_answer(message: Message, before: Exchange) -> bool:
-    """Whether an assistant's message is what a request was answered with."""
-    if message.role != "assistant" or before.failed:
+def _is_response(message: Message, exchange: JudgedExchange) -> bool:
+    """True if an assistant message is the response of an exchange."""
+    if message.role != "assistant" or exchange.failed:
         return False
     calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
-    if any(len(call.id) > _COUNTED and call.id in before.response_body for call in calls):
+    body = exchange.response_body
+    if any(len(call.id) > _MAX_COUNTER_CHARS and call.id in body for call in calls):
         return True
     text = message.text.strip()
-    return bool(text) and text == said(before.response_body).strip()
+    return bool(text) and text == response_text(body).strip()
 
 
-def _change(before: CanonicalRequest, now: CanonicalRequest) -> str:
-    """What a later turn has changed of the beginning that it has in common with the earlier one."""
-    if before.tools != now.tools:
-        return _change_of_tools(before.tools, now.tools)
-    for number, (old, new) in enumerate(zip(before.messages, now.messages, strict=False)):
-        if _cached(old) != _cached(new):
-            was, is_ = _around(old.text, new.text)
-            return f"message {number} ({old.role}) changed from “{was}” to “{is_}”"
+def _describe_change(earlier: CanonicalRequest | None, later: CanonicalRequest) -> str:
+    """Describe how a later turn changed the prefix of the earlier one; empty if it did not."""
+    if earlier is None:
+        return ""
+    if earlier.tools != later.tools:
+        return _describe_tool_change(earlier.tools, later.tools)
+    for number, (old, new) in enumerate(zip(earlier.messages, later.messages, strict=False)):
+        if _cached_content(old) != _cached_content(new):
+            old_text, new_text = _excerpts(old.text, new.text)
+            return f"message {number} ({old.role}) changed from “{old_text}” to “{new_text}”"
     return ""
 
 
-def _change_of_tools(before: Sequence[Tool], now: Sequence[Tool]) -> str:
-    old, new = ([tool.name for tool in tools] for tools in (before, now))
+def _describe_tool_change(earlier: Sequence[Tool], later: Sequence[Tool]) -> str:
+    old, new = ([tool.name for tool in tools] for tools in (earlier, later))
     if old != new:
-        same = sorted(old) == sorted(new)
-        what = "the order of the tools changed" if same else "the tools changed"
-        return f"{what} from {', '.join(old) or 'none'} to {', '.join(new) or 'none'}"
-    changed = next(a.name for a, b in zip(before, now, strict=True) if a != b)
+        reordered = sorted(old) == sorted(new)
+        subject = "the order of the tools changed" if reordered else "the tools changed"
+        return f"{subject} from {', '.join(old) or 'none'} to {', '.join(new) or 'none'}"
+    changed = next(a.name for a, b in zip(earlier, later, strict=True) if a != b)
     return f"the description or schema of the tool {changed} changed"
 
 
-def _cached(message: Message) -> tuple[str, tuple[object, ...]]:
-    """What of a message has to stay; providers leave out earlier thinking by themselves."""
-    kept = (part for part in message.parts if not isinstance(part, ReasoningPart))
-    return message.role, tuple(kept)
+def _cached_content(message: Message) -> tuple[str, tuple[object, ...]]:
+    """Return role and parts without reasoning, which providers drop from earlier turns."""
+    parts = (part for part in message.parts if not isinstance(part, ReasoningPart))
+    return message.role, tuple(parts)
 
 
-def _around(old: str, new: str) -> tuple[str, str]:
-    """Two texts from a little before where they part."""
-    place = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), None)
-    place = min(len(old), len(new)) if place is None else place
-    start = max(0, place - _SHOWN // 2)
-    was, is_ = (text[start : start + _SHOWN] for text in (old, new))
-    return was, is_
+def _excerpts(old: str, new: str) -> tuple[str, str]:
+    """Return an excerpt of both texts around their first difference."""
+    pairs = enumerate(zip(old, new, strict=False))
+    difference = next((i for i, (a, b) in pairs if a != b), min(len(old), len(new)))
+    start = max(0, difference - _EXCERPT_CHARS // 2)
+    old_excerpt, new_excerpt = (text[start : start + _EXCERPT_CHARS] for text in (old, new))
+    return old_excerpt, new_excerpt
 
 
 TOOL_RESULT_MISSING = Rule(
@@ -196,7 +210,7 @@ TOOL_RESULT_MISSING = Rule(
     "Tool calls in a request's messages that have no result before the next answer, or at all.",
     "Of two calls that the model made in parallel only one is run, and its result alone is sent.",
     "error",
-    _missing,
+    _find_missing_results,
 )
 TOOL_RESULT_UNKNOWN = Rule(
     "tool-result-unknown",
@@ -205,7 +219,7 @@ TOOL_RESULT_UNKNOWN = Rule(
     "A history that is cut to its last ten messages begins with the result of a call that fell "
     "out of it.",
     "error",
-    _unknown,
+    _find_unknown_results,
 )
 TOOL_ARGUMENTS_OUTSIDE_SCHEMA = Rule(
     "tool-arguments-outside-schema",
@@ -215,7 +229,7 @@ TOOL_ARGUMENTS_OUTSIDE_SCHEMA = Rule(
     "reference to elsewhere, `patternProperties`) nothing is claimed.",
     "The script calls `get_weather` with `city`, the tool has been renamed to take `location`.",
     "error",
-    _outside_schema,
+    _find_invalid_arguments,
 )
 PROMPT_CACHE_BROKEN = Rule(
     "prompt-cache-broken",
@@ -225,5 +239,5 @@ PROMPT_CACHE_BROKEN = Rule(
     "left out, and who shortens a conversation begins a new one.",
     "A system prompt that tells the time of day.",
     "warning",
-    _prefix_broken,
+    _find_changed_prefixes,
 )

@@ -1,4 +1,4 @@
-"""What of scenarios a run has come by: steps that answered, conditions that held, faults."""
+"""Coverage of scenarios: steps that answered, conditions that held, faults that were triggered."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.base import Condition
 from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.scenario import Scenario, Step
-from scenarios_app.verdict.counts import Named, Seen
+from scenarios_app.verdict.metrics import CoverageData, CoverageKey
 from scenarios_app.verdict.reports import line
 from scenarios_app.verdict.session import StepKey
 
-_TOLD = 200
+_MAX_LINES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class NeverTrue:
-    """A condition that no request met. `field` is its place in the step."""
+class UnmetCondition:
+    """A condition that no request met. `field` is its path in the step."""
 
     field: str
     expected: str
@@ -34,12 +34,15 @@ class FaultCoverage:
 
 @dataclass(frozen=True, slots=True)
 class StepCoverage:
-    """A step by its name or number, and how often it answered. Of one that never did `never_true`
-    are the conditions that kept it from that; none: they held, but never all at once."""
+    """How often a step (its name or number) answered.
+
+    `never_true` lists the unmet conditions of a step that never answered. It is empty if each of
+    them held at some time, but never all for one request.
+    """
 
     step: str
     served: int
-    never_true: tuple[NeverTrue, ...] = ()
+    never_true: tuple[UnmetCondition, ...] = ()
     faults: tuple[FaultCoverage, ...] = ()
 
 
@@ -51,110 +54,116 @@ class ScenarioCoverage:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Scenarios in the order of their names."""
+    """Coverage of scenarios, ordered by name."""
 
     scenarios: tuple[ScenarioCoverage, ...]
 
     @property
-    def every(self) -> tuple[StepCoverage, ...]:
-        return tuple(step for one in self.scenarios for step in one.steps)
+    def all_steps(self) -> tuple[StepCoverage, ...]:
+        return tuple(step for scenario in self.scenarios for step in scenario.steps)
 
     @property
     def steps(self) -> int:
-        return len(self.every)
+        return len(self.all_steps)
 
     @property
     def served(self) -> int:
-        return sum(1 for step in self.every if step.served)
+        return sum(1 for step in self.all_steps if step.served)
 
     @property
     def percent(self) -> float:
-        """Steps that answered, in a hundred; cut to a tenth, so that 100 is all of them."""
+        """Percentage of steps that answered, rounded down to 0.1, so that 100 means all."""
         return self.served * 1000 // self.steps / 10 if self.steps else 0.0
 
     @property
     def faults(self) -> tuple[FaultCoverage, ...]:
-        return tuple(fault for step in self.every for fault in step.faults)
+        return tuple(fault for step in self.all_steps for fault in step.faults)
 
 
-def coverage(scenarios: Iterable[Scenario], seen: Seen) -> Coverage:
+def measure_coverage(scenarios: Iterable[Scenario], data: CoverageData) -> Coverage:
+    """Return the coverage of these scenarios without catch-alls."""
     ordered = sorted(scenarios, key=lambda scenario: scenario.name)
     return Coverage(
         tuple(
-            ScenarioCoverage(one.name, tuple(_step(one, step, seen) for step in one.steps))
-            for one in ordered
-            if not one.catch_all
+            ScenarioCoverage(
+                scenario.name,
+                tuple(_step_coverage(scenario, step, data) for step in scenario.steps),
+            )
+            for scenario in ordered
+            if not scenario.catch_all
         )
     )
 
 
-def unmet(
-    scenarios: Iterable[Scenario], served: Collection[StepKey], met: Collection[Named]
-) -> Iterator[tuple[Named, Condition]]:
-    """The conditions that still have to hold once, of steps that have not answered."""
+def find_unmet_conditions(
+    scenarios: Iterable[Scenario], served: Collection[StepKey], met: Collection[CoverageKey]
+) -> Iterator[tuple[CoverageKey, Condition]]:
+    """Yield conditions that never held, of steps that never answered."""
     for scenario in scenarios:
         for step in scenario.steps if not scenario.catch_all else ():
             if (scenario.name, step.key) not in served:
-                for condition in _conditions(step):
-                    named = (scenario.name, step.key, condition.field)
-                    if named not in met:
-                        yield named, condition
+                for condition in _judgeable_conditions(step):
+                    key = (scenario.name, step.key, condition.field)
+                    if key not in met:
+                        yield key, condition
 
 
-def holding(
-    conditions: Iterable[tuple[Named, Condition]], request: CanonicalRequest
-) -> Iterator[Named]:
-    """Those of the conditions that a request meets."""
+def select_met_conditions(
+    conditions: Iterable[tuple[CoverageKey, Condition]], request: CanonicalRequest
+) -> Iterator[CoverageKey]:
+    """Yield the keys of those conditions that hold for a request."""
     reader = RequestReader(request)
-    return (named for named, condition in conditions if condition.holds(reader))
+    return (key for key, condition in conditions if condition.holds(reader))
 
 
-def coverage_text(found: Coverage, *, notes: tuple[str, ...] = ()) -> str:
-    """What was left out, for people."""
-    faults = found.faults
+def coverage_text(coverage: Coverage, *, notes: tuple[str, ...] = ()) -> str:
+    """Return the percentages and a line for each uncovered step, condition and fault."""
+    faults = coverage.faults
     triggered = sum(1 for fault in faults if fault.triggered)
-    headline = f"coverage: {found.percent:g} %, {found.served} of {found.steps} steps"
+    headline = f"coverage: {coverage.percent:g} %, {coverage.served} of {coverage.steps} steps"
     if faults:
         headline += f", {triggered} of {len(faults)} faults"
-    lines = list(_lines(found))
-    more = [f"… and {len(lines) - _TOLD:,} more"] if len(lines) > _TOLD else []
-    return "\n".join([headline, *lines[:_TOLD], *more, *(f"note: {note}" for note in notes)])
+    lines = list(_lines(coverage))
+    more = [f"… and {len(lines) - _MAX_LINES:,} more"] if len(lines) > _MAX_LINES else []
+    return "\n".join([headline, *lines[:_MAX_LINES], *more, *(f"note: {note}" for note in notes)])
 
 
-def _lines(found: Coverage) -> Iterator[str]:
-    for one in found.scenarios:
-        for step in one.steps:
-            where = f"{one.scenario}, step {step.step}"
+def _lines(coverage: Coverage) -> Iterator[str]:
+    for scenario in coverage.scenarios:
+        for step in scenario.steps:
+            step_ref = f"{scenario.scenario}, step {step.step}"
             if not step.served:
-                yield line(f"never served: {where}")
-                for never in step.never_true:
-                    yield "  " + line(f"never true: {never.field}: {never.expected}")
+                yield line(f"never served: {step_ref}")
+                for condition in step.never_true:
+                    yield "  " + line(f"never true: {condition.field}: {condition.expected}")
             for fault in step.faults:
                 if not fault.triggered:
-                    yield line(f"never triggered: {where}: {fault.kind} ({fault.place})")
+                    yield line(f"never triggered: {step_ref}: {fault.kind} ({fault.place})")
 
 
-def _step(scenario: Scenario, step: Step, seen: Seen) -> StepCoverage:
-    name = (scenario.name, step.key)
-    served = seen.served.get(name, 0)
-    never = (
-        NeverTrue(condition.field, condition.expected)
-        for condition in (() if served else _conditions(step))
-        if (*name, condition.field) not in seen.met
+def _step_coverage(scenario: Scenario, step: Step, data: CoverageData) -> StepCoverage:
+    step_key = (scenario.name, step.key)
+    served = data.served.get(step_key, 0)
+    unmet = (
+        UnmetCondition(condition.field, condition.expected)
+        for condition in (() if served else _judgeable_conditions(step))
+        if (*step_key, condition.field) not in data.met
     )
-    return StepCoverage(step.label, served, tuple(never), tuple(_faults(name, step, seen)))
+    return StepCoverage(
+        step.label, served, tuple(unmet), tuple(_fault_coverage(step_key, step, data))
+    )
 
 
-def _conditions(step: Step) -> tuple[Condition, ...]:
-    """But for those of which nobody can tell afterwards: the journal masks what they look at."""
+def _judgeable_conditions(step: Step) -> tuple[Condition, ...]:
+    """Return the conditions that can be checked against journal rows, which mask some values."""
     match = step.match.with_turn(step.turn)
-    return tuple(one for one in match.conditions if not one.is_masked)
+    return tuple(condition for condition in match.conditions if not condition.is_masked)
 
 
-def _faults(name: StepKey, step: Step, seen: Seen) -> Iterator[FaultCoverage]:
+def _fault_coverage(step_key: StepKey, step: Step, data: CoverageData) -> Iterator[FaultCoverage]:
     if step.failures is not None:
         kind = step.failures.fault.kind
-        yield FaultCoverage(kind, "failures", (*name, kind) in seen.faults)
+        yield FaultCoverage(kind, "failures", (*step_key, kind) in data.faults)
     if step.produce.fault is not None:
         kind = step.produce.fault.kind
-        yield FaultCoverage(kind, "produce", (*name, kind) in seen.faults)
+        yield FaultCoverage(kind, "produce", (*step_key, kind) in data.faults)

@@ -1,5 +1,5 @@
-"""The verdict on a session, or on all sessions of a run: the rules of clients in the order in which
-they are told, what they find, and one hash over scripts, requests and answers."""
+"""The verdict on a session or on all sessions of a run, the list of client rules, and the receipt:
+a hash of scenarios, requests and responses."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from scenarios_app.verdict.conversation_rules import (
     TOOL_RESULT_MISSING,
     TOOL_RESULT_UNKNOWN,
 )
-from scenarios_app.verdict.session import Exchange, Finding, Rule, Session
+from scenarios_app.verdict.session import Finding, JudgedExchange, JudgedSession, Rule
 from scenarios_app.verdict.transport_rules import (
     NO_BACK_OFF,
     RETRIED_UNRETRYABLE,
@@ -24,7 +24,7 @@ from scenarios_app.verdict.transport_rules import (
     USAGE_UNREAD,
 )
 
-# What stands for every name in a list of them.
+# Wildcard for every name in a list.
 ALL = "*"
 SCHEME = "sha256:"
 RULES: tuple[Rule, ...] = (
@@ -41,24 +41,29 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def receipt(scripts: Mapping[str, Json], exchanges: Iterable[Exchange]) -> str:
-    """The receipt of a run, out of the documents of its scenarios by name.
+def receipt(scripts: Mapping[str, Json], exchanges: Iterable[JudgedExchange]) -> str:
+    """Return the hash of a run; `scripts` are its scenario documents by name.
 
-    It holds method, path, query and body of each request, and status, how it ended, and body of
-    each answer; no headers, no times, no ids of the journal's own. The order in which parallel
-    answers ended makes no difference. Of an answer that its client left only the status counts:
-    how much of it was sent is chance.
+    Hashed are method, path, query and body of each request, and status, outcome and body of each
+    response; not headers, times and journal ids. The order of exchanges makes no difference. The
+    body is left out if the client closed the connection, since how much was sent is chance.
     """
-    lines = sorted(_digest(_answered(one)) for one in exchanges)
-    return SCHEME + _digest([dict(sorted(scripts.items())), list(lines)])
+    digests = sorted(_digest(_hashed_fields(exchange)) for exchange in exchanges)
+    return SCHEME + _digest([dict(sorted(scripts.items())), list(digests)])
 
 
-def _answered(one: Exchange) -> Json:
-    left = one.outcome == "client_gone"
-    sent: list[Json] = [] if left else [one.response_body, one.response_bytes]
+def _hashed_fields(exchange: JudgedExchange) -> Json:
+    client_left = exchange.outcome == "client_gone"
+    body: list[Json] = [] if client_left else [exchange.response_body, exchange.response_bytes]
     return [
-        [one.method, one.path, dict(one.query), one.request_body, one.request_bytes],
-        [one.status, one.outcome, *sent],
+        [
+            exchange.method,
+            exchange.path,
+            dict(exchange.query),
+            exchange.request_body,
+            exchange.request_bytes,
+        ],
+        [exchange.status, exchange.outcome, *body],
     ]
 
 
@@ -68,8 +73,8 @@ def _digest(value: Json) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Unmatched:
-    """A request that no step answered, or a catch-all alone."""
+class UnmatchedRequest:
+    """A request that no step answered, or only a catch-all (`fallback`)."""
 
     id: str
     session: str
@@ -81,8 +86,7 @@ class Unmatched:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """What was expected and did not hold. Of one whose request the journal has lost only the text
-    is known."""
+    """A violated expectation of a step; only `text` is set if its request left the journal."""
 
     text: str
     session: str
@@ -92,8 +96,8 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Unserved:
-    """A step that never answered. `session` is None where it is no session's own."""
+class UnservedStep:
+    """A step that never answered. `session` is None unless its scenario is a session's own."""
 
     scenario: str
     step: str
@@ -101,9 +105,13 @@ class Unserved:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """How to judge. Of `scenarios` every step has to answer, besides those of a session's own; but
-    for `allowed` ones (`SCENARIO` or `SCENARIO/STEP`). `ignored` are names of rules."""
+class VerdictOptions:
+    """Options of a verdict.
+
+    Every step of `scenarios`, and of a session's own scenarios, has to answer, except `allowed`
+    ones (`SCENARIO` or `SCENARIO/STEP`). `ignored` are names of rules. If `strict`, warnings fail
+    the verdict.
+    """
 
     scenarios: frozenset[str] = frozenset()
     allowed: frozenset[str] = frozenset()
@@ -113,116 +121,126 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is wrong with a session or, where `session` is None, with all of a run. `requests` is
-    how many were judged."""
+    """All errors of a session, or of a whole run if `session` is None.
+
+    `requests` is the number of judged requests.
+    """
 
     session: str | None
     strict: bool = False
     requests: int = 0
-    unmatched: tuple[Unmatched, ...] = ()
+    unmatched: tuple[UnmatchedRequest, ...] = ()
     violations: tuple[Violation, ...] = ()
-    unserved: tuple[Unserved, ...] = ()
+    unserved: tuple[UnservedStep, ...] = ()
     findings: tuple[Finding, ...] = field(default=())
 
     @property
     def passed(self) -> bool:
-        told = self.findings if self.strict else [f for f in self.findings if f.level == "error"]
-        return not (self.unmatched or self.violations or self.unserved or told)
+        failing = [one for one in self.findings if self.strict or one.level == "error"]
+        return not (self.unmatched or self.violations or self.unserved or failing)
 
 
-def judge(session: Session, asked: Asked = Asked()) -> Verdict:
-    """The verdict on one session."""
+def judge(session: JudgedSession, options: VerdictOptions = VerdictOptions()) -> Verdict:
+    """Return the verdict on one session."""
     return Verdict(
         session.name,
-        strict=asked.strict,
+        strict=options.strict,
         requests=len(session.exchanges),
-        unmatched=tuple(_unmatched(session)),
+        unmatched=tuple(_unmatched_requests(session)),
         violations=tuple(_violations(session)),
-        unserved=tuple(_unserved(session, asked)),
-        findings=tuple(_findings(session, asked.ignored)),
+        unserved=tuple(_unserved_steps(session, options)),
+        findings=tuple(_findings(session, options.ignored)),
     )
 
 
-def judge_run(sessions: Iterable[Session], asked: Asked) -> Verdict:
-    """The verdict on all sessions together: a step that is common to them has to answer in one."""
-    found: list[Verdict] = []
-    own: list[Unserved] = []
-    common: dict[tuple[str, str], Unserved] = {}
+def judge_run(sessions: Iterable[JudgedSession], options: VerdictOptions) -> Verdict:
+    """Return the verdict on all sessions; a step that they share has to answer in one of them."""
+    verdicts: list[Verdict] = []
+    unserved_own: list[UnservedStep] = []
+    unserved_shared: dict[tuple[str, str], UnservedStep] = {}
     served: set[tuple[str, str]] = set()
     for session in sessions:
-        one = judge(session, asked)
-        found.append(one)
-        own += [step for step in one.unserved if step.session is not None]
-        missing = {(s.scenario, s.step): s for s in one.unserved if s.session is None}
-        served |= set(_wanted_labels(session, asked)) - missing.keys()
-        common |= missing
-    left = [step for key, step in common.items() if key not in served]
+        verdict = judge(session, options)
+        verdicts.append(verdict)
+        unserved_own += [step for step in verdict.unserved if step.session is not None]
+        shared = {(s.scenario, s.step): s for s in verdict.unserved if s.session is None}
+        served |= set(_required_shared_steps(session, options)) - shared.keys()
+        unserved_shared |= shared
+    never_served = [step for key, step in unserved_shared.items() if key not in served]
     return Verdict(
         None,
-        strict=asked.strict,
-        requests=sum(one.requests for one in found),
-        unmatched=tuple(each for one in found for each in one.unmatched),
-        violations=tuple(each for one in found for each in one.violations),
-        unserved=(*sorted(left), *own),
-        findings=tuple(each for one in found for each in one.findings),
+        strict=options.strict,
+        requests=sum(verdict.requests for verdict in verdicts),
+        unmatched=tuple(item for verdict in verdicts for item in verdict.unmatched),
+        violations=tuple(item for verdict in verdicts for item in verdict.violations),
+        unserved=(*sorted(never_served), *unserved_own),
+        findings=tuple(item for verdict in verdicts for item in verdict.findings),
     )
 
 
-def _unmatched(session: Session) -> Iterator[Unmatched]:
+def _unmatched_requests(session: JudgedSession) -> Iterator[UnmatchedRequest]:
     for one in session.exchanges:
         if one.unmatched:
-            yield Unmatched(
+            yield UnmatchedRequest(
                 one.id, session.name, one.provider, one.path, one.fallback, one.near_misses
             )
 
 
-def _violations(session: Session) -> Iterator[Violation]:
-    known: Counter[str] = Counter()
+def _violations(session: JudgedSession) -> Iterator[Violation]:
+    journaled: Counter[str] = Counter()
     for one in session.exchanges:
-        known.update(one.violations)
+        journaled.update(one.violations)
         for text in one.violations:
             yield Violation(text, session.name, one.id, one.scenario or None, one.step or None)
-    for text in (Counter(session.violations) - known).elements():
+    for text in (Counter(session.violations) - journaled).elements():
         yield Violation(text, session.name)
 
 
-def _unserved(session: Session, asked: Asked) -> Iterator[Unserved]:
-    for name, key, label in _wanted(session, asked):
+def _unserved_steps(session: JudgedSession, options: VerdictOptions) -> Iterator[UnservedStep]:
+    for name, key, label in _required_steps(session, options):
         if (name, key) not in session.answered:
-            yield Unserved(name, label, session.name if name in session.own else None)
+            yield UnservedStep(name, label, session.name if name in session.own else None)
 
 
-def _wanted_labels(session: Session, asked: Asked) -> Iterator[tuple[str, str]]:
-    """The steps that are common to sessions and have to answer."""
-    return ((name, label) for name, _, label in _wanted(session, asked) if name not in session.own)
+def _required_shared_steps(
+    session: JudgedSession, options: VerdictOptions
+) -> Iterator[tuple[str, str]]:
+    """Yield scenario and label of required steps that do not belong to this session alone."""
+    for name, _, label in _required_steps(session, options):
+        if name not in session.own:
+            yield name, label
 
 
-def _wanted(session: Session, asked: Asked) -> Iterator[tuple[str, str, str]]:
-    """Scenario, key and label of every step that has to answer."""
+def _required_steps(
+    session: JudgedSession, options: VerdictOptions
+) -> Iterator[tuple[str, str, str]]:
+    """Yield scenario, key and label of every step that has to answer."""
     for name in sorted(session.scenarios):
         scenario = session.scenarios[name]
-        wanted = name in session.own or _names(asked.scenarios, name)
-        if not wanted or scenario.catch_all or _names(asked.allowed, name):
+        required = name in session.own or _lists(options.scenarios, name)
+        if not required or scenario.catch_all or _lists(options.allowed, name):
             continue
         for step in scenario.steps:
-            if f"{name}/{step.label}" not in asked.allowed:
+            if f"{name}/{step.label}" not in options.allowed:
                 yield name, step.key, step.label
 
 
-def _names(listed: Collection[str], name: str) -> bool:
-    return name in listed or ALL in listed
+def _lists(names: Collection[str], name: str) -> bool:
+    return name in names or ALL in names
 
 
-def _findings(session: Session, ignored: Collection[str]) -> Iterator[Finding]:
+def _findings(session: JudgedSession, ignored: Collection[str]) -> Iterator[Finding]:
+    """Yield the findings of all rules, ordered by request and then by rule."""
     if ALL in ignored:
         return
-    places = {one: place for place, one in enumerate(session.exchanges)}
-    found = [
-        (places[seen.exchange], number, rule, seen)
+    positions = {exchange: position for position, exchange in enumerate(session.exchanges)}
+    sightings = [
+        (positions[sighting.exchange], number, rule, sighting)
         for number, rule in enumerate(RULES)
         if rule.name not in ignored
-        for seen in rule.sightings(session)
+        for sighting in rule.find_sightings(session)
     ]
-    for _, _, rule, seen in sorted(found, key=lambda each: each[:2]):
-        requests = tuple(one.id for one in (*seen.before, seen.exchange))
-        yield Finding(rule.name, rule.level, seen.message, session.name, seen.exchange.id, requests)
+    for _, _, rule, sighting in sorted(sightings, key=lambda item: item[:2]):
+        request = sighting.exchange.id
+        requests = (*(one.id for one in sighting.earlier), request)
+        yield Finding(rule.name, rule.level, sighting.message, session.name, request, requests)

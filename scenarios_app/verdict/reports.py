@@ -1,5 +1,5 @@
-"""What came of a run as people and other tools read it: a verdict as lines, JUnit XML and Markdown
-out of what the control API answers, and coverage as one HTML page."""
+"""Reports: a verdict as text, JUnit XML and Markdown, and coverage as an HTML page. Except for the
+text, they are built from the JSON of the control API."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,15 +9,14 @@ from itertools import chain, islice
 from typing import Any
 from xml.etree import ElementTree
 
-from scenarios_app.verdict.judge import RULES, Unmatched, Unserved, Verdict, Violation
+from scenarios_app.verdict.judge import RULES, UnmatchedRequest, UnservedStep, Verdict, Violation
 from scenarios_app.verdict.session import Finding
 
 SUITE = "mockllm"
-# What XML 1.0 cannot say at all, escaped or not.
-_NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# XML 1.0 does not allow these characters, escaped or not.
+_XML_INVALID = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
-# So many reasons of a kind stand in a summary.
-_MOST = 50
+
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem }
 table { border-collapse: collapse; width: 100% }
@@ -27,77 +26,79 @@ tr.missed td:first-child::before { content: "✗ "; color: #c22 }
 tr.served td:first-child::before { content: "✓ "; color: #187a2f }
 :root { color-scheme: light dark }
 """
-# A text of a client's own is cut after so many characters of a line.
-LONGEST = 200
-# So many reasons of a kind are told.
-MOST = 50
+# Longer texts of clients are cut.
+MAX_LINE_CHARS = 200
+# Reasons of one kind in a text or summary.
+MAX_REASONS = 50
 
 
 def verdict_text(verdict: Verdict, *, notes: tuple[str, ...] = ()) -> str:
-    """Every reason for the verdict, each with the id of its request; `notes` come last."""
+    """Return a headline and a line for each reason with the id of its request; notes come last."""
     return "\n".join([headline(verdict), *_lines(verdict), *(f"note: {one}" for one in notes)])
 
 
 def headline(verdict: Verdict) -> str:
-    whose = "the run" if verdict.session is None else f"session {line(verdict.session)}"
+    subject = "the run" if verdict.session is None else f"session {line(verdict.session)}"
     counts = [
         _count(verdict.requests, "request"),
-        *(_count(len(found), what) for found, what in _parts(verdict) if found),
+        *(_count(len(items), noun) for items, noun in _parts(verdict) if items),
     ]
-    return f"{'passed' if verdict.passed else 'FAILED'}: {whose}, {', '.join(counts)}"
+    return f"{'passed' if verdict.passed else 'FAILED'}: {subject}, {', '.join(counts)}"
 
 
 def line(text: str) -> str:
-    """A text on one line, no longer than people read."""
+    """Return the text on one line of at most MAX_LINE_CHARS printable characters."""
     flat = " ".join(text.split())
-    flat = "".join(one if one.isprintable() else "�" for one in flat)
-    return flat if len(flat) <= LONGEST else flat[: LONGEST - 1] + "…"
+    flat = "".join(char if char.isprintable() else "�" for char in flat)
+    return flat if len(flat) <= MAX_LINE_CHARS else flat[: MAX_LINE_CHARS - 1] + "…"
 
 
 def near_miss_text(miss: Any) -> str:
-    """A step that came near, and the first thing that kept it from answering."""
-    first: Mapping[str, Any] = next(iter(miss.get("mismatches") or ()), {})
-    where = f"{miss.get('scenario')}, step {miss.get('step')}"
-    if not first:
-        return line(where)
-    return line(
-        f"{where}: {first.get('field')} wants {first.get('expected')}, got {first.get('actual')}"
-    )
+    """Return a near miss (JSON) as a line: its step and its first mismatch."""
+    mismatch: Mapping[str, Any] = next(iter(miss.get("mismatches") or ()), {})
+    step = f"{miss.get('scenario')}, step {miss.get('step')}"
+    if not mismatch:
+        return line(step)
+    expected, actual = mismatch.get("expected"), mismatch.get("actual")
+    return line(f"{step}: {mismatch.get('field')} wants {expected}, got {actual}")
 
 
 def _lines(verdict: Verdict) -> Iterator[str]:
     kinds = (
-        _few(map(_unmatched_lines, verdict.unmatched)),
-        _few(map(_violated, verdict.violations)),
-        _few(map(_unserved_lines, verdict.unserved)),
-        _few(map(_found, verdict.findings)),
+        _limit(map(_unmatched_lines, verdict.unmatched)),
+        _limit(map(_violation_lines, verdict.violations)),
+        _limit(map(_unserved_lines, verdict.unserved)),
+        _limit(map(_finding_lines, verdict.findings)),
     )
     return chain.from_iterable(kinds)
 
 
-def _few(reasons: Iterable[Iterable[str]]) -> Iterator[str]:
-    each = iter(reasons)
-    yield from chain.from_iterable(islice(each, MOST))
-    if left := sum(1 for _ in each):
+def _limit(reasons: Iterable[Iterable[str]]) -> Iterator[str]:
+    remaining = iter(reasons)
+    yield from chain.from_iterable(islice(remaining, MAX_REASONS))
+    if left := sum(1 for _ in remaining):
         yield f"… and {left:,} more"
 
 
-def _unmatched_lines(one: Unmatched) -> Iterator[str]:
-    how = "no scenario matched (default answer)" if one.fallback else "no step answered"
-    yield f"unmatched: {line(one.path)}: {how} [{one.id}]"
+def _unmatched_lines(one: UnmatchedRequest) -> Iterator[str]:
+    yield f"unmatched: {line(one.path)}: {_unmatched_reason(one.fallback)} [{one.id}]"
     yield from (f"  near: {near_miss_text(miss)}" for miss in one.near_misses)
 
 
-def _violated(one: Violation) -> Iterator[str]:
+def _unmatched_reason(fallback: bool) -> str:
+    return "no scenario matched (default answer)" if fallback else "no step answered"
+
+
+def _violation_lines(one: Violation) -> Iterator[str]:
     step = f"{one.scenario}, step {one.step}: " if one.scenario else ""
     yield f"violated: {line(step + one.text)} [{one.request or 'not kept'}]"
 
 
-def _unserved_lines(one: Unserved) -> Iterator[str]:
+def _unserved_lines(one: UnservedStep) -> Iterator[str]:
     yield f"never served: {line(f'{one.scenario}, step {one.step}')}"
 
 
-def _found(one: Finding) -> Iterator[str]:
+def _finding_lines(one: Finding) -> Iterator[str]:
     yield f"{one.level}: {one.rule}: {line(one.message)} [{one.request}]"
 
 
@@ -105,19 +106,19 @@ def _parts(verdict: Verdict) -> Iterator[tuple[tuple[object, ...], str]]:
     yield verdict.unmatched, "unmatched"
     yield verdict.violations, "violation"
     yield verdict.unserved, "step never served"
-    for level, what in (("error", "finding"), ("warning", "warning")):
-        yield tuple(one for one in verdict.findings if one.level == level), what
+    for level, noun in (("error", "finding"), ("warning", "warning")):
+        yield tuple(one for one in verdict.findings if one.level == level), noun
 
 
-def _count(number: int, what: str) -> str:
-    if number == 1 or what == "unmatched":
-        return f"{number:,} {what}"
-    return f"{number:,} {what.replace('step', 'steps', 1) if ' ' in what else f'{what}s'}"
+def _count(number: int, noun: str) -> str:
+    if number == 1 or noun == "unmatched":
+        return f"{number:,} {noun}"
+    return f"{number:,} {noun.replace('step', 'steps', 1) if ' ' in noun else f'{noun}s'}"
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Something that holds, or does not for each of these reasons; `noted` ones fail nothing."""
+    """A JUnit test case; it fails if it has `reasons`. `noted` are warnings."""
 
     group: str
     name: str
@@ -126,83 +127,84 @@ class Case:
 
 
 def verdict_cases(verdict: Mapping[str, Any]) -> Iterator[Case]:
-    """What was judged, one case for each part of the verdict and each rule of clients."""
+    """Yield a case for each part of a verdict and for each client rule."""
     parts = (
         ("every request found its step", map(_unmatched, verdict["unmatched"])),
         ("every expectation held", map(_violation, verdict["violations"])),
         ("every step was served", map(_unserved, verdict["unserved"])),
     )
     group = verdict["session"] or "run"
-    for name, told in parts:
-        yield Case(group, name, tuple(told))
+    for name, part_reasons in parts:
+        yield Case(group, name, tuple(part_reasons))
     for rule in RULES:
-        found = [one for one in verdict["findings"] if one["rule"] == rule.name]
-        reasons = tuple(f"{line(one['message'])} [{one['request']}]" for one in found)
+        findings = [one for one in verdict["findings"] if one["rule"] == rule.name]
+        reasons = tuple(f"{line(one['message'])} [{one['request']}]" for one in findings)
         fails = rule.level == "error" or verdict["strict"]
         yield Case(group, rule.name, reasons if fails else (), () if fails else reasons)
 
 
-def coverage_cases(found: Mapping[str, Any]) -> Iterator[Case]:
-    """A case for each step: it fails where the step never answered, or a fault never struck."""
-    for one in found["scenarios"]:
-        for step in one["steps"]:
+def coverage_cases(coverage: Mapping[str, Any]) -> Iterator[Case]:
+    """Yield a case for each step; it fails if the step never answered or a fault never occurred."""
+    for scenario in coverage["scenarios"]:
+        for step in scenario["steps"]:
             reasons = [] if step["served"] else ["never served"]
-            yield Case(one["scenario"], step["step"], (*reasons, *map(line, missed(step))))
+            reasons += map(line, uncovered_parts(step))
+            yield Case(scenario["scenario"], step["step"], tuple(reasons))
 
 
 def junit(name: str, cases: Iterable[Case]) -> str:
-    """JUnit's XML: a test case each."""
-    told = list(cases)
-    failed = sum(1 for case in told if case.reasons)
-    counts = {"tests": str(len(told)), "failures": str(failed), "errors": "0", "skipped": "0"}
-    suite = ElementTree.Element("testsuite", {"name": _xml(name), **counts})
-    for case in told:
-        names = {"classname": _xml(f"{SUITE}.{case.group}"), "name": _xml(case.name)}
+    """Return a JUnit XML test suite."""
+    all_cases = list(cases)
+    failed = sum(1 for case in all_cases if case.reasons)
+    counts = {"tests": str(len(all_cases)), "failures": str(failed), "errors": "0", "skipped": "0"}
+    suite = ElementTree.Element("testsuite", {"name": _xml_text(name), **counts})
+    for case in all_cases:
+        names = {"classname": _xml_text(f"{SUITE}.{case.group}"), "name": _xml_text(case.name)}
         element = ElementTree.SubElement(suite, "testcase", names)
         if case.reasons:
-            first = {"message": _xml(case.reasons[0])}
+            first = {"message": _xml_text(case.reasons[0])}
             failure = ElementTree.SubElement(element, "failure", first)
-            failure.text = _xml("\n".join(case.reasons))
+            failure.text = _xml_text("\n".join(case.reasons))
         if case.noted:
             noted = ElementTree.SubElement(element, "system-out")
-            noted.text = _xml("\n".join(case.noted))
+            noted.text = _xml_text("\n".join(case.noted))
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
 def summary(verdict: Mapping[str, Any]) -> str:
-    """Markdown, as GitHub shows it for a step of a workflow."""
-    passed = "passed" if verdict["passed"] else "failed"
-    whose = verdict["session"] or "all sessions"
-    lines = [f"### mockllm: {passed}", ""]
-    lines += [f"{markdown(whose)}, requests: {verdict['requests']}", ""]
+    """Return Markdown for a GitHub job summary."""
+    result = "passed" if verdict["passed"] else "failed"
+    subject = verdict["session"] or "all sessions"
+    lines = [f"### mockllm: {result}", ""]
+    lines += [f"{escape_markdown(subject)}, requests: {verdict['requests']}", ""]
     for case in verdict_cases(verdict):
         reasons = case.reasons or case.noted
         if not reasons:
             continue
         mark = "failed" if case.reasons else "noted"
-        lines += [f"**{markdown(case.name)}** ({mark}: {len(reasons)})", ""]
-        lines += [f"- {markdown(reason)}" for reason in reasons[:_MOST]]
-        if len(reasons) > _MOST:
-            lines.append(f"- … and {len(reasons) - _MOST} more")
+        lines += [f"**{escape_markdown(case.name)}** ({mark}: {len(reasons)})", ""]
+        lines += [f"- {escape_markdown(reason)}" for reason in reasons[:MAX_REASONS]]
+        if len(reasons) > MAX_REASONS:
+            lines.append(f"- … and {len(reasons) - MAX_REASONS} more")
         lines.append("")
     if verdict["receipt"]:
         lines += [f"Receipt: `{verdict['receipt']}`", ""]
     return "\n".join(lines)
 
 
-def markdown(text: str) -> str:
-    """A text that Markdown shows as it is."""
+def escape_markdown(text: str) -> str:
+    """Return the text as one line in which no character has a meaning in Markdown."""
     return _PUNCTUATION.sub(r"\\\1", line(text))
 
 
-def _xml(text: str) -> str:
-    return _NO_XML.sub("�", text)
+def _xml_text(text: str) -> str:
+    return _XML_INVALID.sub("�", text)
 
 
 def _unmatched(one: Mapping[str, Any]) -> str:
     near = "; ".join(near_miss_text(miss) for miss in one["near_misses"])
-    how = "no scenario matched (default answer)" if one["fallback"] else "no step answered"
-    return f"{line(one['path'])}: {how} [{one['id']}]" + (f"; near: {near}" if near else "")
+    reason = f"{line(one['path'])}: {_unmatched_reason(one['fallback'])} [{one['id']}]"
+    return reason + (f"; near: {near}" if near else "")
 
 
 def _violation(one: Mapping[str, Any]) -> str:
@@ -213,34 +215,37 @@ def _unserved(one: Mapping[str, Any]) -> str:
     return line(f"{one['scenario']}, step {one['step']}")
 
 
-def coverage_page(found: Mapping[str, Any]) -> str:
-    """The page of what `GET /control/coverage` answers."""
-    return "\n".join(_html(found)) + "\n"
+def coverage_page(coverage: Mapping[str, Any]) -> str:
+    """Return the JSON of `GET /control/coverage` as an HTML page."""
+    return "\n".join(_html_page(coverage)) + "\n"
 
 
-def _html(found: Mapping[str, Any]) -> Iterator[str]:
+def _html_page(coverage: Mapping[str, Any]) -> Iterator[str]:
     yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
-    yield f"<title>mockllm coverage: {found['percent']:g} %</title>"
+    yield f"<title>mockllm coverage: {coverage['percent']:g} %</title>"
     yield f"<style>{_STYLE}</style>\n</head>\n<body>"
-    yield f"<h1>Coverage: {found['percent']:g} %</h1>"
+    yield f"<h1>Coverage: {coverage['percent']:g} %</h1>"
     yield (
-        f"<p>{found['served']:,} of {found['steps']:,} steps answered, {found['triggered']:,} of "
-        f"{found['faults']:,} faults struck, in {found['requests']:,} requests since "
-        f"{escape(str(found['since']))}.</p>"
+        f"<p>{coverage['served']:,} of {coverage['steps']:,} steps answered, "
+        f"{coverage['triggered']:,} of {coverage['faults']:,} faults triggered, in "
+        f"{coverage['requests']:,} requests since {escape(str(coverage['since']))}.</p>"
     )
-    if not found["complete"]:
-        yield "<p>Some requests had left the journal unseen: conditions may have held in them.</p>"
-    for one in found["scenarios"]:
-        yield from _html_scenario(one)
+    if not coverage["complete"]:
+        yield (
+            "<p>Some requests left the journal before they were checked: conditions may have held "
+            "for them.</p>"
+        )
+    for scenario in coverage["scenarios"]:
+        yield from _html_scenario(scenario)
     yield "</body>\n</html>"
 
 
-def _html_scenario(one: Mapping[str, Any]) -> Iterator[str]:
-    yield f"<h2>{escape(one['scenario'])}</h2>\n<table>"
+def _html_scenario(scenario: Mapping[str, Any]) -> Iterator[str]:
+    yield f"<h2>{escape(scenario['scenario'])}</h2>\n<table>"
     yield '<tr><th>Step</th><th class="number">Answers</th><th>Never</th></tr>'
-    for step in one["steps"]:
+    for step in scenario["steps"]:
         state = "served" if step["served"] else "missed"
-        never = "<br>".join(escape(text) for text in missed(step))
+        never = "<br>".join(escape(text) for text in uncovered_parts(step))
         yield (
             f'<tr class="{state}"><td>{escape(step["step"])}</td>'
             f'<td class="number">{step["served"]:,}</td><td>{never}</td></tr>'
@@ -248,10 +253,10 @@ def _html_scenario(one: Mapping[str, Any]) -> Iterator[str]:
     yield "</table>"
 
 
-def missed(step: Mapping[str, Any]) -> Iterator[str]:
-    """What of a step the run has not come by."""
-    for never in step["never_true"]:
-        yield f"never true: {never['field']}: {never['expected']}"
+def uncovered_parts(step: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the conditions of a step that never held, and its faults that never occurred."""
+    for condition in step["never_true"]:
+        yield f"never true: {condition['field']}: {condition['expected']}"
     for fault in step["faults"]:
         if not fault["triggered"]:
             yield f"never triggered: {fault['kind']} ({fault['place']})"

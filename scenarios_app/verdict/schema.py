@@ -1,5 +1,8 @@
-"""Whether the arguments of a tool call are what the tool's JSON Schema wants. Schemas are those of
-clients: none is fetched, no pattern backtracks, and no reference goes round for ever."""
+"""Validates the arguments of a tool call against the tool's JSON Schema.
+
+Schemas come from clients and are not trusted: no reference is fetched, patterns use RE2, which
+does not backtrack, and the number of followed references is limited.
+"""
 
 import json
 from collections.abc import Iterator
@@ -18,19 +21,21 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.secrets import MASK
 
 _NO_DOCUMENTS: Registry[Any] = Registry()
-_MOST_REFERENCES = 1_000
-_LONGEST = 300
-# Patterns as names of properties, which are looked up beyond the keyword's own reach.
-_BEYOND = '"patternProperties"'
+_MAX_REFERENCES = 1_000
+_MAX_ERROR_CHARS = 300
+# jsonschema evaluates these patterns also for other keywords, with the backtracking `re` module.
+_UNSUPPORTED = '"patternProperties"'
 
 
-class _TooMuch(Exception):
-    """A schema that takes too long to apply."""
+class _TooManyReferences(Exception):
+    """Raised if a schema follows more than _MAX_REFERENCES references."""
 
 
-def outside(schema: Json, arguments: str) -> str:
-    """What is wrong with a call's arguments (JSON text); nothing where all is well, or where the
-    schema cannot be applied."""
+def find_schema_error(schema: Json, arguments: str) -> str:
+    """Return the first error of a call's arguments (JSON text).
+
+    Returns an empty string if there is none, or if the schema cannot be applied.
+    """
     try:
         value = json.loads(arguments or "{}")
     except (ValueError, RecursionError):
@@ -38,24 +43,24 @@ def outside(schema: Json, arguments: str) -> str:
     if not isinstance(schema, dict) or MASK in arguments:
         return ""
     try:
-        validator = _validator(json.dumps(_lowered(schema)))
+        validator = _validator(json.dumps(_to_json_schema(schema)))
         if validator is None:
             return ""
-        _followed.references = 0
+        _thread.references = 0
         error = next(validator.iter_errors(value), None)
-    except (Unresolvable, RecursionError, re2.error, _TooMuch):
+    except (Unresolvable, RecursionError, re2.error, _TooManyReferences):
         return ""
     if error is None:
         return ""
-    place = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path)
-    said = f"{place.removeprefix('.')}: {error.message}" if place else error.message
-    return said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
+    path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path)
+    message = f"{path.removeprefix('.')}: {error.message}" if path else error.message
+    return message if len(message) <= _MAX_ERROR_CHARS else message[: _MAX_ERROR_CHARS - 1] + "…"
 
 
 @lru_cache(maxsize=64)
 def _validator(schema: str) -> Any:
-    """What holds a value against a schema; None where that cannot be applied."""
-    if any(word in schema for word in (_BEYOND, MASK)):
+    """Return the cached validator of a schema (JSON text), or None if it cannot be applied."""
+    if any(word in schema for word in (_UNSUPPORTED, MASK)):
         return None
     try:
         _OFFLINE.check_schema(json.loads(schema))
@@ -65,10 +70,10 @@ def _validator(schema: str) -> Any:
 
 
 def _reference(validator: Any, ref: str, value: Any, schema: Any) -> Iterator[ValidationError]:
-    _followed.references += 1
-    if _followed.references > _MOST_REFERENCES:
-        raise _TooMuch
-    yield from _FOLLOW(validator, ref, value, schema) or ()
+    _thread.references += 1
+    if _thread.references > _MAX_REFERENCES:
+        raise _TooManyReferences
+    yield from _FOLLOW_REFERENCE(validator, ref, value, schema) or ()
 
 
 def _pattern(validator: Any, pattern: str, value: Any, schema: Any) -> Iterator[ValidationError]:
@@ -76,22 +81,23 @@ def _pattern(validator: Any, pattern: str, value: Any, schema: Any) -> Iterator[
         yield ValidationError(f"{value!r} does not match {pattern!r}")
 
 
-_FOLLOW: Any = Draft202012Validator.VALIDATORS["$ref"]
+_FOLLOW_REFERENCE: Any = Draft202012Validator.VALIDATORS["$ref"]
 _OFFLINE: Any = extend(Draft202012Validator, {"$ref": _reference, "pattern": _pattern})
-# Of the validation that runs in this thread.
-_followed = local()
+# Counts followed references per thread: validators are cached and shared.
+_thread = local()
 
 
-def _lowered(schema: Json) -> Any:
-    """A schema in JSON Schema's own words: Google's writes types in capitals, and `nullable`."""
+def _to_json_schema(schema: Json) -> Any:
+    """Convert Google's dialect: type names in capitals, and `nullable`."""
     match schema:
         case dict():
-            made = {key: _lowered(value) for key, value in schema.items()}
-            if isinstance(kind := made.get("type"), str):
-                kind = kind.lower()
-                made["type"] = [kind, "null"] if made.get("nullable") is True else kind
-            return made
+            converted = {key: _to_json_schema(value) for key, value in schema.items()}
+            if isinstance(type_name := converted.get("type"), str):
+                type_name = type_name.lower()
+                nullable = converted.get("nullable") is True
+                converted["type"] = [type_name, "null"] if nullable else type_name
+            return converted
         case list():
-            return [_lowered(one) for one in schema]
+            return [_to_json_schema(item) for item in schema]
         case _:
             return schema

@@ -1,6 +1,5 @@
-"""What is judged and what is found: a session, its requests with their answers, what these said by
-their bytes, whichever provider's they are, and what its scenarios hold; the rules on it, and where
-they are broken."""
+"""Input and output types of a verdict: a session with its exchanges and scenarios, client rules
+and their findings. Also reads the text of a response body of any provider."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,24 +12,23 @@ from scenarios_app.engine.producing.faults import Strike, fault_kinds
 from scenarios_app.engine.scenario import Scenario, Step
 
 Outcome: TypeAlias = Literal["complete", "client_gone", "fault", "unmatched"]
-# Scenario and key of a step, as a session's state has it.
+Level: TypeAlias = Literal["error", "warning"]
+# Scenario name and step key, as in a session's state.
 StepKey: TypeAlias = tuple[str, str]
 
-_REFUSED = 400
-# Faults after which an answer goes on to its end.
-_WHOLE: frozenset[Strike] = frozenset({"hold"})
-Level: TypeAlias = Literal["error", "warning"]
-_DATA = "data:"
+_BAD_REQUEST = 400
+# Faults after which a response continues to its end.
+_RESUMING_FAULTS: frozenset[Strike] = frozenset({"hold"})
+_SSE_DATA = "data:"
 
 
 @dataclass(frozen=True, eq=False)
-class Exchange:
-    """One request and its answer, secrets masked. Headers have lower-case names.
+class JudgedExchange:
+    """One journaled request with its response, secrets masked. Header names are in lower case.
 
-    `at` is when the request came and `answered_at` when the first byte of its answer left (where
-    none did, when it ended), both in Unix seconds. `request` is None where what was kept of it
-    cannot be read as one: it was refused, or its body was cut. `violated` says that it was refused
-    for what its step expected.
+    Times are Unix seconds: `at` when the request arrived, `answered_at` when the first byte of
+    the response was sent (`ended_at` if none was). `request` is None if the journaled body cannot
+    be parsed: the request was rejected, or its body was cut.
     """
 
     id: str
@@ -64,41 +62,46 @@ class Exchange:
 
     @property
     def unmatched(self) -> bool:
-        """Whether a step was sought and none was found, also where a catch-all answered."""
+        """True if no step matched, also if a catch-all answered."""
         return self.fallback or (bool(self.way) and not self.matched)
 
     @property
     def violated(self) -> bool:
-        return bool(self.violations) and self.status == _REFUSED
+        """True if the request was rejected because it violated an expectation of its step."""
+        return bool(self.violations) and self.status == _BAD_REQUEST
 
     @property
     def served(self) -> bool:
-        """Whether a step answered, be it with a fault."""
+        """True if a step answered, also with a fault."""
         return bool(self.step_key) and not self.violated
 
     @property
     def failed(self) -> bool:
-        """Whether the client got no answer that it could use."""
-        return self.status >= _REFUSED or self.broken
+        """True if the client got an error or an incomplete response."""
+        return self.status >= _BAD_REQUEST or self.broken
 
     @property
     def broken(self) -> bool:
-        """Whether the answer began well and broke off."""
-        if self.outcome != "fault" or self.status >= _REFUSED:
+        """True if a fault cut off a response that had begun with a success status."""
+        if self.outcome != "fault" or self.status >= _BAD_REQUEST:
             return False
         kind = fault_kinds().get(self.fault)
-        return kind is None or (kind.stream if self.streamed else kind.whole) not in _WHOLE
+        return (
+            kind is None or (kind.stream if self.streamed else kind.whole) not in _RESUMING_FAULTS
+        )
 
 
 @dataclass(frozen=True)
-class Session:
-    """What is judged together. `exchanges` are in the order in which requests came, `scenarios`
-    those that the session sees, by name, and `own` the names of those that are its alone. `served`
-    are the steps that answered, also those of which the journal has lost the request; `violations`
-    what the session's state remembers."""
+class JudgedSession:
+    """A session to be judged.
+
+    `exchanges` are ordered by arrival. `scenarios` are those visible to the session, by name;
+    `own` names those loaded into it alone. `served` are the steps that answered, also for
+    requests that left the journal. `violations` are those in the session's state.
+    """
 
     name: str
-    exchanges: tuple[Exchange, ...] = ()
+    exchanges: tuple[JudgedExchange, ...] = ()
     scenarios: Mapping[str, Scenario] = field(default_factory=dict)
     own: frozenset[str] = frozenset()
     served: frozenset[StepKey] = frozenset()
@@ -106,12 +109,13 @@ class Session:
 
     @cached_property
     def answered(self) -> frozenset[StepKey]:
-        """Every step that answered."""
-        seen = ((one.scenario, one.step_key) for one in self.exchanges if one.served)
-        return self.served.union(seen)
+        """The steps that answered, by `served` and by `exchanges`."""
+        return self.served.union(
+            (exchange.scenario, exchange.step_key) for exchange in self.exchanges if exchange.served
+        )
 
-    def step_of(self, exchange: Exchange) -> Step | None:
-        """The step that answered, if it is still there."""
+    def step_of(self, exchange: JudgedExchange) -> Step | None:
+        """Return the step that answered, or None if it no longer exists."""
         scenario = self.scenarios.get(exchange.scenario)
         steps: Iterable[Step] = scenario.steps if scenario else ()
         return next((step for step in steps if step.key == exchange.step_key), None)
@@ -119,30 +123,36 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """Where a rule was broken: the request at which it shows, and those before it that prove it."""
+    """A broken rule: the exchange that breaks it, and earlier ones that prove it."""
 
     message: str
-    exchange: Exchange
-    before: tuple[Exchange, ...] = ()
+    exchange: JudgedExchange
+    earlier: tuple[JudgedExchange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Something that clients must not do. `looks_at` is what the server sees of it, `example` one
-    client that breaks it. What may be meant is a `warning`, which fails strict verdicts alone."""
+    """Something that clients must not do.
+
+    `looks_at` describes the evidence, `example` a client that breaks the rule. The level is
+    `warning` if the behaviour may be intended; warnings fail only strict verdicts.
+    """
 
     name: str
     title: str
     looks_at: str
     example: str
     level: Level
-    sightings: Callable[[Session], Iterator[Sighting]]
+    find_sightings: Callable[[JudgedSession], Iterator[Sighting]]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule that a client broke. `request` is the id of the request at which it shows, `requests`
-    are all that prove it, in order."""
+    """A rule that a client broke.
+
+    `request` is the id of the request that breaks it; `requests` are the ids of all that prove
+    it, in order.
+    """
 
     rule: str
     level: Level
@@ -152,31 +162,33 @@ class Finding:
     requests: tuple[str, ...]
 
 
-def said(body: str) -> str:
-    """The text of an answer's first choice, whole or as far as it was streamed. Thinking and tool
-    calls are no text."""
-    return "".join(piece for event in _events(body) for piece in _pieces(event))
+def response_text(body: str) -> str:
+    """Return the text of a response's first choice, without reasoning and tool calls.
+
+    Of a stream that was cut, returns the text up to there.
+    """
+    return "".join(text for value in _json_values(body) for text in _texts(value))
 
 
-def _events(body: str) -> Iterator[Any]:
-    """The JSON values of a body: itself, or those of its events or lines that are whole."""
+def _json_values(body: str) -> Iterator[Any]:
+    """Yield the body's JSON value, or those of its complete SSE events or lines."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
         pass
     else:
-        # A list is what Gemini streams where no events were asked for.
+        # Gemini streams a JSON array unless SSE is requested.
         yield from value if isinstance(value, list) else [value]
         return
     for line in body.splitlines():
         try:
-            yield json.loads(line.removeprefix(_DATA))
+            yield json.loads(line.removeprefix(_SSE_DATA))
         except (ValueError, RecursionError):
             continue
 
 
-def _pieces(event: Any) -> Iterator[str]:
-    match event:
+def _texts(value: Any) -> Iterator[str]:
+    match value:
         case {"choices": [{"index": int(index)}, *_]} if index:
             return
         case {"choices": [{"delta": {"content": str(text)}}, *_]}:
@@ -188,24 +200,24 @@ def _pieces(event: Any) -> Iterator[str]:
         case {"type": "response.output_text.delta", "delta": str(text)}:
             yield text
         case {"object": "response", "output": list(items)}:
-            yield from (text for item in items for text in _texts(item))
+            yield from (text for item in items for text in _message_texts(item))
         case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}}:
             yield text
         case {"type": "message", "content": list()}:
-            yield from _texts(event)
+            yield from _message_texts(value)
         case {"candidates": [{"content": {"parts": list(parts)}}, *_]}:
-            yield from (_text_of(part) for part in parts)
+            yield from (_part_text(part) for part in parts)
         case {"message": {"content": str(text)}} | {"response": str(text)}:
             yield text
 
 
-def _texts(message: Any) -> Iterator[str]:
+def _message_texts(message: Any) -> Iterator[str]:
     match message:
         case {"type": "message", "content": list(parts)}:
-            yield from (_text_of(part) for part in parts)
+            yield from (_part_text(part) for part in parts)
 
 
-def _text_of(part: Any) -> str:
+def _part_text(part: Any) -> str:
     match part:
         case {"thought": True}:
             return ""

@@ -1,58 +1,77 @@
-"""Rules on what clients make of HTTP: how they read answers, and how they send again what has
-failed."""
+"""Client rules on HTTP: retries, waits, and streams that are not read to their end."""
 
 import json
 from collections.abc import Iterator
 
 from scenarios_app.engine.canonical import Message
 from scenarios_app.engine.parts import ToolCallPart
-from scenarios_app.verdict.session import Exchange, Rule, Session, Sighting, said
-from scenarios_app.verdict.tries import AT_ONCE, Retry, goes_on, retries, retryable
+from scenarios_app.verdict.retries import (
+    MIN_PAUSE_SECONDS,
+    Retry,
+    find_retries,
+    is_numbered_retry,
+    is_retryable,
+)
+from scenarios_app.verdict.session import (
+    JudgedExchange,
+    JudgedSession,
+    Rule,
+    Sighting,
+    response_text,
+)
 
 
-def _ignored(session: Session) -> Iterator[Sighting]:
-    for retry in retries(session.exchanges):
-        wait = retry.wait
-        if retryable(retry.failed) and wait is not None and retry.early:
-            waited = max(0.0, retry.again.at - retry.failed.answered_at)
+def _find_early_retries(session: JudgedSession) -> Iterator[Sighting]:
+    for retry in find_retries(session.exchanges):
+        wait = retry.requested_wait
+        if is_retryable(retry.failed) and wait is not None and retry.is_early:
+            pause = max(0.0, retry.retry.at - retry.failed.answered_at)
             yield Sighting(
-                f"sent again {_seconds(waited)} after a {retry.failed.status} that asked to wait "
+                f"sent again {_seconds(pause)} after a {retry.failed.status} that asked to wait "
                 f"{_seconds(wait)}",
-                retry.again,
+                retry.retry,
                 (retry.failed,),
             )
 
 
-def _hurried(session: Session) -> Iterator[Sighting]:
-    before: dict[Exchange, Retry] = {}
-    told: set[Exchange] = set()
-    for retry in retries(session.exchanges):
-        if not retryable(retry.failed) or retry.wait is not None or retry.waited >= AT_ONCE:
-            if goes_on(retry.again) and retry.failed in before:
-                # What a call did well does not undo how it began.
-                before[retry.again] = before[retry.failed]
+def _find_loops(session: JudgedSession) -> Iterator[Sighting]:
+    hasty: dict[JudgedExchange, Retry] = {}
+    reported: set[JudgedExchange] = set()
+    for retry in find_retries(session.exchanges):
+        if (
+            not is_retryable(retry.failed)
+            or retry.requested_wait is not None
+            or retry.pause >= MIN_PAUSE_SECONDS
+        ):
+            if is_numbered_retry(retry.retry) and retry.failed in hasty:
+                # A retry with a pause does not undo a hasty one earlier in the same call.
+                hasty[retry.retry] = hasty[retry.failed]
             continue
-        before[retry.again] = retry
-        first = before.get(retry.failed)
+        hasty[retry.retry] = retry
+        first = hasty.get(retry.failed)
         if first is None:
             continue
-        if retry.failed not in told:
+        if retry.failed not in reported:
             yield Sighting(
-                f"sent a third time {_seconds(max(0.0, retry.waited))} after the second, which "
-                f"came {_seconds(max(0.0, first.waited))} after a failure",
-                retry.again,
+                f"sent a third time {_seconds(max(0.0, retry.pause))} after the second, which "
+                f"came {_seconds(max(0.0, first.pause))} after a failure",
+                retry.retry,
                 (first.failed, retry.failed),
             )
-        told.add(retry.again)
+        reported.add(retry.retry)
 
 
-def _useless(session: Session) -> Iterator[Sighting]:
-    for retry in retries(session.exchanges):
-        if not retryable(retry.failed):
-            no = retry.failed.response_headers.get("x-should-retry", "").lower() == "false"
-            why = "whose answer says not to" if no else "which the same request gets every time"
+def _find_useless_retries(session: JudgedSession) -> Iterator[Sighting]:
+    for retry in find_retries(session.exchanges):
+        if not is_retryable(retry.failed):
+            header = retry.failed.response_headers.get("x-should-retry", "").lower()
+            reason = (
+                "whose answer says not to"
+                if header == "false"
+                else "which the same request gets every time"
+            )
             yield Sighting(
-                f"sent again after a {retry.failed.status}, {why}", retry.again, (retry.failed,)
+                f"sent again after a {retry.failed.status}, {reason}", retry.retry, (retry.failed,)
             )
 
 
@@ -68,18 +87,18 @@ RETRY_AFTER_IGNORED = Rule(
     "An own loop around a call that sleeps half a second after each 429, while the 429 says "
     "`Retry-After: 2`.",
     "error",
-    _ignored,
+    _find_early_retries,
 )
 NO_BACK_OFF = Rule(
     "no-back-off",
     "A failing request was sent again and again without a pause.",
     "Three tries of one request, of which the second and the third came within "
-    f"{AT_ONCE * 1000:.0f} ms of a failure (429, 5xx, a broken answer) that asked for no wait. "
-    "Of an SDK that numbers its tries: three calls that followed so on one another.",
+    f"{MIN_PAUSE_SECONDS * 1000:.0f} ms of a failure (429, 5xx, a broken answer) that asked for no "
+    "wait. Of an SDK that numbers its tries: three calls that followed so on one another.",
     "`while True: try: return ask() except Exception: pass`, also where `ask` is a call of an SDK "
     "that pauses between its own tries.",
     "error",
-    _hurried,
+    _find_loops,
 )
 RETRIED_UNRETRYABLE = Rule(
     "retried-unretryable",
@@ -89,26 +108,26 @@ RETRIED_UNRETRYABLE = Rule(
     "violated expectations, stand in the verdict by themselves.",
     "`tenacity.retry(stop=stop_after_attempt(3))` around a call whose key is refused with a 401.",
     "error",
-    _useless,
+    _find_useless_retries,
 )
 
 
-def _left(session: Session) -> Iterator[Exchange]:
-    """Streams that went well until their client closed the connection."""
+def _closed_streams(session: JudgedSession) -> Iterator[JudgedExchange]:
+    """Yield faultless streams that the client closed."""
     for one in session.exchanges:
         if one.outcome == "client_gone" and one.streamed and not one.fault and one.status < 400:
             yield one
 
 
-def _closed(session: Session) -> Iterator[Sighting]:
-    for one in _left(session):
+def _find_closed_streams(session: JudgedSession) -> Iterator[Sighting]:
+    for one in _closed_streams(session):
         yield Sighting(
             f"closed after {one.response_bytes:,} bytes, before the end of the stream", one
         )
 
 
-def _usage_unread(session: Session) -> Iterator[Sighting]:
-    for one in _left(session):
+def _find_unread_usage(session: JudgedSession) -> Iterator[Sighting]:
+    for one in _closed_streams(session):
         if _asks_for_usage(one.request_body):
             yield Sighting("asked for usage, and closed the stream before it came", one)
 
@@ -125,29 +144,29 @@ def _asks_for_usage(body: str) -> bool:
     return False
 
 
-def _taken(session: Session) -> Iterator[Sighting]:
-    broken: dict[tuple[Message, ...], Exchange] = {}
+def _find_truncated_history(session: JudgedSession) -> Iterator[Sighting]:
+    truncated: dict[tuple[Message, ...], JudgedExchange] = {}
     for one in session.exchanges:
         messages = one.request.messages if one.request else ()
-        for place, message in enumerate(messages if broken else ()):
-            cut = broken.get(messages[:place]) if message.role == "assistant" else None
-            if cut and cut.ended_at <= one.at and (what := _as_said(message, cut)):
-                del broken[messages[:place]]
-                yield Sighting(f"goes on with {what} of an answer that broke off", one, (cut,))
+        for index, message in enumerate(messages if truncated else ()):
+            cut = truncated.get(messages[:index]) if message.role == "assistant" else None
+            if cut and cut.ended_at <= one.at and (content := _truncated_content(message, cut)):
+                del truncated[messages[:index]]
+                yield Sighting(f"goes on with {content} of an answer that broke off", one, (cut,))
         if one.broken and messages:
-            broken[messages] = one
+            truncated[messages] = one
         elif not one.failed:
-            # What goes on from here goes on from this answer.
-            broken.pop(messages, None)
+            # The next turn may continue from this complete response instead.
+            truncated.pop(messages, None)
 
 
-def _as_said(message: Message, cut: Exchange) -> str:
-    """What of an answer that broke off a message has taken for all of it."""
+def _truncated_content(message: Message, cut: JudgedExchange) -> str:
+    """Return which content of a truncated response a message repeats: "" if none."""
     calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
     if any(call.id and call.id in cut.response_body for call in calls):
         return "a tool call"
     text = message.text.strip()
-    return "the text" if text and text == said(cut.response_body).strip() else ""
+    return "the text" if text and text == response_text(cut.response_body).strip() else ""
 
 
 STREAM_CLOSED_EARLY = Rule(
@@ -157,7 +176,7 @@ STREAM_CLOSED_EARLY = Rule(
     "left. What is sent all at once is gone before anybody can close it.",
     "`for event in stream: break`, or a proxy that gives up after a second.",
     "warning",
-    _closed,
+    _find_closed_streams,
 )
 USAGE_UNREAD = Rule(
     "usage-unread",
@@ -166,7 +185,7 @@ USAGE_UNREAD = Rule(
     "usage comes last.",
     "A loop that stops at the first `finish_reason`, with `include_usage` switched on.",
     "error",
-    _usage_unread,
+    _find_unread_usage,
 )
 TRUNCATED_TAKEN_AS_COMPLETE = Rule(
     "truncated-taken-as-complete",
@@ -176,5 +195,5 @@ TRUNCATED_TAKEN_AS_COMPLETE = Rule(
     "A stream that ends without `[DONE]` or `message_stop`, whose half sentence is stored in the "
     "conversation as the model's answer.",
     "error",
-    _taken,
+    _find_truncated_history,
 )

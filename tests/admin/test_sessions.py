@@ -110,7 +110,7 @@ def test_an_edit_of_a_scenario_leaves_sessions_alone(root: Client, busy: str) ->
 
 def test_a_reset_forgets_which_steps_the_session_was_served() -> None:
     steps = services().steps
-    steps.count("gone", ("s", "1"), fault="", refused=False)
+    steps.count_answer("gone", ("s", "1"), fault="", refused=False)
     reset_session("gone", scenarios=False)
     assert steps.served_in("gone") == frozenset()
 

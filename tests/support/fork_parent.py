@@ -55,7 +55,7 @@ IMPORTED = (
     "scenarios_app.serving.choose",
     "scenarios_app.serving.recorder.recordings",
     "scenarios_app.serving.reply",
-    "scenarios_app.verdict.counts",
+    "scenarios_app.verdict.metrics",
     "scenarios_app.wire.registry",
     "simple_history.models",
     "traces_app.log",

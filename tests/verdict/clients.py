@@ -1,4 +1,4 @@
-"""A client that does everything right, with the places at which others don't."""
+"""A well-behaved client; seeded faults override parts of it."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -6,67 +6,76 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from scenarios_app.verdict.session import said
-from tests.verdict.dialects import Called, Talk
-from tests.verdict.world import Got, World
+from scenarios_app.verdict.session import response_text
+from tests.verdict.dialects import ApiConversation, RequestedCall
+from tests.verdict.simulated_server import ServerResponse, SimulatedServer
 
-RETRIED = {0, 408, 409, 429, 500, 502, 503, 529}
+RETRIED_STATUSES = {0, 408, 409, 429, 500, 502, 503, 529}
 
 
 @dataclass
 class Client:
-    """One conversation with a world. `numbers` says that it tells its tries apart in a header, as
-    the official SDKs of OpenAI and Anthropic do."""
+    """One conversation with a server.
 
-    world: World
-    talk: Talk
-    draw: Random
-    numbers: bool = False
-    tries: int = 5
+    If `numbers_attempts`, it sends the number of each attempt in a header, as the official SDKs of
+    OpenAI and Anthropic do.
+    """
+
+    server: SimulatedServer
+    conversation: ApiConversation
+    random: Random
+    numbers_attempts: bool = False
+    max_attempts: int = 5
     extra: Mapping[str, Any] = field(default_factory=dict)
-    pause: Callable[["Client", Got, int], float | None] | None = None
+    pause: Callable[["Client", ServerResponse, int], float | None] | None = None
 
-    def turn(self, text: str, *, stream: bool = False) -> None:
-        """Ask, and run tools until the model has said something."""
-        self.talk.user(text)
-        while calls := self.step(stream=stream):
-            self.talk.results([(call, self.run(call)) for call in calls])
+    def run_turn(self, text: str, *, stream: bool = False) -> None:
+        """Ask, and run_tool tools until the model has answered without a tool call."""
+        self.conversation.add_user_message(text)
+        while calls := self.send_step(stream=stream):
+            self.conversation.add_results([(call, self.run_tool(call)) for call in calls])
 
-    def step(self, *, stream: bool = False) -> list[Called]:
+    def send_step(self, *, stream: bool = False) -> list[RequestedCall]:
         """One request, sent again while that may help; the calls in its answer."""
-        stream = stream and self.talk.streams
-        got = self.send(stream=stream)
-        if not (got.whole and got.status == 200 and self.ended(got, stream=stream)):
+        stream = stream and self.conversation.streams
+        response = self.send(stream=stream)
+        if not (
+            response.whole and response.status == 200 and self.is_complete(response, stream=stream)
+        ):
             return []
         if stream:
-            self.talk.said(said(got.body.decode()))
+            self.conversation.add_reply(response_text(response.body.decode()))
             return []
-        return self.talk.answered(got.json)
+        return self.conversation.add_response(response.json)
 
-    def send(self, *, stream: bool = False) -> Got:
-        body = {**self.talk.body(stream=stream), **self.extra}
-        for number in range(self.tries):
-            self.world.wait(self.draw.uniform(0.002, 0.02))
-            headers = {"x-stainless-retry-count": str(number)} if self.numbers else {}
-            got = self.world.ask(self.talk.path, body, headers=headers)
-            if got.whole and got.status == 200 and self.ended(got, stream=stream):
+    def send(self, *, stream: bool = False) -> ServerResponse:
+        body = {**self.conversation.body(stream=stream), **self.extra}
+        for number in range(self.max_attempts):
+            self.server.wait(self.random.uniform(0.002, 0.02))
+            headers = {"x-stainless-retry-count": str(number)} if self.numbers_attempts else {}
+            response = self.server.ask(self.conversation.path, body, headers=headers)
+            if (
+                response.whole
+                and response.status == 200
+                and self.is_complete(response, stream=stream)
+            ):
                 break
-            seconds = (self.pause or polite)(self, got, number)
-            if seconds is None or number == self.tries - 1:
+            seconds = (self.pause or polite_pause)(self, response, number)
+            if seconds is None or number == self.max_attempts - 1:
                 break
-            self.world.wait(seconds)
-        return got
+            self.server.wait(seconds)
+        return response
 
-    def ended(self, got: Got, *, stream: bool) -> bool:
+    def is_complete(self, response: ServerResponse, *, stream: bool) -> bool:
         """Whether a stream has its end mark, or a whole answer is JSON."""
         if not stream:
-            return is_json(got.body)
+            return is_json(response.body)
         marks = (b"[DONE]", b"message_stop", b"response.completed", b'"done":true')
-        return any(mark in got.body for mark in marks)
+        return any(mark in response.body for mark in marks)
 
-    def run(self, call: Called) -> str:
+    def run_tool(self, call: RequestedCall) -> str:
         """A tool."""
-        return f"{call.name}: {self.draw.randint(0, 99)}"
+        return f"{call.name}: {self.random.randint(0, 99)}"
 
 
 def is_json(body: bytes) -> bool:
@@ -77,12 +86,12 @@ def is_json(body: bytes) -> bool:
     return True
 
 
-def polite(client: Client, got: Got, number: int) -> float | None:
+def polite_pause(client: Client, response: ServerResponse, number: int) -> float | None:
     """How long to wait after a failure; None where it makes no sense to try again."""
-    if got.whole and got.status not in RETRIED | {200}:
+    if response.whole and response.status not in RETRIED_STATUSES | {200}:
         return None
-    if "retry-after-ms" in got.headers:
-        return float(got.headers["retry-after-ms"]) / 1000
-    if "retry-after" in got.headers:
-        return float(got.headers["retry-after"])
-    return min(0.5 * 2**number, 8.0) * client.draw.uniform(0.75, 1.0)
+    if "retry-after-ms" in response.headers:
+        return float(response.headers["retry-after-ms"]) / 1000
+    if "retry-after" in response.headers:
+        return float(response.headers["retry-after"])
+    return min(0.5 * 2**number, 8.0) * client.random.uniform(0.75, 1.0)

@@ -1,4 +1,4 @@
-"""How clients of five APIs write a conversation down, and what they read of an answer."""
+"""Conversations in the request and response formats of five APIs."""
 
 import json
 from abc import ABC, abstractmethod
@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
 
-class Called(NamedTuple):
-    """A call that the model has made."""
+class RequestedCall(NamedTuple):
+    """A tool call of the model."""
 
     id: str
     name: str
@@ -18,8 +18,8 @@ class Called(NamedTuple):
 
 
 @dataclass
-class Talk(ABC):
-    """A conversation of one client: what it sends, in its API's own form."""
+class ApiConversation(ABC):
+    """A conversation of one client in the format of its API."""
 
     system: str = "Be brief."
     tools: tuple[str, ...] = ("get_weather", "get_time")
@@ -29,27 +29,27 @@ class Talk(ABC):
     path = ""
     streams = True
 
-    def user(self, text: str) -> None:
+    def add_user_message(self, text: str) -> None:
         self.messages.append({"role": "user", "content": text})
 
     @abstractmethod
     def body(self, *, stream: bool = False) -> Any:
-        """The request for the next answer."""
+        """Return the request body for the next response."""
 
     @abstractmethod
-    def answered(self, answer: Any) -> list[Called]:
-        """Take a whole answer into the conversation; the calls in it."""
+    def add_response(self, response: Any) -> list[RequestedCall]:
+        """Append a complete response; return its tool calls."""
 
-    def said(self, text: str) -> None:
-        """Take a streamed answer's text into the conversation."""
+    def add_reply(self, text: str) -> None:
+        """Append the text of a streamed response."""
         self.messages.append({"role": "assistant", "content": text})
 
     @abstractmethod
-    def results(self, results: Sequence[tuple[Called, str]]) -> None:
-        """Say what the tools gave back."""
+    def add_results(self, results: Sequence[tuple[RequestedCall, str]]) -> None:
+        """Append tool results."""
 
 
-class OpenAI(Talk):
+class OpenAI(ApiConversation):
     path = "/v1/chat/completions"
 
     def body(self, *, stream: bool = False) -> Any:
@@ -60,21 +60,21 @@ class OpenAI(Talk):
         messages = [{"role": "system", "content": self.system}, *self.messages]
         return {"model": "gpt-4o", "messages": messages, "tools": tools, "stream": stream}
 
-    def answered(self, answer: Any) -> list[Called]:
-        message = answer["choices"][0]["message"]
+    def add_response(self, response: Any) -> list[RequestedCall]:
+        message = response["choices"][0]["message"]
         self.messages.append(message)
         return [
-            Called(c["id"], c["function"]["name"], json.loads(c["function"]["arguments"]))
+            RequestedCall(c["id"], c["function"]["name"], json.loads(c["function"]["arguments"]))
             for c in message.get("tool_calls") or ()
         ]
 
-    def results(self, results: Sequence[tuple[Called, str]]) -> None:
+    def add_results(self, results: Sequence[tuple[RequestedCall, str]]) -> None:
         self.messages += [
             {"role": "tool", "tool_call_id": call.id, "content": text} for call, text in results
         ]
 
 
-class Responses(Talk):
+class Responses(ApiConversation):
     path = "/v1/responses"
 
     def body(self, *, stream: bool = False) -> Any:
@@ -84,22 +84,22 @@ class Responses(Talk):
             **{"tools": tools, "stream": stream},
         }
 
-    def answered(self, answer: Any) -> list[Called]:
-        self.messages += answer["output"]
+    def add_response(self, response: Any) -> list[RequestedCall]:
+        self.messages += response["output"]
         return [
-            Called(item["call_id"], item["name"], json.loads(item["arguments"]))
-            for item in answer["output"]
+            RequestedCall(item["call_id"], item["name"], json.loads(item["arguments"]))
+            for item in response["output"]
             if item["type"] == "function_call"
         ]
 
-    def results(self, results: Sequence[tuple[Called, str]]) -> None:
+    def add_results(self, results: Sequence[tuple[RequestedCall, str]]) -> None:
         self.messages += [
             {"type": "function_call_output", "call_id": call.id, "output": text}
             for call, text in results
         ]
 
 
-class Anthropic(Talk):
+class Anthropic(ApiConversation):
     path = "/v1/messages"
 
     def body(self, *, stream: bool = False) -> Any:
@@ -109,15 +109,15 @@ class Anthropic(Talk):
             **{"messages": self.messages, "tools": tools, "stream": stream},
         }
 
-    def answered(self, answer: Any) -> list[Called]:
-        self.messages.append({"role": "assistant", "content": answer["content"]})
+    def add_response(self, response: Any) -> list[RequestedCall]:
+        self.messages.append({"role": "assistant", "content": response["content"]})
         return [
-            Called(block["id"], block["name"], block["input"])
-            for block in answer["content"]
+            RequestedCall(block["id"], block["name"], block["input"])
+            for block in response["content"]
             if block["type"] == "tool_use"
         ]
 
-    def results(self, results: Sequence[tuple[Called, str]]) -> None:
+    def add_results(self, results: Sequence[tuple[RequestedCall, str]]) -> None:
         blocks = [
             {"type": "tool_result", "tool_use_id": call.id, "content": text}
             for call, text in results
@@ -125,34 +125,34 @@ class Anthropic(Talk):
         self.messages.append({"role": "user", "content": blocks})
 
 
-class Gemini(Talk):
+class Gemini(ApiConversation):
     path = "/v1beta/models/gemini-2.5-flash:generateContent"
-    # At a path of its own.
+    # Gemini streams at another path.
     streams = False
 
-    def user(self, text: str) -> None:
+    def add_user_message(self, text: str) -> None:
         self.messages.append({"role": "user", "parts": [{"text": text}]})
 
     def body(self, *, stream: bool = False) -> Any:
         kind = {"type": "OBJECT", "properties": {"city": {"type": "STRING"}}, "required": ["city"]}
         schema = kind if self.schema is CITY else self.schema
-        declared = [{"name": name, "parameters": schema} for name in self.tools]
+        declarations = [{"name": name, "parameters": schema} for name in self.tools]
         return {
             "systemInstruction": {"parts": [{"text": self.system}]},
             "contents": self.messages,
-            "tools": [{"functionDeclarations": declared}],
+            "tools": [{"functionDeclarations": declarations}],
         }
 
-    def answered(self, answer: Any) -> list[Called]:
-        content = answer["candidates"][0]["content"]
+    def add_response(self, response: Any) -> list[RequestedCall]:
+        content = response["candidates"][0]["content"]
         self.messages.append(content)
         return [
-            Called(part["functionCall"].get("id", ""), part["functionCall"]["name"], {})
+            RequestedCall(part["functionCall"].get("id", ""), part["functionCall"]["name"], {})
             for part in content["parts"]
             if "functionCall" in part
         ]
 
-    def results(self, results: Sequence[tuple[Called, str]]) -> None:
+    def add_results(self, results: Sequence[tuple[RequestedCall, str]]) -> None:
         parts = [
             {"functionResponse": {"id": call.id, "name": call.name, "response": {"output": text}}}
             for call, text in results
@@ -160,7 +160,7 @@ class Gemini(Talk):
         self.messages.append({"role": "user", "parts": parts})
 
 
-class Ollama(Talk):
+class Ollama(ApiConversation):
     path = "/api/chat"
 
     def body(self, *, stream: bool = False) -> Any:
@@ -171,18 +171,18 @@ class Ollama(Talk):
         messages = [{"role": "system", "content": self.system}, *self.messages]
         return {"model": "llama3.2", "messages": messages, "tools": tools, "stream": stream}
 
-    def answered(self, answer: Any) -> list[Called]:
-        message = answer["message"]
+    def add_response(self, response: Any) -> list[RequestedCall]:
+        message = response["message"]
         self.messages.append(message)
         return [
-            Called("", call["function"]["name"], call["function"]["arguments"])
+            RequestedCall("", call["function"]["name"], call["function"]["arguments"])
             for call in message.get("tool_calls") or ()
         ]
 
-    def results(self, results: Sequence[tuple[Called, str]]) -> None:
+    def add_results(self, results: Sequence[tuple[RequestedCall, str]]) -> None:
         self.messages += [
             {"role": "tool", "tool_name": call.name, "content": text} for call, text in results
         ]
 
 
-DIALECTS: tuple[type[Talk], ...] = (OpenAI, Responses, Anthropic, Gemini, Ollama)
+DIALECTS: tuple[type[ApiConversation], ...] = (OpenAI, Responses, Anthropic, Gemini, Ollama)

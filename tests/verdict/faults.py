@@ -1,164 +1,189 @@
-"""Faults of clients and scripts, each planted among clean conversations, drawn from a seed."""
+"""Random faults of clients and scenarios, each planted among clean conversations."""
 
 from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
-from scenarios_app.verdict.session import said
+from scenarios_app.verdict.session import response_text
 from tests.verdict.clients import Client
-from tests.verdict.dialects import DIALECTS, Anthropic, Called, Ollama, OpenAI, Talk
-from tests.verdict.scripts import failing, script, step, tool_call
-from tests.verdict.world import Got, World
+from tests.verdict.dialects import (
+    DIALECTS,
+    Anthropic,
+    ApiConversation,
+    Ollama,
+    OpenAI,
+    RequestedCall,
+)
+from tests.verdict.random_scenarios import failing, script, step, tool_call
+from tests.verdict.simulated_server import ServerResponse, SimulatedServer
 
 NAME = "faulty"
 
 
-def among_clean_runs(draw: Random, *steps: dict[str, Any]) -> World:
-    """A world with a script for the fault, in which others have done everything right already."""
-    world = World(script(draw, "clean", 1), {"name": NAME, "steps": list(steps)})
-    Client(world, draw.choice(DIALECTS)(), draw).turn("[clean] question")
-    return world
+def server_with_clean_runs(random: Random, *steps: dict[str, Any]) -> SimulatedServer:
+    """Return a server with steps for a fault, on which a clean conversation has run already."""
+    server = SimulatedServer(script(random, "clean", 1), {"name": NAME, "steps": list(steps)})
+    Client(server, random.choice(DIALECTS)(), random).run_turn("[clean] question")
+    return server
 
 
 def answers(text: str, **keys: Any) -> dict[str, Any]:
     return step(NAME, produce={"text": text}, **keys)
 
 
-def long_text(draw: Random) -> str:
-    return " ".join(f"word{draw.randint(0, 999)}" for _ in range(draw.randint(20, 60)))
+def long_text(random: Random) -> str:
+    return " ".join(f"word{random.randint(0, 999)}" for _ in range(random.randint(20, 60)))
 
 
-def asking(world: World, talk: Talk, draw: Random, **keys: Any) -> Client:
-    client = Client(world, talk, draw, **{"numbers": draw.random() < 0.5, **keys})
-    client.talk.user(f"[{NAME}] question {draw.randint(0, 99)}")
+def client_with_question(
+    server: SimulatedServer, conversation: ApiConversation, random: Random, **keys: Any
+) -> Client:
+    client = Client(
+        server, conversation, random, **{"numbers_attempts": random.random() < 0.5, **keys}
+    )
+    client.conversation.add_user_message(f"[{NAME}] question {random.randint(0, 99)}")
     return client
 
 
-def retry_after_ignored(draw: Random) -> World:
-    wait = draw.choice((500, 1000, 2000, 20_000))
-    status = draw.choice((429, 503, 529))
+def retry_after_ignored(random: Random) -> SimulatedServer:
+    wait = random.choice((500, 1000, 2000, 20_000))
+    status = random.choice((429, 503, 529))
     fault = {"kind": "http", "status": status, "retry_after_ms": wait}
-    world = among_clean_runs(draw, answers("At last.", **failing(draw, **fault)))
-    share = draw.choice((0.0, 0.1, 0.5, 0.9))
+    server = server_with_clean_runs(random, answers("At last.", **failing(random, **fault)))
+    share = random.choice((0.0, 0.1, 0.5, 0.9))
 
-    def hasty(client: Client, got: Got, number: int) -> float:
+    def hasty(client: Client, response: ServerResponse, number: int) -> float:
         return wait / 1000 * share
 
-    asking(world, draw.choice(DIALECTS)(), draw, pause=hasty).send()
-    return world
+    client_with_question(server, random.choice(DIALECTS)(), random, pause=hasty).send()
+    return server
 
 
-def no_back_off(draw: Random) -> World:
+def no_back_off(random: Random) -> SimulatedServer:
     kinds: tuple[dict[str, Any], ...] = (
         {"kind": "model_error"},
         {"kind": "http", "status": 503},
         {"kind": "network_error"},
         {"kind": "disconnect", "after_chunks": 1},
     )
-    kind = draw.choice(kinds)
-    if draw.random() < 0.5:
-        return loop_around_calls(draw, kind)
-    again = failing(draw, draw.randint(2, 6), **kind)
-    world = among_clean_runs(draw, answers("At last.", **again))
-    pause = draw.choice((0.0, 0.001, 0.01))
-    asking(world, draw.choice(DIALECTS)(), draw, tries=6, pause=lambda *_: pause).send()
-    return world
+    kind = random.choice(kinds)
+    if random.random() < 0.5:
+        return loop_around_calls(random, kind)
+    again = failing(random, random.randint(2, 6), **kind)
+    server = server_with_clean_runs(random, answers("At last.", **again))
+    pause = random.choice((0.0, 0.001, 0.01))
+    client_with_question(
+        server, random.choice(DIALECTS)(), random, max_attempts=6, pause=lambda *_: pause
+    ).send()
+    return server
 
 
-def loop_around_calls(draw: Random, fault: dict[str, Any]) -> World:
-    """Without a pause, around calls of an SDK that itself pauses between its tries."""
-    tries, calls = draw.randint(1, 3), draw.randint(2, 4)
-    again = failing(draw, tries * calls, **fault)
-    world = among_clean_runs(draw, answers("At last.", **again))
-    client = asking(world, draw.choice(DIALECTS)(), draw, tries=tries, numbers=True)
+def loop_around_calls(random: Random, fault: dict[str, Any]) -> SimulatedServer:
+    """Loop without a pause around calls of an SDK that pauses between its attempts."""
+    max_attempts, calls = random.randint(1, 3), random.randint(2, 4)
+    again = failing(random, max_attempts * calls, **fault)
+    server = server_with_clean_runs(random, answers("At last.", **again))
+    client = client_with_question(
+        server, random.choice(DIALECTS)(), random, max_attempts=max_attempts, numbers_attempts=True
+    )
     for _ in range(calls + 1):
         client.send()
-    return world
+    return server
 
 
-def retried_unretryable(draw: Random) -> World:
-    status = draw.choice((400, 401, 403, 404, 413, 422))
-    fault = draw.choice(
+def retried_unretryable(random: Random) -> SimulatedServer:
+    status = random.choice((400, 401, 403, 404, 413, 422))
+    fault = random.choice(
         ({"kind": "http", "status": status}, {"kind": "model_error", "retryable": False})
     )
-    world = among_clean_runs(draw, answers("Never.", **failing(draw, 5, **fault)))
-    tries = draw.randint(2, 4)
+    server = server_with_clean_runs(random, answers("Never.", **failing(random, 5, **fault)))
+    max_attempts = random.randint(2, 4)
 
-    def stubborn(client: Client, got: Got, number: int) -> float:
+    def stubborn(client: Client, response: ServerResponse, number: int) -> float:
         return 0.5 * 2**number
 
-    asking(world, draw.choice(DIALECTS)(), draw, tries=tries, pause=stubborn).send()
-    return world
+    client_with_question(
+        server, random.choice(DIALECTS)(), random, max_attempts=max_attempts, pause=stubborn
+    ).send()
+    return server
 
 
-def truncated_taken_as_complete(draw: Random) -> World:
-    kind = draw.choice(("truncate", "disconnect"))
-    fault = {"kind": kind, "after_chunks": draw.randint(1, 3)}
-    text = long_text(draw)
-    world = among_clean_runs(
-        draw, step(NAME, produce={"text": text, "fault": fault}), answers("Go on.")
+def truncated_taken_as_complete(random: Random) -> SimulatedServer:
+    kind = random.choice(("truncate", "disconnect"))
+    fault = {"kind": kind, "after_chunks": random.randint(1, 3)}
+    text = long_text(random)
+    server = server_with_clean_runs(
+        random, step(NAME, produce={"text": text, "fault": fault}), answers("Go on.")
     )
-    client = asking(world, draw.choice((OpenAI, Anthropic, Ollama))(), draw)
-    body = client.talk.body(stream=True)
-    client.talk.said(said(world.ask(client.talk.path, body).body.decode()))
-    client.talk.user("And then?")
+    client = client_with_question(server, random.choice((OpenAI, Anthropic, Ollama))(), random)
+    body = client.conversation.body(stream=True)
+    client.conversation.add_reply(
+        response_text(server.ask(client.conversation.path, body).body.decode())
+    )
+    client.conversation.add_user_message("And then?")
     client.send()
-    return world
+    return server
 
 
-def left_early(draw: Random, talk: Talk, extra: Mapping[str, Any]) -> World:
+def server_with_closed_stream(
+    random: Random, conversation: ApiConversation, extra: Mapping[str, Any]
+) -> SimulatedServer:
     paced = {
-        "text": long_text(draw),
-        "pacing": {"chunk_ms": 10_000, "words_per_chunk": draw.randint(1, 5)},
+        "text": long_text(random),
+        "pacing": {"chunk_ms": 10_000, "words_per_chunk": random.randint(1, 5)},
     }
-    world = among_clean_runs(draw, step(NAME, produce=paced))
-    client = asking(world, talk, draw)
-    body = {**client.talk.body(stream=True), **extra}
-    world.ask(talk.path, body, leave_after=1)
-    return world
+    server = server_with_clean_runs(random, step(NAME, produce=paced))
+    client = client_with_question(server, conversation, random)
+    body = {**client.conversation.body(stream=True), **extra}
+    server.ask(conversation.path, body, leave_after=1)
+    return server
 
 
-def stream_closed_early(draw: Random) -> World:
-    return left_early(draw, draw.choice((OpenAI, Anthropic, Ollama))(), {})
+def stream_closed_early(random: Random) -> SimulatedServer:
+    return server_with_closed_stream(random, random.choice((OpenAI, Anthropic, Ollama))(), {})
 
 
-def usage_unread(draw: Random) -> World:
-    return left_early(draw, OpenAI(), {"stream_options": {"include_usage": True}})
+def usage_unread(random: Random) -> SimulatedServer:
+    return server_with_closed_stream(random, OpenAI(), {"stream_options": {"include_usage": True}})
 
 
-def with_tools(draw: Random, talk: Talk) -> tuple[World, Client, list[Called]]:
-    """A client that has got two calls of tools."""
+def client_with_tool_calls(
+    random: Random, conversation: ApiConversation
+) -> tuple[SimulatedServer, Client, list[RequestedCall]]:
+    """Return a client that has received two tool calls."""
     calls = step(NAME, produce=tool_call("Paris", "Rome"))
-    world = among_clean_runs(draw, calls, answers("Sunny."), answers("Still."))
-    client = asking(world, talk, draw)
-    return world, client, client.step()
+    server = server_with_clean_runs(random, calls, answers("Sunny."), answers("Still."))
+    client = client_with_question(server, conversation, random)
+    return server, client, client.send_step()
 
 
-def tool_result_missing(draw: Random) -> World:
-    world, client, calls = with_tools(draw, draw.choice(DIALECTS)())
-    kept = draw.choice(([], calls[:1]))
-    if kept:
-        client.talk.results([(call, "sunny") for call in kept])
-    if not kept or draw.random() < 0.5:
-        client.talk.user("Well?")
-    client.step()
-    client.talk.user("And tomorrow?")
-    client.step()
-    return world
+def tool_result_missing(random: Random) -> SimulatedServer:
+    server, client, calls = client_with_tool_calls(random, random.choice(DIALECTS)())
+    answered_calls = random.choice(([], calls[:1]))
+    if answered_calls:
+        client.conversation.add_results([(call, "sunny") for call in answered_calls])
+    if not answered_calls or random.random() < 0.5:
+        client.conversation.add_user_message("Well?")
+    client.send_step()
+    client.conversation.add_user_message("And tomorrow?")
+    client.send_step()
+    return server
 
 
-def tool_result_unknown(draw: Random) -> World:
-    talk = draw.choice([one for one in DIALECTS if one is not Ollama])()
-    world, client, calls = with_tools(draw, talk)
-    stranger = Called(f"call_{draw.randint(10**9, 10**10)}", "get_weather", {})
-    given = [*calls, stranger] if draw.random() < 0.5 else [calls[0], stranger]
-    client.talk.results([(call, "sunny") for call in given])
-    client.step()
-    return world
+def tool_result_unknown(random: Random) -> SimulatedServer:
+    conversation = random.choice([one for one in DIALECTS if one is not Ollama])()
+    server, client, calls = client_with_tool_calls(random, conversation)
+    unknown_call = RequestedCall(f"call_{random.randint(10**9, 10**10)}", "get_weather", {})
+    calls_with_results = (
+        [*calls, unknown_call] if random.random() < 0.5 else [calls[0], unknown_call]
+    )
+    client.conversation.add_results([(call, "sunny") for call in calls_with_results])
+    client.send_step()
+    return server
 
 
-def tool_arguments_outside_schema(draw: Random) -> World:
-    wanted = draw.choice(
+def tool_arguments_outside_schema(random: Random) -> SimulatedServer:
+    schema = random.choice(
         (
             {"type": "object", "required": ["location"]},
             {"type": "object", "properties": {"city": {"type": "integer"}}},
@@ -167,69 +192,73 @@ def tool_arguments_outside_schema(draw: Random) -> World:
             {"$ref": "#/$defs/at", "$defs": {"at": {"required": ["at"]}}},
         )
     )
-    world, client, calls = with_tools(draw, draw.choice(DIALECTS)(schema=wanted))
-    if draw.random() < 0.5:
-        client.talk.results([(call, "sunny") for call in calls])
-        client.step()
-    return world
+    server, client, calls = client_with_tool_calls(random, random.choice(DIALECTS)(schema=schema))
+    if random.random() < 0.5:
+        client.conversation.add_results([(call, "sunny") for call in calls])
+        client.send_step()
+    return server
 
 
-def prompt_cache_broken(draw: Random) -> World:
+def prompt_cache_broken(random: Random) -> SimulatedServer:
     steps = [answers(f"Answer {number}.") for number in range(3)]
-    world = among_clean_runs(draw, *steps)
-    client = asking(world, draw.choice(DIALECTS)(system="It is 12:00."), draw)
-    client.step()
-    talk = client.talk
-    match draw.choice(("clock", "order", "fewer")):
+    server = server_with_clean_runs(random, *steps)
+    client = client_with_question(server, random.choice(DIALECTS)(system="It is 12:00."), random)
+    client.send_step()
+    conversation = client.conversation
+    match random.choice(("clock", "order", "fewer")):
         case "clock":
-            talk.system = "It is 12:01."
+            conversation.system = "It is 12:01."
         case "order":
-            talk.tools = tuple(reversed(talk.tools))
+            conversation.tools = tuple(reversed(conversation.tools))
         case _:
-            talk.tools = talk.tools[:1]
-    talk.user("And then?")
-    client.step()
-    return world
+            conversation.tools = conversation.tools[:1]
+    conversation.add_user_message("And then?")
+    client.send_step()
+    return server
 
 
-def unmatched(draw: Random) -> World:
-    world = among_clean_runs(draw, answers("Hello."))
-    client = Client(world, draw.choice(DIALECTS)(), draw)
-    client.talk.user(f"A question that nobody scripted, number {draw.randint(0, 99)}")
-    client.step()
-    client.talk.messages = []
-    client.turn(f"[{NAME}] question")
-    return world
+def unmatched(random: Random) -> SimulatedServer:
+    server = server_with_clean_runs(random, answers("Hello."))
+    client = Client(server, random.choice(DIALECTS)(), random)
+    client.conversation.add_user_message(
+        f"A question that nobody scripted, number {random.randint(0, 99)}"
+    )
+    client.send_step()
+    client.conversation.messages = []
+    client.run_turn(f"[{NAME}] question")
+    return server
 
 
-def caught_by_the_catch_all(draw: Random) -> World:
+def answered_by_catch_all(random: Random) -> SimulatedServer:
     everything = {"name": "test-mode", "priority": -1000, "steps": [{"consume": False}]}
     everything["steps"] = [{"consume": False, "produce": {"text": "Anything."}}]
-    world = World({"name": NAME, "steps": [answers("Hello.")]}, everything)
-    talk = draw.choice(DIALECTS)
-    for text in (f"[{NAME}] question", f"A question, number {draw.randint(0, 99)}"):
-        Client(world, talk(), draw).turn(text)
-    return world
+    server = SimulatedServer({"name": NAME, "steps": [answers("Hello.")]}, everything)
+    conversation = random.choice(DIALECTS)
+    for text in (f"[{NAME}] question", f"A question, number {random.randint(0, 99)}"):
+        Client(server, conversation(), random).run_turn(text)
+    return server
 
 
-def violated(draw: Random) -> World:
-    expected = draw.choice(({"temperature": 0.5}, {"tools": ["search"]}, {"reasoning": "enabled"}))
-    world = among_clean_runs(draw, answers("Hello.", expect=expected))
-    asking(world, draw.choice((OpenAI, Anthropic, Ollama))(), draw).step()
-    return world
+def violated(random: Random) -> SimulatedServer:
+    expected = random.choice(
+        ({"temperature": 0.5}, {"tools": ["search"]}, {"reasoning": "enabled"})
+    )
+    server = server_with_clean_runs(random, answers("Hello.", expect=expected))
+    client_with_question(server, random.choice((OpenAI, Anthropic, Ollama))(), random).send_step()
+    return server
 
 
-def unserved(draw: Random) -> World:
-    world = among_clean_runs(draw, *(answers(f"Answer {n}.") for n in range(3)))
-    client = asking(world, draw.choice(DIALECTS)(), draw)
-    for _ in range(draw.randint(0, 2)):
-        client.step()
-        client.talk.user("And then?")
-    return world
+def unserved(random: Random) -> SimulatedServer:
+    server = server_with_clean_runs(random, *(answers(f"Answer {n}.") for n in range(3)))
+    client = client_with_question(server, random.choice(DIALECTS)(), random)
+    for _ in range(random.randint(0, 2)):
+        client.send_step()
+        client.conversation.add_user_message("And then?")
+    return server
 
 
-# By the name of the rule, or of the part of the verdict that has to name it.
-OF_CLIENTS: Mapping[str, Callable[[Random], World]] = {
+# Keys are the rule or the part of the verdict that has to report the fault.
+CLIENT_FAULTS: Mapping[str, Callable[[Random], SimulatedServer]] = {
     "retry-after-ignored": retry_after_ignored,
     "no-back-off": no_back_off,
     "retried-unretryable": retried_unretryable,
@@ -241,9 +270,9 @@ OF_CLIENTS: Mapping[str, Callable[[Random], World]] = {
     "tool-arguments-outside-schema": tool_arguments_outside_schema,
     "prompt-cache-broken": prompt_cache_broken,
 }
-OF_SCRIPTS: Mapping[str, Callable[[Random], World]] = {
+SCENARIO_FAULTS: Mapping[str, Callable[[Random], SimulatedServer]] = {
     "unmatched": unmatched,
-    "caught by the catch-all": caught_by_the_catch_all,
+    "caught by the catch-all": answered_by_catch_all,
     "violations": violated,
     "unserved": unserved,
 }

@@ -1,4 +1,4 @@
-"""`mockllm verdict`: asks a running server, writes reports and ends with an exit code."""
+"""`mockllm verdict` judges a running server, writes reports and sets the exit code."""
 
 import json
 from collections.abc import Iterator
@@ -16,8 +16,8 @@ from tests.verdict.test_misbehaving_clients import post
 
 
 @pytest.fixture
-def answered(live: Live, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
-    """A server with a script of two steps, of which one has answered."""
+def half_served(live: Live, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
+    """A server with a scenario of two steps, one of which has half_served."""
     monkeypatch.setenv("MOCKLLM_URL", live.base_url)
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     hello = {"match": {"messages": ["Hello"]}, "produce": {"text": "Hi."}}
@@ -27,7 +27,7 @@ def answered(live: Live, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
 
 
 def run(live: Live, *arguments: str) -> int:
-    """The exit code; the session is the test's own."""
+    """Run the command for the test's session; return its exit code."""
     try:
         call_command("verdict", "--session", live.key, *arguments)
     except SystemExit as end:
@@ -35,32 +35,32 @@ def run(live: Live, *arguments: str) -> int:
     return 0
 
 
-def test_what_went_well_is_one_line_and_exit_code_0(answered: Live, capsys: Any) -> None:
-    assert run(answered) == 0
-    assert capsys.readouterr().out == f"passed: session {key_session(answered.key)}, 1 request\n"
+def test_passed_verdict_is_one_line_and_exit_code_0(half_served: Live, capsys: Any) -> None:
+    assert run(half_served) == 0
+    assert capsys.readouterr().out == f"passed: session {key_session(half_served.key)}, 1 request\n"
 
 
-def test_what_did_not_is_told_and_exit_code_1(answered: Live, capsys: Any) -> None:
-    assert run(answered, "--scenario", "s") == 1
+def test_unserved_step_is_listed_with_exit_code_1(half_served: Live, capsys: Any) -> None:
+    assert run(half_served, "--scenario", "s") == 1
     headline, reason = capsys.readouterr().out.splitlines()
     assert headline.startswith("FAILED: session key-")
     assert reason == "never served: s, step never"
-    assert run(answered, "--scenario", "s", "--allow-unserved", "s/never") == 0
+    assert run(half_served, "--scenario", "s", "--allow-unserved", "s/never") == 0
 
 
-def test_json_is_what_the_route_answers(answered: Live, capsys: Any) -> None:
-    assert run(answered, "--json", "--strict") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["passed"], found["strict"], found["requests"]) == (True, True, 1)
+def test_json_option_prints_the_body_of_the_control_api(half_served: Live, capsys: Any) -> None:
+    assert run(half_served, "--json", "--strict") == 0
+    verdict = json.loads(capsys.readouterr().out)
+    assert (verdict["passed"], verdict["strict"], verdict["requests"]) == (True, True, 1)
 
 
 def test_reports_are_written_beside_the_text(
-    answered: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    half_served: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     xml, markdown = tmp_path / "mockllm.xml", tmp_path / "summary.md"
     markdown.write_text("# Before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(markdown))
-    assert run(answered, "--scenario", "s", "--junit", str(xml), "--summary") == 1
+    assert run(half_served, "--scenario", "s", "--junit", str(xml), "--summary") == 1
     assert ElementTree.parse(xml).getroot().get("failures") == "1"
     assert markdown.read_text().startswith("# Before\n### mockllm: failed\n")
 
@@ -76,10 +76,10 @@ def test_reports_are_written_beside_the_text(
         (["--junit", "/nowhere/at/all.xml"], "/nowhere/at/all.xml: cannot be written"),
     ],
 )
-def test_where_nobody_can_tell_the_exit_code_is_2(
-    answered: Live, arguments: list[str], message: str
+def test_verdict_that_cannot_be_given_has_exit_code_2(
+    half_served: Live, arguments: list[str], message: str
 ) -> None:
     with pytest.raises(CommandError) as refused:
-        run(answered, *arguments)
+        run(half_served, *arguments)
     assert str(refused.value).startswith(message)
     assert refused.value.returncode == 2

@@ -1,4 +1,4 @@
-"""`mockllm coverage`: text, JSON, JUnit XML and a page, and an exit code below a bound."""
+"""`mockllm coverage` prints text or JSON, writes JUnit XML and HTML, and checks a minimum."""
 
 import json
 from collections.abc import Iterator
@@ -18,8 +18,8 @@ EVIL = "<script>alert(1)</script>\x00]]>"
 
 
 @pytest.fixture
-def half(live: Live, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
-    """A server with a script of two steps, of which one has answered."""
+def half_served(live: Live, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
+    """A server with a scenario of two steps, one of which has answered."""
     monkeypatch.setenv("MOCKLLM_URL", live.base_url)
     httpx2.delete(f"{live.base_url}/control/coverage", trust_env=False).raise_for_status()
     hello = {"match": {"messages": ["Hello"]}, "produce": {"text": "Hi."}}
@@ -37,7 +37,7 @@ def run(*arguments: str) -> int:
     return 0
 
 
-def test_what_was_left_out_is_told(half: Live, capsys: Any) -> None:
+def test_uncovered_steps_and_conditions_are_listed(half_served: Live, capsys: Any) -> None:
     assert run() == 0
     assert capsys.readouterr().out.splitlines() == [
         "coverage: 50 %, 1 of 2 steps",
@@ -46,19 +46,19 @@ def test_what_was_left_out_is_told(half: Live, capsys: Any) -> None:
     ]
 
 
-def test_below_the_bound_the_exit_code_is_1(half: Live, capsys: Any) -> None:
+def test_coverage_below_the_minimum_has_exit_code_1(half_served: Live, capsys: Any) -> None:
     assert run("--fail-under", "50") == 0
     assert run("--fail-under", "50.1", "--scenario", "s & co") == 1
     assert capsys.readouterr().err == "mockllm: 50 % is under 50.1 %\n"
 
 
-def test_json_is_what_the_route_answers(half: Live, capsys: Any) -> None:
+def test_json_option_prints_the_body_of_the_control_api(half_served: Live, capsys: Any) -> None:
     assert run("--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["percent"], found["requests"]) == (50.0, 1)
+    coverage = json.loads(capsys.readouterr().out)
+    assert (coverage["percent"], coverage["requests"]) == (50.0, 1)
 
 
-def test_junit_has_a_case_for_each_step(half: Live, tmp_path: Path) -> None:
+def test_junit_has_a_case_for_each_step(half_served: Live, tmp_path: Path) -> None:
     run("--junit", str(tmp_path / "c.xml"))
     suite = ElementTree.parse(tmp_path / "c.xml").getroot()
     first, second = suite
@@ -67,9 +67,9 @@ def test_junit_has_a_case_for_each_step(half: Live, tmp_path: Path) -> None:
     assert second.findtext("failure") == 'never served\nnever true: match.model: equals "o3"'
 
 
-def test_the_page_escapes_what_it_shows(half: Live, tmp_path: Path) -> None:
-    half.load({"name": EVIL.replace("\x00", ""), "steps": [{"produce": {"text": "x"}}]})
-    post(half, "Hello again")
+def test_html_page_escapes_names(half_served: Live, tmp_path: Path) -> None:
+    half_served.load({"name": EVIL.replace("\x00", ""), "steps": [{"produce": {"text": "x"}}]})
+    post(half_served, "Hello again")
     run("--html", str(tmp_path / "c.html"))
     page = (tmp_path / "c.html").read_text()
     assert "<h1>Coverage: 66.6 %</h1>" in page
@@ -80,12 +80,12 @@ def test_the_page_escapes_what_it_shows(half: Live, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("bound", ["101", "-1", "half", "nan"])
-def test_a_bound_is_a_share_of_a_hundred(bound: str) -> None:
+def test_minimum_outside_0_to_100_is_rejected(bound: str) -> None:
     with pytest.raises(CommandError, match=r"expected a number from 0 to 100"):
         run("--fail-under", bound)
 
 
-def test_where_nobody_can_tell_the_exit_code_is_2() -> None:
+def test_unreachable_server_has_exit_code_2() -> None:
     with pytest.raises(CommandError, match=r"no mockllm server answers at") as refused:
         run("--url", "http://127.0.0.1:9")
     assert refused.value.returncode == 2

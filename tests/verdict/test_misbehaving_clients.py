@@ -1,4 +1,4 @@
-"""Clients that really misbehave, official SDKs told to and bare ones, against a live server."""
+"""Misbehaving clients, official SDKs and plain HTTP, against a live server."""
 
 import socket
 from collections.abc import Mapping
@@ -13,26 +13,29 @@ import pytest
 
 from scenarios_app.control.judged import judged
 from scenarios_app.verdict.judge import judge
-from scenarios_app.verdict.session import Finding, said
+from scenarios_app.verdict.session import Finding, response_text
 from tests.support.live_server import Live
-from tests.verdict.scripts import tool_call
+from tests.verdict.random_scenarios import tool_call
 
 WEATHER = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TOOLS: list[Any] = [
     {"type": "function", "function": {"name": "get_weather", "parameters": WEATHER}}
 ]
-PACED = {"text": "one two three four five", "pacing": {"chunk_ms": 60_000, "words_per_chunk": 1}}
+PACED = {
+    "text": "one two three four five",
+    "pacing": {"chunk_ms": 60_000, "words_per_chunk": 1},
+}
 
 
-class Hurried(openai.OpenAI):
-    """It knows how long it is to wait, and does not."""
+class ImpatientOpenAI(openai.OpenAI):
+    """An SDK client that retries without waiting."""
 
     def _calculate_retry_timeout(self, *args: Any, **options: Any) -> float:
         return 0.0
 
 
-class Stubborn(anthropic.Anthropic):
-    """It sends everything again."""
+class StubbornAnthropic(anthropic.Anthropic):
+    """An SDK client that retries every error."""
 
     def _should_retry(self, response: Any) -> bool:
         return True
@@ -76,9 +79,9 @@ def post(live: Live, text: str, **fields: Any) -> httpx2.Response:
     return httpx2.post(url, json=body, headers={"authorization": key}, trust_env=False)
 
 
-def test_an_sdk_that_does_not_wait_as_long_as_it_is_told(live: Live) -> None:
+def test_retry_before_the_requested_wait_is_reported(live: Live) -> None:
     load(live, failing(2, kind="rate_limit", retry_after_ms=30_000))
-    ask(openai_client(live, Hurried), [user("Hello")])
+    ask(openai_client(live, ImpatientOpenAI), [user("Hello")])
     first, second = findings(live)
     assert (first.rule, second.rule) == ("retry-after-ignored", "retry-after-ignored")
     ids = [str(row.uid) for row in live.requests()]
@@ -89,13 +92,13 @@ def test_an_sdk_that_does_not_wait_as_long_as_it_is_told(live: Live) -> None:
 
 @pytest.fixture
 def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is sent at once may come later than that here; the SDKs' own pauses are longer."""
-    for module in ("tries", "transport_rules"):
-        monkeypatch.setattr(f"scenarios_app.verdict.{module}.AT_ONCE", 0.3)
+    """Tolerate slow retries of a loop; the pauses of the SDKs are longer."""
+    for module in ("retries", "transport_rules"):
+        monkeypatch.setattr(f"scenarios_app.verdict.{module}.MIN_PAUSE_SECONDS", 0.3)
 
 
 @pytest.mark.usefixtures("slow_machine")
-def test_a_loop_without_a_pause(live: Live) -> None:
+def test_loop_without_a_pause_is_reported(live: Live) -> None:
     load(live, failing(3, kind="model_error"))
     while post(live, "Hello").status_code != 200:
         pass
@@ -103,38 +106,40 @@ def test_a_loop_without_a_pause(live: Live) -> None:
 
 
 @pytest.mark.usefixtures("slow_machine")
-@pytest.mark.parametrize("tries", [1, 2])
-def test_a_loop_without_a_pause_around_an_sdk_that_pauses(live: Live, tries: int) -> None:
-    load(live, failing(2 * tries, kind="model_error"))
-    client = openai_client(live).with_options(max_retries=tries - 1)
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_loop_without_a_pause_around_sdk_calls_is_reported(live: Live, attempts: int) -> None:
+    load(live, failing(2 * attempts, kind="model_error"))
+    client = openai_client(live).with_options(max_retries=attempts - 1)
     answer = None
     while answer is None:
         with suppress(openai.InternalServerError):
             answer = ask(client, [user("Hello")])
-    assert len(live.requests()) == 2 * tries + 1
+    assert len(live.requests()) == 2 * attempts + 1
     assert rules(live) == ["no-back-off"]
 
 
-@pytest.mark.parametrize("tries", [1, 2])
-def test_calls_of_an_sdk_side_by_side_are_no_loop(live: Live, tries: int) -> None:
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_parallel_sdk_calls_are_not_reported_as_a_loop(live: Live, attempts: int) -> None:
     load(
-        live, failing(2 * tries, kind="model_error"), {"consume": False, "produce": {"text": "Hi."}}
+        live,
+        failing(2 * attempts, kind="model_error"),
+        {"consume": False, "produce": {"text": "Hi."}},
     )
-    client = openai_client(live).with_options(max_retries=tries - 1)
+    client = openai_client(live).with_options(max_retries=attempts - 1)
 
-    def one(_: int) -> bool:
+    def send_request(_: int) -> bool:
         with suppress(openai.InternalServerError):
             return bool(ask(client, [user("Hello")]))
         return False
 
     with ThreadPoolExecutor(6) as threads:
-        assert any(threads.map(one, range(6)))
+        assert any(threads.map(send_request, range(6)))
     assert rules(live) == []
 
 
-def test_an_sdk_that_sends_again_what_is_refused_every_time(live: Live) -> None:
+def test_retries_of_an_unretryable_error_are_reported(live: Live) -> None:
     load(live, failing(9, kind="http", status=401))
-    client = Stubborn(base_url=live.base_url, api_key=live.key, max_retries=2)
+    client = StubbornAnthropic(base_url=live.base_url, api_key=live.key, max_retries=2)
     with pytest.raises(anthropic.AuthenticationError):
         client.messages.create(
             model="claude-sonnet-5-5", max_tokens=9, messages=[{"role": "user", "content": "Hello"}]
@@ -142,16 +147,16 @@ def test_an_sdk_that_sends_again_what_is_refused_every_time(live: Live) -> None:
     assert rules(live) == ["retried-unretryable", "retried-unretryable"]
 
 
-def test_a_client_that_stores_half_an_answer(live: Live) -> None:
+def test_truncated_response_in_the_history_is_reported(live: Live) -> None:
     cut = {"text": "one two three four", "fault": {"kind": "truncate", "after_chunks": 1}}
     load(live, {"produce": cut}, {"produce": {"text": "Go on."}})
-    half = said(post(live, "Count.", stream=True).text)
+    half = response_text(post(live, "Count.", stream=True).text)
     assert half
     ask(openai_client(live), [user("Count."), {"role": "assistant", "content": half}, user("And?")])
     assert rules(live) == ["truncated-taken-as-complete"]
 
 
-def test_a_socket_that_is_closed_in_the_middle_of_a_stream(live: Live) -> None:
+def test_stream_closed_by_its_client_is_reported(live: Live) -> None:
     load(live, {"produce": PACED})
     body = b'{"model": "gpt-4o", "stream": true, "messages": [{"role": "user", "content": "Hi"}]}'
     with socket.create_connection(("127.0.0.1", live.port), 20) as client:
@@ -161,29 +166,29 @@ def test_a_socket_that_is_closed_in_the_middle_of_a_stream(live: Live) -> None:
             b"Content-Length: " + str(len(body)).encode() + b"\r\n\r\n" + body
         )
         assert client.recv(65_536).startswith(b"HTTP/1.1 200")
-    wait_for_a_row(live)
+    wait_for_journal_row(live)
     assert rules(live) == ["stream-closed-early"]
 
 
-def test_an_sdk_whose_stream_is_left_before_its_usage(live: Live) -> None:
+def test_stream_closed_before_its_usage_is_reported(live: Live) -> None:
     load(live, {"produce": PACED})
     stream = ask(
         openai_client(live), [user("Hi")], stream=True, stream_options={"include_usage": True}
     )
     next(iter(stream))
     stream.close()
-    wait_for_a_row(live)
+    wait_for_journal_row(live)
     assert rules(live) == ["stream-closed-early", "usage-unread"]
 
 
-def wait_for_a_row(live: Live) -> None:
-    """Until the server has noticed; the test's own time limit is the end of it."""
+def wait_for_journal_row(live: Live) -> None:
+    """Wait until the request is in the journal, at most the time limit of the test."""
     while not live.requests():
         pass
 
 
 @pytest.mark.parametrize(
-    ("kept", "broken"),
+    ("select_results", "broken"),
     [
         (lambda calls: [result(calls[0])], ["tool-result-missing"]),
         (
@@ -194,12 +199,14 @@ def wait_for_a_row(live: Live) -> None:
     ],
     ids=["one of two", "one too many", "both"],
 )
-def test_results_of_tools(live: Live, kept: Any, broken: list[str]) -> None:
+def test_missing_and_unknown_tool_results_are_reported(
+    live: Live, select_results: Any, broken: list[str]
+) -> None:
     load(live, {"produce": tool_call("Paris", "Rome")}, {"produce": {"text": "Sunny."}})
     client = openai_client(live)
     message = ask(client, [user("Weather?")]).choices[0].message
     history = [user("Weather?"), message.model_dump(exclude_none=True)]
-    ask(client, [*history, *kept(message.tool_calls)])
+    ask(client, [*history, *select_results(message.tool_calls)])
     assert rules(live) == broken
 
 
@@ -207,7 +214,7 @@ def result(call: Any, **fields: str) -> dict[str, str]:
     return {"role": "tool", "tool_call_id": fields.get("id", call.id), "content": "sunny"}
 
 
-def test_a_script_whose_call_is_not_what_the_tool_takes(live: Live) -> None:
+def test_scripted_call_that_violates_the_tool_schema_is_reported(live: Live) -> None:
     wrong = {"tool_calls": [{"name": "get_weather", "arguments": {"town": "Paris"}}]}
     load(live, {"produce": wrong})
     ask(openai_client(live), [user("Weather?")])
@@ -218,7 +225,7 @@ def test_a_script_whose_call_is_not_what_the_tool_takes(live: Live) -> None:
     )
 
 
-def test_a_system_prompt_that_tells_the_time(live: Live) -> None:
+def test_changing_system_prompt_is_reported(live: Live) -> None:
     load(live, {"produce": {"text": "It is noon."}}, {"produce": {"text": "It still is."}})
     client = anthropic.Anthropic(base_url=live.base_url, api_key=live.key)
     messages: list[Any] = [user("What time is it?")]
@@ -232,7 +239,7 @@ def test_a_system_prompt_that_tells_the_time(live: Live) -> None:
     assert "from “It is 12:00.” to “It is 12:01.”" in finding.message
 
 
-def test_an_sdk_that_is_told_nothing_is_fine(live: Live) -> None:
+def test_default_sdk_retries_are_not_reported(live: Live) -> None:
     load(live, failing(2, kind="rate_limit", retry_after_ms=20))
     ask(openai_client(live), [user("Hello")])
     assert len(live.requests()) == 3

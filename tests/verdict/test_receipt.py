@@ -1,4 +1,4 @@
-"""The receipt: equal for the same scripts, requests and answers, and for nothing else."""
+"""The receipt of a run: equal for equal scenarios, requests and responses only."""
 
 from dataclasses import replace
 from random import Random
@@ -9,32 +9,32 @@ import pytest
 from scenarios_app.verdict.judge import receipt
 from tests.verdict.clients import Client
 from tests.verdict.dialects import OpenAI
-from tests.verdict.scripts import script
-from tests.verdict.test_tries import exchange
-from tests.verdict.world import World
+from tests.verdict.random_scenarios import script
+from tests.verdict.simulated_server import SimulatedServer
+from tests.verdict.test_retries import exchange
 
 SCRIPTS = {"a": {"name": "a"}, "b": {"name": "b"}}
 
 
-def run(seed: int = 7) -> World:
-    world = World(script(Random(seed), "conv", 2))
-    client = Client(world, OpenAI(), Random(seed))
+def run(seed: int = 7) -> SimulatedServer:
+    server = SimulatedServer(script(Random(seed), "conv", 2))
+    client = Client(server, OpenAI(), Random(seed))
     for turn in range(2):
-        client.turn(f"[conv] question {turn}")
-    return world
+        client.run_turn(f"[conv] question {turn}")
+    return server
 
 
-def test_the_same_run_has_the_same_receipt_at_any_time() -> None:
+def test_same_run_has_the_same_receipt_at_another_time() -> None:
     first, second = run(), run()
     second.exchanges = [replace(one, id="x", at=one.at + 9) for one in second.exchanges]
     assert receipt(SCRIPTS, first.exchanges) == receipt(SCRIPTS, second.exchanges)
     assert receipt(SCRIPTS, first.exchanges).startswith("sha256:")
 
 
-def test_the_order_of_scripts_and_of_parallel_answers_makes_no_difference() -> None:
-    found = run().exchanges
+def test_receipt_does_not_depend_on_the_order_of_scenarios_and_exchanges() -> None:
+    exchanges = run().exchanges
     other = dict(reversed(SCRIPTS.items()))
-    assert receipt(SCRIPTS, found) == receipt(other, list(reversed(found)))
+    assert receipt(SCRIPTS, exchanges) == receipt(other, list(reversed(exchanges)))
 
 
 @pytest.mark.parametrize(
@@ -52,23 +52,23 @@ def test_the_order_of_scripts_and_of_parallel_answers_makes_no_difference() -> N
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_a_change_of_a_request_or_an_answer_changes_it(change: dict[str, Any]) -> None:
+def test_changed_request_or_response_changes_the_receipt(change: dict[str, Any]) -> None:
     one = exchange(0)
     assert receipt(SCRIPTS, [one]) != receipt(SCRIPTS, [replace(one, **change)])
 
 
-def test_scripts_and_the_number_of_requests_are_in_it() -> None:
+def test_scenarios_and_number_of_requests_change_the_receipt() -> None:
     one = exchange(0)
-    found = {
+    exchanges = {
         receipt(SCRIPTS, [one]),
         receipt(SCRIPTS, [one, one]),
         receipt({"a": {"name": "a"}}, [one]),
         receipt({**SCRIPTS, "b": {"name": "b", "priority": 1}}, [one]),
     }
-    assert len(found) == 4
+    assert len(exchanges) == 4
 
 
-def test_of_an_answer_that_its_client_left_only_the_status_counts() -> None:
+def test_receipt_ignores_the_body_that_a_leaving_client_received() -> None:
     left = exchange(0, outcome="client_gone", response_body="some", response_bytes=4)
     more = replace(left, response_body="some more", response_bytes=9)
     assert receipt(SCRIPTS, [left]) == receipt(SCRIPTS, [more])

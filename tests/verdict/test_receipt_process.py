@@ -1,10 +1,10 @@
-"""One run on two servers in test mode, as on two machines: one receipt."""
+"""The same run on two servers in test mode has the same receipt."""
 
 import pytest
 from openai import OpenAI
 
 from scenarios_app.testing.server import running_server
-from tests.verdict.scripts import step, tool_call
+from tests.verdict.random_scenarios import step, tool_call
 
 pytestmark = pytest.mark.usefixtures("warm")
 
@@ -24,12 +24,12 @@ def receipt(*, model: str = "gpt-4o") -> str:
         client.chat.completions.create(model=model, messages=messages)
         client.chat.completions.create(model=model, messages=messages, stream=True).response.read()
         url = f"{server.base_url}/control/verdict"
-        found = client._client.get(url, params={"session": "sk-one-run"}).json()
-    assert (found["requests"], found["complete"]) == (3, True)
-    return str(found["receipt"])
+        verdict = client._client.get(url, params={"session": "sk-one-run"}).json()
+    assert (verdict["requests"], verdict["complete"]) == (3, True)
+    return str(verdict["receipt"])
 
 
-def test_the_same_run_on_another_server_has_the_same_receipt() -> None:
+def test_same_run_on_another_server_has_the_same_receipt() -> None:
     first = receipt()
     assert receipt() == first
     assert receipt(model="o3") != first

@@ -1,10 +1,10 @@
-"""Arguments held against the schemas of clients, which may be of any kind."""
+"""Tool arguments are validated against schemas of clients, also hostile ones."""
 
 from typing import Any
 
 import pytest
 
-from scenarios_app.verdict.schema import outside
+from scenarios_app.verdict.schema import find_schema_error
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 GOOGLE = {
@@ -15,7 +15,7 @@ BOMB = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 10} for n in range(
 
 
 @pytest.mark.parametrize(
-    ("schema", "arguments", "problem"),
+    ("schema", "arguments", "error"),
     [
         (CITY, '{"city": "Paris"}', ""),
         (CITY, "{}", "'city' is a required property"),
@@ -29,9 +29,11 @@ BOMB = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 10} for n in range(
         ({"properties": {"type": {"type": "string"}}}, '{"type": 1}', "type: 1 is not of type"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_place(schema: Any, arguments: str, problem: str) -> None:
-    found = outside(schema, arguments)
-    assert found.startswith(problem) if problem else found == ""
+def test_invalid_arguments_are_reported_with_their_path(
+    schema: Any, arguments: str, error: str
+) -> None:
+    actual = find_schema_error(schema, arguments)
+    assert actual.startswith(error) if error else actual == ""
 
 
 @pytest.mark.parametrize(
@@ -50,20 +52,20 @@ def test_what_is_wrong_is_named_with_its_place(schema: Any, arguments: str, prob
     ],
     ids=lambda schema: str(schema)[:30],
 )
-def test_where_a_schema_cannot_be_applied_nothing_is_claimed(schema: Any) -> None:
-    assert outside(schema, '{"city": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"}') == ""
+def test_schema_that_cannot_be_applied_reports_no_error(schema: Any) -> None:
+    assert find_schema_error(schema, '{"city": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"}') == ""
 
 
-def test_no_pattern_backtracks() -> None:
+def test_pattern_does_not_backtrack() -> None:
     schema = {"properties": {"c": {"pattern": "^(a+)+$"}}}
-    assert "does not match" in outside(schema, '{"c": "' + "a" * 60 + '!"}')
+    assert "does not match" in find_schema_error(schema, '{"c": "' + "a" * 60 + '!"}')
 
 
-def test_of_masked_values_nothing_is_claimed() -> None:
+def test_masked_values_report_no_error() -> None:
     schema = {"properties": {"token": {"type": "integer"}}}
-    assert outside(schema, '{"token": "***"}') == ""
-    assert outside({"properties": {"apiKey": "***"}}, "{}") == ""
+    assert find_schema_error(schema, '{"token": "***"}') == ""
+    assert find_schema_error({"properties": {"apiKey": "***"}}, "{}") == ""
 
 
-def test_a_long_value_is_not_told_whole() -> None:
-    assert len(outside(CITY, '{"city": [' + ", ".join(["1"] * 1000) + "]}")) == 300
+def test_long_error_is_cut_to_300_characters() -> None:
+    assert len(find_schema_error(CITY, '{"city": [' + ", ".join(["1"] * 1000) + "]}")) == 300

@@ -1,4 +1,4 @@
-"""Polite clients that send the same request side by side, in many orders, are not blamed."""
+"""Well-behaved parallel clients with the same request have no findings, in any order."""
 
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
@@ -6,32 +6,32 @@ from random import Random
 
 import pytest
 
-from scenarios_app.verdict.session import Exchange, Rule, Session
+from scenarios_app.verdict.session import JudgedExchange, JudgedSession, Rule
 from scenarios_app.verdict.transport_rules import (
     NO_BACK_OFF,
     RETRIED_UNRETRYABLE,
     RETRY_AFTER_IGNORED,
 )
-from tests.verdict.test_tries import exchange, numbered
+from tests.verdict.test_retries import exchange, numbered
 
 RULES = (RETRY_AFTER_IGNORED, NO_BACK_OFF, RETRIED_UNRETRYABLE)
 SEEDS = 1_000
-TAKES = 0.002
-MOST_DELAYED = 3.0
+RESPONSE_SECONDS = 0.002
+MAX_DELAY_SECONDS = 3.0
 
 
-@pytest.mark.parametrize("most_tries", [1, 2, 3])
-def test_calls_of_an_sdk_side_by_side_are_not_blamed_in_any_order(most_tries: int) -> None:
+@pytest.mark.parametrize("max_attempts", [1, 2, 3])
+def test_parallel_sdk_calls_have_no_findings_in_any_order(max_attempts: int) -> None:
     for seed in range(SEEDS):
-        session = Session("s", side_by_side(Random(seed), most_tries))
-        assert not [seen for rule in RULES for seen in rule.sightings(session)], seed
+        session = JudgedSession("s", side_by_side(Random(seed), max_attempts))
+        assert not [sighting for rule in RULES for sighting in rule.find_sightings(session)], seed
 
 
-def test_calls_without_numbers_side_by_side_are_not_blamed_in_any_order() -> None:
+def test_parallel_unnumbered_calls_have_no_findings_in_any_order() -> None:
     for seed in range(SEEDS):
-        calls = [without_number(one) for one in side_by_side(Random(seed), most_tries=1)]
-        session = Session("s", tuple(calls))
-        assert not [seen for rule in RULES for seen in rule.sightings(session)], seed
+        calls = [without_number(one) for one in side_by_side(Random(seed), max_attempts=1)]
+        session = JudgedSession("s", tuple(calls))
+        assert not [sighting for rule in RULES for sighting in rule.find_sightings(session)], seed
 
 
 def test_retry_that_waited_is_not_blamed_for_the_later_failure_of_another_client() -> None:
@@ -58,54 +58,54 @@ def test_request_repeated_after_its_success_is_not_a_loop() -> None:
     assert sightings(NO_BACK_OFF, *loop, exchange(20)) == ["at-0.02"]
 
 
-def sightings(rule: Rule, *exchanges: Exchange) -> list[str]:
-    return [seen.exchange.id for seen in rule.sightings(Session("s", exchanges))]
+def sightings(rule: Rule, *exchanges: JudgedExchange) -> list[str]:
+    return [sighting.exchange.id for sighting in rule.find_sightings(JudgedSession("s", exchanges))]
 
 
-def side_by_side(draw: Random, most_tries: int) -> tuple[Exchange, ...]:
+def side_by_side(random: Random, max_attempts: int) -> tuple[JudgedExchange, ...]:
     """The requests of two to six clients that begin together on a busy machine.
 
-    Each waits as the SDKs do between its tries and gives up after `most_tries`. The first answers
+    Each waits as the SDKs do between its tries and gives up after `max_attempts`. The first answers
     fail, at least two clients succeed, and no two requests overlap: the server answers so fast that
     it sees one after the other.
     """
-    clients = draw.randint(3, 6)
-    failures = answers(draw, givers_up=clients - 2, most_tries=most_tries)
-    busy = draw.choice((0.0, 0.005, 0.3, MOST_DELAYED))
-    waiting = [(draw.uniform(0, busy), client, 0) for client in range(clients)]
+    clients = random.randint(3, 6)
+    failures = answers(random, givers_up=clients - 2, max_attempts=max_attempts)
+    busy = random.choice((0.0, 0.005, 0.3, MAX_DELAY_SECONDS))
+    waiting = [(random.uniform(0, busy), client, 0) for client in range(clients)]
     heapify(waiting)
-    now, made = 0.0, []
+    now, exchanges = 0.0, []
     while waiting:
         due, client, number = heappop(waiting)
-        now = max(now + draw.uniform(0.0001, 0.002), due)
+        now = max(now + random.uniform(0.0001, 0.002), due)
         answer = failures.pop() if failures else exchange(0)
         one = at(now, numbered(answer, number))
-        made.append(one)
-        now += TAKES
+        exchanges.append(one)
+        now += RESPONSE_SECONDS
         useless = one.response_headers.get("x-should-retry") == "false"
-        if one.failed and not useless and number + 1 < most_tries:
+        if one.failed and not useless and number + 1 < max_attempts:
             wait = float(one.response_headers.get("retry-after", 0))
-            pause = wait or 0.5 * 2**number * draw.uniform(0.75, 1)
-            heappush(waiting, (now + pause + draw.uniform(0, busy), client, number + 1))
-    assert all(one.ended_at <= later.at for one, later in pairwise(made))
-    return tuple(made)
+            pause = wait or 0.5 * 2**number * random.uniform(0.75, 1)
+            heappush(waiting, (now + pause + random.uniform(0, busy), client, number + 1))
+    assert all(one.ended_at <= later.at for one, later in pairwise(exchanges))
+    return tuple(exchanges)
 
 
-def answers(draw: Random, givers_up: int, most_tries: int) -> list[Exchange]:
+def answers(random: Random, givers_up: int, max_attempts: int) -> list[JudgedExchange]:
     """Failures that end at most so many calls: one that says not to try again ends a call alone."""
-    ended = draw.randint(0, givers_up)
-    final = [failure(draw, {"x-should-retry": "false"}) for _ in range(ended)]
-    left = range(draw.randint(0, (givers_up - ended) * most_tries))
-    failures = final + [failure(draw, draw.choice(({}, {"retry-after": "1"}))) for _ in left]
-    draw.shuffle(failures)
+    ended = random.randint(0, givers_up)
+    final = [failure(random, {"x-should-retry": "false"}) for _ in range(ended)]
+    left = range(random.randint(0, (givers_up - ended) * max_attempts))
+    failures = final + [failure(random, random.choice(({}, {"retry-after": "1"}))) for _ in left]
+    random.shuffle(failures)
     return failures
 
 
-def failure(draw: Random, headers: dict[str, str]) -> Exchange:
-    return exchange(0, draw.choice((429, 500, 503)), response_headers=headers)
+def failure(random: Random, headers: dict[str, str]) -> JudgedExchange:
+    return exchange(0, random.choice((429, 500, 503)), response_headers=headers)
 
 
-def at(now: float, one: Exchange) -> Exchange:
+def at(now: float, one: JudgedExchange) -> JudgedExchange:
     return exchange(
         now,
         one.status,
@@ -114,5 +114,5 @@ def at(now: float, one: Exchange) -> Exchange:
     )
 
 
-def without_number(one: Exchange) -> Exchange:
+def without_number(one: JudgedExchange) -> JudgedExchange:
     return exchange(one.at, one.status, response_headers=one.response_headers)

@@ -8,7 +8,7 @@ from django.urls import reverse
 from scenarios_app.control.verdict import INCOMPLETE, verdict_of
 from scenarios_app.models import ServedRequest
 from scenarios_app.verdict.judge import Verdict
-from scenarios_app.verdict.reports import MOST, line, near_miss_text
+from scenarios_app.verdict.reports import MAX_REASONS, line, near_miss_text
 from scenarios_app.verdict.session import Finding
 
 # What one view of the list judges: each request costs about 0.2 ms.
@@ -36,7 +36,7 @@ class FindingLine:
 
 @dataclass(frozen=True, slots=True)
 class FindingGroup:
-    """Findings of one kind, at most MOST of them; `more` is how many are not shown."""
+    """Findings of one kind, at most MAX_REASONS of them; `more` is how many are not shown."""
 
     title: str
     lines: tuple[FindingLine, ...]
@@ -120,7 +120,7 @@ def _findings(findings: Iterable[Finding], level: str) -> list[FindingLine]:
 
 
 def _group(title: str, lines: Sequence[FindingLine], *, fails: bool = True) -> FindingGroup:
-    return FindingGroup(title, tuple(lines[:MOST]), len(lines), fails)
+    return FindingGroup(title, tuple(lines[:MAX_REASONS]), len(lines), fails)
 
 
 def _linked(group: FindingGroup) -> FindingGroup:

@@ -1,4 +1,4 @@
-"""A mock in this process with a clock of its own: waits take no time, and the journal is a list."""
+"""An in-process server with a fake clock, whose journal is a list."""
 
 import asyncio
 import json
@@ -17,19 +17,19 @@ from scenarios_app.journal.entry import JournalEntry, row_of
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Pipeline
-from scenarios_app.verdict.judge import Asked, Verdict, judge
-from scenarios_app.verdict.session import Exchange, Session
+from scenarios_app.verdict.judge import Verdict, VerdictOptions, judge
+from scenarios_app.verdict.session import JudgedExchange, JudgedSession
 from scenarios_app.wire.base import Call
 
-KEY = "sk-of-the-world"
+KEY = "sk-of-the-server"
 OPTIONS = Options(words_per_second=0, clock=1_735_689_600)
-# How long the server takes for an answer, in seconds.
-TAKES = 0.002
+# Simulated duration of a response, in seconds.
+RESPONSE_SECONDS = 0.002
 
 
 @dataclass(frozen=True)
-class Got:
-    """An answer as a client has it. `whole` is false where the connection closed too early."""
+class ServerResponse:
+    """A response as a client received it; `whole` is false if the connection closed too early."""
 
     status: int
     headers: Mapping[str, str]
@@ -41,15 +41,15 @@ class Got:
         return json.loads(self.body)
 
 
-class World:
-    """Scenarios of one session, and everything that it was asked."""
+class SimulatedServer:
+    """A server with the scenarios of one session, which keeps all of its exchanges."""
 
     def __init__(self, *documents: Mapping[str, Any], key: str = KEY) -> None:
         loaded = load_documents({"scenarios": list(documents)})
         self.index = build_index([compile_scenario(document) for document in loaded])
         self.key = key
         self.now = 1_800_000_000.0
-        self.exchanges: list[Exchange] = []
+        self.exchanges: list[JudgedExchange] = []
         self._pipeline = Pipeline(
             catalog=self, state=MemoryState(), options=OPTIONS, record=self._record
         )
@@ -64,15 +64,15 @@ class World:
         *,
         headers: Mapping[str, str] | None = None,
         leave_after: int | None = None,
-    ) -> Got:
-        """`leave_after` so many pieces of the answer the client closes the connection."""
+    ) -> ServerResponse:
+        """Send a request; the client closes the connection after `leave_after` pieces."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         sent = {"authorization": f"Bearer {self.key}", "x-api-key": self.key}
         sent |= {"x-goog-api-key": self.key, "anthropic-version": "2023-06-01"}
         call = Call("POST", path, {}, {**sent, **(headers or {})}, data)
         return asyncio.run(self._ask(call, leave_after))
 
-    async def _ask(self, call: Call, leave_after: int | None) -> Got:
+    async def _ask(self, call: Call, leave_after: int | None) -> ServerResponse:
         answer = await self._pipeline.answer(call)
         pieces: list[bytes] = []
         playing = answer.pieces()
@@ -85,33 +85,33 @@ class World:
         headers = dict(reply.headers)
         size = headers.get("content-length", str(len(body)))
         whole = bool(pieces) and not answer.cuts and size == str(len(body))
-        return Got(reply.status if pieces else 0, headers, body, whole)
+        return ServerResponse(reply.status if pieces else 0, headers, body, whole)
 
     def wait(self, seconds: float) -> None:
         self.now += seconds
 
     def _record(self, entry: JournalEntry) -> None:
-        timings = {"head_ms": TAKES * 500} if entry.response_headers else {}
-        timed = msgspec.structs.replace(
-            entry, at=self.now, duration_ms=TAKES * 1000, timings=timings
+        timings = {"head_ms": RESPONSE_SECONDS * 500} if entry.response_headers else {}
+        timed_entry = msgspec.structs.replace(
+            entry, at=self.now, duration_ms=RESPONSE_SECONDS * 1000, timings=timings
         )
-        self.now += TAKES
-        row = ServedRequest(**row_of(timed, body_bytes=OPTIONS.journal_body_bytes)._asdict())
+        self.now += RESPONSE_SECONDS
+        row = ServedRequest(**row_of(timed_entry, body_bytes=OPTIONS.journal_body_bytes)._asdict())
         self.exchanges.append(exchange_of(row, OPTIONS))
 
-    def session(self, *, own: Sequence[str] | None = None) -> Session:
-        """What there is to judge; all scenarios are the session's own unless they are named."""
+    def session(self, *, own: Sequence[str] | None = None) -> JudgedSession:
+        """Return the session; all scenarios are its own unless `own` names some."""
         names = self.index.by_name if own is None else own
-        return Session(
+        return JudgedSession(
             "the-session",
             tuple(self.exchanges),
             scenarios=self.index.by_name,
             own=frozenset(names),
         )
 
-    def verdict(self, **asked: Any) -> Verdict:
-        return judge(self.session(), Asked(**asked))
+    def verdict(self, **options: Any) -> Verdict:
+        return judge(self.session(), VerdictOptions(**options))
 
     def rules(self) -> list[str]:
-        """The rules that were broken, each time one was."""
+        """Return the rule of each finding."""
         return [finding.rule for finding in self.verdict().findings]

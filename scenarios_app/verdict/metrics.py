@@ -1,0 +1,171 @@
+"""Counts of served steps per process, kept beside the journal, whose rows are deleted."""
+
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import TypeAlias, TypedDict
+
+from scenarios_app.engine.scenario import Scenario
+from scenarios_app.verdict.session import StepKey
+
+# Scenario and step key, then the field of a condition or the kind of a fault.
+CoverageKey: TypeAlias = tuple[str, str, str]
+
+MAX_STEPS, MAX_SESSIONS, MAX_SCENARIOS = 100_000, 10_000, 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageData:
+    """Answers per step, triggered faults, and conditions that held at least once."""
+
+    served: Mapping[StepKey, int] = field(default_factory=dict)
+    faults: Collection[CoverageKey] = frozenset()
+    met: Collection[CoverageKey] = frozenset()
+
+
+class CountsMessage(TypedDict):
+    """The counts of one process as JSON for the other processes of a cluster."""
+
+    served: list[tuple[str, str, int]]
+    faults: list[CoverageKey]
+    met: list[CoverageKey]
+    requests: int
+    observed: int
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """The merged counts of all processes.
+
+    `observed` requests were checked against the conditions before their journal rows were
+    deleted. `whole` is false if a process exceeded MAX_STEPS.
+    """
+
+    coverage: CoverageData
+    requests: int
+    observed: int
+    whole: bool
+
+
+class StepCounts:
+    """Counts answers per step and session in one process; thread-safe."""
+
+    def __init__(self) -> None:
+        # Reentrant: a reply that was never sent is counted when it is garbage-collected, which
+        # may happen while this thread holds the lock.
+        self._lock = RLock()
+        self._by_session: OrderedDict[str, set[StepKey]] = OrderedDict()
+        self._scenarios: OrderedDict[str, Scenario] = OrderedDict()
+        self.restart_run()
+
+    def restart_run(self) -> None:
+        """Set the counts of the run to zero and `since` to now (Unix seconds)."""
+        with self._lock:
+            self.since = time.time()
+            self.requests = self.observed = 0
+            self.whole = True
+            self._served: Counter[StepKey] = Counter()
+            self._faults: set[CoverageKey] = set()
+            self._met: set[CoverageKey] = set()
+
+    def count_answer(self, session: str, step: StepKey, *, fault: str, refused: bool) -> None:
+        """Count an ended answer; the key of `step` is empty if no step answered."""
+        with self._lock:
+            self.requests += 1
+            if not step[1] or refused:
+                return
+            if len(self._served) >= MAX_STEPS and step not in self._served:
+                self.whole = False
+            else:
+                self._served[step] += 1
+                if fault:
+                    self._faults.add((*step, fault))
+            if (session_steps := self._by_session.get(session)) is None:
+                session_steps = self._by_session[session] = set()
+                if len(self._by_session) > MAX_SESSIONS:
+                    self._by_session.popitem(last=False)
+            session_steps.add(step)
+
+    def served_in(self, session: str) -> frozenset[StepKey]:
+        """Return the steps that answered a session since its last reset."""
+        with self._lock:
+            return frozenset(self._by_session.get(session, ()))
+
+    def forget_session(self, session: str | None) -> None:
+        """Forget the steps of a session, or of all for None; the counts of the run stay."""
+        with self._lock:
+            if session is None:
+                self._by_session.clear()
+            else:
+                self._by_session.pop(session, None)
+
+    def add_session_scenario(self, scenario: Scenario) -> None:
+        """Keep a scenario that was loaded into one session; it replaces one of the same name."""
+        with self._lock:
+            self._scenarios.pop(scenario.name, None)
+            self._scenarios[scenario.name] = scenario
+            if len(self._scenarios) > MAX_SCENARIOS:
+                self._scenarios.popitem(last=False)
+
+    def session_scenarios(self) -> dict[str, Scenario]:
+        """Return the scenarios that were loaded into single sessions, by name."""
+        with self._lock:
+            return dict(self._scenarios)
+
+    def add_met_conditions(self, conditions: Iterable[CoverageKey]) -> None:
+        """Record that these conditions have held."""
+        with self._lock:
+            self._met.update(conditions)
+
+    def count_observed(self, requests: int) -> None:
+        """Count requests that were checked against conditions and now leave the journal."""
+        with self._lock:
+            self.observed += requests
+
+    def coverage(self) -> CoverageData:
+        """Return a snapshot of this process's coverage."""
+        with self._lock:
+            return CoverageData(dict(self._served), frozenset(self._faults), frozenset(self._met))
+
+    def to_message(self) -> CountsMessage:
+        """Return a snapshot for the other processes."""
+        with self._lock:
+            return CountsMessage(
+                served=[(*step, count) for step, count in self._served.items()],
+                faults=list(self._faults),
+                met=list(self._met),
+                requests=self.requests,
+                observed=self.observed,
+                whole=self.whole,
+            )
+
+
+def merge_counts(
+    messages: Collection[CountsMessage], journaled: Collection[StepKey] = ()
+) -> RunCounts:
+    """Add up the counts of all processes.
+
+    Steps in `journaled` that no process counts (it has ended) get one answer.
+    """
+    served: Counter[StepKey] = Counter()
+    for message in messages:
+        for scenario, key, count in message["served"]:
+            served[scenario, key] += count
+    return RunCounts(
+        CoverageData(
+            {**dict.fromkeys(journaled, 1), **served},
+            frozenset(_to_key(item) for message in messages for item in message["faults"]),
+            frozenset(_to_key(item) for message in messages for item in message["met"]),
+        ),
+        requests=sum(message["requests"] for message in messages),
+        observed=sum(message["observed"] for message in messages),
+        whole=all(message["whole"] for message in messages),
+    )
+
+
+def _to_key(json_key: Iterable[str]) -> CoverageKey:
+    scenario, step_key, field_or_kind = json_key
+    return scenario, step_key, field_or_kind

@@ -1,0 +1,300 @@
+"""Finds retries: requests that repeat the method, path, query and body of a failed one."""
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from itertools import chain, pairwise
+from math import inf
+from typing import TypeAlias
+
+from scenarios_app.verdict.session import JudgedExchange
+
+# A repetition later than this is a new request.
+MAX_RETRY_SECONDS = 120.0
+# Tolerated difference of clocks, in seconds and as a share of the wait.
+SLACK_SECONDS, SLACK_SHARE = 0.01, 0.01
+# A retry that follows faster had no back-off.
+MIN_PAUSE_SECONDS = 0.05
+# Calls closer together may come from parallel clients on a busy machine.
+MIN_RUN_GAP_SECONDS = 10.0
+# Header in which the official SDKs number the attempts of a call, from 0.
+ATTEMPT_HEADER = "x-stainless-retry-count"
+# Headers that tell SDKs apart.
+_CLIENT_HEADERS = ("user-agent", "x-stainless-async")
+# A loop around calls is assumed from this number of failed calls in a row.
+_MIN_LOOP_FAILURES = 2
+_RETRYABLE = frozenset({408, 409, 425, 429, 499})
+_SERVER_ERROR = 500
+
+# Method, path, query, body size and body.
+_RequestKey: TypeAlias = tuple[str, str, tuple[tuple[str, str], ...], int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """A failed request and its retry."""
+
+    failed: JudgedExchange
+    retry: JudgedExchange
+
+    @property
+    def pause(self) -> float:
+        """Seconds from the end of the failed response to the retry."""
+        return self.retry.at - self.failed.ended_at
+
+    @property
+    def requested_wait(self) -> float | None:
+        """Seconds to wait from the first byte of the failed response; None if not requested."""
+        return requested_wait(self.failed)
+
+    @property
+    def is_early(self) -> bool:
+        """True if the retry came before the requested wait was over."""
+        return self.retry.at < _retry_time(self.failed)
+
+
+def find_retries(exchanges: Sequence[JudgedExchange]) -> Iterator[Retry]:
+    """Yield all retries in the order of their arrival.
+
+    Clients that number their attempts (SDKs) are trusted: attempt n is paired with an attempt
+    n - 1 so that as few retries as possible are early. Their calls are retries of one another
+    only if they follow without a pause, as in a loop.
+
+    Requests without numbers may come from several clients. Nothing is reported if they overlap,
+    or soon after the request has succeeded. If every failure can be paired with a later request
+    that waited long enough, that one is taken as its retry.
+    """
+    retries = [retry for group in _groups(exchanges) for retry in _find_group_retries(group)]
+    yield from sorted(retries, key=lambda retry: retry.retry.at)
+
+
+def is_retryable(exchange: JudgedExchange) -> bool:
+    """True if a retry of a failed request may succeed, by `x-should-retry` or its status."""
+    match exchange.response_headers.get("x-should-retry", "").lower():
+        case "true":
+            return True
+        case "false":
+            return False
+        case _:
+            status = exchange.status
+            return exchange.broken or status in _RETRYABLE or status >= _SERVER_ERROR
+
+
+def requested_wait(exchange: JudgedExchange) -> float | None:
+    """Return the seconds of `retry-after-ms` or `Retry-After` (seconds or a date), or None."""
+    headers = exchange.response_headers
+    if (milliseconds := _parse_number(headers.get("retry-after-ms", ""))) is not None:
+        return milliseconds / 1000
+    retry_after = headers.get("retry-after", "")
+    if not retry_after or (seconds := _parse_number(retry_after)) is not None:
+        return seconds if retry_after else None
+    try:
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - exchange.answered_at)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _parse_number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 <= number < float("inf") else None
+
+
+def _retry_time(failed: JudgedExchange) -> float:
+    """Return the Unix time from which a failed request may be retried."""
+    wait = requested_wait(failed) or 0.0
+    return failed.answered_at + wait - SLACK_SECONDS - wait * SLACK_SHARE
+
+
+def _groups(exchanges: Iterable[JudgedExchange]) -> Iterator[list[JudgedExchange]]:
+    """Group identical requests; yield groups with at least two, of which one failed."""
+    groups: defaultdict[_RequestKey, list[JudgedExchange]] = defaultdict(list)
+    for one in exchanges:
+        if one.method == "POST" and one.request_body:
+            query = tuple(sorted(one.query.items()))
+            key = (one.method, one.path, query, one.request_bytes, one.request_body)
+            groups[key].append(one)
+    return (group for group in groups.values() if len(group) > 1 and any(map(_failed, group)))
+
+
+def _failed(one: JudgedExchange) -> bool:
+    """True if it failed other than as unmatched or violated, which the verdict lists itself."""
+    return one.failed and not one.unmatched and not one.violated
+
+
+def _find_group_retries(group: Sequence[JudgedExchange]) -> Iterator[Retry]:
+    unnumbered = [one for one in group if _attempt_number(one) is None]
+    retry_of: dict[JudgedExchange, JudgedExchange] = {}
+    if not _overlap(unnumbered):
+        for run in _separate_runs([[one] for one in unnumbered]):
+            requests = [one for (one,) in run]
+            failures = [one for one in requests if _failed(one)]
+            retry_of |= _pair_all_waiting(failures, requests) or _pair(
+                failures, requests, _end_time
+            )
+    numbered: defaultdict[int, list[JudgedExchange]] = defaultdict(list)
+    for one in group:
+        if (number := _attempt_number(one)) is not None:
+            numbered[number].append(one)
+    for number, later in numbered.items():
+        retry_of |= _pair_fewest_early(numbered.get(number - 1, ()), later)
+    retry_of |= _pair_looped_calls([one for one in group if _attempt_number(one) is not None])
+    for retry, failed in retry_of.items():
+        if _failed(failed):
+            yield Retry(failed, retry)
+
+
+def _separate_runs(calls: Sequence[list[JudgedExchange]]) -> Iterator[list[list[JudgedExchange]]]:
+    """Split calls after each success, since a client stops retrying there.
+
+    Runs within MIN_RUN_GAP_SECONDS of one another are left out: they may come from parallel
+    clients whose requests a busy machine handled one after the other.
+    """
+    runs: list[list[list[JudgedExchange]]] = [[]]
+    for call in calls:
+        runs[-1].append(call)
+        if not call[-1].failed:
+            runs.append([])
+    runs = [run for run in runs if run]
+    close = {
+        index
+        for index, (run, next_run) in enumerate(pairwise(runs))
+        if next_run[0][0].at - run[-1][-1].ended_at < MIN_RUN_GAP_SECONDS
+    }
+    for index, run in enumerate(runs):
+        if not close & {index - 1, index}:
+            yield run
+
+
+def is_numbered_retry(one: JudgedExchange) -> bool:
+    """True if its client numbers it as a second or later attempt of a call."""
+    return bool(_attempt_number(one))
+
+
+def _attempt_number(one: JudgedExchange) -> int | None:
+    """Return the number of the attempt in its call, from 0; None without ATTEMPT_HEADER."""
+    number = one.request_headers.get(ATTEMPT_HEADER, "")
+    return int(number) if number.isascii() and number.isdecimal() else None
+
+
+def _pair_looped_calls(numbered: Sequence[JudgedExchange]) -> dict[JudgedExchange, JudgedExchange]:
+    """Map the first attempt of each call in a loop to the last attempt of the call before.
+
+    A loop is assumed if calls with equal numbers of attempts followed without a pause on at least
+    two failed ones. Calls with one attempt each may also come from parallel clients; they count
+    as a loop only if the last one succeeds.
+    """
+    retry_of: dict[JudgedExchange, JudgedExchange] = {}
+    for *failing, last in chain.from_iterable(
+        map(_unpaused_series, _separate_runs(_calls(numbered)))
+    ):
+        ends = [call[-1] for call in failing]
+        one_client = any(len(call) > 1 for call in failing) or not _failed(last[-1])
+        same_length = len({len(call) for call in failing}) == 1
+        all_failed = len(ends) >= _MIN_LOOP_FAILURES and all(map(_failed, ends))
+        if all_failed and one_client and same_length:
+            firsts = [call[0] for call in (*failing[1:], last)]
+            retry_of |= dict(zip(firsts, ends, strict=True))
+    return retry_of
+
+
+def _unpaused_series(calls: Iterable[list[JudgedExchange]]) -> Iterator[list[list[JudgedExchange]]]:
+    """Split calls where one follows the one before it after MIN_PAUSE_SECONDS or more."""
+    series: list[list[JudgedExchange]] = []
+    for call in calls:
+        if series and call[0].at - series[-1][-1].ended_at >= MIN_PAUSE_SECONDS:
+            yield series
+            series = []
+        series.append(call)
+    if series:
+        yield series
+
+
+def _calls(numbered: Sequence[JudgedExchange]) -> list[list[JudgedExchange]]:
+    """Return the calls of one client, each with its attempts.
+
+    Returns an empty list if the requests may come from several clients.
+    """
+    clients = {tuple(one.request_headers.get(name) for name in _CLIENT_HEADERS) for one in numbered}
+    if len(clients) > 1 or _overlap(numbered):
+        return []
+    calls: list[list[JudgedExchange]] = []
+    for one in numbered:
+        if not is_numbered_retry(one):
+            calls.append([one])
+        elif calls and _attempt_number(one) == len(calls[-1]) and _may_retry(calls[-1][-1]):
+            calls[-1].append(one)
+        else:
+            return []
+    return calls
+
+
+def _overlap(group: Sequence[JudgedExchange]) -> bool:
+    return any(later.at < one.ended_at for one, later in pairwise(group))
+
+
+def _pair_all_waiting(
+    failures: Sequence[JudgedExchange], later: Iterable[JudgedExchange]
+) -> dict[JudgedExchange, JudgedExchange]:
+    """Map requests to failures if each failure has one that waited long enough; else {}."""
+    pairs = _pair(failures, later, lambda failed: max(_retry_time(failed), failed.ended_at))
+    return pairs if len(pairs) == len(failures) else {}
+
+
+def _pair_fewest_early(
+    attempts: Sequence[JudgedExchange], later: Sequence[JudgedExchange]
+) -> dict[JudgedExchange, JudgedExchange]:
+    """Map each later attempt to one that it may retry, so that as few as possible are early.
+
+    Parallel clients must not be blamed for one another's failures.
+    """
+    pairs = _pair(attempts, later, _polite_retry_time)
+    unpaired = set(attempts).difference(pairs.values())
+    early = _pair(
+        [one for one in attempts if one in unpaired and _failed(one)],
+        [one for one in later if one not in pairs],
+        _end_time,
+    )
+    return pairs | early
+
+
+def _may_retry(one: JudgedExchange) -> bool:
+    """True if a well-behaved client may retry it."""
+    return one.outcome == "client_gone" or (one.failed and is_retryable(one))
+
+
+def _polite_retry_time(one: JudgedExchange) -> float:
+    """Return the time from which a well-behaved client retries; infinite if it never does."""
+    if not _may_retry(one):
+        return inf
+    if not _failed(one):
+        # The client may have left and begun the next attempt before this server noticed.
+        return one.at
+    pause = MIN_PAUSE_SECONDS if requested_wait(one) is None else 0.0
+    return max(_retry_time(one), one.ended_at + pause)
+
+
+def _end_time(one: JudgedExchange) -> float:
+    return one.ended_at
+
+
+def _pair(
+    failures: Sequence[JudgedExchange],
+    later: Iterable[JudgedExchange],
+    ready: Callable[[JudgedExchange], float],
+) -> dict[JudgedExchange, JudgedExchange]:
+    """Map each later request to the failure that was ready first, each failure once.
+
+    No other choice pairs more of them.
+    """
+    waiting = deque(sorted(failures, key=ready))
+    pairs: dict[JudgedExchange, JudgedExchange] = {}
+    for one in later:
+        while waiting and one.at - ready(waiting[0]) > MAX_RETRY_SECONDS:
+            waiting.popleft()
+        if waiting and waiting[0] is not one and ready(waiting[0]) <= one.at:
+            pairs[one] = waiting.popleft()
+    return pairs

@@ -1,0 +1,174 @@
+"""Which requests count as retries, and when nothing is reported."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from scenarios_app.verdict.retries import find_retries, is_retryable, requested_wait
+from scenarios_app.verdict.session import JudgedExchange, JudgedSession
+from scenarios_app.verdict.transport_rules import NO_BACK_OFF, RETRY_AFTER_IGNORED
+
+LIMIT = {"retry-after": "1"}
+
+
+def exchange(at: float, status: int = 200, *, body: str = "{}", **keys: Any) -> JudgedExchange:
+    """Return a request at this Unix time, answered after 1 ms and complete after 2 ms."""
+    base = JudgedExchange(
+        f"at-{at}", at, at + 0.001, at + 0.002, "POST", "/v1/chat/completions", status, "complete"
+    )
+    return replace(base, request_body=body, **keys)
+
+
+def limited(at: float, **keys: Any) -> JudgedExchange:
+    return exchange(at, 429, response_headers=LIMIT, **keys)
+
+
+def numbered(one: JudgedExchange, number: int) -> JudgedExchange:
+    return replace(one, request_headers={"x-stainless-retry-count": str(number)})
+
+
+def pairs(*exchanges: JudgedExchange) -> list[tuple[str, str]]:
+    return [(retry.failed.id, retry.retry.id) for retry in find_retries(exchanges)]
+
+
+def early_retries(*exchanges: JudgedExchange) -> list[str]:
+    session = JudgedSession("s", exchanges)
+    return [sighting.exchange.id for sighting in RETRY_AFTER_IGNORED.find_sightings(session)]
+
+
+def test_only_an_identical_request_is_a_retry() -> None:
+    assert pairs(limited(0), exchange(2)) == [("at-0", "at-2")]
+    assert pairs(limited(0), exchange(2, body="[]")) == []
+    assert pairs(limited(0), exchange(2, path="/v1/responses")) == []
+    assert pairs(limited(0), exchange(2, query={"key": "other"})) == []
+    assert pairs(exchange(0), exchange(2)) == []
+
+
+@pytest.mark.parametrize(("at", "early"), [(0.5, True), (0.97, True), (0.995, False), (1.1, False)])
+def test_requested_wait_counts_from_the_first_response_byte(at: float, early: bool) -> None:
+    assert early_retries(limited(0), exchange(at)) == ([f"at-{at}"] if early else [])
+
+
+def test_one_early_retry_among_later_ones_is_reported() -> None:
+    assert early_retries(limited(0), limited(0.5), exchange(1.6)) == ["at-0.5"]
+
+
+def test_waiting_clients_with_the_same_request_are_not_reported() -> None:
+    assert early_retries(limited(0), limited(0.01), exchange(1.1), exchange(1.2)) == []
+
+
+def test_overlapping_requests_are_not_reported() -> None:
+    assert early_retries(limited(0), limited(0.0015), exchange(0.5)) == []
+
+
+def test_attempt_numbers_of_a_client_decide_what_is_a_retry() -> None:
+    first, again = numbered(limited(0), 0), numbered(exchange(0.1), 1)
+    assert early_retries(first, again) == ["at-0.1"]
+    assert early_retries(first, numbered(exchange(0.1), 0)) == []
+
+
+def test_repetition_after_two_minutes_is_not_a_retry() -> None:
+    assert pairs(limited(0), exchange(100)) == [("at-0", "at-100")]
+    assert pairs(limited(0), exchange(130)) == []
+
+
+def test_unmatched_and_violating_requests_are_not_retries() -> None:
+    unmatched = exchange(0, 404, way="match", matched=False)
+    violated = exchange(0, 400, violations=("Expected …",))
+    assert pairs(unmatched, exchange(1)) == pairs(violated, exchange(1)) == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait"),
+    [
+        ({}, None),
+        ({"retry-after": "2"}, 2.0),
+        ({"retry-after": "2", "retry-after-ms": "1500"}, 1.5),
+        ({"retry-after": "0"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-1"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "Thu, 01 Jan 1970 00:01:40 GMT"}, 99.999),
+        ({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}, 0.0),
+    ],
+)
+def test_requested_wait_is_read_from_the_response_headers(
+    headers: dict[str, str], wait: float | None
+) -> None:
+    assert requested_wait(exchange(0, 429, response_headers=headers)) == wait
+
+
+@pytest.mark.parametrize(
+    ("status", "should_retry", "helps"),
+    [
+        *((status, None, True) for status in (408, 409, 425, 429, 499, 500, 503, 529)),
+        *((status, None, False) for status in (400, 401, 403, 404, 413, 422)),
+        (400, "true", True),
+        (503, "false", False),
+    ],
+)
+def test_status_and_header_decide_whether_a_failure_is_retryable(
+    status: int, should_retry: str | None, helps: bool
+) -> None:
+    headers = {} if should_retry is None else {"x-should-retry": should_retry}
+    assert is_retryable(exchange(0, status, response_headers=headers)) is helps
+
+
+def test_ten_thousand_failures_of_one_request_are_judged_fast() -> None:
+    # A thousand times that would be hours if each were held against all others.
+    failures = [exchange(number * 0.01, 500) for number in range(10_000)]
+    assert len(pairs(*failures)) == 9_999
+
+
+def call(at: float, *statuses: int, **keys: Any) -> list[JudgedExchange]:
+    """Return the attempts of one SDK call, half a second apart."""
+    return [
+        numbered(exchange(at + number / 2, status, **keys), number)
+        for number, status in enumerate(statuses)
+    ]
+
+
+def hasty_retries(*exchanges: JudgedExchange) -> list[str]:
+    ordered = tuple(sorted(exchanges, key=lambda one: one.at))
+    return [
+        sighting.exchange.id for sighting in NO_BACK_OFF.find_sightings(JudgedSession("s", ordered))
+    ]
+
+
+def test_sdk_calls_without_pauses_are_a_loop() -> None:
+    first, second, third = call(0, 500, 500), call(0.51, 500, 500), call(1.02, 500, 200)
+    assert hasty_retries(*first, *second, *third) == ["at-1.02"]
+    # Twice in a row may be meant.
+    assert hasty_retries(*first, *second) == []
+    # So may a call after a pause.
+    assert hasty_retries(*first, *second, *call(1.1, 500, 200)) == []
+
+
+def test_single_attempt_calls_are_a_loop_if_the_last_one_succeeds() -> None:
+    failing = [*call(0, 500), *call(0.01, 500)]
+    assert hasty_retries(*failing, *call(0.02, 200)) == ["at-0.02"]
+    # Three clients may have failed side by side, or gone on to succeed.
+    assert hasty_retries(*failing, *call(0.02, 500)) == []
+    assert hasty_retries(*failing, *call(0.02, 200), *call(0.03, 200)) == []
+
+
+def test_calls_of_several_clients_are_not_a_loop() -> None:
+    sync = {"x-stainless-async": "false"}
+    calls = [call(0, 500, 500), call(0.51, 500, 500), call(1.02, 500, 200)]
+    others = [replace(one, request_headers={**one.request_headers, **sync}) for one in calls[1]]
+    assert hasty_retries(*calls[0], *others, *calls[2]) == []
+    # Each began before the one before it was through.
+    assert hasty_retries(*call(0, 500, 500), *call(0.01, 500, 500), *call(0.02, 500, 200)) == []
+    overlapping = [*call(0, 500, 500), *call(0.501, 500, 500), *call(1.002, 500, 200)]
+    assert hasty_retries(*overlapping) == []
+
+
+def test_loop_that_ignores_retry_after_is_reported_as_early_retries() -> None:
+    fields = {"response_headers": LIMIT}
+    calls = [*call(0, 429, **fields), *call(0.01, 429, **fields), *call(0.02, 200)]
+    assert early_retries(*calls) == ["at-0.01", "at-0.02"]
+    assert hasty_retries(*calls) == []
+    # A test may call twice in a row.
+    assert early_retries(*call(0, 429, **fields), *call(0.01, 200)) == []
