@@ -1,4 +1,4 @@
-# One process that serves the wires, the admin and the control API; the chat's SDKs are left out.
+# Serves the provider APIs, the admin and the control API; the chat's SDKs are not installed.
 FROM python:3.12-slim AS build
 WORKDIR /src
 COPY pyproject.toml README.md CONTRIBUTING.md CHANGELOG.md LICENSE constraints.txt ./
@@ -18,9 +18,9 @@ RUN useradd --create-home --uid 10001 mockllm \
     && mkdir /data \
     && chown mockllm /data
 ENV PATH=/opt/mockllm/bin:$PATH PYTHONUNBUFFERED=1
-# By its number, which every host can tell is not root.
+# A numeric user, so that every host can verify that it is not root.
 USER 10001
-# The database's place, and that of scenarios that are mounted here.
+# The database, and scenarios that you mount.
 WORKDIR /data
 VOLUME /data
 EXPOSE 8000
