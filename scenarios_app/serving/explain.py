@@ -189,7 +189,7 @@ def _way(
     if way == "in_band":
         block = "an instruction block, which answers before any scenario"
         yield ConditionResult("select", "no instruction block in the request", block, ok=False)
-    elif request.computed or (helper and endpoint is not None and endpoint.fixed):
+    elif request.computed or (helper and endpoint is not None and endpoint.always_computed):
         computed = "one whose answer is always computed"
         yield ConditionResult("select", "a request that a step can answer", computed, ok=False)
     elif helper:

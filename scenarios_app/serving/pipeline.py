@@ -185,7 +185,7 @@ class Pipeline:
             index, request, session, arrival.consumed, self._state, work, secrets, exchange.known
         )
         decision: Decision | None
-        if request.computed or endpoint.fixed:
+        if request.computed or endpoint.always_computed:
             decision = await choosing.recorded() if index.recorded else None
             if decision is None:
                 return await self._computed(exchange, index, recording)
@@ -297,13 +297,13 @@ class Pipeline:
     ) -> Reply:
         endpoint, request = exchange.target.endpoint, exchange.request
         assert endpoint is not None and endpoint.compute is not None and request is not None
-        if recording is not None and (recording.records or not endpoint.fixed):
+        if recording is not None and (recording.records or not endpoint.always_computed):
             decision = unanswered(exchange, recording)
             exchange.decide(decision)
             return respond(exchange, decision, request)
         exchange.computed = True
         models = known_models(exchange.wire, index, self.options.models)
-        carried = endpoint.carries(request) if endpoint.carries else ()
+        carried = endpoint.sub_requests(request) if endpoint.sub_requests else ()
         answers = tuple([await self._answered(call) for call in carried])
         facts = Facts(models, exchange.created, exchange.seed.request_id, exchange.ordinal, answers)
         work = work_for(size=len(exchange.call.body), texts=len(request.messages))

@@ -163,9 +163,9 @@ def _key(exchange: Exchange, decision: Decision, request: CanonicalRequest) -> H
     step, endpoint = decision.step, exchange.head.target.endpoint
     if step is None or endpoint is None or request.n > 1:
         return None
-    form: Hashable = exchange.known if endpoint.alike else None
-    if endpoint.form is not None:
-        form = endpoint.form(request)
+    form: Hashable = exchange.known if endpoint.cacheable_by_body else None
+    if endpoint.cache_key is not None:
+        form = endpoint.cache_key(request)
     elif form is None:
         return None
     return (

@@ -103,11 +103,11 @@ def test_answers_of_one_form_are_known_by_it(way: str) -> None:
         call = Call("POST", path, dict(parse_qsl(query)), sent.headers, body, query)
         target = find(call)
         assert target is not None and target.endpoint is not None
-        if target.endpoint.form is None:
+        if target.endpoint.cache_key is None:
             continue
         node = read_body(body, Limits())
         read = target.endpoint.read(call, target.endpoint, target.params, node)
-        forms.append(target.endpoint.form(read))
+        forms.append(target.endpoint.cache_key(read))
     assert len(set(forms)) == (1 if forms else 0)
 
 

@@ -229,5 +229,5 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", _ONE, _read, compute=_retrieve, archival=_FOUND),
     Endpoint("DELETE", _ONE, _read, compute=_delete, archival=_DELETED),
     Endpoint("GET", PATH, _read_list, compute=_list, archival=_ALL),
-    Endpoint("POST", PATH, _read_new, compute=_create, carries=_carries, archival=_NEW),
+    Endpoint("POST", PATH, _read_new, compute=_create, sub_requests=_carries, archival=_NEW),
 )

@@ -93,7 +93,7 @@ class AnthropicMessages:
     provider = PROVIDER
     prefixes: tuple[str, ...] = ("/v1/",)
     endpoints: tuple[Endpoint, ...] = (
-        Endpoint("POST", MESSAGES, _read, render=_render, encode=_encode, form=_form),
+        Endpoint("POST", MESSAGES, _read, render=_render, encode=_encode, cache_key=_form),
         Endpoint("POST", f"{MESSAGES}/count_tokens", _read_counted, compute=_count),
         *batches.ENDPOINTS,
         Endpoint("GET", "/v1/models", _read_model, compute=_list_models),

@@ -137,7 +137,7 @@ def _verb(
             render=render,
             encode=encode,
             compute=compute,
-            form=_form if render else None,
+            cache_key=_form if render else None,
             alias_of=alias,
         )
         for folder in _FOLDERS

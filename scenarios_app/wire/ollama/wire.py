@@ -54,7 +54,7 @@ _ENDPOINTS = (
         render=whole,
         encode=LineEncoder,
         compute=nothing,
-        form=lambda request: (request.own, request.reasoning),
+        cache_key=lambda request: (request.own, request.reasoning),
     ),
     Endpoint(
         "POST",
@@ -63,7 +63,7 @@ _ENDPOINTS = (
         render=whole,
         encode=LineEncoder,
         compute=nothing,
-        alike=True,
+        cacheable_by_body=True,
     ),
     Endpoint("POST", "/api/embed", read_embed, compute=models.embed),
     Endpoint("POST", "/api/embeddings", read_embedding, compute=models.embedding),

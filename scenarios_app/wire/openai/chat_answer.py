@@ -13,8 +13,8 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.wire.openai.chat_request import ChatFields
 from scenarios_app.wire.openai.dialects.dialect import Answered, Dialect, Fields
+from scenarios_app.wire.openai.dialects.reasoning import whole_thoughts
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI
-from scenarios_app.wire.openai.dialects.thoughts import whole_thoughts
 from scenarios_app.wire.openai.families import family_of, fingerprint_of
 from scenarios_app.wire.openai.logprobs import choice_logprobs
 

@@ -19,8 +19,8 @@ from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.dialects.dialect import Dialect
+from scenarios_app.wire.openai.dialects.request_defaults import with_types
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI, PROVIDERS
-from scenarios_app.wire.openai.dialects.untyped import with_types
 from scenarios_app.wire.openai.fields import (
     COMMON,
     UNSAID,

@@ -30,8 +30,8 @@ from scenarios_app.wire.openai.chat_answer import (
 )
 from scenarios_app.wire.openai.chat_request import ChatFields
 from scenarios_app.wire.openai.dialects.dialect import Answered, Dialect, Fields
+from scenarios_app.wire.openai.dialects.reasoning import thought_end, thought_frame
 from scenarios_app.wire.openai.dialects.rows import DIALECTS
-from scenarios_app.wire.openai.dialects.thoughts import thought_end, thought_frame
 from scenarios_app.wire.openai.families import family_of
 from scenarios_app.wire.openai.logprobs import choice_logprobs
 from scenarios_app.wire.openai.obfuscation import OBFUSCATION, SIZE

@@ -113,7 +113,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", _MODELS, read_named, compute=list_models),
     Endpoint("GET", _MODEL, read_named, compute=_retrieve_model),
     Endpoint("DELETE", _MODEL, read_named, compute=_delete_model),
-    Endpoint("GET", _STORE, read_named, compute=_list_nothing, fixed=True),
+    Endpoint("GET", _STORE, read_named, compute=_list_nothing, always_computed=True),
     Endpoint("GET", f"{_COMPLETION}/messages", read_named, compute=_list_nothing),
     Endpoint("GET", _COMPLETION, read_named, compute=_retrieve_completion),
     Endpoint("POST", _COMPLETION, read_named, compute=_retrieve_completion),

@@ -46,7 +46,7 @@ _ENDPOINTS = (
         read_chat,
         render=_render,
         encode=ChunkEncoder,
-        form=lambda request: request.own,
+        cache_key=lambda request: request.own,
     ),
     completions.ENDPOINT,
     models.ENDPOINT,
@@ -102,9 +102,9 @@ def _in_dialect(endpoint: Endpoint, dialect: Dialect) -> Endpoint:
     """The endpoint with the dialect told to what it reads."""
     if endpoint.read is read_chat:
         # What else is made of an answer's id can't be told from it.
-        form = endpoint.form if dialect.id.endswith("{hex}") else None
+        form = endpoint.cache_key if dialect.id.endswith("{hex}") else None
         read = _named(partial(read_chat, dialect=dialect), dialect)
-        return replace(endpoint, read=read, form=form)
+        return replace(endpoint, read=read, cache_key=form)
     return replace(endpoint, read=_named(endpoint.read, dialect))
 
 

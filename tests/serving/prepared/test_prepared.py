@@ -276,5 +276,7 @@ async def test_only_so_many_answers_are_kept() -> None:
 
 
 def test_answers_are_prepared_on_the_wires_that_are_asked_most() -> None:
-    forms = {endpoint.canonical for wire in wires() for endpoint in wire.endpoints if endpoint.form}
+    forms = {
+        endpoint.canonical for wire in wires() for endpoint in wire.endpoints if endpoint.cache_key
+    }
     assert {"/v1/chat/completions", "/v1/messages"} <= forms

@@ -181,8 +181,8 @@ def test_the_example_of_the_api_description_is_there_and_stores_nothing() -> Non
 def test_each_request_becomes_a_call_with_the_headers_of_the_batch() -> None:
     body = {"requests": [asked("a"), asked("b", max_tokens=3)]}
     request = Session().read(CREATE, body=body)
-    assert CREATE.carries is not None
-    calls = CREATE.carries(request)
+    assert CREATE.sub_requests is not None
+    calls = CREATE.sub_requests(request)
     assert [json.loads(each.body)["max_tokens"] for each in calls] == [16, 3]
     assert {(each.method, each.path) for each in calls} == {("POST", "/v1/messages")}
     assert all(each.headers == HOST for each in calls)

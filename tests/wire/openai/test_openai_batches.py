@@ -152,7 +152,7 @@ def test_a_file_with_something_wrong_makes_a_batch_that_fails(
     name = session.upload(data)
     body = {"input_file_id": name, "endpoint": CHAT, "completion_window": "24h"}
     request = session.read(CREATE, body=body)
-    assert CREATE.carries is not None and CREATE.carries(request) == ()
+    assert CREATE.sub_requests is not None and CREATE.sub_requests(request) == ()
     made = json.loads(session.raw(CREATE, request))
     assert made["status"] == "validating"
     told = session.ask(BATCH, made["id"])
@@ -172,8 +172,8 @@ def test_each_line_becomes_a_call_with_the_headers_of_the_batch() -> None:
     name = session.upload(jsonl(line("a"), line("b", body={"model": 3})))
     body = {"input_file_id": name, "endpoint": CHAT, "completion_window": "24h"}
     request = session.read(CREATE, body=body)
-    assert CREATE.carries is not None
-    first, second = CREATE.carries(request)
+    assert CREATE.sub_requests is not None
+    first, second = CREATE.sub_requests(request)
     assert (first.method, first.path) == ("POST", CHAT)
     assert json.loads(first.body) == {"model": "gpt-4o", "messages": []}
     assert json.loads(second.body) == {"model": 3}

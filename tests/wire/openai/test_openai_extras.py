@@ -42,9 +42,9 @@ def ask(method: str, path: str, body: Any = None, *, facts: Facts = FACTS) -> An
 def test_a_step_that_names_the_chat_path_is_not_spent_on_the_stores_list() -> None:
     paths = {route.pattern for route in WIRE.endpoints if route.generates}
     computed = [route for route in WIRE.endpoints if not route.generates]
-    fixed = [(route.method, route.canonical) for route in computed if route.fixed]
+    fixed = [(route.method, route.canonical) for route in computed if route.always_computed]
     assert set(fixed) == {("GET", "/v1/chat/completions")}
-    assert all(route.fixed is (route.pattern in paths) for route in computed)
+    assert all(route.always_computed is (route.pattern in paths) for route in computed)
 
 
 def test_models_are_listed_with_their_owners() -> None:

@@ -185,5 +185,5 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("POST", f"{_ONE}/cancel", _read, compute=_cancel, archival=_CANCELLED, bodiless=True),
     Endpoint("GET", _ONE, _read, compute=_retrieve, archival=_FOUND),
     Endpoint("GET", PATH, _read_list, compute=_list, archival=_ALL),
-    Endpoint("POST", PATH, _read_new, compute=_create, carries=_carries, archival=_NEW),
+    Endpoint("POST", PATH, _read_new, compute=_create, sub_requests=_carries, archival=_NEW),
 )

@@ -179,7 +179,7 @@ _ENDPOINTS = (
         render=_render,
         encode=ResponseEncoder,
         archival=ANSWERS,
-        alike=True,
+        cacheable_by_body=True,
     ),
     Endpoint("POST", f"{_PATH}/input_tokens", read_response, compute=_count, archival=HISTORY),
     Endpoint("POST", f"{_PATH}/compact", read_response, compute=_compact, archival=HISTORY),
