@@ -28,7 +28,7 @@ from scenarios_app.serving.doors.calls import (  # noqa: E402
     with_close,
 )
 from scenarios_app.serving.services import services  # noqa: E402
-from scenarios_app.wire.registry import owns  # noqa: E402
+from scenarios_app.wire.registry import is_provider_path  # noqa: E402
 
 if "daphne.server" in sys.modules:
     # It tells an application nothing before the first request: who may not serve ends now.
@@ -46,7 +46,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
             scope["headers"] = list(scope["headers"])
             if not services().started:
                 await ensure_started()
-            app = providers if owns(path_of(scope)) or is_misled(scope) else pages
+            app = providers if is_provider_path(path_of(scope)) or is_misled(scope) else pages
             await app(scope, receive, send)
         case "websocket":
             await ensure_started()

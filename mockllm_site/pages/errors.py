@@ -26,7 +26,7 @@ from mockllm_site.kit.client_address import cool_off
 from mockllm_site.kit.permissions import missing_permissions
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.serving.doors.django import refusal
-from scenarios_app.wire.registry import owns
+from scenarios_app.wire.registry import is_provider_path
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
@@ -84,7 +84,7 @@ def server_error(request: HttpRequest) -> HttpResponseBase:
 
 
 def _shaped(request: HttpRequest, status: int, code: str, message: str) -> HttpResponseBase | None:
-    if owns(request.path):
+    if is_provider_path(request.path):
         return refusal(request, ErrorAnswer(status, message))
     if request.path.startswith(PREFIXES):
         return JsonResponse({"code": code, "message": message, "field": None}, status=status)
@@ -132,7 +132,7 @@ def _as_json(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBa
     """Debug pages above all, which take the place of the error handlers."""
     status = response.status_code
     path = request.path_info
-    if status < 400 or not path.startswith(PREFIXES) or owns(path):
+    if status < 400 or not path.startswith(PREFIXES) or is_provider_path(path):
         return response
     if response.headers.get("Content-Type", "").startswith("application/json"):
         return response

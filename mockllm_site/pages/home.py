@@ -18,8 +18,8 @@ from mockllm_site.kit.api.locality import is_open
 from mockllm_site.pages import docs
 from scenarios_app.journal.coverage import coverage, traffic_since
 from scenarios_app.models import Scenario
-from scenarios_app.wire.registry import ways
-from scenarios_app.wire.samples import Sdk
+from scenarios_app.wire.registry import wires_by_name
+from scenarios_app.wire.samples import SdkSetup
 
 # What may be here, and what it is for; a page that this installation lacks is not shown.
 LINKS = (
@@ -91,9 +91,9 @@ def control_access(request: HttpRequest) -> str:
     return "The control API is closed here: set MOCKLLM_CONTROL_TOKEN to use it with a token."
 
 
-def clients(origin: str) -> list[Sdk]:
+def clients(origin: str) -> list[SdkSetup]:
     """Each provider's own SDK, with the address that it wants."""
-    return [sdk for wire in ways().values() for sdk in wire.clients(origin)]
+    return [sdk for wire in wires_by_name().values() for sdk in wire.clients(origin)]
 
 
 @dataclass(frozen=True, slots=True)

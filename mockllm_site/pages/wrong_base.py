@@ -10,7 +10,7 @@ from django.utils.decorators import sync_and_async_middleware
 
 from scenarios_app.serving.doors.calls import Scope, path_of
 from scenarios_app.serving.doors.django import provider
-from scenarios_app.wire.registry import meant, owns
+from scenarios_app.wire.registry import find_intended_path, is_provider_path
 
 # Below these, it is ours to tell what is not there.
 OURS = frozenset({"admin", "api", "chat", "control", "docs", "journal", "static", "traces"})
@@ -54,8 +54,8 @@ def _request_is_misled(request: HttpRequest) -> bool:
 
 
 def _is_misled(method: str, path: str, accept: str, preflight: str) -> bool:
-    if "text/html" in accept or owns(path):
+    if "text/html" in accept or is_provider_path(path):
         return False
     # Before a page of another origin may ask at all, its browser asks whether it may.
-    found = meant(preflight if method == "OPTIONS" else method, path)
+    found = find_intended_path(preflight if method == "OPTIONS" else method, path)
     return found is not None and found.lead.strip("/").partition("/")[0] not in OURS

@@ -30,7 +30,7 @@ from scenarios_app.serving.doors.calls import (
     path_of,
 )
 from scenarios_app.serving.services import running_pipeline
-from scenarios_app.wire.registry import owns
+from scenarios_app.wire.registry import is_provider_path
 
 BUSY = "The server is reading other large requests; try again."
 log = logging.getLogger(__name__)
@@ -116,7 +116,7 @@ CLOSE = (b"connection", b"close")
 
 async def busy(scope: Scope, receive: Receive, send: Send) -> None:
     """Answers without reading the body, and has the connection closed."""
-    if owns(path_of(scope)):
+    if is_provider_path(path_of(scope)):
         pipeline = await running_pipeline()
         error = ErrorAnswer(503, MESSAGE, retry_after_ms=RETRY_MS)
         answer = pipeline.refuse(call_of_scope(scope, b""), error)

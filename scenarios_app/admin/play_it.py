@@ -29,7 +29,7 @@ from scenarios_app.play.report import reasons
 from scenarios_app.serving.services import services
 from scenarios_app.store import document_of
 from scenarios_app.store.documents import conversation_for, keep
-from scenarios_app.wire.registry import ways
+from scenarios_app.wire.registry import wires_by_name
 
 # So many of a session's requests are taken, the latest.
 LATEST = 50
@@ -73,7 +73,7 @@ def _page(
         "title": f"Play {only}" if only else "Play it",
         "scenario": only,
         "instead": instead,
-        "providers": [(name, wire.title) for name, wire in ways().items()],
+        "providers": [(name, wire.title) for name, wire in wires_by_name().items()],
         "may_keep": _is_stored(only) and admin.has_change_permission(request),
         "left_out": 0,
     }

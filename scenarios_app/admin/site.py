@@ -18,7 +18,7 @@ from scenarios_app.admin.journal.sessions import names_of
 from scenarios_app.catalog import catalog
 from scenarios_app.journal import journal
 from scenarios_app.models import UNANSWERED, Scenario, ServedRequest
-from scenarios_app.wire.registry import ways
+from scenarios_app.wire.registry import wires_by_name
 
 _LIST = "/admin/scenarios_app"
 IMPORT = ("scenarios_app.add_scenario", "scenarios_app.change_scenario")
@@ -76,7 +76,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     context |= {
         "title": "Overview",
         "tiles": tiles,
-        "clients": [sdk for wire in ways().values() for sdk in wire.clients(origin)],
+        "clients": [sdk for wire in wires_by_name().values() for sdk in wire.clients(origin)],
     }
     if may_see_scenarios(request):
         enabled = Scenario.objects.filter(enabled=True).count()

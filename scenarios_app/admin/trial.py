@@ -28,8 +28,8 @@ from scenarios_app.serving.services import services
 from scenarios_app.store import limits
 from scenarios_app.store.drafts import compiled_draft
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.registry import find, owns, ways
-from scenarios_app.wire.samples import Asked
+from scenarios_app.wire.registry import find_target, is_provider_path, wires_by_name
+from scenarios_app.wire.samples import SampleRequest
 
 # Headers by which clients name themselves, their key and their session.
 _CLIENT_HEADERS = ("x-api-key", "x-goog-api-", "x-stainless-", "x-mockllm-session")
@@ -110,7 +110,7 @@ class TryForm(forms.Form):
     )
     provider = forms.ChoiceField(
         label="Provider",
-        choices=lambda: [(name, wire.title) for name, wire in ways().items()],
+        choices=lambda: [(name, wire.title) for name, wire in wires_by_name().items()],
     )
     model = forms.CharField(label="Model", required=False, initial="gpt-4o")
     system = forms.CharField(
@@ -141,20 +141,20 @@ class TryForm(forms.Form):
 
     def clean_path(self) -> str:
         path: str = self.cleaned_data["path"].strip()
-        if self.cleaned_data.get("mode") == RAW and not owns(path.partition("?")[0]):
+        if self.cleaned_data.get("mode") == RAW and not is_provider_path(path.partition("?")[0]):
             raise forms.ValidationError("No provider answers there.")
         return path
 
-    def asked(self) -> Asked:
+    def asked(self) -> SampleRequest:
         given = self.cleaned_data
         names = (name.strip() for name in given["tools"].split(","))
-        return Asked(
+        return SampleRequest(
             user=given["user"],
             model=given["model"] or "gpt-4o",
             system=given["system"],
             tools=tuple(name for name in names if name),
-            called=given["called"].strip(),
-            result=given["result"],
+            tool_name=given["called"].strip(),
+            tool_result=given["result"],
             turn=given["turn"],
             stream=given["stream"],
         )
@@ -184,19 +184,19 @@ def form_of(served: ServedRequest) -> FormOfRequest | None:
         return None
     after_tool = bool(request.messages) and request.messages[-1].role == "tool"
     result = request.tool_results[-1] if after_tool and request.tool_results else None
-    asked = Asked(
+    asked = SampleRequest(
         user=request.last_user_text,
         model=request.model,
         system=request.system_text,
         tools=tuple(tool.name for tool in request.tools),
-        called=result.name if result else "",
-        result=result.content if result else "",
+        tool_name=result.name if result else "",
+        tool_result=result.content if result else "",
         turn=request.turn,
         stream=request.stream,
     )
-    for name, wire in ways().items():
+    for name, wire in wires_by_name().items():
         call = call_of(wire.sample(asked), session=served.session)
-        target = find(call)
+        target = find_target(call)
         if target is None or target.wire.provider != request.provider or call.path != request.path:
             continue
         try:

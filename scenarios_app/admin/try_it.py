@@ -32,7 +32,7 @@ from scenarios_app.play.conversation import call_of, raw
 from scenarios_app.serving.explain import ExplainedStep, Explanation
 from scenarios_app.serving.reply import Frame, Reply
 from scenarios_app.wire.base import Call
-from scenarios_app.wire.registry import ways
+from scenarios_app.wire.registry import wires_by_name
 
 # So many steps are shown: the one that answers, then those that come closest.
 SHOWN = 30
@@ -106,7 +106,11 @@ def try_edits(request: HttpRequest, admin: Any, hidden: Mapping[str, str]) -> Ht
     """The page for edits that nobody has saved, with the request tried that their first step asks
     for."""
     instead = tried(hidden)
-    first: dict[str, Any] = {"mode": FORM, "provider": next(iter(ways())), "model": "gpt-4o"}
+    first: dict[str, Any] = {
+        "mode": FORM,
+        "provider": next(iter(wires_by_name())),
+        "model": "gpt-4o",
+    }
     first |= {"turn": 1, "stream": True}
     asked = first | first_step(instead.scenarios[-1] if instead else None)
     only = instead.name if instead else ""
@@ -149,7 +153,8 @@ def _tried(
     else:
         asked = form.asked()
         calls = {
-            name: call_of(wire.sample(asked), session=session) for name, wire in ways().items()
+            name: call_of(wire.sample(asked), session=session)
+            for name, wire in wires_by_name().items()
         }
         chosen = given["provider"]
     scenarios = instead.scenarios if instead else ()
@@ -265,7 +270,7 @@ def _bytes(key: str, explanation: Explanation, call: Call) -> Bytes:
         streamed = explanation.reply
     whole = explanation.whole or explanation.reply
     return Bytes(
-        name=ways()[key].title if key else call.path,
+        name=wires_by_name()[key].title if key else call.path,
         status=explanation.reply.status if explanation.reply.started else None,
         streamed=tuple(_lines(streamed)) if streamed.streaming else (),
         whole=_text(whole.body),

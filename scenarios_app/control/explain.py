@@ -30,7 +30,7 @@ from scenarios_app.serving.reply import Reply
 from scenarios_app.serving.services import services
 from scenarios_app.wire.base import Call, encode_json
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.registry import find, owns
+from scenarios_app.wire.registry import find_target, is_provider_path
 
 KINDS = (*get_args(DecisionKind), "computed", "refused")
 
@@ -234,7 +234,7 @@ def explained_now(
 
 def _kept(call: Call, session: str) -> Mapping[str, bytes | None]:
     """The answers that a call names, where its endpoint stores any."""
-    here, target = services(), find(call)
+    here, target = services(), find_target(call)
     archival = target.endpoint.archival if target and target.endpoint else None
     if target is None or archival is None:
         return {}
@@ -248,7 +248,7 @@ def _kept(call: Call, session: str) -> Mapping[str, bytes | None]:
 def _call(asked: Mapping[str, Any]) -> Call:
     path, _, query = asked["path"].partition("?")
     path = quote(path, safe=SAFE_IN_PATH + "%")
-    if not owns(path):
+    if not is_provider_path(path):
         raise ControlError(400, f"path: no provider answers {path}", field="path")
     given = {name.lower(): value for name, value in asked["headers"].items()}
     session = given.get(SESSION_HEADER, "").strip()

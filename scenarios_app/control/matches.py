@@ -26,7 +26,7 @@ from scenarios_app.serving.services import services
 from scenarios_app.verdict.coverage import find_unmet_conditions, select_met_conditions
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.registry import find
+from scenarios_app.wire.registry import find_target
 
 NEAREST = 3
 # Near ones are sought among so many of the last.
@@ -166,7 +166,7 @@ def _call(row: ServedRequest) -> Call:
 def read_again(row: ServedRequest, options: Options) -> CanonicalRequest | None:
     """The request of a row whose body was kept whole; None where it cannot be read any more."""
     call = _call(row)
-    target = find(call)
+    target = find_target(call)
     if target is None:
         return None
     try:
@@ -183,7 +183,7 @@ def read_again(row: ServedRequest, options: Options) -> CanonicalRequest | None:
 
 def _from_outside(row: ServedRequest) -> CanonicalRequest:
     """What is known of a request without its body."""
-    target = find(_call(row))
+    target = find_target(_call(row))
     route = target.endpoint.canonical if target and target.endpoint else row.path
     return CanonicalRequest(
         provider=row.provider,

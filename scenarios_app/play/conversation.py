@@ -24,8 +24,8 @@ from scenarios_app.engine.shapes.fields import Flag, Name, SomeText, Status, Tex
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving.doors.calls import SAFE_IN_PATH, make_call
 from scenarios_app.wire.base import Call
-from scenarios_app.wire.registry import find, owns, ways
-from scenarios_app.wire.samples import Asked, Sent
+from scenarios_app.wire.registry import find_target, is_provider_path, wires_by_name
+from scenarios_app.wire.samples import SampleCall, SampleRequest
 
 _WAYS = ("user", "tool_results", "retry", "request")
 
@@ -36,7 +36,7 @@ _OWN = {"host", "content-length", "connection", "accept-encoding", "transfer-enc
 _OWN |= {"x-mockllm-session", "user-agent", "accept"}
 
 
-def call_of(sent: Sent, *, session: str) -> Call:
+def call_of(sent: SampleCall, *, session: str) -> Call:
     """What a provider's client sends, in this session if it has a name."""
     path, _, query = sent.path.partition("?")
     named = {**sent.headers, "content-type": "application/json"}
@@ -58,8 +58,8 @@ def raw(path: str, body: str, *, headers: Mapping[str, str], session: str) -> Ca
         named.pop("x-mockllm-session", None)
     if not headers:
         # It may be meant for any provider.
-        for wire in ways().values():
-            named = {**wire.sample(Asked("")).headers, **named}
+        for wire in wires_by_name().values():
+            named = {**wire.sample(SampleRequest("")).headers, **named}
     call = make_call(
         "POST",
         quote(path, safe=SAFE_IN_PATH + "%"),
@@ -119,7 +119,7 @@ class GivenRequestDocument(Document):
 
     def findings(self) -> Iterator[Finding]:
         path = self.path.partition("?")[0]
-        if not owns(path):
+        if not is_provider_path(path):
             yield ("path",), f"no provider answers {path}"
 
 
@@ -165,8 +165,8 @@ class ConversationDocument(Document):
     """What is asked, in order."""
 
     def findings(self) -> Iterator[Finding]:
-        if self.provider not in ways():
-            known = ", ".join(ways())
+        if self.provider not in wires_by_name():
+            known = ", ".join(wires_by_name())
             yield ("provider",), f"{quoted(self.provider)} is not known, expected one of {known}"
         if self.turns[0].retry:
             yield ("turns", 0, "retry"), "nothing was asked before"
@@ -250,7 +250,7 @@ def recorded(name: str, rows: Iterable[ServedRequest]) -> tuple[dict[str, Json],
 
 
 def _is_asked(row: ServedRequest, path: str) -> bool:
-    target = find(raw(path, row.request_body, headers=row.request_headers, session=""))
+    target = find_target(raw(path, row.request_body, headers=row.request_headers, session=""))
     return bool(target and target.endpoint and target.endpoint.generates)
 
 

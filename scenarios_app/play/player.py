@@ -34,8 +34,8 @@ from scenarios_app.serving.pipeline import Catalog, Pipeline
 from scenarios_app.serving.reply import Ending, Reply
 from scenarios_app.serving.respond import produced
 from scenarios_app.wire.base import Call
-from scenarios_app.wire.registry import ways
-from scenarios_app.wire.samples import Asked
+from scenarios_app.wire.registry import wires_by_name
+from scenarios_app.wire.samples import SampleRequest
 
 _LONGEST = 20_000
 # Faults after which an answer is not whole.
@@ -165,8 +165,8 @@ class _Client:
         else:
             self.open = [Message("user", (TextPart(turn.user or ""),))]
         given = self.conversation
-        sent = ways()[given.provider].sample(
-            Asked(
+        sent = wires_by_name()[given.provider].sample(
+            SampleRequest(
                 "",
                 model=given.model,
                 system=given.system,

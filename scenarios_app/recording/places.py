@@ -12,7 +12,7 @@ from scenarios_app.recording import RecordedRequest
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.registry import Target, find, meant
+from scenarios_app.wire.registry import Target, find_intended_path, find_target
 
 # What stands here before the paths of hosts that speak a dialect of another provider's API.
 _PREFIXES: Final[Mapping[str, str]] = {
@@ -82,15 +82,15 @@ def placed(recorded: RecordedRequest) -> Placed | None:
         body=recorded.body,
         raw_query=url.query,
     )
-    target = find(call)
+    target = find_target(call)
     if target is None or target.endpoint is None:
         if target is not None and (not host or host.endswith(_PROVIDERS)):
             return Placed(call, target, None)
-        likely = meant(call.method, path)
+        likely = find_intended_path(call.method, path)
         if likely is None:
             return None
         call = Call(call.method, likely.path, call.query, headers, call.body, url.query)
-        target = find(call)
+        target = find_target(call)
         if target is None or target.endpoint is None:
             return None
     return Placed(call, target, _read(call, target))

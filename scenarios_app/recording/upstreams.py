@@ -9,8 +9,8 @@ from mockllm_site.kit.addresses import Refused, check_literal, read_base_url
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.openai import wire as openai_chat
 from scenarios_app.wire.openai.dialects.rows import HEADER as DIALECT_HEADER
-from scenarios_app.wire.openai.dialects.rows import OWNED
-from scenarios_app.wire.registry import find, providers
+from scenarios_app.wire.openai.dialects.rows import OWNED_PREFIXES
+from scenarios_app.wire.registry import find_target, providers
 
 # Their own addresses, as each says in its API reference; a server of one's own has none.
 PUBLIC: Final[Mapping[str, str]] = MappingProxyType(
@@ -45,7 +45,7 @@ KEY_VARIABLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     }
 )
 # Dialects whose paths begin with their name, which they do not at the provider itself.
-_MOUNTED: Final = frozenset(prefix.strip("/") for prefix in OWNED)
+_MOUNTED: Final = frozenset(prefix.strip("/") for prefix in OWNED_PREFIXES)
 AZURE: Final = "azure"
 # A path that is encoded more often than this is refused.
 _MAX_DECODINGS: Final = 4
@@ -62,7 +62,7 @@ class NotForwarded(Exception):
 
 def upstream_names() -> tuple[str, ...]:
     """Every name that an upstream may have: providers, and the dialects of OpenAI's API."""
-    return tuple(dict.fromkeys((*providers(), *openai_chat.SPOKEN)))
+    return tuple(dict.fromkeys((*providers(), *openai_chat.WIRES_BY_DIALECT)))
 
 
 def public_upstreams() -> dict[str, str]:
@@ -124,7 +124,7 @@ def upstream_of(
 def _check_forwarded(call: Call, paths: Iterable[str]) -> None:
     if _has_dot_segment(call.path):
         raise NotForwarded(f"{call.path} is not forwarded: it has a segment . or ..")
-    target = find(call)
+    target = find_target(call)
     if target is not None and target.endpoint is not None:
         return
     if not any(_is_below(call.path, prefix) for prefix in paths):
@@ -152,11 +152,11 @@ def provider_of(call: Call) -> tuple[str, str]:
     if slash and first in _MOUNTED:
         return first, f"/{rest}"
     spoken = call.headers.get(DIALECT_HEADER, "").strip().lower()
-    if spoken in openai_chat.SPOKEN:
+    if spoken in openai_chat.WIRES_BY_DIALECT:
         return spoken, call.path
     if call.path.startswith(_AZURE_PATH):
         return AZURE, call.path
-    target = find(call)
+    target = find_target(call)
     return target.wire.provider if target else "openai", call.path
 
 

@@ -5,19 +5,19 @@ from collections.abc import Iterable, Sequence
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.redaction import redact_text
 from scenarios_app.engine.state import AnswerState, SessionReader
-from scenarios_app.wire.base import Archival, Found, Stored
+from scenarios_app.wire.base import ArchivedValues, ArchiveHooks, ArchiveWrite
 
 
 async def resolve(
-    request: CanonicalRequest, archival: Archival, session: str, *, archive: SessionReader
+    request: CanonicalRequest, archival: ArchiveHooks, session: str, *, archive: SessionReader
 ) -> CanonicalRequest:
     """The request with everything that it names; raises WireError where that is not stored."""
     return archival.resolve(request, await found(request, archival, session, archive=archive))
 
 
 async def found(
-    request: CanonicalRequest, archival: Archival, session: str, *, archive: SessionReader
-) -> Found:
+    request: CanonicalRequest, archival: ArchiveHooks, session: str, *, archive: SessionReader
+) -> ArchivedValues:
     """What is stored under each of the names that a request leads to."""
     data: dict[str, bytes | None] = {}
     if archival.prefix:
@@ -30,7 +30,11 @@ async def found(
 
 
 async def store(
-    stored: Iterable[Stored], session: str, *, archive: AnswerState, secrets: Sequence[str] = ()
+    stored: Iterable[ArchiveWrite],
+    session: str,
+    *,
+    archive: AnswerState,
+    secrets: Sequence[str] = (),
 ) -> None:
     """Store what is to be stored, without these secrets, and give up what is not to be."""
     for each in stored:

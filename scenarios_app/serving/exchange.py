@@ -18,7 +18,7 @@ from scenarios_app.serving.known import Head, Known
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.reply import Sent
 from scenarios_app.wire.base import Call, Wire
-from scenarios_app.wire.registry import Target, find, misplaced, wires
+from scenarios_app.wire.registry import Target, find_misplaced_target, find_target, wires
 
 Outcome: TypeAlias = Literal["complete", "client_gone", "fault", "unmatched"]
 
@@ -60,7 +60,7 @@ def session_of(call: Call, key: str | None) -> str:
 def head_of(call: Call) -> Head:
     """What the head of a call says."""
     # Who calls a door with a path that no provider owns means the last of them.
-    target = find(call) or misplaced(call) or Target(wires()[-1], None)
+    target = find_target(call) or find_misplaced_target(call) or Target(wires()[-1], None)
     key = target.wire.api_key(call)
     return Head(target, session_of(call, key), keyed=key is not None)
 

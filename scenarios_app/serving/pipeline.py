@@ -43,7 +43,7 @@ from scenarios_app.serving.respond import (
     with_headers,
 )
 from scenarios_app.serving.worker import Work, at_once, in_thread, in_turn, work_for
-from scenarios_app.wire.base import Answered, Call, Facts, Headers
+from scenarios_app.wire.base import Call, ComputeContext, Headers, SubResponse
 from scenarios_app.wire.errors import WireError
 
 log = logging.getLogger(__name__)
@@ -305,16 +305,18 @@ class Pipeline:
         models = known_models(exchange.wire, index, self.options.models)
         carried = endpoint.sub_requests(request) if endpoint.sub_requests else ()
         answers = tuple([await self._answered(call) for call in carried])
-        facts = Facts(models, exchange.created, exchange.seed.request_id, exchange.ordinal, answers)
+        context = ComputeContext(
+            models, exchange.created, exchange.seed.request_id, exchange.ordinal, answers
+        )
         work = work_for(size=len(exchange.call.body), texts=len(request.messages))
-        body = await work(endpoint.compute, request, facts)
+        body = await work(endpoint.compute, request, context)
         if endpoint.archival is not None:
-            left = endpoint.archival.after(request, facts)
+            left = endpoint.archival.record_computed(request, context)
             secrets = self._secrets(exchange.call)
             await store(left, exchange.session, archive=self._state, secrets=secrets)
         return computed_reply(exchange, body, endpoint.media_type, stream=request.stream)
 
-    async def _answered(self, call: Call) -> Answered:
+    async def _answered(self, call: Call) -> SubResponse:
         """The whole answer to a call that another one carries. Nobody waits for what is late."""
         # Many of them come one after another: the others have their turn in between.
         await asyncio.sleep(0)
@@ -322,7 +324,7 @@ class Pipeline:
         whole = answer.reply.started and answer.reply.ending is Ending.COMPLETE
         body = answer.give_at_once() if whole else b""
         answer.through(early=not whole)
-        return Answered(answer.reply.status, body)
+        return SubResponse(answer.reply.status, body)
 
     def exchange(self, call: Call, head: Head | None = None) -> Exchange:
         """A call that has just arrived."""

@@ -18,7 +18,7 @@ from scenarios_app.engine.redaction import names_secret
 from scenarios_app.engine.scenario import GeneratedAnswer, ScriptedAnswer, Step
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.reply import FilledFrames, HoledFrame, Reply
-from scenarios_app.wire.base import Stored
+from scenarios_app.wire.base import ArchiveWrite
 
 Find: TypeAlias = Callable[[Seed], str]
 Make: TypeAlias = Callable[[Exchange, Decision, CanonicalRequest], Reply]
@@ -79,12 +79,12 @@ class Prepared(msgspec.Struct, frozen=True):
         return replace(reply, headers=tuple(headers), frames=frames, stored=stored)
 
 
-def _filled(stored: Stored, ids: Iterable[tuple[bytes, bytes]]) -> Stored:
+def _filled(stored: ArchiveWrite, ids: Iterable[tuple[bytes, bytes]]) -> ArchiveWrite:
     name, data = stored.name, stored.data
     for hole, value in ids:
         name = name.replace(hole.decode(), value.decode())
         data = None if data is None else data.replace(hole, value)
-    return Stored(name, data)
+    return ArchiveWrite(name, data)
 
 
 class _Known(NamedTuple):

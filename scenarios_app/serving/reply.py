@@ -13,7 +13,7 @@ from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.producing.faults import fault_error, kind_of, silence_ms
 from scenarios_app.engine.producing.plan import FaultMark, Timed
 from scenarios_app.engine.scenario import Fault
-from scenarios_app.wire.base import Headers, Stored, StreamEncoder, Wire
+from scenarios_app.wire.base import ArchiveWrite, Headers, StreamEncoder, Wire
 
 # What the answer's bytes decide, and no script.
 FRAMING = {"content-length", "transfer-encoding"}
@@ -117,7 +117,7 @@ class Reply(msgspec.Struct, frozen=True):
     ending: Ending = Ending.COMPLETE
     started: bool = True
     wire: Wire | None = None
-    stored: tuple[Stored, ...] | Callable[[], tuple[Stored, ...]] = ()
+    stored: tuple[ArchiveWrite, ...] | Callable[[], tuple[ArchiveWrite, ...]] = ()
     said: str = ""
 
     @property

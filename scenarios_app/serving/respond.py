@@ -45,7 +45,7 @@ from scenarios_app.serving.reply import (
     streamed_long,
     whole,
 )
-from scenarios_app.wire.base import Archival, Headers, Stored, StreamEncoder
+from scenarios_app.wire.base import ArchiveHooks, ArchiveWrite, Headers, StreamEncoder
 
 UNPACED = Pacing()
 # Marks an answer to a request that no scenario matched.
@@ -311,7 +311,7 @@ def _encoded(
             return streamed_long(wire, make, cut=cut, status=status, headers=headers, delay=delay)
         return streamed(wire, *make(), status=status, headers=headers, delay=delay)
 
-    def stored(archival: Archival) -> tuple[Stored, ...]:
+    def stored(archival: ArchiveHooks) -> tuple[ArchiveWrite, ...]:
         sent = (stream(None) if fault else reply).body if request.stream else b""
         return archival.record(request, response, sent)
 

@@ -1,4 +1,4 @@
-"""What a wire is: the shape every provider module has, and the framing they share."""
+"""The interface of a wire (one provider's HTTP API) and the JSON and SSE encoding they share."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Protocol, TypeAlias
@@ -9,7 +9,7 @@ from msgspec.structs import force_setattr
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
 from scenarios_app.engine.parts import StreamEvent
 from scenarios_app.wire.body import Node
-from scenarios_app.wire.samples import Asked, Sdk, Sent
+from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -17,10 +17,13 @@ encode_json = msgspec.json.Encoder().encode
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One HTTP request. `path` is raw (percent-encoded, without query); header names are
-    lower-case and repeated headers joined by a comma. `raw_query` is `query` as it was sent, and
-    `scheme` what its client was told to speak, as far as that is known. `session` names the session
-    of a call that this process makes itself; clients name theirs in a header or by their key."""
+    """One HTTP request.
+
+    `path` is raw (percent-encoded, without query). Header names are lower-case; repeated headers
+    are joined by a comma. `raw_query` is the query as it was sent, `scheme` the scheme of the
+    client's base URL as far as it is known. `session` is set only for calls that this process makes
+    itself: clients name their session in a header or by their key.
+    """
 
     method: str
     path: str
@@ -32,26 +35,29 @@ class Call(msgspec.Struct, frozen=True):
     session: str = ""
 
 
-class Answered(msgspec.Struct, frozen=True):
-    """The whole answer to a call that another call carried; without a body where none came."""
+class SubResponse(msgspec.Struct, frozen=True):
+    """The complete response to one sub-request; `body` is empty if the connection was cut."""
 
     status: int
     body: bytes
 
 
-class Facts(msgspec.Struct, frozen=True):
-    """What computed answers are made of: the known models with their owners, the clock, the
-    request's number in its session, and the answers to the calls that it carried, in order."""
+class ComputeContext(msgspec.Struct, frozen=True):
+    """The input of computed responses.
+
+    `models` maps each model to its owner, `created` is the time in seconds, `ordinal` the request's
+    number in its session; `sub_responses` are in the order of the sub-requests.
+    """
 
     models: Mapping[str, str]
     created: int
     request_id: str
     ordinal: int = 0
-    answers: tuple[Answered, ...] = ()
+    sub_responses: tuple[SubResponse, ...] = ()
 
 
 class StreamEncoder(Protocol):
-    """Encodes one stream. Each call gives the bytes of zero or more whole events."""
+    """Encodes one stream. Each method returns the bytes of zero or more whole events."""
 
     def opening(self) -> bytes: ...
     def event(self, event: StreamEvent) -> bytes: ...
@@ -59,88 +65,79 @@ class StreamEncoder(Protocol):
 
 
 Params: TypeAlias = Mapping[str, str]
-# A request read off a call; raises WireError, and nothing else, for a body that it cannot be.
-Read: TypeAlias = "Callable[[Call, Endpoint, Params, Node], CanonicalRequest]"
-# A whole answer's body, and the same answer as a stream.
-Render: TypeAlias = Callable[[CanonicalRequest, CanonicalResponse], bytes]
-Encode: TypeAlias = Callable[[CanonicalRequest, CanonicalResponse], StreamEncoder]
-# The body of a computed answer; raises WireError (an unknown model).
-Compute: TypeAlias = Callable[[CanonicalRequest, Facts], bytes]
-# The calls that a request brings with it (a batch).
-Carries: TypeAlias = Callable[[CanonicalRequest], Sequence[Call]]
+# Parses a call; raises WireError, and nothing else, for an invalid body.
+RequestReader: TypeAlias = "Callable[[Call, Endpoint, Params, Node], CanonicalRequest]"
+# Renders a response as one body, or as a stream.
+BodyRenderer: TypeAlias = Callable[[CanonicalRequest, CanonicalResponse], bytes]
+EncoderFactory: TypeAlias = Callable[[CanonicalRequest, CanonicalResponse], StreamEncoder]
+# Returns the body of a computed response; raises WireError (an unknown model).
+BodyComputer: TypeAlias = Callable[[CanonicalRequest, ComputeContext], bytes]
+# Returns the calls that a request contains (a batch).
+SubRequestLister: TypeAlias = Callable[[CanonicalRequest], Sequence[Call]]
 
 
-class Stored(msgspec.Struct, frozen=True):
-    """What a session stores under a name; without `data` it gives up what is there."""
+class ArchiveWrite(msgspec.Struct, frozen=True):
+    """One write to a session's archive; without `data` the name is deleted."""
 
     name: str
     data: bytes | None
 
 
-# What is stored under the names that a request leads to, None where nothing is.
-Found: TypeAlias = Mapping[str, bytes | None]
+# The archived bytes of each name that a request refers to; None if nothing is stored there.
+ArchivedValues: TypeAlias = Mapping[str, bytes | None]
 
 
-def _records_nothing(
-    request: CanonicalRequest, response: CanonicalResponse, stream: bytes
-) -> tuple[Stored, ...]:
+def _record_nothing(*_: object) -> tuple[ArchiveWrite, ...]:
     return ()
 
 
-def _keeps_nothing(request: CanonicalRequest, body: bytes) -> tuple[Stored, ...]:
-    return ()
+class ArchiveHooks(msgspec.Struct, frozen=True):
+    """How an endpoint uses the archive: the responses that later requests can refer to.
 
-
-def _leaves_nothing(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
-    return ()
-
-
-class Archival(msgspec.Struct, frozen=True):
-    """How an endpoint uses the archive of answers that later requests can name.
-
-    `references` gives the names that a request leads to, as far as what is found is known;
-    `resolve` the request with what it names in it, or raises WireError where that is not stored.
-    `record` gives what is stored of an answer, whose stream is all of it as it was streamed, if it
-    was; `keep` the same of a recorded answer, which is bytes alone; `after` what is stored, or
-    given up, once an answer is computed. All that is stored under a name that begins with `prefix`,
-    if there is one, is found as well.
+    `references` returns the names that a request refers to, directly or through values already
+    loaded; `resolve` returns the request with these values, or raises WireError if one is missing.
+    `record` returns the writes for a response (with the bytes of its stream, if it was streamed),
+    `record_body` those for a replayed recording's body and `record_computed` those for a computed
+    response. With a `prefix`, every value whose name begins with it is loaded too.
     """
 
-    references: Callable[[CanonicalRequest, Found], tuple[str, ...]]
-    resolve: Callable[[CanonicalRequest, Found], CanonicalRequest]
-    record: Callable[[CanonicalRequest, CanonicalResponse, bytes], tuple[Stored, ...]] = (
-        _records_nothing
+    references: Callable[[CanonicalRequest, ArchivedValues], tuple[str, ...]]
+    resolve: Callable[[CanonicalRequest, ArchivedValues], CanonicalRequest]
+    record: Callable[[CanonicalRequest, CanonicalResponse, bytes], tuple[ArchiveWrite, ...]] = (
+        _record_nothing
     )
-    keep: Callable[[CanonicalRequest, bytes], tuple[Stored, ...]] = _keeps_nothing
-    after: Callable[[CanonicalRequest, Facts], tuple[Stored, ...]] = _leaves_nothing
+    record_body: Callable[[CanonicalRequest, bytes], tuple[ArchiveWrite, ...]] = _record_nothing
+    record_computed: Callable[[CanonicalRequest, ComputeContext], tuple[ArchiveWrite, ...]] = (
+        _record_nothing
+    )
     prefix: str = ""
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """A method and path of a provider, and what is done there.
+    """A method and path of a provider, with its handlers.
 
-    In its `pattern` a `{name}` before a slash takes one segment, any other what is there. The
-    engine answers where there is `render` and `encode`; else `compute` does, unless a step names
-    the path. Where the path is a generating endpoint's too, a step that names it means that one:
-    such a computed one is `fixed`. A generating endpoint computes what asks for no answer of a
-    model. `alias_of` is the pattern by which steps name this endpoint where they name it by
-    another's. A `bodiless` one takes no JSON, `archival` is how it uses the archive.
+    In its `pattern` a `{name}` before a slash takes one segment, any other takes the rest. With
+    `render` and `encode` the engine answers, and `compute` only answers requests that need no
+    model. Without them `compute` answers unless a step names the path; an endpoint whose path is a
+    generating endpoint's too is `always_computed`, since a step that names the path means the other
+    one. `alias_of` is the pattern by which steps name this endpoint, if it is another's. A
+    `bodiless` endpoint takes no JSON. `media_type` is that of a computed response.
 
-    `form` is what of a request, beside its model and its length in tokens, decides the bytes of an
-    answer to it, ids aside: answers of one form are encoded once. Without it those of `alike` ones
-    are that are asked for by the same bytes and name no earlier answers, all others each time.
-    What a request `carries` is answered before it is, each call as if it had come by itself. A
-    computed answer is of `media_type`.
+    `cache_key` returns the part of a request that, beside its model and token count, decides the
+    bytes of the response, apart from ids: responses with equal keys are encoded once. Without it
+    responses are cached by the request's bytes if `cacheable_by_body` is true and the request
+    refers to no earlier response, and never otherwise. `sub_requests` returns calls that are
+    answered first, each as if it had been sent by itself.
     """
 
     method: str
     pattern: str
-    read: Read
-    render: Render | None = None
-    encode: Encode | None = None
-    compute: Compute | None = None
-    sub_requests: Carries | None = None
-    archival: Archival | None = None
+    read: RequestReader
+    render: BodyRenderer | None = None
+    encode: EncoderFactory | None = None
+    compute: BodyComputer | None = None
+    sub_requests: SubRequestLister | None = None
+    archival: ArchiveHooks | None = None
     cache_key: Callable[[CanonicalRequest], Hashable] | None = None
     cacheable_by_body: bool = False
     always_computed: bool = False
@@ -148,9 +145,9 @@ class Endpoint(msgspec.Struct, frozen=True):
     bodiless: bool = False
     media_type: str = "application/json"
     canonical: str = ""
-    """The path as steps name it, with its variable places."""
+    """The path as steps name it, with its placeholders."""
     generates: bool = False
-    """Whether the engine answers."""
+    """True if the engine answers."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "canonical", self.alias_of or self.pattern)
@@ -158,15 +155,14 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 
 class Wire(Protocol):
-    """One provider's HTTP dialect. Stateless: a wire is one shared value.
+    """One provider's HTTP API. Stateless: a wire is one shared value.
 
-    `name` is the wire's own, `title` how people call it. `models` are those that its list names
-    without any script, `key_headers` the headers in which clients send their keys.
-    `prefixes` are the path prefixes under which every answer, errors too, is a provider's; one
-    without a slash at its end is that path alone, with or without a slash at its own end.
-    `sequential` says that parts stream strictly one after another, `signs_reasoning` that thinking
-    comes with a signature, without which it is not taken back. `malformed_body` and
-    `malformed_event` are what broken answers look like on it.
+    `title` is its name for people. `models` are listed even without any scenario, `key_headers` are
+    the headers in which clients send their keys. All responses under `prefixes`, errors too, are in
+    the provider's format; a prefix without a slash at its end is that path alone, with or without a
+    trailing slash. `sequential` is true if parts stream strictly one after another,
+    `signs_reasoning` if reasoning carries a signature that the API requires when it is sent back.
+    `malformed_body` and `malformed_event` are sent by the fault `invalid_response`.
     """
 
     name: str
@@ -183,35 +179,35 @@ class Wire(Protocol):
     malformed_body: bytes
     malformed_event: bytes
 
-    def sample(self, asked: Asked) -> Sent:
-        """What this provider's own client sends for a request."""
+    def sample(self, request: SampleRequest) -> SampleCall:
+        """Return the call that this provider's official client would send for a request."""
 
-    def clients(self, origin: str) -> tuple[Sdk, ...]:
-        """How SDKs are pointed at a server of this origin."""
+    def clients(self, origin: str) -> tuple[SdkSetup, ...]:
+        """Return how to point each SDK at a server of this origin."""
 
     def claims(self, call: Call) -> bool:
-        """Whether a call under a prefix that wires share is meant for this one."""
+        """Return whether a call under a prefix that several wires share is for this one."""
 
     def api_key(self, call: Call) -> str | None:
-        """The key that the client sent, by any header or query that this provider takes."""
+        """Return the client's key, from any header or query parameter that the provider takes."""
 
     def authorise(self, call: Call) -> None:
-        """Raise the provider's 401 (or its own status) unless some key was sent."""
+        """Raise the provider's 401 (or its equivalent) unless some key was sent."""
 
     def check(self, call: Call) -> None:
-        """Raise for what else must be there before the body is read (a version header)."""
+        """Raise WireError if anything else is missing before the body (a version header)."""
 
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
-        """An error's body in the provider's envelope (`error.body` is already dealt with)."""
+        """Return an error's body in the provider's envelope, without regard to `error.body`."""
 
     def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
-        """The provider's in-stream error; `sent` is the number of events sent before it."""
+        """Return the provider's in-stream error; `sent` is the number of events before it."""
 
     def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
-        """The provider's own headers: request id, rate limits, and for errors when to retry."""
+        """Return the provider's headers: request id, rate limits, and for errors Retry-After."""
 
 
-def about(
+def make_resource_request(
     call: Call,
     endpoint: Endpoint,
     own: object = None,
@@ -220,7 +216,7 @@ def about(
     model: str = "",
     metadata: Mapping[str, str] | None = None,
 ) -> CanonicalRequest:
-    """A request about what is listed or stored: no message in it goes to a model."""
+    """Return a request about a listed or stored resource: it has no messages for a model."""
     return CanonicalRequest(
         provider=provider,
         path=call.path,
@@ -233,28 +229,31 @@ def about(
 
 
 def sse(data: bytes) -> bytes:
-    """One server-sent event of a single `data:` line."""
+    """Return a server-sent event with a single `data:` line."""
     return b"data: " + data + b"\n\n"
 
 
 def named_sse(event: str, data: bytes) -> bytes:
-    """One server-sent event with its name."""
+    """Return a server-sent event with an `event:` name."""
     return b"event: " + event.encode() + b"\ndata: " + data + b"\n\n"
 
 
-def encoded(value: object) -> msgspec.Raw:
-    """A value that is JSON already when what it is part of is encoded. A long list is made of such:
-    as values it would take many times the memory, and as one piece let no other thread compute."""
+def to_raw_json(value: object) -> msgspec.Raw:
+    """Encode a value that becomes part of a larger document.
+
+    Long lists are built of these: decoded values would take many times the memory, and encoding the
+    whole list in one piece would hold the GIL.
+    """
     return msgspec.Raw(encode_json(value))
 
 
 def encode_text(text: str) -> bytes:
-    """A JSON string on one line for every reader."""
+    """Encode a JSON string with every line separator escaped."""
     return encode_json(text) if text.isascii() else encode_line(text)
 
 
 def encode_line(value: object) -> bytes:
-    """JSON in which line separators beyond ASCII are escaped: some readers split lines at them."""
+    """Encode JSON with non-ASCII line separators escaped: some SSE parsers split lines at them."""
     return (
         encode_json(value)
         .replace(b"\xe2\x80\xa8", rb"\u2028")
@@ -264,5 +263,5 @@ def encode_line(value: object) -> bytes:
 
 
 def retry_after_seconds(retry_after_ms: int) -> str:
-    """Retry-After in whole seconds, rounded up."""
+    """Return a Retry-After value in whole seconds, rounded up."""
     return str(-(-retry_after_ms // 1000))

@@ -1,5 +1,4 @@
-"""Texts as unit vectors: the same text always gives the same one, and texts that have words and
-letters in common lie near each other."""
+"""Deterministic embeddings: texts with common words and letters get similar unit vectors."""
 
 import hashlib
 import math
@@ -10,31 +9,31 @@ from itertools import pairwise
 from struct import Struct
 from typing import TypeAlias
 
-# Eight thousand tokens: what is beyond them, the models that are mocked here do not take either.
-READ = 32_768
-_WORD, _LETTERS, _NEIGHBOURS = 1.0, 0.5, 0.25
+# About 8,000 tokens, the input limit of the mocked embedding models.
+MAX_EMBEDDED_CHARS = 32_768
+_WORD_WEIGHT, _TRIPLE_WEIGHT, _PAIR_WEIGHT = 1.0, 0.5, 0.25
 _TOKEN = re.compile(r"\w+|[^\w\s]")
-_SPREAD = Struct("<4I")
+_FOUR_INTS = Struct("<4I")
 
-Places: TypeAlias = tuple[int, ...]
+Components: TypeAlias = tuple[int, ...]
 
 
 def unit_vector(text: str, dimensions: int) -> tuple[float, ...]:
-    """A vector of length 1 made of the first `READ` characters of a text in lower case.
+    """Return a vector of length 1 for the first `MAX_EMBEDDED_CHARS` characters of a text.
 
-    Words count most, then the triples of letters in them, then which word follows which. Each of
-    these has a few places of the vector to add to, chosen by its hash.
+    The features are words (which weigh most), their letter triples and word pairs, in lower case.
+    Each adds to four components of the vector, chosen by its hash.
     """
-    words = _TOKEN.findall(text[:READ].casefold()) or [""]
+    words = _TOKEN.findall(text[:MAX_EMBEDDED_CHARS].casefold()) or [""]
     vector = [0.0] * dimensions
     for word, count in Counter(words).items():
-        often = math.sqrt(count)
-        _add(vector, _places(word), _WORD * often)
+        scale = math.sqrt(count)
+        _add_feature(vector, _components(word), _WORD_WEIGHT * scale)
         padded = f" {word} "
         for i in range(len(word)):
-            _add(vector, _letters(padded[i : i + 3]), _LETTERS * often)
+            _add_feature(vector, _triple_components(padded[i : i + 3]), _TRIPLE_WEIGHT * scale)
     for pair, count in Counter(pairwise(words)).items():
-        _add(vector, _places(" ".join(pair)), _NEIGHBOURS * math.sqrt(count))
+        _add_feature(vector, _components(" ".join(pair)), _PAIR_WEIGHT * math.sqrt(count))
     # `sum` rounds differently from one version of Python to the next.
     length = math.sqrt(math.fsum(value * value for value in vector))
     if not length:
@@ -42,16 +41,16 @@ def unit_vector(text: str, dimensions: int) -> tuple[float, ...]:
     return tuple(value / length for value in vector)
 
 
-def _add(vector: list[float], places: Places, weight: float) -> None:
-    for place in places:
-        vector[(place >> 1) % len(vector)] += weight if place & 1 else -weight
+def _add_feature(vector: list[float], components: Components, weight: float) -> None:
+    for component in components:
+        vector[(component >> 1) % len(vector)] += weight if component & 1 else -weight
 
 
 @lru_cache(maxsize=16_384)
-def _letters(triple: str) -> Places:
-    return _places(triple)
+def _triple_components(triple: str) -> Components:
+    return _components(triple)
 
 
-def _places(feature: str) -> Places:
+def _components(feature: str) -> Components:
     digest = hashlib.blake2b(feature.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-    return _SPREAD.unpack(digest)
+    return _FOUR_INTS.unpack(digest)

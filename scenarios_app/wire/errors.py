@@ -1,4 +1,4 @@
-"""The one exception of the wires: a request that gets a provider error for an answer."""
+"""The only exception that wires raise: the request is answered with a provider's error."""
 
 from scenarios_app.engine.canonical import ErrorAnswer
 

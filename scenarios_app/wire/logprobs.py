@@ -1,17 +1,20 @@
-"""How likely the tokens of a text were, in the form that OpenAI gave it and others took over."""
+"""Token log probabilities in OpenAI's format, which other providers use too."""
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.producing.usage import Token, likeliest, tokens_of
 
 
 def token_logprobs(text: str, top: int) -> list[Json]:
-    """The tokens of a text, with so many of the likeliest ones for the place of each."""
+    """Return the tokens of a text, each with the `top` likeliest alternatives."""
     return [
-        {**_told(token), "top_logprobs": [_told(other) for other in likeliest(token, top)]}
+        {
+            **_token_json(token),
+            "top_logprobs": [_token_json(other) for other in likeliest(token, top)],
+        }
         for token in tokens_of(text)
     ]
 
 
-def _told(token: Token) -> dict[str, Json]:
+def _token_json(token: Token) -> dict[str, Json]:
     numbers: list[Json] = [*token.text.encode()]
     return {"token": token.text, "logprob": token.logprob, "bytes": numbers}

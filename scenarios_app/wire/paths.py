@@ -1,5 +1,4 @@
-"""Raw paths: what they hold in the variable places of a pattern, and what a client with a wrong
-base URL meant by one that would be a provider's if it began otherwise."""
+"""Matches raw paths with endpoint patterns, and recognises paths sent with a wrong base URL."""
 
 import re
 from collections import defaultdict
@@ -11,26 +10,26 @@ import msgspec
 
 from scenarios_app.wire.base import Call, Endpoint
 
-# What may be missing at the beginning, the likeliest first.
+# Prefixes that a wrong base URL may lack, the likeliest first.
 _STARTS = ("/v1", "/v1beta", "/v1alpha", "/openai/v1", "/openai", "/api")
-# What stands behind this is common words: elsewhere than right below the host, somebody else's.
-_COMMON = "/api"
-# A single word may end many a path; behind more segments than this it is not what a client added.
-_MOST_BEFORE_A_WORD = 1
-# No endpoint has more segments, but for names that hold slashes.
-_MOST_SEGMENTS = 8
+# Paths below this are common words: after another prefix they are probably not a provider's.
+_COMMON_START = "/api"
+# After more segments than this, a single word is not what a client appended to its base URL.
+_MAX_SEGMENTS_BEFORE_WORD = 1
+# No endpoint has more segments, apart from model names with slashes.
+_MAX_SEGMENTS = 8
 
 
 def match_path(pattern: str, path: str) -> dict[str, str] | None:
-    """The decoded parameters of a raw path under a pattern, None where it does not fit."""
+    """Return the decoded parameters of a raw path, or None if it does not match the pattern."""
     if "{" not in pattern:
         return {} if pattern == path else None
-    found = _compiled(pattern).fullmatch(path)
-    return {k: unquote(v) for k, v in found.groupdict().items()} if found else None
+    match = _compile_pattern(pattern).fullmatch(path)
+    return {k: unquote(v) for k, v in match.groupdict().items()} if match else None
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     pieces = re.split(r"\{(\w+)\}", pattern)
     out = re.escape(pieces[0])
     for i in range(1, len(pieces), 2):
@@ -41,85 +40,98 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(out, re.DOTALL)
 
 
-class Meant(msgspec.Struct, frozen=True):
-    """Where a request was meant to go: to `path`. It begins with `base`, which the base URL should
-    end in, or is whole without anything there. `lead` is what stands before it instead."""
+class IntendedPath(msgspec.Struct, frozen=True):
+    """The path that a request with a wrong base URL was meant for.
+
+    `base` is the prefix of `path` that the base URL lacks (empty if none), `lead` the prefix that
+    the request has instead.
+    """
 
     path: str
     base: str
     lead: str
 
 
-class Endings:
-    """The paths of some endpoints, whole and without their beginning, to be found at the end of
-    others."""
+class PathEndings:
+    """Finds the paths of endpoints, complete or without their prefix, at the end of other paths."""
 
     def __init__(self, endpoints: Iterable[Endpoint]) -> None:
-        # By method and first segment: what is missing before it, the likeliest first.
-        self._of: defaultdict[tuple[str, str], set[tuple[int, str, str]]] = defaultdict(set)
+        # By method and first segment: the rank of the missing prefix, the prefix, the pattern.
+        self._patterns: defaultdict[tuple[str, str], set[tuple[int, str, str]]] = defaultdict(set)
         for endpoint in endpoints:
             pattern = endpoint.pattern
             for number, start in enumerate(_STARTS):
                 if pattern.startswith(f"{start}/"):
                     rest = pattern.removeprefix(start)
-                    self._of[endpoint.method, _first(rest)].add((number, start, pattern))
-            self._of[endpoint.method, _first(pattern)].add((-1, "", pattern))
+                    self._patterns[endpoint.method, _first_segment(rest)].add(
+                        (number, start, pattern)
+                    )
+            self._patterns[endpoint.method, _first_segment(pattern)].add((-1, "", pattern))
 
-    def whole(self, method: str, path: str) -> Iterator[Meant]:
-        """What a raw path below a provider's prefix may be meant to be: what stands behind another
-        beginning, or is added to what is whole already. Other ends are of paths that the provider
-        may have and we have not."""
-        for meant in self.meant(method, path):
-            if not meant.base or self._is_whole(method, meant.lead):
-                yield meant
+    def candidates_below_prefix(self, method: str, path: str) -> Iterator[IntendedPath]:
+        """Yield the paths that a raw path below a provider's prefix may be meant for.
 
-    def meant(self, method: str, path: str) -> Iterator[Meant]:
-        """What a raw path may be meant to be, the likeliest first: a whole path behind something
-        else, then the longest end of one."""
-        tails = list(_tails(path.rstrip("/")))
-        found = [meant for lead, tail in tails for meant in self._ending(method, lead, tail)]
-        yield from (meant for meant in found if not meant.base)
-        yield from (meant for meant in found if meant.base)
+        These are complete paths after another prefix, or after a complete path. Any other ending
+        may be a path that the provider has and this mock lacks.
+        """
+        for candidate in self.candidates(method, path):
+            if not candidate.base or self._is_complete(method, candidate.lead):
+                yield candidate
 
-    def _is_whole(self, method: str, path: str) -> bool:
-        return any(not meant.base for meant in self._ending(method, "", path))
+    def candidates(self, method: str, path: str) -> Iterator[IntendedPath]:
+        """Yield the paths that a raw path may be meant for, the likeliest first: complete paths
+        after another prefix, then paths without their prefix, the longest first."""
+        tails = list(_split_tails(path.rstrip("/")))
+        matches = [each for lead, tail in tails for each in self._match_tail(method, lead, tail)]
+        yield from (each for each in matches if not each.base)
+        yield from (each for each in matches if each.base)
 
-    def _ending(self, method: str, lead: str, tail: str) -> Iterator[Meant]:
-        for _, start, pattern in sorted(self._of.get((method, _first(tail)), ())):
+    def _is_complete(self, method: str, path: str) -> bool:
+        return any(not each.base for each in self._match_tail(method, "", path))
+
+    def _match_tail(self, method: str, lead: str, tail: str) -> Iterator[IntendedPath]:
+        for _, start, pattern in sorted(self._patterns.get((method, _first_segment(tail)), ())):
             params = match_path(pattern, start + tail)
-            if params is not None and not swallows(params) and _may_lead(lead, start, tail):
-                yield Meant(start + tail, start, lead)
+            if (
+                params is not None
+                and not has_slash_in_id(params)
+                and _is_possible_lead(lead, start, tail)
+            ):
+                yield IntendedPath(start + tail, start, lead)
 
 
-def swallows(params: Mapping[str, str]) -> bool:
-    """Whether a part of a path was taken for an id that is none: no id holds a slash, though the
-    name of a model may."""
+def has_slash_in_id(params: Mapping[str, str]) -> bool:
+    """Return whether a parameter that is an id contains a slash: only model names may."""
     return any("/" in value for name, value in params.items() if name.endswith("_id"))
 
 
-def _may_lead(lead: str, start: str, tail: str) -> bool:
-    """Whether a path with a start that is missing may be meant where something else stands."""
+def _is_possible_lead(lead: str, start: str, tail: str) -> bool:
+    """Return whether a path that lacks `start` may be intended after the prefix `lead`."""
     if not start or not lead:
         return True
-    return start != _COMMON and (tail.count("/") > 1 or lead.count("/") <= _MOST_BEFORE_A_WORD)
+    return start != _COMMON_START and (
+        tail.count("/") > 1 or lead.count("/") <= _MAX_SEGMENTS_BEFORE_WORD
+    )
 
 
-def told(call: Call, meant: Meant) -> str:
-    """The message of the 404."""
-    unknown = f"Unknown request URL: {call.method} {call.path}."
+def wrong_base_message(call: Call, intended: IntendedPath) -> str:
+    """Return the message of the 404."""
     host = call.headers.get("host", "")
     origin = f"{call.scheme}://{host}" if host else ""
-    right = f"{unknown} Did you mean {origin}{meant.path}?"
-    if meant.base:
-        return f"{right} Then the base URL is {origin}{meant.base}"
-    return f"{right} Then leave {meant.lead} out of the base URL." if meant.lead else right
+    message = f"Unknown request URL: {call.method} {call.path}."
+    message += f" Did you mean {origin}{intended.path}?"
+    if intended.base:
+        message += f" Then the base URL is {origin}{intended.base}"
+    elif intended.lead:
+        message += f" Then leave {intended.lead} out of the base URL."
+    return message
 
 
-def _tails(path: str) -> Iterator[tuple[str, str]]:
-    """A path cut in two before each of its last segments, the longest end first."""
-    cuts = [place for place, letter in enumerate(path) if letter == "/"]
-    return ((path[:cut], path[cut:]) for cut in cuts[-_MOST_SEGMENTS:])
+def _split_tails(path: str) -> Iterator[tuple[str, str]]:
+    """Yield a path split before each of its last segments, the longest tail first."""
+    slashes = [index for index, char in enumerate(path) if char == "/"]
+    return ((path[:slash], path[slash:]) for slash in slashes[-_MAX_SEGMENTS:])
 
 
-def _first(path: str) -> str:
+def _first_segment(path: str) -> str:
     return path.removeprefix("/").partition("/")[0]

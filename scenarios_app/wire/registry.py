@@ -1,7 +1,7 @@
-"""Every wire there is, and which of them, by which route, a call is for.
+"""The installed wires, and the dispatch of calls to their endpoints.
 
-Adding a provider is one line in `SHIPPED`; where wires share a prefix, the first that claims a call
-and knows its path has it, so the one that claims everything stands last.
+To add a provider, add one line to `SHIPPED`. If wires share a prefix, the first that claims a call
+and knows its path gets it, so the wire that claims every call comes last.
 """
 
 import re
@@ -23,7 +23,13 @@ from scenarios_app.wire.ollama import wire as ollama_api
 from scenarios_app.wire.openai import wire as openai_chat
 from scenarios_app.wire.openai.dialects.rows import HEADER as DIALECT_HEADER
 from scenarios_app.wire.openai.responses import wire as openai_responses
-from scenarios_app.wire.paths import Endings, Meant, match_path, swallows, told
+from scenarios_app.wire.paths import (
+    IntendedPath,
+    PathEndings,
+    has_slash_in_id,
+    match_path,
+    wrong_base_message,
+)
 
 SHIPPED: tuple[Wire, ...] = (
     ollama_api.WIRE,
@@ -34,41 +40,40 @@ SHIPPED: tuple[Wire, ...] = (
 )
 
 
-# A path of more characters is looked up anew each time.
-_LONG = 512
+_MAX_CACHED_PATH_CHARS = 512
 
 
-class _Installed(msgspec.Struct):
+class _InstalledWires(msgspec.Struct):
     wires: tuple[Wire, ...]
-    endings: Endings
+    endings: PathEndings
 
 
 def install(*wires: Wire) -> None:
-    """Make these the wires of this process, in this order; the headers of their keys are secret."""
+    """Make these the wires of this process, in this order; their key headers become secrets."""
     declare(name for wire in wires for name in wire.key_headers)
     _installed.wires = wires
-    _installed.endings = Endings(endpoint for wire in wires for endpoint in wire.endpoints)
-    for known in (_wires_under, _known_at, meant):
-        known.cache_clear()
+    _installed.endings = PathEndings(endpoint for wire in wires for endpoint in wire.endpoints)
+    for cached_function in (_wires_under, _targets_at, find_intended_path):
+        cached_function.cache_clear()
 
 
 def wires() -> tuple[Wire, ...]:
-    """Every wire, in the order in which they are asked whose a call is."""
+    """Return the installed wires in the order in which calls are dispatched."""
     return _installed.wires
 
 
 def providers() -> tuple[str, ...]:
-    """The names of the providers, each once, as people list them."""
+    """Return the names of the providers, each once, in the order for display."""
     return tuple(dict.fromkeys(wire.provider for wire in reversed(wires())))
 
 
-def ways() -> Mapping[str, Wire]:
-    """One wire for each way to ask, by its name, as people list them."""
+def wires_by_name() -> Mapping[str, Wire]:
+    """Return the wires by name, in the order for display."""
     return {wire.name: wire for wire in reversed(wires())}
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Where a call goes. Without an endpoint, `error` is the provider's 404 or 405."""
+    """The destination of a call. Without an endpoint, `error` is the provider's 404 or 405."""
 
     wire: Wire
     endpoint: Endpoint | None
@@ -76,103 +81,104 @@ class Target(msgspec.Struct, frozen=True):
     error: WireError | None = None
 
 
-# A wire, and by method where a call of one path goes on it.
-_Known: TypeAlias = tuple[Wire, Mapping[str, Target]]
+# A wire with its targets for one path, by method.
+_WireTargets: TypeAlias = tuple[Wire, Mapping[str, Target]]
 
 
-def owns(path: str) -> bool:
-    """Whether a raw path is a provider's, so that nothing but its envelope may answer there."""
+def is_provider_path(path: str) -> bool:
+    """Return whether a raw path belongs to a provider, so that errors take its envelope."""
     return bool(_wires_under(path))
 
 
 def url_patterns() -> Iterator[str]:
-    """Regular expressions for the paths that providers own, decoded and without their first
-    slash."""
+    """Yield regular expressions for the decoded paths of providers, without the first slash."""
     for prefix in sorted({p for wire in wires() for p in wire.prefixes}):
         end = "(?:/|$)" if prefix.endswith("/") else "/?$"
         yield f"^{re.escape(prefix.strip('/'))}{end}"
 
 
-def find(call: Call) -> Target | None:
-    """The target of a call, or None where no provider owns its path."""
-    found = _found(call)
-    name = call.headers.get(DIALECT_HEADER)
-    return found if name is None or found is None else _spoken(found, name.strip().lower())
+def find_target(call: Call) -> Target | None:
+    """Return the target of a call, or None if no provider owns its path."""
+    target = _find_by_path(call)
+    dialect = call.headers.get(DIALECT_HEADER)
+    if target is None or dialect is None or target.wire not in openai_chat.WIRES:
+        return target
+    return _to_dialect(target, dialect.strip().lower())
 
 
-def _spoken(found: Target, name: str) -> Target:
-    """The same in the dialect of that name, where it is one of OpenAI's calls."""
-    if found.wire not in openai_chat.WIRES:
-        return found
-    wire = openai_chat.SPOKEN.get(name)
+def _to_dialect(target: Target, name: str) -> Target:
+    """Return the same endpoint of the dialect with this name."""
+    wire = openai_chat.WIRES_BY_DIALECT.get(name)
     if wire is None:
-        known = ", ".join(openai_chat.SPOKEN)
-        message = f"There is no dialect {name!r} of this API. {DIALECT_HEADER} may name {known}."
-        return Target(found.wire, None, error=WireError(400, message, code="unknown_dialect"))
-    if found.endpoint is None:
-        return replace(found, wire=wire)
-    asked = (found.endpoint.method, found.endpoint.canonical)
-    for same in wire.endpoints:
-        if (same.method, same.canonical) == asked:
-            return replace(found, wire=wire, endpoint=same)
-    message = f"The dialect {name!r} has no {asked[1]}."
+        names = ", ".join(openai_chat.WIRES_BY_DIALECT)
+        message = f"There is no dialect {name!r} of this API. {DIALECT_HEADER} may name {names}."
+        return Target(target.wire, None, error=WireError(400, message, code="unknown_dialect"))
+    if target.endpoint is None:
+        return replace(target, wire=wire)
+    method, canonical = target.endpoint.method, target.endpoint.canonical
+    for endpoint in wire.endpoints:
+        if (endpoint.method, endpoint.canonical) == (method, canonical):
+            return replace(target, wire=wire, endpoint=endpoint)
+    return _not_found(wire, f"The dialect {name!r} has no {canonical}.")
+
+
+def _find_by_path(call: Call) -> Target | None:
+    target = _match_call(call)
+    if target is not None and not (target.params and has_slash_in_id(target.params)):
+        return target
+    claiming = [wire for wire in _wires_under(call.path) if wire.claims(call)]
+    if not claiming:
+        return None
+    candidates = _installed.endings.candidates_below_prefix(call.method, call.path)
+    target = _misplaced_target(call, candidates) or target
+    if target is not None:
+        return target
+    return _not_found(claiming[0], f"Unknown request URL: {call.method} {call.path}.")
+
+
+def _not_found(wire: Wire, message: str) -> Target:
     return Target(wire, None, error=WireError(404, message, code="unknown_url"))
 
 
-def _found(call: Call) -> Target | None:
-    found = _known(call)
-    if found is not None and not (found.params and swallows(found.params)):
-        return found
-    owners = _owners(call)
-    if not owners:
-        return None
-    found = _meant(call, _installed.endings.whole(call.method, call.path)) or found
-    if found is not None:
-        return found
-    message = f"Unknown request URL: {call.method} {call.path}."
-    return Target(owners[0], None, error=WireError(404, message, code="unknown_url"))
+def find_misplaced_target(call: Call) -> Target | None:
+    """Return the 404 of the provider whose path a call with a wrong base URL was meant for.
 
-
-def misplaced(call: Call) -> Target | None:
-    """The provider that a call looks meant for, whose path would be one of its but for the
-    beginning, with the 404 that names the right one. None where it looks like nobody's."""
-    return _meant(call, _installed.endings.meant(call.method, call.path))
+    The error names the right URL. Returns None if the path is not like any provider's.
+    """
+    return _misplaced_target(call, _installed.endings.candidates(call.method, call.path))
 
 
 @lru_cache(maxsize=256)
-def meant(method: str, path: str) -> Meant | None:
-    """What a path may have been meant to be, of any provider; None where it looks like nobody's."""
-    return next(_installed.endings.meant(method, path), None)
+def find_intended_path(method: str, path: str) -> IntendedPath | None:
+    """Return the path that a request with a wrong base URL was meant for, or None."""
+    return next(_installed.endings.candidates(method, path), None)
 
 
-def _meant(call: Call, found: Iterable[Meant]) -> Target | None:
-    possible = list(found)
-    for likely in possible:
-        there = replace(call, path=likely.path)
-        target = _known(there)
+def _misplaced_target(call: Call, paths: Iterable[IntendedPath]) -> Target | None:
+    candidates = list(paths)
+    for candidate in candidates:
+        target = _match_call(replace(call, path=candidate.path))
         if target is not None and target.endpoint is not None:
-            home = target.wire.prefixes[0].rstrip("/")
-            at_home = (one for one in possible if (one.base, one.lead) == (home, likely.lead))
-            message = told(call, next(at_home, likely))
-            return Target(target.wire, None, error=WireError(404, message, code="unknown_url"))
+            # Of several prefixes, the message names the wire's main one.
+            prefix = target.wire.prefixes[0].rstrip("/")
+            best = next(
+                (c for c in candidates if (c.base, c.lead) == (prefix, candidate.lead)), candidate
+            )
+            return _not_found(target.wire, wrong_base_message(call, best))
     return None
 
 
-def _owners(call: Call) -> list[Wire]:
-    return [wire for wire in _wires_under(call.path) if wire.claims(call)]
-
-
-def _known(call: Call) -> Target | None:
-    """The endpoint that fits the call, or the 405 of the first wire that knows its path."""
+def _match_call(call: Call) -> Target | None:
+    """Return the endpoint for a call, or the 405 of the first wire that knows its path."""
     path, method = call.path, call.method
-    known = _known_at(path) if len(path) <= _LONG else _known_at.__wrapped__(path)
-    for wire, targets in known:
+    lookup = _targets_at if len(path) <= _MAX_CACHED_PATH_CHARS else _targets_at.__wrapped__
+    for wire, targets in lookup(path):
         if wire.claims(call):
-            return targets.get(method) or _not_allowed(call, wire, targets)
+            return targets.get(method) or _method_not_allowed(call, wire, targets)
     return None
 
 
-def _not_allowed(call: Call, wire: Wire, targets: Mapping[str, Target]) -> Target:
+def _method_not_allowed(call: Call, wire: Wire, targets: Mapping[str, Target]) -> Target:
     error = WireError(
         405,
         f"Method {call.method} is not allowed for {call.path}.",
@@ -182,22 +188,22 @@ def _not_allowed(call: Call, wire: Wire, targets: Mapping[str, Target]) -> Targe
 
 
 @lru_cache(maxsize=256)
-def _known_at(path: str) -> tuple[_Known, ...]:
-    """The wires that know a path, in order."""
-    found = ((wire, _targets(wire, path)) for wire in wires() if _under(path, wire.prefixes))
-    return tuple((wire, targets) for wire, targets in found if targets)
+def _targets_at(path: str) -> tuple[_WireTargets, ...]:
+    """Return the wires that know a path, in dispatch order."""
+    pairs = ((wire, _targets_on(wire, path)) for wire in _wires_under(path))
+    return tuple((wire, targets) for wire, targets in pairs if targets)
 
 
-def _targets(wire: Wire, path: str) -> Mapping[str, Target]:
-    """The first pattern that fits the path has it, so that `x:verb` is no model's name."""
+def _targets_on(wire: Wire, path: str) -> Mapping[str, Target]:
+    """Return the targets of the first pattern that matches, so that `x:verb` is no model name."""
     targets: dict[str, Target] = {}
-    fits = ""
+    matched_pattern = ""
     for endpoint in wire.endpoints:
-        if fits not in ("", endpoint.pattern):
+        if matched_pattern not in ("", endpoint.pattern):
             continue
         params = match_path(endpoint.pattern, path)
         if params is not None:
-            fits = endpoint.pattern
+            matched_pattern = endpoint.pattern
             target = Target(wire, endpoint, MappingProxyType(params))
             targets.setdefault(endpoint.method, target)
     return targets
@@ -205,22 +211,25 @@ def _targets(wire: Wire, path: str) -> Mapping[str, Target]:
 
 @lru_cache(maxsize=256)
 def _wires_under(path: str) -> tuple[Wire, ...]:
-    return tuple(wire for wire in wires() if _under(path, wire.prefixes))
+    return tuple(wire for wire in wires() if _is_under(path, wire.prefixes))
 
 
-def _under(path: str, prefixes: tuple[str, ...]) -> bool:
-    """A prefix `/v1/` owns `/v1` as well, but not `/v1beta`; the path `/api/chat` owns `/api/chat/`
-    and nothing below it. Encoded or not, it is the same path, as it is to Django."""
-    folders, paths = _split(prefixes)
+def _is_under(path: str, prefixes: tuple[str, ...]) -> bool:
+    """Return whether a path is under any of these prefixes.
+
+    The prefix `/v1/` includes `/v1`, but not `/v1beta`; the prefix `/api/chat` is that path and
+    `/api/chat/`, and nothing below it. Paths are compared decoded, as Django does.
+    """
+    folders, paths = _split_prefixes(prefixes)
     path = unquote(path)
     return f"{path}/".startswith(folders) or path.removesuffix("/") in paths
 
 
 @cache
-def _split(prefixes: tuple[str, ...]) -> tuple[tuple[str, ...], frozenset[str]]:
+def _split_prefixes(prefixes: tuple[str, ...]) -> tuple[tuple[str, ...], frozenset[str]]:
     folders = tuple(prefix for prefix in prefixes if prefix.endswith("/"))
     return folders, frozenset(prefixes).difference(folders)
 
 
-_installed = _Installed((), Endings(()))
+_installed = _InstalledWires((), PathEndings(()))
 install(*SHIPPED)

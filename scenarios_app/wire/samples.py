@@ -1,4 +1,4 @@
-"""A request described without any provider's words, and what a provider's client would send."""
+"""Sample requests in no provider's format, and how each provider's client would send them."""
 
 import json
 from collections.abc import Mapping
@@ -9,55 +9,55 @@ import msgspec
 from scenarios_app.engine.canonical import Message
 from scenarios_app.engine.parts import TextPart, ToolCallPart, ToolResultPart
 
-Json: TypeAlias = dict[str, Any]
+JsonObject: TypeAlias = dict[str, Any]
 
-KEY = "try-it"
-CALL = "call_1"
-# What stands in for messages that nobody wrote.
+API_KEY = "try-it"
+CALL_ID = "call_1"
+# The text of the earlier messages that a request for a later turn needs.
 FILLER = "…"
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """A request before any provider's words. `result` is that of a call of `called`. Where the
-    whole `conversation` is given, it stands in place of these and of the user's message."""
+class SampleRequest(msgspec.Struct, frozen=True):
+    """A request in no provider's format. `tool_result` is the result of calling `tool_name`. A
+    `conversation` replaces these and the user's message."""
 
     user: str
     model: str = "gpt-4o"
     system: str = ""
     tools: tuple[str, ...] = ()
-    called: str = ""
-    result: str = ""
+    tool_name: str = ""
+    tool_result: str = ""
     turn: int = 1
     stream: bool = True
     conversation: tuple[Message, ...] = ()
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The conversation without its system prompt, whose last answer is asked for: with
-        exchanges before the user's message, so that it is this turn."""
+        """The conversation without its system prompt, with filler exchanges before the user's
+        message so that the next answer is that of `turn`."""
         if self.conversation:
             return self.conversation
-        before = max(self.turn - 1 - bool(self.called), 0)
-        messages = [_said("user", FILLER), _said("assistant", FILLER)] * before
-        messages.append(_said("user", self.user))
-        if self.called:
+        before = max(self.turn - 1 - bool(self.tool_name), 0)
+        messages = [_text_message("user", FILLER), _text_message("assistant", FILLER)] * before
+        messages.append(_text_message("user", self.user))
+        if self.tool_name:
             messages += [
-                Message("assistant", (ToolCallPart(CALL, self.called, "{}"),)),
-                Message("tool", (ToolResultPart(CALL, self.called, self.result),)),
+                Message("assistant", (ToolCallPart(CALL_ID, self.tool_name, "{}"),)),
+                Message("tool", (ToolResultPart(CALL_ID, self.tool_name, self.tool_result),)),
             ]
         return tuple(messages)
 
 
-class Sent(msgspec.Struct, frozen=True):
-    """A request in one provider's words: the raw path with its query, the headers and the body."""
+class SampleCall(msgspec.Struct, frozen=True):
+    """A request in one provider's format: the raw path with its query, headers and body."""
 
     path: str
     headers: Mapping[str, str]
-    body: Json
+    body: JsonObject
 
 
-class Sdk(msgspec.Struct, frozen=True):
-    """How one SDK is pointed at a server."""
+class SdkSetup(msgspec.Struct, frozen=True):
+    """How to point one SDK at a server: its base URL and example code."""
 
     name: str
     base_url: str
@@ -72,8 +72,8 @@ def results_of(message: Message) -> list[ToolResultPart]:
     return [part for part in message.parts if isinstance(part, ToolResultPart)]
 
 
-def arguments_of(call: ToolCallPart) -> Json:
-    """The arguments as an object, which some wires want; empty where they are none."""
+def arguments_of(call: ToolCallPart) -> JsonObject:
+    """Return a call's arguments as an object, which some wires need; empty if they are not one."""
     try:
         value = json.loads(call.arguments)
     except ValueError:
@@ -81,5 +81,5 @@ def arguments_of(call: ToolCallPart) -> Json:
     return value if isinstance(value, dict) else {}
 
 
-def _said(role: Any, text: str) -> Message:
+def _text_message(role: Any, text: str) -> Message:
     return Message(role, (TextPart(text),))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios_app.wire.embedding import READ, unit_vector
+from scenarios_app.wire.embedding import MAX_EMBEDDED_CHARS, unit_vector
 
 CAT = "The cat sat on the mat."
 
@@ -71,9 +71,11 @@ def test_words_that_share_their_beginning_are_near_without_spaces_between_them()
 
 
 def test_what_is_beyond_the_limit_is_not_read() -> None:
-    text = "word " * (READ // 5 + 1)
+    text = "word " * (MAX_EMBEDDED_CHARS // 5 + 1)
     assert unit_vector(text, 8) == unit_vector(text + "another", 8)
-    assert unit_vector(text[: READ // 2], 8) != unit_vector(text[: READ // 2] + "another", 8)
+    assert unit_vector(text[: MAX_EMBEDDED_CHARS // 2], 8) != unit_vector(
+        text[: MAX_EMBEDDED_CHARS // 2] + "another", 8
+    )
 
 
 def test_a_vector_whose_sums_cancel_out_has_length_1_all_the_same() -> None:

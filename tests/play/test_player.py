@@ -11,7 +11,7 @@ from scenarios_app.play.conversation import conversation_of
 from scenarios_app.play.player import Alone, Run, play
 from scenarios_app.play.report import cases_of, json_of, reasons, text_of
 from scenarios_app.serving.options import Options
-from scenarios_app.wire.registry import ways
+from scenarios_app.wire.registry import wires_by_name
 
 LOOP = [
     {
@@ -47,7 +47,7 @@ def told(run: Run) -> list[str]:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("provider", ways())
+@pytest.mark.parametrize("provider", wires_by_name())
 def test_a_tool_loop_is_played_in_every_providers_words(provider: str, stream: bool) -> None:
     first = {"step": "call", "text": "Let me see.", "reasoning": {"contains": "tool"}}
     first |= {"tool_calls": [{"name": "get_weather", "arguments": {"city": "Paris"}}]}

@@ -11,7 +11,7 @@ from mockllm_site import urls
 from mockllm_site.pages.wrong_base import OURS, is_misled
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
-from scenarios_app.wire.openai.dialects.rows import OWNED
+from scenarios_app.wire.openai.dialects.rows import OWNED_PREFIXES
 
 pytestmark = pytest.mark.django_db
 
@@ -99,5 +99,5 @@ def test_whatever_begins_a_path_of_ours_is_known_to_be() -> None:
     routes = (str(pattern.pattern).lstrip("^") for pattern in urls.urlpatterns)
     below = {route.partition("/")[0] for route in routes if "/" in route}
     providers = {"v1(?:", "v1beta(?:", "v1alpha(?:", "openai(?:", "upload"}
-    providers |= {f"{owned.strip('/')}(?:" for owned in OWNED}
+    providers |= {f"{owned.strip('/')}(?:" for owned in OWNED_PREFIXES}
     assert below - providers == OURS - {"static"}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios_app.wire.base import Call
-from scenarios_app.wire.registry import find
+from scenarios_app.wire.registry import find_target
 from tests.serving.dialects import DIALECTS
 from tests.serving.pipelines import Playing, says, scenario
 from tests.wire.envelopes import envelope_complaint
@@ -57,7 +57,7 @@ EVERY_WIRE = pytest.mark.parametrize(
 
 
 async def assert_answered(call: Call) -> None:
-    target, before = find(call), len(playing.journal)
+    target, before = find_target(call), len(playing.journal)
     status, headers, body = await playing.ask(call)
     assert status < 500, body
     assert len(playing.journal) == before + 1

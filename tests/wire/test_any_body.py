@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.wire.base import Call, Facts
+from scenarios_app.wire.base import Call, ComputeContext
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.registry import find
+from scenarios_app.wire.registry import find_target
 from tests.support.hypothesis_profiles import often
 from tests.wire.envelopes import refused_rightly
 from tests.wire.ollama.ollama_bodies import ALL, ROUTES
@@ -22,7 +22,9 @@ from tests.wire.openai.responses_cases import Session
 from tests.wire.rich_bodies import RICH
 from tests.wire.typed import JSON, SCALARS, relaxed
 
-FACTS = Facts({"claude-a": "anthropic", "gemini-a": "gemini", "m": "ollama"}, 1_763_760_000, "f00d")
+CONTEXT = ComputeContext(
+    {"claude-a": "anthropic", "gemini-a": "gemini", "m": "ollama"}, 1_763_760_000, "f00d"
+)
 # Their keys tell whose path it is where two providers have the same one.
 HEADERS = {
     "anthropic": {"x-api-key": "k", "anthropic-version": "2023-06-01"},
@@ -91,7 +93,7 @@ def read(sent: Sent, body: Any) -> CanonicalRequest | None:
     """The request that a body is, with what is computed of it; None for one that is refused."""
     raw = json.dumps(body).encode()
     call = Call(sent.method, sent.path, {}, HEADERS[sent.provider], raw)
-    target = find(call)
+    target = find_target(call)
     assert target is not None and target.endpoint is not None, sent
     assert target.wire.provider == sent.provider
     endpoint = target.endpoint
@@ -100,7 +102,7 @@ def read(sent: Sent, body: Any) -> CanonicalRequest | None:
         if endpoint.archival is not None:
             request = Session().resolve(request, endpoint.archival)
         if endpoint.compute is not None and (request.computed or not endpoint.generates):
-            assert isinstance(json.loads(endpoint.compute(request, FACTS)), dict)
+            assert isinstance(json.loads(endpoint.compute(request, CONTEXT)), dict)
     except WireError as error:
         refused_rightly(target.wire, error, *sent.statuses)
         return None

@@ -17,7 +17,7 @@ from scenarios_app.engine.producing.usage import likeliest, tokens_of
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.registry import find
+from scenarios_app.wire.registry import find_target
 
 PIECES = ("Hello", " big", " world.")
 TEXT = "".join(PIECES)
@@ -39,7 +39,7 @@ def asked(path: str, **fields: Any) -> tuple[Any, Any]:
         "/api/generate": {"prompt": "Hi"},
     }.get(path, {"contents": [{"parts": [{"text": "Hi"}]}]})
     call = Call("POST", path, {"alt": "sse"}, {}, json.dumps({**least, **fields}).encode())
-    target = find(call)
+    target = find_target(call)
     assert target is not None and target.endpoint is not None
     endpoint = target.endpoint
     return endpoint, endpoint.read(call, endpoint, target.params, read_body(call.body, Limits()))

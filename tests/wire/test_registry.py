@@ -8,7 +8,7 @@ from scenarios_app.wire.anthropic import wire as anthropic_messages
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai import wire as openai_chat
 from scenarios_app.wire.paths import match_path
-from scenarios_app.wire.registry import Target, find, owns, url_patterns
+from scenarios_app.wire.registry import Target, find_target, is_provider_path, url_patterns
 from tests.wire.openai.openai_cases import make_call
 
 VERSION = {"anthropic-version": "2023-06-01"}
@@ -17,7 +17,7 @@ ONE = "/v1/chat/completions/{completion_id}"
 
 
 def target(method: str, path: str, headers: dict[str, str] | None = None) -> Target:
-    found = find(make_call(method, path, headers=headers))
+    found = find_target(make_call(method, path, headers=headers))
     assert found is not None
     return found
 
@@ -106,13 +106,13 @@ def test_an_unknown_path_with_the_version_header_is_anthropics_404() -> None:
     "path", ["/", "", "/v1alpha1/models", "/upload/files", "/v12", "/V1/models", "/admin/v1/"]
 )
 def test_other_paths_are_nobodys(path: str) -> None:
-    assert not owns(path)
-    assert find(make_call("GET", path)) is None
+    assert not is_provider_path(path)
+    assert find_target(make_call("GET", path)) is None
 
 
 @pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1/anything/at/all"])
 def test_all_below_a_prefix_is_owned_and_the_prefix_itself(path: str) -> None:
-    assert owns(path)
+    assert is_provider_path(path)
 
 
 @pytest.mark.parametrize(
@@ -147,10 +147,10 @@ def test_patterns(pattern: str, path: str, params: dict[str, str] | None) -> Non
 )
 def test_django_gives_providers_what_they_own(path: str) -> None:
     matched = any(re.search(pattern, path.removeprefix("/")) for pattern in url_patterns())
-    assert matched == owns(path)
+    assert matched == is_provider_path(path)
 
 
 @pytest.mark.parametrize("path", ["/%761/models", "/v%31/models", "/api/%63hat"])
 def test_a_path_is_owned_encoded_or_not(path: str) -> None:
-    assert owns(path)
+    assert is_provider_path(path)
     assert error_of(target("GET", path)).answer.status == 404

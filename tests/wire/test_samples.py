@@ -7,34 +7,36 @@ import pytest
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Message, Usage
 from scenarios_app.engine.parts import TextPart, ToolCallPart, ToolResultPart
-from scenarios_app.wire.base import Call, Facts
+from scenarios_app.wire.base import Call, ComputeContext
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.openai.dialects.rows import PROVIDERS
-from scenarios_app.wire.registry import find, providers, ways, wires
-from scenarios_app.wire.samples import Asked
+from scenarios_app.wire.registry import find_target, providers, wires, wires_by_name
+from scenarios_app.wire.samples import SampleRequest
 
-FULL = Asked(
+FULL = SampleRequest(
     user="What is the weather?",
     model="some-model",
     system="Be brief.",
     tools=("get_weather", "add"),
-    called="get_weather",
-    result="sunny",
+    tool_name="get_weather",
+    tool_result="sunny",
     turn=4,
 )
 
 
 @pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("asked", [FULL, Asked("Hello")], ids=["full", "bare"])
-@pytest.mark.parametrize("way", ways())
-def test_a_wire_reads_its_own_sample(way: str, asked: Asked, stream: bool) -> None:
-    asked = Asked(**{name: getattr(asked, name) for name in asked.__slots__} | {"stream": stream})
-    wire = ways()[way]
+@pytest.mark.parametrize("asked", [FULL, SampleRequest("Hello")], ids=["full", "bare"])
+@pytest.mark.parametrize("way", wires_by_name())
+def test_a_wire_reads_its_own_sample(way: str, asked: SampleRequest, stream: bool) -> None:
+    asked = SampleRequest(
+        **{name: getattr(asked, name) for name in asked.__slots__} | {"stream": stream}
+    )
+    wire = wires_by_name()[way]
     sent = wire.sample(asked)
     path, _, query = sent.path.partition("?")
     body = json.dumps(sent.body).encode()
     call = Call("POST", path, dict(parse_qsl(query)), sent.headers, body, query)
-    target = find(call)
+    target = find_target(call)
     assert target is not None and target.endpoint is not None
     assert target.wire.name == way
     target.wire.authorise(call)
@@ -44,7 +46,7 @@ def test_a_wire_reads_its_own_sample(way: str, asked: Asked, stream: bool) -> No
     assert (request.system_text, request.last_user_text) == (asked.system, asked.user)
     assert tuple(tool.name for tool in request.tools) == asked.tools
     results = [(result.name, result.content) for result in request.tool_results]
-    assert results == ([(asked.called, asked.result)] if asked.called else [])
+    assert results == ([(asked.tool_name, asked.tool_result)] if asked.tool_name else [])
     assert (request.turn, request.stream) == (asked.turn, stream)
     headers = wire.headers(request_id="r", created=1_735_689_600, error=None)
     assert [name for name, _ in headers] == [name.lower() for name, _ in headers]
@@ -66,14 +68,14 @@ CONVERSATION = (
 )
 
 
-@pytest.mark.parametrize("way", ways())
+@pytest.mark.parametrize("way", wires_by_name())
 def test_a_wire_reads_a_whole_conversation_of_its_own(way: str) -> None:
-    asked = Asked("not this", conversation=CONVERSATION, system="Be brief.")
-    sent = ways()[way].sample(asked)
+    asked = SampleRequest("not this", conversation=CONVERSATION, system="Be brief.")
+    sent = wires_by_name()[way].sample(asked)
     path, _, query = sent.path.partition("?")
     body = json.dumps(sent.body).encode()
     call = Call("POST", path, dict(parse_qsl(query)), sent.headers, body, query)
-    target = find(call)
+    target = find_target(call)
     assert target is not None and target.endpoint is not None
     request = target.endpoint.read(call, target.endpoint, target.params, read_body(body, Limits()))
     assert (request.first_user_text, request.last_user_text) == ("Sun or rain?", "Thanks")
@@ -89,19 +91,19 @@ def test_a_wire_reads_a_whole_conversation_of_its_own(way: str) -> None:
 @pytest.mark.parametrize("way", ["anthropic", "gemini", "ollama"])
 def test_arguments_that_are_no_object_are_sent_as_an_empty_one(way: str, arguments: str) -> None:
     call = Message("assistant", (ToolCallPart("c1", "sun", arguments),))
-    sent = ways()[way].sample(Asked("", conversation=(CONVERSATION[0], call)))
+    sent = wires_by_name()[way].sample(SampleRequest("", conversation=(CONVERSATION[0], call)))
     assert arguments not in json.dumps(sent.body) and "{}" in json.dumps(sent.body)
 
 
-@pytest.mark.parametrize("way", ways())
+@pytest.mark.parametrize("way", wires_by_name())
 def test_answers_of_one_form_are_known_by_it(way: str) -> None:
     forms = []
     for _ in range(2):
-        sent = ways()[way].sample(Asked("Hello"))
+        sent = wires_by_name()[way].sample(SampleRequest("Hello"))
         path, _, query = sent.path.partition("?")
         body = json.dumps(sent.body).encode()
         call = Call("POST", path, dict(parse_qsl(query)), sent.headers, body, query)
-        target = find(call)
+        target = find_target(call)
         assert target is not None and target.endpoint is not None
         if target.endpoint.cache_key is None:
             continue
@@ -113,7 +115,7 @@ def test_answers_of_one_form_are_known_by_it(way: str) -> None:
 
 def test_sdks_are_pointed_at_the_server() -> None:
     origin = "http://mock.example:8000"
-    sdks = [sdk for wire in ways().values() for sdk in wire.clients(origin)]
+    sdks = [sdk for wire in wires_by_name().values() for sdk in wire.clients(origin)]
     assert [sdk.name for sdk in sdks] == ["OpenAI", "Azure OpenAI", "Anthropic", "Gemini", "Ollama"]
     for sdk in sdks:
         assert sdk.base_url.startswith(origin)
@@ -140,11 +142,13 @@ def test_what_apis_hand_out_again_is_archived_and_nothing_else() -> None:
 
 def test_what_is_only_looked_up_leaves_nothing_in_the_archive() -> None:
     (count,) = (
-        e for e in ways()["responses"].endpoints if e.pattern == "/v1/responses/input_tokens"
+        e
+        for e in wires_by_name()["responses"].endpoints
+        if e.pattern == "/v1/responses/input_tokens"
     )
     assert count.archival is not None
     request = CanonicalRequest("openai", count.pattern, count.pattern, "gpt-4o")
     response = CanonicalResponse("f00d", 0, "gpt-4o", (), Usage(1, 1))
     assert count.archival.record(request, response, b"") == ()
-    assert count.archival.keep(request, b"") == ()
-    assert count.archival.after(request, Facts({}, 0, "f00d")) == ()
+    assert count.archival.record_body(request, b"") == ()
+    assert count.archival.record_computed(request, ComputeContext({}, 0, "f00d")) == ()

@@ -5,7 +5,12 @@ import json
 import pytest
 
 from scenarios_app.wire.base import Call
-from scenarios_app.wire.registry import Target, find, meant, misplaced
+from scenarios_app.wire.registry import (
+    Target,
+    find_intended_path,
+    find_misplaced_target,
+    find_target,
+)
 
 HOST = "http://127.0.0.1:8000"
 SHARED = "Unknown request URL: {method} {path}. Did you mean " + HOST
@@ -14,7 +19,7 @@ SHARED = "Unknown request URL: {method} {path}. Did you mean " + HOST
 def target(method: str, path: str, **headers: str) -> Target:
     given = {name.replace("_", "-"): value for name, value in headers.items()}
     call = Call(method, path, {}, {"host": "127.0.0.1:8000", **given}, b"")
-    found = find(call) or misplaced(call)
+    found = find_target(call) or find_misplaced_target(call)
     assert found is not None
     return found
 
@@ -109,10 +114,10 @@ def test_the_models_are_those_of_whose_client_it_is(
 
 def test_the_scheme_is_the_clients_and_without_a_host_paths_are_told() -> None:
     secure = Call("POST", "/messages", {}, {"host": "mock.example"}, b"", scheme="https")
-    found = misplaced(secure)
+    found = find_misplaced_target(secure)
     assert found is not None
     assert told(found).endswith("Then the base URL is https://mock.example/v1")
-    found = misplaced(Call("POST", "/messages", {}, {}, b""))
+    found = find_misplaced_target(Call("POST", "/messages", {}, {}, b""))
     assert found is not None
     assert told(found).endswith("Did you mean /v1/messages? Then the base URL is /v1")
 
@@ -140,8 +145,8 @@ def test_the_envelope_is_that_of_the_provider() -> None:
     ],
 )
 def test_what_looks_like_nobodys_is_nobodys(method: str, path: str) -> None:
-    assert meant(method, path) is None
-    assert misplaced(Call(method, path, {}, {}, b"")) is None
+    assert find_intended_path(method, path) is None
+    assert find_misplaced_target(Call(method, path, {}, {}, b"")) is None
 
 
 def test_a_method_that_one_provider_has_is_that_ones_whoever_the_client_is() -> None:

@@ -20,7 +20,7 @@ from scenarios_app.serving.playback import Answer
 from scenarios_app.serving.reply import Reply
 from scenarios_app.serving.worker import begun
 from scenarios_app.wire.base import Call
-from scenarios_app.wire.registry import owns
+from scenarios_app.wire.registry import is_provider_path
 
 
 class Plain(NamedTuple):
@@ -170,7 +170,7 @@ class DirectProtocol(HttpToolsProtocol):
         if not length.isdecimal() or len(length) > 6 or "transfer-encoding" in headers:
             return None
         pipeline, raw = self._pipeline(), path.decode("ascii")
-        if pipeline is None or not owns(raw):
+        if pipeline is None or not is_provider_path(raw):
             return None
         if int(length) > min(SMALL_BODY, pipeline.options.max_body_bytes):
             return None

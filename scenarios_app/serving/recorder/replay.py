@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from scenarios_app.engine.recorded import RecordedAnswer
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.reply import FRAMING, Ending, Frame, Reply, whole
-from scenarios_app.wire.base import Headers, Stored
+from scenarios_app.wire.base import ArchiveWrite, Headers
 
 PACE_HEADER = "x-mockllm-pace"
 _AS_RECORDED = "recorded"
@@ -54,11 +54,11 @@ def _frames(recorded: RecordedAnswer, *, paced: bool) -> tuple[Frame, ...]:
     return tuple(Frame(at / 1000 if paced else 0.0, data) for at, data in recorded.chunks)
 
 
-def _kept(exchange: Exchange, recorded: RecordedAnswer) -> tuple[Stored, ...]:
+def _kept(exchange: Exchange, recorded: RecordedAnswer) -> tuple[ArchiveWrite, ...]:
     """What the archive keeps, so that later requests can name the answer."""
     endpoint, request = exchange.target.endpoint, exchange.request
     if endpoint is None or endpoint.archival is None or request is None or request.own is None:
         return ()
     if recorded.cut or recorded.status >= _ERROR:
         return ()
-    return endpoint.archival.keep(request, recorded.body)
+    return endpoint.archival.record_body(request, recorded.body)

@@ -7,7 +7,7 @@ import msgspec
 
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.wire.anthropic.errors import envelope
-from scenarios_app.wire.base import Answered, encode_json
+from scenarios_app.wire.base import SubResponse, encode_json
 from scenarios_app.wire.errors import WireError
 
 _LIFETIME = timedelta(hours=24)
@@ -48,7 +48,7 @@ class Batch(msgspec.Struct, frozen=True):
 read_batch = msgspec.json.Decoder(Batch).decode
 
 
-def result_of(custom_id: str, answered: Answered) -> Result:
+def result_of(custom_id: str, answered: SubResponse) -> Result:
     """What an answer is in a batch. What is no JSON is an error of the provider's."""
     try:
         body = msgspec.Raw(encode_json(msgspec.json.decode(answered.body)))

@@ -23,15 +23,15 @@ from scenarios_app.wire.anthropic.batch import (
 from scenarios_app.wire.anthropic.models import Page, page_of, read_page
 from scenarios_app.wire.anthropic.request import MESSAGES, PROVIDER
 from scenarios_app.wire.base import (
-    Archival,
+    ArchivedValues,
+    ArchiveHooks,
+    ArchiveWrite,
     Call,
+    ComputeContext,
     Endpoint,
-    Facts,
-    Found,
     Params,
-    Stored,
-    about,
     encode_json,
+    make_resource_request,
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
@@ -72,12 +72,14 @@ def _origin(call: Call) -> str:
 
 
 def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    return about(call, endpoint, BatchFields(_origin(call), params[_ID]), provider=PROVIDER)
+    return make_resource_request(
+        call, endpoint, BatchFields(_origin(call), params[_ID]), provider=PROVIDER
+    )
 
 
 def _read_list(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     own = BatchFields(_origin(call), page=read_page(call))
-    return about(call, endpoint, own, provider=PROVIDER)
+    return make_resource_request(call, endpoint, own, provider=PROVIDER)
 
 
 def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
@@ -98,7 +100,7 @@ def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Can
     if not calls:
         raise WireError(400, "requests: at least one request makes a batch")
     own = BatchFields(_origin(call), calls=tuple(calls.items()))
-    return about(call, endpoint, own, provider=PROVIDER)
+    return make_resource_request(call, endpoint, own, provider=PROVIDER)
 
 
 def _custom_id(node: Node) -> str:
@@ -108,17 +110,17 @@ def _custom_id(node: Node) -> str:
     return text
 
 
-def _carries(request: CanonicalRequest) -> tuple[Call, ...]:
+def _sub_requests(request: CanonicalRequest) -> tuple[Call, ...]:
     own: BatchFields = request.own
     return tuple(call for _, call in own.calls)
 
 
-def _references(request: CanonicalRequest, found: Found) -> tuple[str, ...]:
+def _references(request: CanonicalRequest, found: ArchivedValues) -> tuple[str, ...]:
     own: BatchFields = request.own
     return (own.name,) if own.name else ()
 
 
-def _resolve(request: CanonicalRequest, found: Found) -> CanonicalRequest:
+def _resolve(request: CanonicalRequest, found: ArchivedValues) -> CanonicalRequest:
     """The request with what is stored; who asks for a batch again finds it ended."""
     own: BatchFields = request.own
     wanted = {own.name: found.get(own.name)} if own.name else found
@@ -128,7 +130,7 @@ def _resolve(request: CanonicalRequest, found: Found) -> CanonicalRequest:
     return _with(request, *batches)
 
 
-def _resolve_ended(request: CanonicalRequest, found: Found) -> CanonicalRequest:
+def _resolve_ended(request: CanonicalRequest, found: ArchivedValues) -> CanonicalRequest:
     resolved = _resolve(request, found)
     return _with(resolved, *map(ended, resolved.own.batches))
 
@@ -137,25 +139,25 @@ def _with(request: CanonicalRequest, *batches: Batch) -> CanonicalRequest:
     return replace(request, own=replace(request.own, batches=batches))
 
 
-def _new(request: CanonicalRequest, facts: Facts) -> Batch:
+def _new(request: CanonicalRequest, context: ComputeContext) -> Batch:
     own: BatchFields = request.own
     names = [custom_id for custom_id, _ in own.calls]
-    results = tuple(map(result_of, names, facts.answers))
+    results = tuple(map(result_of, names, context.sub_responses))
     return Batch(
-        f"{_PREFIX}{facts.request_id}", facts.created, facts.ordinal, "in_progress", results
+        f"{_PREFIX}{context.request_id}", context.created, context.ordinal, "in_progress", results
     )
 
 
-def _create(request: CanonicalRequest, facts: Facts) -> bytes:
-    return encode_json(_told(_new(request, facts), request.own))
+def _create(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    return encode_json(_told(_new(request, context), request.own))
 
 
-def _retrieve(request: CanonicalRequest, facts: Facts) -> bytes:
+def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: BatchFields = request.own
     return encode_json(_told(own.batch, own))
 
 
-def _list(request: CanonicalRequest, facts: Facts) -> bytes:
+def _list(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: BatchFields = request.own
     assert own.page is not None
     latest_first = sorted(own.batches, key=lambda batch: -batch.ordinal)
@@ -163,17 +165,17 @@ def _list(request: CanonicalRequest, facts: Facts) -> bytes:
     return encode_json(page_of(told, own.page))
 
 
-def result_ofs(request: CanonicalRequest, facts: Facts) -> bytes:
+def result_ofs(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: BatchFields = request.own
     return b"".join(result.line for result in own.batch.results)
 
 
-def _cancel(request: CanonicalRequest, facts: Facts) -> bytes:
+def _cancel(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: BatchFields = request.own
-    return encode_json(_told(cancelled(own.batch, facts.created), own))
+    return encode_json(_told(cancelled(own.batch, context.created), own))
 
 
-def _delete(request: CanonicalRequest, facts: Facts) -> bytes:
+def _delete(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: BatchFields = request.own
     if own.batch.status != "ended" and own.name != _EXAMPLE:
         message = f"Message batch '{own.name}' has not ended: cancel it before it is deleted."
@@ -185,35 +187,37 @@ def _told(batch: Batch, own: BatchFields) -> dict[str, Any]:
     return told_of(batch, f"{own.origin}{PATH}/{batch.id}/results")
 
 
-def _store_new(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
-    return _stored(_new(request, facts))
+def _store_new(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
+    return _stored(_new(request, context))
 
 
-def _store_found(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+def _store_found(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
     own: BatchFields = request.own
     return _stored(own.batch)
 
 
-def _store_cancelled(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+def _store_cancelled(
+    request: CanonicalRequest, context: ComputeContext
+) -> tuple[ArchiveWrite, ...]:
     own: BatchFields = request.own
-    return _stored(cancelled(own.batch, facts.created))
+    return _stored(cancelled(own.batch, context.created))
 
 
-def _store_deletion(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+def _store_deletion(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
     own: BatchFields = request.own
-    return (Stored(own.name, None),)
+    return (ArchiveWrite(own.name, None),)
 
 
-def _stored(batch: Batch) -> tuple[Stored, ...]:
+def _stored(batch: Batch) -> tuple[ArchiveWrite, ...]:
     """What is stored of a batch; nothing of the example."""
-    return () if batch.id == _EXAMPLE else (Stored(batch.id, encode_json(batch)),)
+    return () if batch.id == _EXAMPLE else (ArchiveWrite(batch.id, encode_json(batch)),)
 
 
-_FOUND = Archival(_references, _resolve_ended, after=_store_found)
-_NEW = Archival(_references, lambda request, found: request, after=_store_new)
-_ALL = Archival(_references, _resolve, prefix=_PREFIX)
-_CANCELLED = Archival(_references, _resolve, after=_store_cancelled)
-_DELETED = Archival(_references, _resolve, after=_store_deletion)
+_FOUND = ArchiveHooks(_references, _resolve_ended, record_computed=_store_found)
+_NEW = ArchiveHooks(_references, lambda request, found: request, record_computed=_store_new)
+_ALL = ArchiveHooks(_references, _resolve, prefix=_PREFIX)
+_CANCELLED = ArchiveHooks(_references, _resolve, record_computed=_store_cancelled)
+_DELETED = ArchiveHooks(_references, _resolve, record_computed=_store_deletion)
 
 # The first pattern that fits a path has it, so the longer ones stand first.
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -229,5 +233,5 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", _ONE, _read, compute=_retrieve, archival=_FOUND),
     Endpoint("DELETE", _ONE, _read, compute=_delete, archival=_DELETED),
     Endpoint("GET", PATH, _read_list, compute=_list, archival=_ALL),
-    Endpoint("POST", PATH, _read_new, compute=_create, sub_requests=_carries, archival=_NEW),
+    Endpoint("POST", PATH, _read_new, compute=_create, sub_requests=_sub_requests, archival=_NEW),
 )

@@ -3,21 +3,21 @@ that it finds."""
 
 from scenarios_app.engine.canonical import Message
 from scenarios_app.wire.samples import (
+    API_KEY,
     FILLER,
-    KEY,
-    Asked,
-    Json,
-    Sdk,
-    Sent,
+    JsonObject,
+    SampleCall,
+    SampleRequest,
+    SdkSetup,
     arguments_of,
     calls_of,
     results_of,
 )
 
 
-def sample(asked: Asked) -> Sent:
+def sample(asked: SampleRequest) -> SampleCall:
     messages = [_message(message) for message in asked.messages]
-    body: Json = {
+    body: JsonObject = {
         "model": asked.model,
         "max_tokens": 1024,
         "messages": messages,
@@ -28,15 +28,17 @@ def sample(asked: Asked) -> Sent:
     if asked.tools:
         schema = {"type": "object"}
         body["tools"] = [{"name": name, "input_schema": schema} for name in asked.tools]
-    return Sent("/v1/messages", {"x-api-key": KEY, "anthropic-version": "2023-06-01"}, body)
+    return SampleCall(
+        "/v1/messages", {"x-api-key": API_KEY, "anthropic-version": "2023-06-01"}, body
+    )
 
 
-def _message(message: Message) -> Json:
+def _message(message: Message) -> JsonObject:
     calls, results = calls_of(message), results_of(message)
     if not calls and not results:
         return {"role": message.role, "content": message.text or FILLER}
     text = message.text if message.role != "tool" else ""
-    blocks: list[Json] = [{"type": "text", "text": text}] if text else []
+    blocks: list[JsonObject] = [{"type": "text", "text": text}] if text else []
     blocks += [
         {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments_of(call)}
         for call in calls
@@ -48,8 +50,8 @@ def _message(message: Message) -> Json:
     return {"role": "user" if message.role == "tool" else message.role, "content": blocks}
 
 
-def clients(origin: str) -> tuple[Sdk, ...]:
-    return (Sdk("Anthropic", origin, f'Anthropic(base_url="{origin}", api_key="any")'),)
+def clients(origin: str) -> tuple[SdkSetup, ...]:
+    return (SdkSetup("Anthropic", origin, f'Anthropic(base_url="{origin}", api_key="any")'),)
 
 
 MODELS: tuple[str, ...] = (

@@ -12,18 +12,18 @@ from scenarios_app.wire.anthropic.sample import MODELS, clients, sample
 from scenarios_app.wire.anthropic.stream import AnthropicEncoder
 from scenarios_app.wire.base import (
     Call,
+    ComputeContext,
     Endpoint,
-    Facts,
     Headers,
     Params,
     Wire,
-    about,
     encode_json,
+    make_resource_request,
     named_sse,
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.samples import Asked, Sdk, Sent
+from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
 
 
 def _read(
@@ -51,7 +51,7 @@ def _read_model(call: Call, endpoint: Endpoint, params: Params, body: Node) -> C
     """A request about one model, or about a page of all of them."""
     model = params.get("model", "")
     own = None if model else read_page(call)
-    return about(call, endpoint, own, provider=PROVIDER, model=model)
+    return make_resource_request(call, endpoint, own, provider=PROVIDER, model=model)
 
 
 def _render(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
@@ -62,12 +62,12 @@ def _encode(request: CanonicalRequest, response: CanonicalResponse) -> Anthropic
     return AnthropicEncoder(response, request.own)
 
 
-def _form(request: CanonicalRequest) -> Options:
+def _cache_key(request: CanonicalRequest) -> Options:
     options: Options = request.own
     return options
 
 
-def _count(request: CanonicalRequest, facts: Facts) -> bytes:
+def _count(request: CanonicalRequest, context: ComputeContext) -> bytes:
     tokens = count_input(request)
     counted: dict[str, Json] = {"input_tokens": tokens}
     if request.own.managed:
@@ -75,11 +75,11 @@ def _count(request: CanonicalRequest, facts: Facts) -> bytes:
     return encode_json(counted)
 
 
-def _list_models(request: CanonicalRequest, facts: Facts) -> bytes:
-    return encode_json(page_of({each: model_info(each) for each in facts.models}, request.own))
+def _list_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    return encode_json(page_of({each: model_info(each) for each in context.models}, request.own))
 
 
-def _retrieve_model(request: CanonicalRequest, facts: Facts) -> bytes:
+def _retrieve_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json(model_info(request.model))
 
 
@@ -93,7 +93,7 @@ class AnthropicMessages:
     provider = PROVIDER
     prefixes: tuple[str, ...] = ("/v1/",)
     endpoints: tuple[Endpoint, ...] = (
-        Endpoint("POST", MESSAGES, _read, render=_render, encode=_encode, cache_key=_form),
+        Endpoint("POST", MESSAGES, _read, render=_render, encode=_encode, cache_key=_cache_key),
         Endpoint("POST", f"{MESSAGES}/count_tokens", _read_counted, compute=_count),
         *batches.ENDPOINTS,
         Endpoint("GET", "/v1/models", _read_model, compute=_list_models),
@@ -108,10 +108,10 @@ class AnthropicMessages:
         "content_block_delta", b'{"type":"content_block_delta","index":0,"delta":{"type":"te'
     )
 
-    def sample(self, asked: Asked) -> Sent:
+    def sample(self, asked: SampleRequest) -> SampleCall:
         return sample(asked)
 
-    def clients(self, origin: str) -> tuple[Sdk, ...]:
+    def clients(self, origin: str) -> tuple[SdkSetup, ...]:
         return clients(origin)
 
     def claims(self, call: Call) -> bool:

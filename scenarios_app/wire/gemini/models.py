@@ -10,7 +10,7 @@ import msgspec
 from scenarios_app.engine.canonical import CanonicalRequest, Message
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.engine.producing.usage import CHARACTERS_PER_TOKEN, count_input
-from scenarios_app.wire.base import Call, Endpoint, Facts, Params, encode_json
+from scenarios_app.wire.base import Call, ComputeContext, Endpoint, Params, encode_json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.embedding import unit_vector
 from scenarios_app.wire.errors import WireError
@@ -113,24 +113,24 @@ def read_embeddings(call: Call, endpoint: Endpoint, params: Params, body: Node) 
     return _embedded(call, endpoint, model_of(endpoint, params), requests)
 
 
-def count_tokens(request: CanonicalRequest, facts: Facts) -> bytes:
+def count_tokens(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json({"totalTokens": count_input(request)})
 
 
-def embedding(request: CanonicalRequest, facts: Facts) -> bytes:
+def embedding(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json({"embedding": _embeddings(request)[0]})
 
 
-def embeddings(request: CanonicalRequest, facts: Facts) -> bytes:
+def embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json({"embeddings": _embeddings(request)})
 
 
-def list_models(request: CanonicalRequest, facts: Facts) -> bytes:
-    return encode_json(models_page(list(facts.models), request.own))
+def list_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    return encode_json(models_page(list(context.models), request.own))
 
 
-def get_model(request: CanonicalRequest, facts: Facts) -> bytes:
-    if request.model in facts.models:
+def get_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    if request.model in context.models:
         return encode_json(model_info(request.model))
     version = request.path.split("/")[1]
     raise WireError(

@@ -5,38 +5,38 @@ from urllib.parse import quote
 
 from scenarios_app.engine.canonical import Message
 from scenarios_app.wire.samples import (
-    KEY,
-    Asked,
-    Json,
-    Sdk,
-    Sent,
+    API_KEY,
+    JsonObject,
+    SampleCall,
+    SampleRequest,
+    SdkSetup,
     arguments_of,
     calls_of,
     results_of,
 )
 
 
-def sample(asked: Asked) -> Sent:
+def sample(asked: SampleRequest) -> SampleCall:
     contents = [_content(message) for message in asked.messages]
-    body: Json = {"contents": contents}
+    body: JsonObject = {"contents": contents}
     if asked.system:
         body["systemInstruction"] = {"parts": [{"text": asked.system}]}
     if asked.tools:
         body["tools"] = [{"functionDeclarations": [{"name": name} for name in asked.tools]}]
     verb = "streamGenerateContent?alt=sse" if asked.stream else "generateContent"
     model = quote(asked.model, safe="")
-    return Sent(f"/v1beta/models/{model}:{verb}", {"x-goog-api-key": KEY}, body)
+    return SampleCall(f"/v1beta/models/{model}:{verb}", {"x-goog-api-key": API_KEY}, body)
 
 
-def clients(origin: str) -> tuple[Sdk, ...]:
+def clients(origin: str) -> tuple[SdkSetup, ...]:
     code = f'genai.Client(api_key="any", http_options={{"base_url": "{origin}"}})'
-    return (Sdk("Gemini", origin, code),)
+    return (SdkSetup("Gemini", origin, code),)
 
 
-def _content(message: Message) -> Json:
+def _content(message: Message) -> JsonObject:
     calls, results = calls_of(message), results_of(message)
     text = message.text if message.role != "tool" else ""
-    parts: list[Json] = [{"text": text}] if text or not (calls or results) else []
+    parts: list[JsonObject] = [{"text": text}] if text or not (calls or results) else []
     parts += [{"functionCall": {"name": c.name, "args": arguments_of(c)}} for c in calls]
     parts += [
         {"functionResponse": {"name": result.name, "response": {"result": result.content}}}

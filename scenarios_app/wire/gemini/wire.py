@@ -10,14 +10,14 @@ from urllib.parse import unquote
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
 from scenarios_app.wire.base import (
+    BodyComputer,
+    BodyRenderer,
     Call,
-    Compute,
-    Encode,
+    EncoderFactory,
     Endpoint,
     Headers,
     Params,
-    Read,
-    Render,
+    RequestReader,
     StreamEncoder,
     Wire,
     encode_json,
@@ -45,7 +45,7 @@ from scenarios_app.wire.gemini.request import (
 )
 from scenarios_app.wire.gemini.sample import MODELS, clients, sample
 from scenarios_app.wire.gemini.stream import ARRAY, EVENTS, BlockedEncoder, Framing, GeminiEncoder
-from scenarios_app.wire.samples import Asked, Sdk, Sent
+from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
 
 _MODELS = "/v1beta/models"
 _OWN, _SHARED = ("/v1beta/", "/v1alpha/"), "/v1/"
@@ -76,12 +76,12 @@ def _encode(
     return GeminiEncoder(response, framing, request.own)
 
 
-def _form(request: CanonicalRequest) -> Manner:
+def _cache_key(request: CanonicalRequest) -> Manner:
     manner: Manner = request.own
     return manner
 
 
-def _without_codes(read: Read) -> Read:
+def _without_codes(read: RequestReader) -> RequestReader:
     """This envelope names places, and has no codes for what is wrong there."""
 
     def read_it(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
@@ -119,11 +119,11 @@ def _endpoints(framing: Framing) -> tuple[Endpoint, ...]:
 
 def _verb(
     verb: str,
-    read: Read,
+    read: RequestReader,
     *,
-    render: Render | None = None,
-    encode: Encode | None = None,
-    compute: Compute | None = None,
+    render: BodyRenderer | None = None,
+    encode: EncoderFactory | None = None,
+    compute: BodyComputer | None = None,
     named: str | None = None,
 ) -> tuple[Endpoint, ...]:
     """What is asked of a model by a verb, wherever models stand; steps name it by one path, of the
@@ -137,7 +137,7 @@ def _verb(
             render=render,
             encode=encode,
             compute=compute,
-            cache_key=_form if render else None,
+            cache_key=_cache_key if render else None,
             alias_of=alias,
         )
         for folder in _FOLDERS
@@ -165,10 +165,10 @@ class Gemini:
         self.stream_type = "text/event-stream" if as_events else "application/json; charset=UTF-8"
         self.malformed_event = framing.later + self.malformed_body + framing.after
 
-    def sample(self, asked: Asked) -> Sent:
+    def sample(self, asked: SampleRequest) -> SampleCall:
         return sample(asked)
 
-    def clients(self, origin: str) -> tuple[Sdk, ...]:
+    def clients(self, origin: str) -> tuple[SdkSetup, ...]:
         return clients(origin)
 
     def claims(self, call: Call) -> bool:

@@ -17,7 +17,7 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from scenarios_app.wire.base import Facts, encode_json, encode_line, encode_text
+from scenarios_app.wire.base import ComputeContext, encode_json, encode_line, encode_text
 from scenarios_app.wire.logprobs import token_logprobs
 from scenarios_app.wire.ollama.fields import remember
 from scenarios_app.wire.ollama.request import GenerateFields
@@ -100,13 +100,13 @@ def content_of(response: CanonicalResponse) -> str:
     return "".join(part.text for part in parts if isinstance(part, TextPart | RefusalPart))
 
 
-def nothing(request: CanonicalRequest, facts: Facts) -> bytes:
+def nothing(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """The answer to a request that says nothing: its model was loaded or put away."""
     own: GenerateFields = request.own
     return encode_json(
         {
             "model": request.model,
-            "created_at": timestamp(facts.created),
+            "created_at": timestamp(context.created),
             **content(request, ""),
             "done": True,
             "done_reason": "unload" if own.unloads else "load",

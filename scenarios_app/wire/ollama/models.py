@@ -8,7 +8,7 @@ from hashlib import sha256
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.engine.producing.usage import CHARACTERS_PER_TOKEN, count_tokens
-from scenarios_app.wire.base import Facts, encode_json, encoded
+from scenarios_app.wire.base import ComputeContext, encode_json, to_raw_json
 from scenarios_app.wire.embedding import unit_vector
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.ollama.answer import LOAD_NS, PROMPT_NS, timestamp
@@ -48,7 +48,7 @@ def dimensions_of(model: str) -> int:
     return _OTHER_DIMENSIONS.get(_bare(model), _DIMENSIONS)
 
 
-def embed(request: CanonicalRequest, facts: Facts) -> bytes:
+def embed(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """One vector for each text; `dimensions` makes them shorter, never longer."""
     texts = [_within_context(request, t, place) for place, t in enumerate(_texts(request))]
     if sum(map(len, texts)) > MOST_CHARACTERS:
@@ -62,7 +62,7 @@ def embed(request: CanonicalRequest, facts: Facts) -> bytes:
     return encode_json(
         {
             "model": request.model,
-            "embeddings": [encoded(unit_vector(text, size)) for text in texts],
+            "embeddings": [to_raw_json(unit_vector(text, size)) for text in texts],
             "total_duration": LOAD_NS + PROMPT_NS * max(tokens, 1),
             "load_duration": LOAD_NS,
             "prompt_eval_count": tokens,
@@ -70,7 +70,7 @@ def embed(request: CanonicalRequest, facts: Facts) -> bytes:
     )
 
 
-def embedding(request: CanonicalRequest, facts: Facts) -> bytes:
+def embedding(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """The vector of a prompt, none for an empty one."""
     (prompt,) = _texts(request)
     vector = unit_vector(prompt, dimensions_of(request.model)) if prompt else ()
@@ -98,30 +98,30 @@ def _bare(model: str) -> str:
     return model.rpartition("/")[2].partition(":")[0]
 
 
-def version(request: CanonicalRequest, facts: Facts) -> bytes:
+def version(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json({"version": VERSION})
 
 
-def listed(request: CanonicalRequest, facts: Facts) -> bytes:
+def listed(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """Every known model, under the name that scenarios know it by."""
-    modified: dict[str, Json] = {"modified_at": timestamp(facts.created)}
-    return encode_json({"models": [modified | _entry(name) for name in facts.models]})
+    modified: dict[str, Json] = {"modified_at": timestamp(context.created)}
+    return encode_json({"models": [modified | _entry(name) for name in context.models]})
 
 
-def running(request: CanonicalRequest, facts: Facts) -> bytes:
+def running(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """Every known model again: all of them are in memory, as after a request a moment ago."""
-    until = timestamp(facts.created + _KEPT_SECONDS)
+    until = timestamp(context.created + _KEPT_SECONDS)
     models = [
         _entry(name)
         | {"expires_at": until, "size_vram": _size(name), "context_length": CONTEXT_LENGTH}
-        for name in facts.models
+        for name in context.models
     ]
     return encode_json({"models": models})
 
 
-def shown(request: CanonicalRequest, facts: Facts) -> bytes:
+def shown(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """One model. A name without a tag is that of the latest."""
-    name = _known(request.model, facts.models)
+    name = _known(request.model, context.models)
     family = _family(name)
     answer: Json = {
         "license": "",
@@ -135,7 +135,7 @@ def shown(request: CanonicalRequest, facts: Facts) -> bytes:
             f"{family}.embedding_length": dimensions_of(name),
         },
         "capabilities": ["embedding"] if embeds(name) else _ABILITIES,
-        "modified_at": timestamp(facts.created),
+        "modified_at": timestamp(context.created),
     }
     return encode_json(answer)
 

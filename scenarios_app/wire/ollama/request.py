@@ -12,7 +12,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from scenarios_app.wire.base import Call, Endpoint, Params, about, encode_json
+from scenarios_app.wire.base import Call, Endpoint, Params, encode_json, make_resource_request
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.ollama.fields import (
@@ -242,9 +242,9 @@ def read_show(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Can
     name = text_of(body, "model") or text_of(body, "name")
     if not name:
         raise WireError(400, "model is required")
-    return about(call, endpoint, provider=PROVIDER, model=name)
+    return make_resource_request(call, endpoint, provider=PROVIDER, model=name)
 
 
 def read_plain(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request that says nothing."""
-    return about(call, endpoint, provider=PROVIDER)
+    return make_resource_request(call, endpoint, provider=PROVIDER)

@@ -2,26 +2,36 @@
 that it finds."""
 
 from scenarios_app.engine.canonical import Message
-from scenarios_app.wire.samples import Asked, Json, Sdk, Sent, arguments_of, calls_of, results_of
+from scenarios_app.wire.samples import (
+    JsonObject,
+    SampleCall,
+    SampleRequest,
+    SdkSetup,
+    arguments_of,
+    calls_of,
+    results_of,
+)
 
 
-def sample(asked: Asked) -> Sent:
-    messages: list[Json] = [{"role": "system", "content": asked.system}] if asked.system else []
+def sample(asked: SampleRequest) -> SampleCall:
+    messages: list[JsonObject] = (
+        [{"role": "system", "content": asked.system}] if asked.system else []
+    )
     for message in asked.messages:
         messages += _messages(message)
-    body: Json = {"model": asked.model, "messages": messages, "stream": asked.stream}
+    body: JsonObject = {"model": asked.model, "messages": messages, "stream": asked.stream}
     if asked.tools:
         body["tools"] = [{"type": "function", "function": {"name": name}} for name in asked.tools]
-    return Sent("/api/chat", {}, body)
+    return SampleCall("/api/chat", {}, body)
 
 
-def _messages(message: Message) -> list[Json]:
+def _messages(message: Message) -> list[JsonObject]:
     if message.role == "tool":
         return [
             {"role": "tool", "tool_name": result.name, "content": result.content}
             for result in results_of(message)
         ]
-    written: Json = {"role": message.role, "content": message.text}
+    written: JsonObject = {"role": message.role, "content": message.text}
     if calls := calls_of(message):
         written["tool_calls"] = [
             {"function": {"name": call.name, "arguments": arguments_of(call)}} for call in calls
@@ -29,8 +39,8 @@ def _messages(message: Message) -> list[Json]:
     return [written]
 
 
-def clients(origin: str) -> tuple[Sdk, ...]:
-    return (Sdk("Ollama", origin, f'ollama.Client(host="{origin}")'),)
+def clients(origin: str) -> tuple[SdkSetup, ...]:
+    return (SdkSetup("Ollama", origin, f'ollama.Client(host="{origin}")'),)
 
 
 MODELS: tuple[str, ...] = (

@@ -21,7 +21,7 @@ from scenarios_app.wire.ollama.request import (
     read_show,
 )
 from scenarios_app.wire.ollama.sample import MODELS, clients, sample
-from scenarios_app.wire.samples import Asked, Sdk, Sent
+from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
 
 
 def error_body(error: ErrorAnswer) -> bytes:
@@ -95,10 +95,10 @@ class Ollama:
     malformed_body = b'{"model":"broken","created_at":"2025-01-01T00:00:00Z","message":{"role":"as'
     malformed_event = malformed_body + b"\n"
 
-    def sample(self, asked: Asked) -> Sent:
+    def sample(self, asked: SampleRequest) -> SampleCall:
         return sample(asked)
 
-    def clients(self, origin: str) -> tuple[Sdk, ...]:
+    def clients(self, origin: str) -> tuple[SdkSetup, ...]:
         return clients(origin)
 
     def claims(self, call: Call) -> bool:

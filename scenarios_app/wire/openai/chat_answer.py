@@ -12,8 +12,8 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from scenarios_app.wire.openai.chat_request import ChatFields
-from scenarios_app.wire.openai.dialects.dialect import Answered, Dialect, Fields
-from scenarios_app.wire.openai.dialects.reasoning import whole_thoughts
+from scenarios_app.wire.openai.dialects.dialect import Dialect, Fields, ResponseFieldsBuilder
+from scenarios_app.wire.openai.dialects.reasoning import reasoning_fields
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI
 from scenarios_app.wire.openai.families import family_of, fingerprint_of
 from scenarios_app.wire.openai.logprobs import choice_logprobs
@@ -33,7 +33,7 @@ def dialect_of(own: ChatFields, response: CanonicalResponse) -> Dialect:
 def completion(own: ChatFields, response: CanonicalResponse) -> dict[str, Json]:
     """The whole answer, in the form that its request asks for."""
     dialect = dialect_of(own, response)
-    every = _choice_fields(dialect.choice, dialect, response.model)
+    every = _choice_fields(dialect.choice_fields, dialect, response.model)
     choices: list[Json] = []
     for index, choice in enumerate(response.choices):
         legacy = wants_legacy_call(own, choice)
@@ -48,7 +48,13 @@ def completion(own: ChatFields, response: CanonicalResponse) -> dict[str, Json]:
             }
         )
     return {
-        **top_fields(response, "chat.completion", dialect, dialect.whole_top, dialect.whole),
+        **top_fields(
+            response,
+            "chat.completion",
+            dialect,
+            dialect.response_fields,
+            dialect.make_response_fields,
+        ),
         "choices": choices,
         "usage": dialect.usage(response.usage),
     }
@@ -63,7 +69,7 @@ def _likely(own: ChatFields, choice: Choice) -> Fields:
 
 def ending_of(dialect: Dialect, model: str, reason: str) -> Fields:
     """What a choice says of its end."""
-    made = dialect.ending(model, reason) if dialect.ending else {}
+    made = dialect.make_ending_fields(model, reason) if dialect.make_ending_fields else {}
     return {"finish_reason": reason, **made}
 
 
@@ -72,7 +78,7 @@ def top_fields(
     object_name: str,
     dialect: Dialect,
     more: Fields = _NOTHING,
-    made: Answered | None = None,
+    made: ResponseFieldsBuilder | None = None,
 ) -> dict[str, Json]:
     """The top-level fields that the whole answer and every chunk of a stream begin with; a whole
     one has `more`, and what is `made` of it."""
@@ -81,11 +87,11 @@ def top_fields(
         "object": object_name,
         "created": response.created,
         "model": response.model,
-        **dialect.top,
+        **dialect.top_fields,
         **more,
     }
-    if dialect.head:
-        top |= dialect.head(response)
+    if dialect.make_top_fields:
+        top |= dialect.make_top_fields(response)
     if made:
         top |= made(response)
     if dialect.fingerprint is not None:
@@ -121,7 +127,7 @@ def _fingerprint(of: str, model: str) -> str | None:
 def _choice_fields(fields: Fields, dialect: Dialect, model: str) -> Fields:
     """The fields of every choice, but for logprobs where the model's family has no place for
     them."""
-    if not dialect.by_family or family_of(model).logprobs:
+    if not dialect.logprobs_by_family or family_of(model).logprobs:
         return fields
     return {key: value for key, value in fields.items() if key != "logprobs"}
 
@@ -183,14 +189,14 @@ def _message(
     said: Fields = {"content": content}
     calls = [p for p in parts if isinstance(p, ToolCallPart)]
     if content is None and calls:
-        said = dialect.silent
-    message: dict[str, Json] = {"role": "assistant", **said, **dialect.message}
+        said = dialect.tool_call_content
+    message: dict[str, Json] = {"role": "assistant", **said, **dialect.message_fields}
     if refusal := "".join(p.text for p in parts if isinstance(p, RefusalPart)):
         message["refusal"] = refusal
     if sources := [a for index in range(len(parts)) for a in annotations_of(parts, index)]:
         message["annotations"] = sources
     if thoughts := [p for p in parts if isinstance(p, ReasoningPart)]:
-        message |= whole_thoughts(dialect.reasoning, thoughts, response.model, content)
+        message |= reasoning_fields(dialect.reasoning, thoughts, response.model, content)
     if legacy:
         message["function_call"] = {"name": calls[0].name, "arguments": calls[0].arguments}
     elif calls:

@@ -19,7 +19,7 @@ from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.dialects.dialect import Dialect
-from scenarios_app.wire.openai.dialects.request_defaults import with_types
+from scenarios_app.wire.openai.dialects.request_defaults import add_default_types
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI, PROVIDERS
 from scenarios_app.wire.openai.fields import (
     COMMON,
@@ -203,8 +203,8 @@ def read_chat(
         named = DIALECTS.get(model.partition("/")[0])
         if named is not None and named is not OPENAI:
             dialect, also = named, _NAMES[named.name]
-    if dialect.own_tools:
-        body = with_types(body)
+    if dialect.provider_tools:
+        body = add_default_types(body)
     messages = read_messages(body.need("messages"))
     given = read_given(body, _FIELDS)
     offered = given.get("tools", ())

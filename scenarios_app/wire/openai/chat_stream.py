@@ -29,8 +29,8 @@ from scenarios_app.wire.openai.chat_answer import (
     wants_legacy_call,
 )
 from scenarios_app.wire.openai.chat_request import ChatFields
-from scenarios_app.wire.openai.dialects.dialect import Answered, Dialect, Fields
-from scenarios_app.wire.openai.dialects.reasoning import thought_end, thought_frame
+from scenarios_app.wire.openai.dialects.dialect import Dialect, Fields, ResponseFieldsBuilder
+from scenarios_app.wire.openai.dialects.reasoning import reasoning_delta_frame, reasoning_end_delta
 from scenarios_app.wire.openai.dialects.rows import DIALECTS
 from scenarios_app.wire.openai.families import family_of
 from scenarios_app.wire.openai.logprobs import choice_logprobs
@@ -43,7 +43,7 @@ _GOES_ON: Fields = {"finish_reason": None}
 @cache
 def _chunk_choice(name: str, without_logprobs: bool) -> tuple[Fields, bytes]:
     """The fields of every choice of a chunk, and the bytes after a delta that goes on."""
-    fields = DIALECTS[name].chunk_choice
+    fields = DIALECTS[name].chunk_choice_fields
     if without_logprobs:
         fields = {key: value for key, value in fields.items() if key != "logprobs"}
     return fields, b"," + encode_json({**fields, **_GOES_ON})[1:-1] + b"}]"
@@ -74,14 +74,14 @@ class ChunkEncoder:
         self._response = response
         self._dialect = dialect = dialect_of(self._own, response)
         asked = self._own.include_usage
-        self._with_usage = dialect.usage_told == "always" or (
-            asked and dialect.usage_told == "asked"
+        self._with_usage = dialect.usage_chunk == "always" or (
+            asked and dialect.usage_chunk == "asked"
         )
         top = encode_json(top_fields(response, _OBJECT, dialect))[1:-1]
         self._top = b"data: {" + top
         self._head = self._top + b',"choices":[{'
         null = b',"usage":null' if asked and dialect.usage_null else b""
-        by_family = dialect.by_family and not family_of(response.model).logprobs
+        by_family = dialect.logprobs_by_family and not family_of(response.model).logprobs
         self._every, said = _chunk_choice(dialect.name, by_family)
         self._after = said + null
         self._obfuscated = dialect.obfuscated and self._own.obfuscated
@@ -94,8 +94,8 @@ class ChunkEncoder:
     def opening(self) -> bytes:
         if self._compact(0):
             # The message begins with its call.
-            return self._dialect.opening
-        return self._dialect.opening + self._begin(0)
+            return self._dialect.stream_prefix
+        return self._dialect.stream_prefix + self._begin(0)
 
     def event(self, event: StreamEvent) -> bytes:
         match event:
@@ -117,7 +117,7 @@ class ChunkEncoder:
                 return self._begin(event.choice) + self._finish(event.choice, event.reason)
 
     def _with_logprobs(self, event: PartDelta, top: int) -> bytes:
-        delta = {**self._dialect.every_delta, "content": event.text}
+        delta = {**self._dialect.delta_fields, "content": event.text}
         told: Fields = {"logprobs": choice_logprobs(event.text, top), **_GOES_ON}
         return self._chunk(event.choice, delta, told, size=len(event.text))
 
@@ -154,8 +154,8 @@ class ChunkEncoder:
         elif self._dialect.compact_call and self._calls_several(choice):
             # The real one then says nothing of refusals.
             return self._chunk(choice, delta)
-        first = self._dialect.first if len(self._begun) == 1 else None
-        return self._chunk(choice, {**delta, **self._dialect.delta}, made=first)
+        first = self._dialect.make_first_chunk_fields if len(self._begun) == 1 else None
+        return self._chunk(choice, {**delta, **self._dialect.first_delta_fields}, made=first)
 
     def _start(self, event: PartStart) -> bytes:
         choice, part = event.choice, event.part
@@ -169,7 +169,7 @@ class ChunkEncoder:
             case RefusalPart():
                 frame = self._framed("refusal")
             case ReasoningPart():
-                frame = thought_frame(self._dialect, self._response.model)
+                frame = reasoning_delta_frame(self._dialect, self._response.model)
             case ToolCallPart() if self._legacy(choice):
                 chunk += self._chunk(
                     choice, {"function_call": {"name": part.name, "arguments": ""}}
@@ -201,14 +201,14 @@ class ChunkEncoder:
         return (start, *between, after + self._after)
 
     def _framed(self, key: str) -> tuple[bytes, ...]:
-        beside = {k: v for k, v in self._dialect.every_delta.items() if k != key}
+        beside = {k: v for k, v in self._dialect.delta_fields.items() if k != key}
         before = encode_json(beside)[1:-1] + b"," if beside else b""
         return (b'{%b"%b":' % (before, key.encode()), b"}")
 
     def _end(self, event: PartEnd) -> bytes:
         part, dialect = event.part, self._dialect
         if isinstance(part, ReasoningPart):
-            rest = thought_end(dialect.reasoning, part, self._response.model)
+            rest = reasoning_end_delta(dialect.reasoning, part, self._response.model)
             return self._chunk(event.choice, rest) if rest else b""
         if isinstance(part, ToolCallPart):
             whole = dialect.whole_calls and not self._legacy(event.choice)
@@ -221,12 +221,16 @@ class ChunkEncoder:
         self._calls[choice] = number + 1
         said = function_call(part, part.arguments, typed=self._dialect.call_type)
         call: Json = {"index": number, **said}
-        return self._chunk(choice, {**self._dialect.every_delta, "tool_calls": [call]})
+        return self._chunk(choice, {**self._dialect.delta_fields, "tool_calls": [call]})
 
     def _finish(self, choice: int, why: FinishReason) -> bytes:
         reason = finish_reason(why, legacy=self._legacy(choice))
         ended = ending_of(self._dialect, self._response.model, reason)
-        last = self._dialect.last if choice == len(self._response.choices) - 1 else None
+        last = (
+            self._dialect.make_last_chunk_fields
+            if choice == len(self._response.choices) - 1
+            else None
+        )
         return self._chunk(choice, self._dialect.last_delta, ended, made=last)
 
     def _chunk(
@@ -235,7 +239,7 @@ class ChunkEncoder:
         delta: Fields,
         ended: Fields | None = None,
         *,
-        made: Answered | None = None,
+        made: ResponseFieldsBuilder | None = None,
         size: int = 0,
     ) -> bytes:
         fields = {"index": choice, "delta": delta, **self._every, **(ended or _GOES_ON)}

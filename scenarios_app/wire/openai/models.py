@@ -17,7 +17,15 @@ from scenarios_app.engine.canonical import (
 )
 from scenarios_app.engine.parts import OpaquePart, TextPart
 from scenarios_app.engine.producing.usage import count_tokens
-from scenarios_app.wire.base import Call, Endpoint, Facts, Params, about, encode_json, encoded
+from scenarios_app.wire.base import (
+    Call,
+    ComputeContext,
+    Endpoint,
+    Params,
+    encode_json,
+    make_resource_request,
+    to_raw_json,
+)
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.embedding import unit_vector
 from scenarios_app.wire.errors import WireError
@@ -43,7 +51,7 @@ _FORMATS = "'float' and 'base64'"
 
 def read_named(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request about what its path names; it has metadata at the most."""
-    return about(
+    return make_resource_request(
         call,
         endpoint,
         params.get("completion_id", ""),
@@ -53,31 +61,31 @@ def read_named(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Ca
     )
 
 
-def list_models(request: CanonicalRequest, facts: Facts) -> bytes:
-    models = [_model(name, request, facts) for name in facts.models]
+def list_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    models = [_model(name, request, context) for name in context.models]
     return encode_json({"object": "list", "data": models})
 
 
-def _retrieve_model(request: CanonicalRequest, facts: Facts) -> bytes:
-    return encode_json(_model(request.model, request, facts))
+def _retrieve_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    return encode_json(_model(request.model, request, context))
 
 
-def _delete_model(request: CanonicalRequest, facts: Facts) -> bytes:
+def _delete_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json({"id": request.model, "object": "model", "deleted": True})
 
 
-def _list_nothing(request: CanonicalRequest, facts: Facts) -> bytes:
+def _list_nothing(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json(
         {"object": "list", "data": [], "first_id": None, "last_id": None, "has_more": False}
     )
 
 
-def _retrieve_completion(request: CanonicalRequest, facts: Facts) -> bytes:
+def _retrieve_completion(request: CanonicalRequest, context: ComputeContext) -> bytes:
     text = "Completions are not stored here; this one was made for its id."
     response = CanonicalResponse(
         id="",
-        created=facts.created,
-        model=next(iter(facts.models), "gpt-4o"),
+        created=context.created,
+        model=next(iter(context.models), "gpt-4o"),
         choices=(Choice((TextPart(text),), "stop"),),
         usage=Usage(input_tokens=1, output_tokens=-(-len(text) // 4)),
         metadata={"id": request.own, "metadata": dict(request.metadata)},
@@ -85,20 +93,20 @@ def _retrieve_completion(request: CanonicalRequest, facts: Facts) -> bytes:
     return encode_json(completion(ChatFields(), response))
 
 
-def _delete_completion(request: CanonicalRequest, facts: Facts) -> bytes:
+def _delete_completion(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json({"id": request.own, "object": "chat.completion.deleted", "deleted": True})
 
 
-def _model(name: str, request: CanonicalRequest, facts: Facts) -> Json:
-    if name not in facts.models:
+def _model(name: str, request: CanonicalRequest, context: ComputeContext) -> Json:
+    if name not in context.models:
         raise WireError(
             404, f"The model '{name}' does not exist.", param="model", code="model_not_found"
         )
     fields: dict[str, Json] = {
         "id": name,
         "object": "model",
-        "created": facts.created,
-        "owned_by": facts.models[name],
+        "created": context.created,
+        "owned_by": context.models[name],
     }
     if request.provider != PROVIDER:
         # Mistral's client wants these, and others pass them over.
@@ -155,15 +163,15 @@ def read_embeddings(call: Call, endpoint: Endpoint, params: Params, body: Node) 
     )
 
 
-def embeddings(request: CanonicalRequest, facts: Facts) -> bytes:
+def embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """The answer, with one embedding per input. OpenAI's has no id, those of others do."""
     own: EmbeddingFields = request.own
     data: list[object] = []
     for index, given in enumerate(own.inputs):
-        vector = encoded(_embedding(given, own.dimensions, packed=own.base64))
+        vector = to_raw_json(_embedding(given, own.dimensions, packed=own.base64))
         data.append({"object": "embedding", "index": index, "embedding": vector})
     tokens = sum(map(_tokens, own.inputs))
-    named = {} if request.provider == PROVIDER else {"id": f"embd-{facts.request_id}"}
+    named = {} if request.provider == PROVIDER else {"id": f"embd-{context.request_id}"}
     return encode_json(
         {
             **named,

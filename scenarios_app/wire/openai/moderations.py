@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Message
 from scenarios_app.engine.parts import MessagePart, OpaquePart, TextPart
-from scenarios_app.wire.base import Call, Endpoint, Facts, Params, encode_json
+from scenarios_app.wire.base import Call, ComputeContext, Endpoint, Params, encode_json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.openai.fields import unsupported
 from scenarios_app.wire.openai.shared import PROVIDER
@@ -61,11 +61,11 @@ def read_moderations(
     )
 
 
-def moderations(request: CanonicalRequest, facts: Facts) -> bytes:
+def moderations(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """The answer, with one result per input."""
     results: list[Json] = [_result(message) for message in request.messages]
     return encode_json(
-        {"id": f"modr-{facts.request_id}", "model": request.model, "results": results}
+        {"id": f"modr-{context.request_id}", "model": request.model, "results": results}
     )
 
 

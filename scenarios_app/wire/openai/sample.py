@@ -3,33 +3,35 @@ that it finds."""
 
 from scenarios_app.engine.canonical import Message
 from scenarios_app.wire.samples import (
-    KEY,
-    Asked,
-    Json,
-    Sdk,
-    Sent,
+    API_KEY,
+    JsonObject,
+    SampleCall,
+    SampleRequest,
+    SdkSetup,
     calls_of,
     results_of,
 )
 
 
-def sample(asked: Asked) -> Sent:
-    messages: list[Json] = [{"role": "system", "content": asked.system}] if asked.system else []
+def sample(asked: SampleRequest) -> SampleCall:
+    messages: list[JsonObject] = (
+        [{"role": "system", "content": asked.system}] if asked.system else []
+    )
     for message in asked.messages:
         messages += _messages(message)
-    body: Json = {"model": asked.model, "messages": messages, "stream": asked.stream}
+    body: JsonObject = {"model": asked.model, "messages": messages, "stream": asked.stream}
     if asked.tools:
         body["tools"] = [{"type": "function", "function": {"name": name}} for name in asked.tools]
-    return Sent("/v1/chat/completions", {"authorization": f"Bearer {KEY}"}, body)
+    return SampleCall("/v1/chat/completions", {"authorization": f"Bearer {API_KEY}"}, body)
 
 
-def _messages(message: Message) -> list[Json]:
+def _messages(message: Message) -> list[JsonObject]:
     if message.role == "tool":
         return [
             {"role": "tool", "tool_call_id": result.tool_call_id, "content": result.content}
             for result in results_of(message)
         ]
-    written: Json = {"role": message.role, "content": message.text}
+    written: JsonObject = {"role": message.role, "content": message.text}
     if calls := calls_of(message):
         written["content"] = message.text or None
         written["tool_calls"] = [
@@ -43,9 +45,9 @@ def _messages(message: Message) -> list[Json]:
     return [written]
 
 
-def sample_response(asked: Asked) -> Sent:
+def sample_response(asked: SampleRequest) -> SampleCall:
     items = [item for message in asked.messages for item in _items(message)]
-    body: Json = {"model": asked.model, "input": items, "stream": asked.stream}
+    body: JsonObject = {"model": asked.model, "input": items, "stream": asked.stream}
     if asked.system:
         body["instructions"] = asked.system
     if asked.tools:
@@ -53,12 +55,12 @@ def sample_response(asked: Asked) -> Sent:
             {"type": "function", "name": name, "parameters": {}, "strict": False}
             for name in asked.tools
         ]
-    return Sent("/v1/responses", {"authorization": f"Bearer {KEY}"}, body)
+    return SampleCall("/v1/responses", {"authorization": f"Bearer {API_KEY}"}, body)
 
 
-def _items(message: Message) -> list[Json]:
+def _items(message: Message) -> list[JsonObject]:
     calls = calls_of(message)
-    items: list[Json] = []
+    items: list[JsonObject] = []
     if message.role != "tool" and (message.text or not calls):
         items.append({"role": message.role, "content": message.text})
     items += [
@@ -80,12 +82,12 @@ def _items(message: Message) -> list[Json]:
     ]
 
 
-def clients(origin: str) -> tuple[Sdk, ...]:
+def clients(origin: str) -> tuple[SdkSetup, ...]:
     v1 = f"{origin}/v1"
     azure = f'azure_endpoint="{origin}", api_key="any", api_version="2024-10-21"'
     return (
-        Sdk("OpenAI", v1, f'OpenAI(base_url="{v1}", api_key="any")'),
-        Sdk("Azure OpenAI", origin, f"AzureOpenAI({azure})"),
+        SdkSetup("OpenAI", v1, f'OpenAI(base_url="{v1}", api_key="any")'),
+        SdkSetup("Azure OpenAI", origin, f"AzureOpenAI({azure})"),
     )
 
 

@@ -11,7 +11,7 @@ from scenarios_app.wire.base import (
     Endpoint,
     Headers,
     Params,
-    Read,
+    RequestReader,
     Wire,
     encode_json,
     sse,
@@ -32,7 +32,7 @@ from scenarios_app.wire.openai.shared import (
     at_ollamas,
     forms,
 )
-from scenarios_app.wire.samples import Asked, Sdk, Sent
+from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
 
 
 def _render(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
@@ -71,18 +71,18 @@ class OpenAIChat(OpenAIWire):
         self.title = dialect.title
         self.provider = dialect.provider
         self.models = dialect.models
-        self.prefixes = dialect.owns
+        self.prefixes = dialect.owned_prefixes
         self.tool_call_prefix = dialect.call_prefix
         spoken = _OWN_ENDPOINTS if own else tuple(_in_dialect(one, dialect) for one in _ENDPOINTS)
-        self.endpoints = spoken if own else tuple(forms(spoken, dialect.starts))
+        self.endpoints = spoken if own else tuple(forms(spoken, dialect.path_prefixes))
 
-    def sample(self, asked: Asked) -> Sent:
+    def sample(self, asked: SampleRequest) -> SampleCall:
         sent = sample(asked)
-        start = next(start for start in self.dialect.starts if DEPLOYMENT not in start)
+        start = next(start for start in self.dialect.path_prefixes if DEPLOYMENT not in start)
         named = {HEADER: self.dialect.name} if self.dialect is OLLAMA else {}
-        return Sent(sent.path.replace("/v1/", start, 1), {**sent.headers, **named}, sent.body)
+        return SampleCall(sent.path.replace("/v1/", start, 1), {**sent.headers, **named}, sent.body)
 
-    def clients(self, origin: str) -> tuple[Sdk, ...]:
+    def clients(self, origin: str) -> tuple[SdkSetup, ...]:
         return clients(origin) if self.dialect is OPENAI else ()
 
     def claims(self, call: Call) -> bool:
@@ -108,7 +108,7 @@ def _in_dialect(endpoint: Endpoint, dialect: Dialect) -> Endpoint:
     return replace(endpoint, read=_named(endpoint.read, dialect))
 
 
-def _named(read: Read, dialect: Dialect) -> Read:
+def _named(read: RequestReader, dialect: Dialect) -> RequestReader:
     """Requests as they are read, under the name of the dialect's provider."""
     if dialect.provider == PROVIDER:
         return read
@@ -121,8 +121,8 @@ def _named(read: Read, dialect: Dialect) -> Read:
 
 
 WIRE = OpenAIChat(OPENAI)
-SPOKEN: Mapping[str, OpenAIChat] = {
+WIRES_BY_DIALECT: Mapping[str, OpenAIChat] = {
     name: WIRE if dialect is OPENAI else OpenAIChat(dialect) for name, dialect in DIALECTS.items()
 }
 """The wires of all dialects by the names that a request's header may have."""
-WIRES: tuple[Wire, ...] = tuple(reversed(tuple(SPOKEN.values())))
+WIRES: tuple[Wire, ...] = tuple(reversed(tuple(WIRES_BY_DIALECT.values())))

@@ -11,7 +11,7 @@ from scenarios_app.wire.openai.chat_request import read_chat
 from scenarios_app.wire.openai.dialects.rows import OPENAI
 from scenarios_app.wire.openai.models import list_models, read_named
 from scenarios_app.wire.openai.wire import OpenAIChat
-from scenarios_app.wire.samples import Asked, Sdk, Sent
+from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
 
 KEY = "very-much-a-key-of-acme"
 
@@ -37,12 +37,12 @@ class Acme(OpenAIChat):
             Endpoint("GET", "/acme/models", read_named, compute=list_models),
         )
 
-    def sample(self, asked: Asked) -> Sent:
+    def sample(self, asked: SampleRequest) -> SampleCall:
         sent = super().sample(asked)
         return replace(sent, path="/acme/chat", headers={"x-acme": KEY})
 
-    def clients(self, origin: str) -> tuple[Sdk, ...]:
-        return (Sdk("Acme", f"{origin}/acme", f'Acme(url="{origin}/acme")'),)
+    def clients(self, origin: str) -> tuple[SdkSetup, ...]:
+        return (SdkSetup("Acme", f"{origin}/acme", f'Acme(url="{origin}/acme")'),)
 
     def api_key(self, call: Call) -> str | None:
         return call.headers.get("x-acme")

@@ -9,8 +9,8 @@ from django.test import Client
 from scenarios_app.control.explain import explained_now
 from scenarios_app.models import ServedRequest
 from scenarios_app.play.conversation import call_of
-from scenarios_app.wire.registry import ways
-from scenarios_app.wire.samples import Asked
+from scenarios_app.wire.registry import wires_by_name
+from scenarios_app.wire.samples import SampleRequest
 from tests.admin.pages import a_scenario
 from tests.admin.traffic import served
 from tests.admin.trying.tries import TRY, states, tried
@@ -18,18 +18,18 @@ from tests.admin.trying.tries import TRY, states, tried
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("key", ways())
+@pytest.mark.parametrize("key", wires_by_name())
 def test_each_provider_reads_what_the_form_says(key: str) -> None:
-    asked = Asked(
+    asked = SampleRequest(
         user="What is the weather?",
         model="some-model",
         system="Be brief.",
         tools=("get_weather", "add"),
-        called="get_weather",
-        result="sunny",
+        tool_name="get_weather",
+        tool_result="sunny",
         turn=3,
     )
-    request = explained_now(call_of(ways()[key].sample(asked), session="mine")).request
+    request = explained_now(call_of(wires_by_name()[key].sample(asked), session="mine")).request
     assert request is not None
     assert request.model == "some-model"
     assert request.system_text == "Be brief."
@@ -62,8 +62,8 @@ def test_misses_come_in_the_order_of_the_404(root: Client) -> None:
         {"name": "nearer", "match_user": "sunshine in Bergen"},
         {"name": "nearest", "match_user": "sun in Parisian"},
     )
-    asked = Asked(user="Is there sun in Paris?", model="gpt-4o")
-    found = explained_now(call_of(ways()["openai"].sample(asked), session=""))
+    asked = SampleRequest(user="Is there sun in Paris?", model="gpt-4o")
+    found = explained_now(call_of(wires_by_name()["openai"].sample(asked), session=""))
     assert found.decision is not None
     near = [miss.step.label for miss in found.decision.near_misses]
     assert near[0] == "nearest"
@@ -95,7 +95,7 @@ def test_nothing_is_consumed_and_nothing_journalled(root: Client) -> None:
 def test_every_provider_shows_its_bytes_streamed_and_whole(root: Client) -> None:
     a_scenario("talk", {"match_user": "hello", "answer_text": "Good day."})
     shown = {one.name: one for one in tried(root, user="hello").context["bytes"]}
-    assert set(shown) == {wire.title for wire in ways().values()}
+    assert set(shown) == {wire.title for wire in wires_by_name().values()}
     for one in shown.values():
         assert one.status == 200
         assert "Good day." in one.whole

@@ -8,8 +8,8 @@ from django.test import Client
 
 from scenarios_app.models import ServedRequest
 from scenarios_app.play.conversation import call_of
-from scenarios_app.wire.registry import find, ways
-from scenarios_app.wire.samples import Asked
+from scenarios_app.wire.registry import find_target, wires_by_name
+from scenarios_app.wire.samples import SampleRequest
 from tests.admin.pages import a_scenario, fields_at
 from tests.admin.traffic import served
 from tests.admin.trying.tries import TRY, states
@@ -28,11 +28,13 @@ def said(text: str, role: str = "user") -> dict[str, str]:
     return {"role": role, "content": text}
 
 
-@pytest.mark.parametrize("key", ways())
+@pytest.mark.parametrize("key", wires_by_name())
 def test_request_of_each_provider_fills_the_form(root: Client, key: str) -> None:
-    asked = Asked("Is it raining?", "some-model", "Be brief.", ("get_weather",), stream=True)
-    call = call_of(ways()[key].sample(asked), session="mine")
-    target = find(call)
+    asked = SampleRequest(
+        "Is it raining?", "some-model", "Be brief.", ("get_weather",), stream=True
+    )
+    call = call_of(wires_by_name()[key].sample(asked), session="mine")
+    target = find_target(call)
     assert target is not None
     row = served(
         provider=target.wire.provider,

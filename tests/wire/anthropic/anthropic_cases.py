@@ -11,7 +11,7 @@ from scenarios_app.engine.parts import (
     FinishReason,
 )
 from scenarios_app.wire.anthropic.wire import WIRE
-from scenarios_app.wire.base import Call, Facts
+from scenarios_app.wire.base import Call, ComputeContext
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.registry import match_path
 from tests.wire.played import played
@@ -19,7 +19,7 @@ from tests.wire.sdk_requests import call_of
 
 MESSAGES, COUNT_TOKENS, *BATCHES, MODELS, MODEL = WIRE.endpoints
 HEADERS = {"x-api-key": "key-1", "anthropic-version": "2023-06-01"}
-FACTS = Facts({"claude-a": "anthropic", "claude-b": "anthropic"}, 1_763_760_000, "f00d")
+CONTEXT = ComputeContext({"claude-a": "anthropic", "claude-b": "anthropic"}, 1_763_760_000, "f00d")
 LEAST: dict[str, Any] = {
     "model": "claude-x",
     "max_tokens": 16,
@@ -105,12 +105,12 @@ def transport(answer: CanonicalResponse) -> httpx2.MockTransport:
         canonical = route.read(sent, route, params, read_body(sent.body or b"{}", Limits()))
         kind = "application/json"
         if not route.generates:
-            body = route.compute(canonical, FACTS)
+            body = route.compute(canonical, CONTEXT)
         elif canonical.stream:
             kind, body = WIRE.stream_type, stream(answer, request=canonical)
         else:
             body = route.render(canonical, answer)
-        ours = WIRE.headers(request_id="f00d", created=FACTS.created, error=None)
+        ours = WIRE.headers(request_id="f00d", created=CONTEXT.created, error=None)
         return httpx2.Response(200, headers=[*ours, ("content-type", kind)], content=body)
 
     return httpx2.MockTransport(handle)

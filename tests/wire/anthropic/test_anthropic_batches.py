@@ -8,17 +8,19 @@ import pytest
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.wire.base import Answered, Endpoint, Facts
+from scenarios_app.wire.base import ComputeContext, Endpoint, SubResponse
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
-from tests.wire.anthropic.anthropic_cases import BATCHES, FACTS, HEADERS, LEAST, call
+from tests.wire.anthropic.anthropic_cases import BATCHES, CONTEXT, HEADERS, LEAST, call
 
 RESULTS, CANCEL, RETRIEVE, DELETE, LIST, CREATE = BATCHES
 HOST = {**HEADERS, "host": "mock.test"}
 ID = "msgbatch_f00d"
-MESSAGE = Answered(200, b'{"type":"message","content":[]}')
-OVERLOADED = Answered(529, b'{"type":"error","error":{"type":"overloaded_error","message":"no"}}')
-NOTHING = Answered(200, b"")
+MESSAGE = SubResponse(200, b'{"type":"message","content":[]}')
+OVERLOADED = SubResponse(
+    529, b'{"type":"error","error":{"type":"overloaded_error","message":"no"}}'
+)
+NOTHING = SubResponse(200, b"")
 
 
 def asked(custom_id: str, **params: Any) -> dict[str, Any]:
@@ -47,17 +49,17 @@ class Session:
         return archival.resolve(request, found)
 
     def raw(
-        self, endpoint: Endpoint, name: str = "", *answers: Answered, body: object = None
+        self, endpoint: Endpoint, name: str = "", *answers: SubResponse, body: object = None
     ) -> bytes:
         request = self.read(endpoint, name, body)
         self.ordinal += 1
-        facts = replace(FACTS, ordinal=self.ordinal, answers=answers)
-        return self.told(endpoint, request, facts)
+        context = replace(CONTEXT, ordinal=self.ordinal, sub_responses=answers)
+        return self.told(endpoint, request, context)
 
-    def told(self, endpoint: Endpoint, request: CanonicalRequest, facts: Facts) -> bytes:
+    def told(self, endpoint: Endpoint, request: CanonicalRequest, context: ComputeContext) -> bytes:
         assert endpoint.compute is not None and endpoint.archival is not None
-        computed = endpoint.compute(request, facts)
-        for each in endpoint.archival.after(request, facts):
+        computed = endpoint.compute(request, context)
+        for each in endpoint.archival.record_computed(request, context):
             if each.data is None:
                 self.stored.pop(each.name, None)
             else:
@@ -67,12 +69,14 @@ class Session:
     def ask(self, endpoint: Endpoint, name: str = "") -> Any:
         return json.loads(self.raw(endpoint, name))
 
-    def make(self, *answers: Answered, request_id: str = "f00d") -> Any:
+    def make(self, *answers: SubResponse, request_id: str = "f00d") -> Any:
         requests = [asked(f"r{number}") for number in range(len(answers))]
         request = self.read(CREATE, body={"requests": requests})
         self.ordinal += 1
-        facts = replace(FACTS, request_id=request_id, ordinal=self.ordinal, answers=answers)
-        return json.loads(self.told(CREATE, request, facts))
+        context = replace(
+            CONTEXT, request_id=request_id, ordinal=self.ordinal, sub_responses=answers
+        )
+        return json.loads(self.told(CREATE, request, context))
 
 
 def counts(**given: int) -> dict[str, int]:
@@ -193,7 +197,7 @@ def test_without_a_host_results_are_named_by_their_path() -> None:
         call("/x"), RETRIEVE, {"message_batch_id": "message_batch_id"}, Node({})
     )
     assert RETRIEVE.archival is not None and RETRIEVE.compute is not None
-    told = json.loads(RETRIEVE.compute(RETRIEVE.archival.resolve(request, {}), FACTS))
+    told = json.loads(RETRIEVE.compute(RETRIEVE.archival.resolve(request, {}), CONTEXT))
     assert told["results_url"] == "/v1/messages/batches/message_batch_id/results"
 
 

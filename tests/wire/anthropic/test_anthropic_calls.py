@@ -5,12 +5,12 @@ import json
 import pytest
 
 from scenarios_app.wire.anthropic.wire import WIRE
-from scenarios_app.wire.base import Facts
+from scenarios_app.wire.base import ComputeContext
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from tests.wire.anthropic.anthropic_cases import (
+    CONTEXT,
     COUNT_TOKENS,
-    FACTS,
     HEADERS,
     LEAST,
     MODEL,
@@ -96,12 +96,12 @@ def test_no_version_is_400_and_names_the_header(headers: dict[str, str]) -> None
 def test_tokens_are_counted_as_an_answers_usage_would_count_them() -> None:
     body = {"model": "claude-x", "messages": [{"role": "user", "content": "x" * 9}]}
     request = parse(body, COUNT_TOKENS)
-    assert json.loads(COUNT_TOKENS.compute(request, FACTS)) == {"input_tokens": 3}
+    assert json.loads(COUNT_TOKENS.compute(request, CONTEXT)) == {"input_tokens": 3}
 
 
 def test_a_count_of_a_managed_context_says_what_it_was_before() -> None:
     managed = {**LEAST, "context_management": {"edits": []}}
-    assert json.loads(COUNT_TOKENS.compute(parse(managed, COUNT_TOKENS), FACTS)) == {
+    assert json.loads(COUNT_TOKENS.compute(parse(managed, COUNT_TOKENS), CONTEXT)) == {
         "input_tokens": 2,
         "context_management": {"original_input_tokens": 2},
     }
@@ -123,15 +123,15 @@ def test_a_model_of_any_name_is_known() -> None:
     assert request.model == "claude-z"
     assert request.route == "/v1/models/{model}"
     assert request.path == "/v1/models/claude-z"
-    answer = json.loads(MODEL.compute(request, FACTS))
+    answer = json.loads(MODEL.compute(request, CONTEXT))
     assert (answer["id"], answer["type"]) == ("claude-z", "model")
 
 
 def test_the_models_list_is_the_page_asked_for() -> None:
     sent = call("/v1/models", method="GET", query={"limit": "1", "after_id": "claude-a"})
     request = MODELS.read(sent, MODELS, {}, Node({}))
-    facts = Facts({"claude-a": "a", "claude-b": "a", "claude-c": "a"}, 0, "f00d")
-    answer = json.loads(MODELS.compute(request, facts))
+    context = ComputeContext({"claude-a": "a", "claude-b": "a", "claude-c": "a"}, 0, "f00d")
+    answer = json.loads(MODELS.compute(request, context))
     assert [model["id"] for model in answer["data"]] == ["claude-b"]
     assert answer["has_more"] is True
 
@@ -144,5 +144,5 @@ def test_the_headers_of_a_call_are_kept() -> None:
 
 def _counted(body: dict[str, object]) -> int:
     request = parse({"model": "claude-x", **body}, COUNT_TOKENS)
-    answer = json.loads(COUNT_TOKENS.compute(request, FACTS))
+    answer = json.loads(COUNT_TOKENS.compute(request, CONTEXT))
     return int(answer["input_tokens"])

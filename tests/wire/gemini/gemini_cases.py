@@ -11,18 +11,18 @@ from scenarios_app.engine.parts import (
     AnswerPart,
     FinishReason,
 )
-from scenarios_app.wire.base import Call, Endpoint, Facts, Wire
+from scenarios_app.wire.base import Call, ComputeContext, Endpoint, Wire
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.wire import WIRES
-from scenarios_app.wire.registry import find
+from scenarios_app.wire.registry import find_target
 from tests.wire.played import played
 from tests.wire.sdk_requests import call_of
 
 EVENTS, ARRAY = WIRES
 HEADERS = {"x-goog-api-key": "key-1"}
 MODEL = "/v1beta/models/gemini-x"
-FACTS = Facts({"gemini-a": "gemini", "tunedModels/b": "gemini"}, 1_763_760_000, "f00d")
+CONTEXT = ComputeContext({"gemini-a": "gemini", "tunedModels/b": "gemini"}, 1_763_760_000, "f00d")
 HELLO: dict[str, Any] = {"role": "user", "parts": [{"text": "Hello"}]}
 LEAST: dict[str, Any] = {"contents": [HELLO]}
 Form = Literal["events", "array"]
@@ -48,7 +48,7 @@ def parse(body: object, path: str = f"{MODEL}:generateContent") -> CanonicalRequ
 
 def read(sent: Call) -> CanonicalRequest:
     """A call as the wire that it is for reads it."""
-    target = find(sent)
+    target = find_target(sent)
     assert target is not None and target.endpoint is not None, sent
     body = read_body(sent.body or b"{}", Limits())
     return target.endpoint.read(sent, target.endpoint, target.params, body)
@@ -56,9 +56,9 @@ def read(sent: Call) -> CanonicalRequest:
 
 def computed(sent: Call) -> Any:
     """What the wire computes for a call."""
-    target = find(sent)
+    target = find_target(sent)
     assert target is not None and target.endpoint is not None, sent
-    return json.loads(target.endpoint.compute(read(sent), FACTS))
+    return json.loads(target.endpoint.compute(read(sent), CONTEXT))
 
 
 def parse_contents(*contents: object) -> CanonicalRequest:
@@ -136,7 +136,7 @@ def transport(answers: Sequence[CanonicalResponse]) -> httpx2.MockTransport:
 
     def handle(request: httpx2.Request) -> httpx2.Response:
         sent = call_of(request)
-        target = find(sent)
+        target = find_target(sent)
         assert target is not None and target.wire in WIRES
         try:
             assert target.endpoint is not None, target.error
@@ -152,11 +152,11 @@ def transport(answers: Sequence[CanonicalResponse]) -> httpx2.MockTransport:
 
 def _answer(wire: Wire, sent: Call, answer: CanonicalResponse) -> tuple[str, bytes]:
     wire.authorise(sent)
-    target, canonical = find(sent), read(sent)
+    target, canonical = find_target(sent), read(sent)
     assert target is not None and target.endpoint is not None
     wire.check(sent)
     if target.endpoint.compute is not None:
-        computed = target.endpoint.compute(canonical, FACTS)
+        computed = target.endpoint.compute(canonical, CONTEXT)
         return "application/json", computed
     if canonical.stream:
         return wire.stream_type, stream(answer, "events" if wire is EVENTS else "array")

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.wire.base import Facts
+from scenarios_app.wire.base import ComputeContext
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.registry import find
-from tests.wire.gemini.gemini_cases import FACTS, HELLO, LEAST, MODEL, call, computed, parse, read
+from scenarios_app.wire.registry import find_target
+from tests.wire.gemini.gemini_cases import CONTEXT, HELLO, LEAST, MODEL, call, computed, parse, read
 
 EMBEDDING = "/v1beta/models/gemini-embedding-001"
 
@@ -170,12 +170,12 @@ def test_a_size_of_none_and_of_very_many_are_the_servers_own(given: str) -> None
 
 
 def test_the_servers_own_size_is_fifty() -> None:
-    facts = Facts({f"m-{number}": "gemini" for number in range(1200)}, 0, "f00d")
+    context = ComputeContext({f"m-{number}": "gemini" for number in range(1200)}, 0, "f00d")
     for query, size in (({}, 50), ({"pageSize": "2000"}, 1000)):
         sent = call("/v1beta/models", method="GET", query=query)
-        target = find(sent)
+        target = find_target(sent)
         assert target is not None and target.endpoint is not None
-        page = json.loads(target.endpoint.compute(read(sent), facts))
+        page = json.loads(target.endpoint.compute(read(sent), context))
         assert len(page["models"]) == size
 
 
@@ -205,11 +205,11 @@ def test_a_page_beyond_the_last_is_empty() -> None:
 
 def test_a_model_is_told_by_its_name() -> None:
     assert computed(call("/v1beta/models/gemini-a", method="GET"))["name"] == "models/gemini-a"
-    facts = {**FACTS.models, "text-embedding-9": "gemini"}
+    models = {**CONTEXT.models, "text-embedding-9": "gemini"}
     sent = call("/v1/models/text-embedding-9", method="GET")
-    target = find(sent)
+    target = find_target(sent)
     assert target is not None and target.endpoint is not None
-    body = target.endpoint.compute(read(sent), Facts(facts, 0, "f00d"))
+    body = target.endpoint.compute(read(sent), ComputeContext(models, 0, "f00d"))
     assert json.loads(body)["supportedGenerationMethods"] == ["embedContent", "countTokens"]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from scenarios_app.wire.base import Call, Wire
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.registry import Target, find, owns
+from scenarios_app.wire.registry import Target, find_target, is_provider_path
 from tests.wire.gemini.gemini_cases import ARRAY, EVENTS, HEADERS, MODEL, call
 
 # By which verb steps name each.
@@ -18,7 +18,7 @@ VERBS = {
 
 
 def target(sent: Call) -> Target:
-    found = find(sent)
+    found = find_target(sent)
     assert found is not None
     return found
 
@@ -121,7 +121,7 @@ def test_googles_key_makes_no_route_of_others_googles() -> None:
     ],
 )
 def test_an_unknown_path_is_googles_404(path: str) -> None:
-    assert owns(path)
+    assert is_provider_path(path)
     found = target(call(path, headers={}))
     assert found.wire.provider == "gemini"
     assert found.error is not None and found.error.answer.status == 404

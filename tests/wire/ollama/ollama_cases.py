@@ -18,7 +18,7 @@ from scenarios_app.engine.parts import (
     AnswerPart,
     FinishReason,
 )
-from scenarios_app.wire.base import Call, Endpoint, Facts
+from scenarios_app.wire.base import Call, ComputeContext, Endpoint
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.ollama.wire import WIRE
@@ -31,7 +31,7 @@ HELLO = {"role": "user", "content": "Hello"}
 CREATED = 1_735_689_600
 STAMP = "2025-01-01T00:00:00.000000Z"
 NAMES = ("llama3.2", "gpt-oss:20b", "nomic-embed-text:latest", "4711")
-FACTS = Facts(dict.fromkeys(NAMES, "ollama"), CREATED, "f00d")
+CONTEXT = ComputeContext(dict.fromkeys(NAMES, "ollama"), CREATED, "f00d")
 
 
 def make_call(
@@ -73,7 +73,7 @@ def refused(operation: str = "chat", **fields: Any) -> ErrorAnswer:
 def computed(operation: str, body: Any = None) -> Any:
     """What a route answers by itself."""
     request = parse_body(body or {}, operation)
-    return msgspec.json.decode(ROUTES[operation].compute(request, FACTS))
+    return msgspec.json.decode(ROUTES[operation].compute(request, CONTEXT))
 
 
 def answer(

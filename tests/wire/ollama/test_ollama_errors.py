@@ -6,7 +6,7 @@ import pytest
 
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.wire.ollama.wire import WIRE
-from scenarios_app.wire.registry import find, owns
+from scenarios_app.wire.registry import find_target, is_provider_path
 from tests.wire.ollama.ollama_cases import make_call
 
 
@@ -38,8 +38,12 @@ def test_what_is_malformed_is_no_json(broken: bytes) -> None:
 
 @pytest.mark.parametrize("path", WIRE.prefixes)
 def test_these_paths_are_ollamas_and_nothing_below_them(path: str) -> None:
-    assert owns(path) and owns(f"{path}/")
-    assert not owns(f"{path}//") and not owns(f"{path}/x") and not owns(f"{path}s/")
+    assert is_provider_path(path) and is_provider_path(f"{path}/")
+    assert (
+        not is_provider_path(f"{path}//")
+        and not is_provider_path(f"{path}/x")
+        and not is_provider_path(f"{path}s/")
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,15 +51,15 @@ def test_these_paths_are_ollamas_and_nothing_below_them(path: str) -> None:
     ["/api", "/api/", "/api/get_chat_response_stream", "/api/pull", "/api/trace/1", "/api/Chat"],
 )
 def test_the_rest_of_the_api_is_not_ollamas(path: str) -> None:
-    assert not owns(path)
-    assert find(make_call("POST", path)) is None
+    assert not is_provider_path(path)
+    assert find_target(make_call("POST", path)) is None
 
 
 def test_an_encoded_path_is_ollamas_and_no_route() -> None:
-    found = find(make_call("POST", "/api/ch%61t"))
+    found = find_target(make_call("POST", "/api/ch%61t"))
     assert found is not None and found.wire is WIRE and found.error is not None
     assert found.error.answer.status == 404
-    assert owns("/api/ch%61t")
+    assert is_provider_path("/api/ch%61t")
 
 
 @pytest.mark.parametrize(
@@ -71,7 +75,7 @@ def test_an_encoded_path_is_ollamas_and_no_route() -> None:
 def test_other_paths_and_methods_are_ollamas_errors(
     method: str, path: str, status: int, allowed: str | None
 ) -> None:
-    found = find(make_call(method, path))
+    found = find_target(make_call(method, path))
     assert found is not None and found.wire is WIRE and found.error is not None
     assert found.error.answer.status == status
     assert dict(found.error.answer.headers).get("allow") == allowed
@@ -80,6 +84,6 @@ def test_other_paths_and_methods_are_ollamas_errors(
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize("path", ["/api/tags", "/api/version"])
 def test_lists_can_be_probed(method: str, path: str) -> None:
-    found = find(make_call(method, path))
+    found = find_target(make_call(method, path))
     assert found is not None and found.endpoint is not None
     assert found.endpoint.compute is not None

@@ -5,12 +5,12 @@ from datetime import datetime
 import pytest
 
 from scenarios_app.wire.errors import WireError
-from tests.wire.ollama.ollama_cases import FACTS, STAMP, computed
+from tests.wire.ollama.ollama_cases import CONTEXT, STAMP, computed
 
 
 def test_every_known_model_is_listed() -> None:
     models = computed("tags")["models"]
-    assert [model["name"] for model in models] == list(FACTS.models)
+    assert [model["name"] for model in models] == list(CONTEXT.models)
     for model in models:
         assert model["model"] == model["name"]
         assert datetime.fromisoformat(model["modified_at"]).year == 2025

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.wire.base import Answered, Call, Endpoint, Facts
+from scenarios_app.wire.base import Call, ComputeContext, Endpoint, SubResponse
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.openai import batches
 from scenarios_app.wire.openai.batches import files
@@ -56,13 +56,13 @@ class Session:
             found[each] = self.stored.get(each)
         return archival.resolve(request, found)
 
-    def raw(self, endpoint: Endpoint, request: CanonicalRequest, *answers: Answered) -> bytes:
+    def raw(self, endpoint: Endpoint, request: CanonicalRequest, *answers: SubResponse) -> bytes:
         self.ordinal += 1
         request_id = f"f{self.ordinal}"
-        facts = Facts({}, NOW, request_id, self.ordinal, answers)
+        context = ComputeContext({}, NOW, request_id, self.ordinal, answers)
         assert endpoint.compute is not None and endpoint.archival is not None
-        told = endpoint.compute(request, facts)
-        for each in endpoint.archival.after(request, facts):
+        told = endpoint.compute(request, context)
+        for each in endpoint.archival.record_computed(request, context):
             if each.data is None:
                 self.stored.pop(each.name)
             else:
@@ -78,7 +78,7 @@ class Session:
         )
         return str(self.ask(UPLOAD, form=form)["id"])
 
-    def make(self, data: bytes, *answers: Answered, **keys: Any) -> Any:
+    def make(self, data: bytes, *answers: SubResponse, **keys: Any) -> Any:
         body = {"input_file_id": self.upload(data), "endpoint": CHAT, "completion_window": "24h"}
         request = self.read(CREATE, body={**body, **keys})
         return json.loads(self.raw(CREATE, request, *answers))

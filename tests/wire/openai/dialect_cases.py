@@ -13,7 +13,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from scenarios_app.wire.body import Limits, read_body
-from scenarios_app.wire.registry import Target, find
+from scenarios_app.wire.registry import Target, find_target
 from tests.wire.openai.openai_cases import HELLO, answer, make_call
 from tests.wire.played import played
 
@@ -36,7 +36,7 @@ PATHS = {
 
 
 def target(path: str, **headers: str) -> Target:
-    found = find(make_call(path=path, headers={**KEY, **headers}))
+    found = find_target(make_call(path=path, headers={**KEY, **headers}))
     assert found is not None
     return found
 

@@ -10,16 +10,16 @@ import pytest
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
-from scenarios_app.wire.base import Call, Facts
+from scenarios_app.wire.base import Call, ComputeContext
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.responses.wire import WIRE
-from scenarios_app.wire.registry import Target, find
+from scenarios_app.wire.registry import Target, find_target
 from tests.wire.played import played
 
 PATH = "/v1/responses"
 CREATE = WIRE.endpoints[0]
-FACTS = Facts(models={"gpt-4o": "openai"}, created=1735689600, request_id="abc")
+CONTEXT = ComputeContext(models={"gpt-4o": "openai"}, created=1735689600, request_id="abc")
 CALL_1 = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
 RESULT_1 = {"type": "function_call_output", "call_id": "c1", "output": "done"}
 
@@ -32,7 +32,7 @@ class Session:
         self.numbers = count(0xABC)
 
     def target(self, method: str, path: str, query: Mapping[str, str], raw: bytes) -> Target:
-        target = find(Call(method, path, query, {"authorization": "Bearer k"}, raw))
+        target = find_target(Call(method, path, query, {"authorization": "Bearer k"}, raw))
         assert target is not None and target.wire is WIRE and target.endpoint is not None
         return target
 
@@ -70,9 +70,9 @@ class Session:
         target = self.target(method, path, query, raw)
         assert target.endpoint is not None and target.endpoint.compute is not None
         request = self.read(body, path=path, method=method, **query)
-        facts = replace(FACTS, request_id=f"{next(self.numbers):032x}")
-        answer = target.endpoint.compute(request, facts)
-        for left in target.endpoint.archival.after(request, facts):
+        context = replace(CONTEXT, request_id=f"{next(self.numbers):032x}")
+        answer = target.endpoint.compute(request, context)
+        for left in target.endpoint.archival.record_computed(request, context):
             self.kept.pop(left.name, None)
             if left.data is not None:
                 self.kept[left.name] = left.data

@@ -8,14 +8,14 @@ from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai import wire as openai_chat
 from scenarios_app.wire.openai.responses import wire as openai_responses
-from scenarios_app.wire.registry import Target, find, owns
+from scenarios_app.wire.registry import Target, find_target, is_provider_path
 from tests.wire.openai.openai_cases import make_call
 
 DEPLOYMENT = "/openai/deployments/my-gpt"
 
 
 def target(method: str, path: str) -> Target:
-    found = find(make_call(method, path))
+    found = find_target(make_call(method, path))
     assert found is not None
     return found
 
@@ -48,7 +48,7 @@ def test_a_route_has_its_forms_on_azure(method: str, path: str, canonical: str) 
     (own,) = [e for e in wire.endpoints if (e.method, e.pattern) == (method, canonical)]
     read, pattern = found.endpoint.read, found.endpoint.pattern
     assert found.endpoint == replace(own, read=read, pattern=pattern, alias_of=canonical)
-    azure = openai_chat.SPOKEN["azure"]
+    azure = openai_chat.WIRES_BY_DIALECT["azure"]
     assert found.wire is (openai_responses.WIRE if "responses" in path else azure)
 
 
@@ -66,7 +66,7 @@ def test_a_route_has_its_forms_on_azure(method: str, path: str, canonical: str) 
     ],
 )
 def test_what_is_not_there_gets_the_envelope(path: str) -> None:
-    assert owns(path)
+    assert is_provider_path(path)
     found = target("POST", path)
     assert found.wire.provider == "openai"
     assert found.error is not None

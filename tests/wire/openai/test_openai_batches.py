@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from scenarios_app.wire.base import Answered
+from scenarios_app.wire.base import SubResponse
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.batches.batch import read_lines
 from tests.wire.openai.batch_cases import (
@@ -22,16 +22,16 @@ from tests.wire.openai.batch_cases import (
     Session,
 )
 
-ANSWER = Answered(
+ANSWER = SubResponse(
     200,
     b'{"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5,'
     b'"prompt_tokens_details":{"cached_tokens":1}}}',
 )
-RESPONSE = Answered(
+RESPONSE = SubResponse(
     200,
     b'{"usage":{"input_tokens":4,"output_tokens":6,"output_tokens_details":{"reasoning_tokens":5}}}',
 )
-LIMITED = Answered(429, b'{"error":{"message":"slow"}}')
+LIMITED = SubResponse(429, b'{"error":{"message":"slow"}}')
 
 
 def line(custom_id: str, **keys: Any) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def test_a_new_batch_is_validating_and_completed_when_it_is_asked_for() -> None:
 def test_answers_are_lines_of_two_files() -> None:
     session = Session()
     data = jsonl(*map(line, "abcd"))
-    made = session.make(data, ANSWER, LIMITED, Answered(200, b""), Answered(200, b"{}"))
+    made = session.make(data, ANSWER, LIMITED, SubResponse(200, b""), SubResponse(200, b"{}"))
     told = session.ask(BATCH, made["id"])
     assert told["request_counts"] == {"total": 4, "completed": 2, "failed": 2}
     assert session.content(told["output_file_id"]) == [

@@ -221,7 +221,7 @@ def test_a_stream_tells_usage_where_its_dialect_does(name: str, asked: bool) -> 
     options = {"stream_options": {"include_usage": asked}}
     found = chunks(name, TextPart("Hi"), **options)
     told = [chunk for chunk in found if chunk.get("usage")]
-    match DIALECTS[name].usage_told:
+    match DIALECTS[name].usage_chunk:
         case "always":
             assert [chunk["choices"] for chunk in told] == [[]]
         case "asked":

@@ -7,7 +7,7 @@ import pytest
 
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.wire.openai.dialects.rows import DIALECTS
-from scenarios_app.wire.openai.wire import SPOKEN
+from scenarios_app.wire.openai.wire import WIRES_BY_DIALECT
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ from scenarios_app.wire.openai.wire import SPOKEN
 def test_an_error_has_the_dialects_envelope(
     name: str, status: int, envelope: dict[str, Any]
 ) -> None:
-    wire, error = SPOKEN[name], ErrorAnswer(status, "M")
+    wire, error = WIRES_BY_DIALECT[name], ErrorAnswer(status, "M")
     assert json.loads(wire.error(error, request_id="r")) == envelope
     event = wire.stream_error(error, sent=1)
     assert json.loads(event.removeprefix(b"data: ")) == envelope
@@ -130,7 +130,7 @@ def test_an_error_has_the_dialects_envelope(
 
 def test_what_openrouter_has_no_field_for_stands_beside_the_error() -> None:
     error = ErrorAnswer(429, "M", code="c", limited=True)
-    told = json.loads(SPOKEN["openrouter"].error(error, request_id="r"))
+    told = json.loads(WIRES_BY_DIALECT["openrouter"].error(error, request_id="r"))
     assert told["error"]["metadata"] == {"raw": "M", "provider_name": "mockllm", "code": "c"}
     assert told["user_id"] == "user_mockllm"
 
@@ -138,9 +138,9 @@ def test_what_openrouter_has_no_field_for_stands_beside_the_error() -> None:
 @pytest.mark.parametrize("name", DIALECTS)
 def test_headers_tell_when_to_come_again(name: str) -> None:
     error = ErrorAnswer(429, "M", limited=True, retry_after_ms=1500)
-    headers = dict(SPOKEN[name].headers(request_id="abc", created=0, error=error))
+    headers = dict(WIRES_BY_DIALECT[name].headers(request_id="abc", created=0, error=error))
     assert headers["retry-after"] == "2"
-    plain = dict(SPOKEN[name].headers(request_id="abc", created=0, error=None))
+    plain = dict(WIRES_BY_DIALECT[name].headers(request_id="abc", created=0, error=None))
     assert "retry-after" not in plain
     assert ("x-ratelimit-limit-requests" in plain) is (
         name in {"openai", "azure", "groq", "mistral", "xai"}
@@ -148,7 +148,7 @@ def test_headers_tell_when_to_come_again(name: str) -> None:
 
 
 def test_headers_name_the_request() -> None:
-    headers = dict(SPOKEN["groq"].headers(request_id="abc", created=0, error=None))
+    headers = dict(WIRES_BY_DIALECT["groq"].headers(request_id="abc", created=0, error=None))
     assert headers["x-request-id"] == "req_abc"
-    azure = dict(SPOKEN["azure"].headers(request_id="abc", created=0, error=None))
+    azure = dict(WIRES_BY_DIALECT["azure"].headers(request_id="abc", created=0, error=None))
     assert azure["apim-request-id"] == "abc"

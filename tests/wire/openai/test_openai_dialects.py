@@ -17,8 +17,8 @@ from scenarios_app.wire.openai.dialects.dialect import Dialect
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, PROVIDERS
 from scenarios_app.wire.openai.responses.wire import WIRE as RESPONSES
 from scenarios_app.wire.openai.shared import OLLAMAS_PORT
-from scenarios_app.wire.openai.wire import SPOKEN
-from scenarios_app.wire.registry import find
+from scenarios_app.wire.openai.wire import WIRES_BY_DIALECT
+from scenarios_app.wire.registry import find_target
 from tests.wire.openai.dialect_cases import (
     DOCS,
     PATHS,
@@ -39,7 +39,7 @@ def test_every_dialect_has_a_path_here() -> None:
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_path_chooses_a_dialect(name: str) -> None:
     found = of(name)
-    assert found.wire is SPOKEN[name]
+    assert found.wire is WIRES_BY_DIALECT[name]
     request = read(name)
     assert request.own.dialect is DIALECTS[name]
     assert request.route == "/v1/chat/completions"
@@ -49,16 +49,16 @@ def test_a_path_chooses_a_dialect(name: str) -> None:
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_header_chooses_a_dialect(name: str) -> None:
     found = target(PATHS["openai"], **{"x-mockllm-dialect": f" {name.upper()}"})
-    assert found.wire is SPOKEN[name]
+    assert found.wire is WIRES_BY_DIALECT[name]
     assert found.endpoint is not None and found.endpoint.canonical == "/v1/chat/completions"
 
 
 def test_a_header_chooses_for_other_paths_of_the_dialect_and_for_errors_too() -> None:
     found = target("/v1/embeddings", **{"x-mockllm-dialect": "mistral"})
-    assert found.wire is SPOKEN["mistral"]
+    assert found.wire is WIRES_BY_DIALECT["mistral"]
     assert found.endpoint is not None and found.endpoint.canonical == "/v1/embeddings"
     missing = target("/v1/nowhere", **{"x-mockllm-dialect": "mistral"})
-    assert missing.wire is SPOKEN["mistral"] and missing.error is not None
+    assert missing.wire is WIRES_BY_DIALECT["mistral"] and missing.error is not None
 
 
 def test_a_dialect_that_does_not_exist_is_one_clear_error() -> None:
@@ -85,7 +85,7 @@ def test_other_wires_have_no_dialects(path: str) -> None:
 
 def test_nobody_owns_a_path_whatever_the_dialect() -> None:
     call = make_call(path="/nowhere", headers={"x-mockllm-dialect": "groq"})
-    assert find(call) is None
+    assert find_target(call) is None
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ _THOUGHTS = {
 
 def row_of(dialect: Dialect) -> list[str]:
     """What the docs tell of a dialect."""
-    starts = ", ".join(f"`{start}`" for start in dialect.starts)
+    starts = ", ".join(f"`{start}`" for start in dialect.path_prefixes)
     thoughts = _THOUGHTS.get(dialect.reasoning, f"`{dialect.reasoning}`")
     calls = "whole" if dialect.whole_calls else "in pieces"
     return [
@@ -200,7 +200,7 @@ def row_of(dialect: Dialect) -> list[str]:
         f"`{dialect.provider}`",
         thoughts,
         f"`{dialect.id}`",
-        _TOLD[dialect.usage_told],
+        _TOLD[dialect.usage_chunk],
         calls,
     ]
 

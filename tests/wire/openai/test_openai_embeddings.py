@@ -20,10 +20,10 @@ from scenarios_app.wire.embedding import unit_vector
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.models import embeddings
 from scenarios_app.wire.openai.wire import WIRE, WIRES
-from scenarios_app.wire.registry import find
+from scenarios_app.wire.registry import find_target
 from tests.support.hypothesis_profiles import often
 from tests.wire.openai.openai_cases import make_call
-from tests.wire.openai.test_openai_extras import FACTS
+from tests.wire.openai.test_openai_extras import CONTEXT
 from tests.wire.typed import relaxed, values_of
 
 PATH = "/v1/embeddings"
@@ -32,7 +32,7 @@ SMALL = "text-embedding-3-small"
 
 def read(body: Any, path: str = PATH) -> CanonicalRequest:
     raw = msgspec.json.encode(body)
-    target = find(make_call(path=path, body=raw))
+    target = find_target(make_call(path=path, body=raw))
     assert target is not None and target.endpoint is not None
     assert target.wire in WIRES
     assert target.endpoint.canonical == PATH
@@ -43,7 +43,7 @@ def read(body: Any, path: str = PATH) -> CanonicalRequest:
 def embed(given_: Any = "Hello", *, model: str = SMALL, **fields: Any) -> dict[str, Any]:
     request = read({"model": model, "input": given_, **fields})
     route = next(route for route in WIRE.endpoints if route.pattern == PATH)
-    answer: dict[str, Any] = json.loads(route.compute(request, FACTS))
+    answer: dict[str, Any] = json.loads(route.compute(request, CONTEXT))
     return answer
 
 
@@ -60,7 +60,7 @@ def refused(given_: Any = "Hello", **fields: Any) -> ErrorAnswer:
 def test_an_answer_has_an_id_in_dialects_alone() -> None:
     assert "id" not in embed()
     request = read({"model": SMALL, "input": "Hello"}, "/mistral/v1/embeddings")
-    assert json.loads(embeddings(request, FACTS))["id"] == f"embd-{FACTS.request_id}"
+    assert json.loads(embeddings(request, CONTEXT))["id"] == f"embd-{CONTEXT.request_id}"
 
 
 def test_a_text_gets_a_unit_vector() -> None:

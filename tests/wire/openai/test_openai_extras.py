@@ -9,14 +9,14 @@ from openai.pagination import SyncCursorPage, SyncPage
 from openai.types import Model, ModelDeleted
 from openai.types.chat import ChatCompletion, ChatCompletionDeleted, ChatCompletionStoreMessage
 
-from scenarios_app.wire.base import Facts
+from scenarios_app.wire.base import ComputeContext
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.wire import WIRE
-from scenarios_app.wire.registry import find
+from scenarios_app.wire.registry import find_target
 from tests.wire.openai.openai_cases import make_call
 
-FACTS = Facts(
+CONTEXT = ComputeContext(
     models={"gpt-4o": "openai", "meta/llama 3": "meta"}, created=1735689600, request_id="abc"
 )
 STORE = "/v1/chat/completions"
@@ -29,14 +29,14 @@ EMPTY: dict[str, Any] = {
 }
 
 
-def ask(method: str, path: str, body: Any = None, *, facts: Facts = FACTS) -> Any:
+def ask(method: str, path: str, body: Any = None, *, context: ComputeContext = CONTEXT) -> Any:
     call = make_call(method, path)
-    target = find(call)
+    target = find_target(call)
     assert target is not None
     assert target.endpoint is not None
     assert target.endpoint.compute is not None
     request = target.endpoint.read(call, target.endpoint, target.params, Node(body or {}))
-    return json.loads(target.endpoint.compute(request, facts))
+    return json.loads(target.endpoint.compute(request, context))
 
 
 def test_a_step_that_names_the_chat_path_is_not_spent_on_the_stores_list() -> None:
@@ -63,9 +63,9 @@ def test_models_are_listed_with_their_owners() -> None:
     [("gpt-4o", True), ("text-embedding-3-small", False), ("omni-moderation-latest", False)],
 )
 def test_a_model_says_what_mistrals_client_wants_to_know(name: str, chats: bool) -> None:
-    facts = Facts({name: "openai"}, 1735689600, "r")
-    assert "type" not in ask("GET", f"/v1/models/{name}", facts=facts)
-    model = ask("GET", f"/mistral/v1/models/{name}", facts=facts)
+    context = ComputeContext({name: "openai"}, 1735689600, "r")
+    assert "type" not in ask("GET", f"/v1/models/{name}", context=context)
+    model = ask("GET", f"/mistral/v1/models/{name}", context=context)
     assert model["type"] == "base"
     assert model["capabilities"] == {"completion_chat": chats, "function_calling": chats}
 
@@ -133,7 +133,7 @@ def test_any_completion_can_be_deleted() -> None:
 
 def test_a_request_about_a_model_names_it() -> None:
     call = make_call("GET", "/v1/models/gpt-4o")
-    target = find(call)
+    target = find_target(call)
     assert target is not None
     assert target.endpoint is not None
     request = target.endpoint.read(call, target.endpoint, target.params, Node({}))

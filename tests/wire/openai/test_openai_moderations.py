@@ -17,7 +17,7 @@ from scenarios_app.wire.openai.moderations import CATEGORIES
 from scenarios_app.wire.openai.wire import WIRE
 from tests.support.hypothesis_profiles import often
 from tests.wire.openai.openai_cases import make_call
-from tests.wire.openai.test_openai_extras import FACTS
+from tests.wire.openai.test_openai_extras import CONTEXT
 from tests.wire.typed import relaxed, values_of
 
 PATH = "/v1/moderations"
@@ -32,7 +32,7 @@ def read(body: Any) -> CanonicalRequest:
 
 def moderate(given_: Any, **fields: Any) -> dict[str, Any]:
     request = read({"input": given_, **fields})
-    answer: dict[str, Any] = json.loads(ROUTE.compute(request, FACTS))
+    answer: dict[str, Any] = json.loads(ROUTE.compute(request, CONTEXT))
     validate_type(type_=ModerationCreateResponse, value=answer)
     return answer
 

@@ -260,7 +260,7 @@ def test_a_request_goes_on_from_a_recorded_answer(stream: bool) -> None:
     request = session.read({"input": "Hello", "stream": stream})
     whole = json.dumps(RECORDED).encode()
     event = b'event: response.completed\ndata: {"response": ' + whole + b"}\n\ndata: {broken\n\n"
-    for kept in CREATE.archival.keep(request, event if stream else whole):  # type: ignore[union-attr]
+    for kept in CREATE.archival.record_body(request, event if stream else whole):  # type: ignore[union-attr]
         assert kept.data is not None
         session.kept[kept.name] = kept.data
     body = {"input": "And?", "previous_response_id": "resp_recorded"}

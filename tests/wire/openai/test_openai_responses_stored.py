@@ -16,7 +16,7 @@ from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.responses.memory import IDS
-from scenarios_app.wire.registry import find
+from scenarios_app.wire.registry import find_target
 from tests.wire.openai.openai_cases import make_call
 from tests.wire.openai.responses_cases import CALL_1, PATH, RESULT_1, Session, events_in, stream
 from tests.wire.openai.test_openai_responses_history import numbered
@@ -205,7 +205,7 @@ def test_a_compaction_has_the_type_that_the_sdk_knows(session: Session) -> None:
     ],
 )
 def test_a_wrong_method_is_told_the_right_ones(method: str, path: str, allowed: str | None) -> None:
-    found = find(make_call(method, path))
+    found = find_target(make_call(method, path))
     assert found is not None
     if allowed is None:
         # The last place of a path takes what is there: this is an id that nobody has.

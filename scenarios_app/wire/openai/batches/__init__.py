@@ -12,15 +12,15 @@ from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.wire.base import (
-    Archival,
+    ArchivedValues,
+    ArchiveHooks,
+    ArchiveWrite,
     Call,
+    ComputeContext,
     Endpoint,
-    Facts,
-    Found,
     Params,
-    Stored,
-    about,
     encode_json,
+    make_resource_request,
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
@@ -79,12 +79,12 @@ class BatchFields(msgspec.Struct, frozen=True):
 
 
 def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    return about(call, endpoint, BatchFields(call, params[_ID]), provider=PROVIDER)
+    return make_resource_request(call, endpoint, BatchFields(call, params[_ID]), provider=PROVIDER)
 
 
 def _read_list(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     own = BatchFields(call, page=read_page(call))
-    return about(call, endpoint, own, provider=PROVIDER)
+    return make_resource_request(call, endpoint, own, provider=PROVIDER)
 
 
 def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
@@ -94,28 +94,30 @@ def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Can
     if window.text() != _WINDOW:
         raise unsupported(window, repr(_WINDOW))
     own = BatchFields(call, input_file=body.need("input_file_id").text(), endpoint=named.text())
-    return about(call, endpoint, own, provider=PROVIDER, metadata=read_metadata(body))
+    return make_resource_request(
+        call, endpoint, own, provider=PROVIDER, metadata=read_metadata(body)
+    )
 
 
-def _references(request: CanonicalRequest, found: Found) -> tuple[str, ...]:
+def _references(request: CanonicalRequest, found: ArchivedValues) -> tuple[str, ...]:
     own: BatchFields = request.own
     return tuple(filter(None, (own.name, own.input_file)))
 
 
-def _resolve(request: CanonicalRequest, found: Found) -> CanonicalRequest:
+def _resolve(request: CanonicalRequest, found: ArchivedValues) -> CanonicalRequest:
     own: BatchFields = request.own
     names: Iterable[str] = (own.name,) if own.name else found
     batches = tuple(batch for name in names if (batch := batch_of(name, found)) is not None)
     return replace(request, own=replace(own, batches=batches))
 
 
-def _resolve_new(request: CanonicalRequest, found: Found) -> CanonicalRequest:
+def _resolve_new(request: CanonicalRequest, found: ArchivedValues) -> CanonicalRequest:
     own: BatchFields = request.own
     lines, errors = read_lines(need_file(own.input_file, found).data, own.endpoint)
     return replace(request, own=replace(own, lines=tuple(lines), errors=tuple(errors)))
 
 
-def _carries(request: CanonicalRequest) -> tuple[Call, ...]:
+def _sub_requests(request: CanonicalRequest) -> tuple[Call, ...]:
     own: BatchFields = request.own
     if own.errors:
         return ()
@@ -123,67 +125,69 @@ def _carries(request: CanonicalRequest) -> tuple[Call, ...]:
     return tuple(replace(one, body=line.body) for line in own.lines)
 
 
-def _new(request: CanonicalRequest, facts: Facts) -> Batch:
+def _new(request: CanonicalRequest, context: ComputeContext) -> Batch:
     own: BatchFields = request.own
     batch = Batch(
-        f"{PREFIX}{facts.request_id}",
-        facts.created,
-        facts.ordinal,
+        f"{PREFIX}{context.request_id}",
+        context.created,
+        context.ordinal,
         own.endpoint,
         own.input_file,
         metadata=dict(request.metadata) or None,
         model=own.lines[0].model if own.lines else None,
         errors=own.errors,
     )
-    return batch if own.errors else answered(batch, own.lines, facts.answers)
+    return batch if own.errors else answered(batch, own.lines, context.sub_responses)
 
 
-def _create(request: CanonicalRequest, facts: Facts) -> bytes:
-    return encode_json(told_of_batch(_new(request, facts)))
+def _create(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    return encode_json(told_of_batch(_new(request, context)))
 
 
-def _store_new(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
-    return stored_batch(_new(request, facts))
+def _store_new(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
+    return stored_batch(_new(request, context))
 
 
-def _retrieve(request: CanonicalRequest, facts: Facts) -> bytes:
+def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: BatchFields = request.own
     batch, _ = gone_on(own.batch)
     return encode_json(told_of_batch(batch))
 
 
-def _store_gone_on(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+def _store_gone_on(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
     own: BatchFields = request.own
     _, stored = gone_on(own.batch)
     return stored
 
 
-def _cancel(request: CanonicalRequest, facts: Facts) -> bytes:
+def _cancel(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: BatchFields = request.own
-    return encode_json(told_of_batch(cancelled(own.batch, facts.created)))
+    return encode_json(told_of_batch(cancelled(own.batch, context.created)))
 
 
-def _store_cancelled(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+def _store_cancelled(
+    request: CanonicalRequest, context: ComputeContext
+) -> tuple[ArchiveWrite, ...]:
     own: BatchFields = request.own
-    return stored_batch(cancelled(own.batch, facts.created))
+    return stored_batch(cancelled(own.batch, context.created))
 
 
-def _list(request: CanonicalRequest, facts: Facts) -> bytes:
+def _list(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: BatchFields = request.own
     assert own.page is not None
     in_order = sorted(own.batches, key=lambda batch: batch.ordinal)
     return encode_json(page_of([Node(told_of_batch(batch)) for batch in in_order], own.page))
 
 
-_NEW = Archival(_references, _resolve_new, after=_store_new)
-_FOUND = Archival(_references, _resolve, after=_store_gone_on)
-_CANCELLED = Archival(_references, _resolve, after=_store_cancelled)
-_ALL = Archival(_references, _resolve, prefix=PREFIX)
+_NEW = ArchiveHooks(_references, _resolve_new, record_computed=_store_new)
+_FOUND = ArchiveHooks(_references, _resolve, record_computed=_store_gone_on)
+_CANCELLED = ArchiveHooks(_references, _resolve, record_computed=_store_cancelled)
+_ALL = ArchiveHooks(_references, _resolve, prefix=PREFIX)
 
 # The first pattern that fits a path has it, so the longer ones stand first.
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("POST", f"{_ONE}/cancel", _read, compute=_cancel, archival=_CANCELLED, bodiless=True),
     Endpoint("GET", _ONE, _read, compute=_retrieve, archival=_FOUND),
     Endpoint("GET", PATH, _read_list, compute=_list, archival=_ALL),
-    Endpoint("POST", PATH, _read_new, compute=_create, sub_requests=_carries, archival=_NEW),
+    Endpoint("POST", PATH, _read_new, compute=_create, sub_requests=_sub_requests, archival=_NEW),
 )

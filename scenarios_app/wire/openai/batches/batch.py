@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.wire.base import Answered, Found, Stored, encode_json
+from scenarios_app.wire.base import ArchivedValues, ArchiveWrite, SubResponse, encode_json
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.batches.files import PREFIX as FILE
@@ -143,7 +143,7 @@ class Batch(msgspec.Struct, frozen=True):
 _decode = msgspec.json.Decoder(Batch).decode
 
 
-def batch_of(name: str, found: Found) -> Batch | None:
+def batch_of(name: str, found: ArchivedValues) -> Batch | None:
     """The batch of a name, the example too."""
     data = found.get(name)
     if data is not None:
@@ -151,12 +151,12 @@ def batch_of(name: str, found: Found) -> Batch | None:
     return Batch(name, 0, 0, "/v1/responses", "input_file_id") if name == _EXAMPLE else None
 
 
-def stored_batch(batch: Batch) -> tuple[Stored, ...]:
+def stored_batch(batch: Batch) -> tuple[ArchiveWrite, ...]:
     """A batch as a session stores it; nothing of the example."""
-    return () if batch.id == _EXAMPLE else (Stored(batch.id, encode_json(batch)),)
+    return () if batch.id == _EXAMPLE else (ArchiveWrite(batch.id, encode_json(batch)),)
 
 
-def answered(batch: Batch, lines: Sequence[Line], answers: Iterable[Answered]) -> Batch:
+def answered(batch: Batch, lines: Sequence[Line], answers: Iterable[SubResponse]) -> Batch:
     """The batch with the answers to its requests."""
     output: list[msgspec.Raw] = []
     failed: list[msgspec.Raw] = []
@@ -178,7 +178,7 @@ def answered(batch: Batch, lines: Sequence[Line], answers: Iterable[Answered]) -
     return msgspec.structs.replace(batch, output=tuple(output), failed=tuple(failed), tokens=tokens)
 
 
-def gone_on(batch: Batch) -> tuple[Batch, tuple[Stored, ...]]:
+def gone_on(batch: Batch) -> tuple[Batch, tuple[ArchiveWrite, ...]]:
     """What a batch has become when somebody asks again, and what is stored of that: itself and,
     once it is completed, its files."""
     if batch.status not in _NEXT:

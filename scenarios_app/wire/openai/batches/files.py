@@ -12,15 +12,15 @@ from python_multipart.multipart import File as PartOfForm
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.wire.base import (
-    Archival,
+    ArchivedValues,
+    ArchiveHooks,
+    ArchiveWrite,
     Call,
+    ComputeContext,
     Endpoint,
-    Facts,
-    Found,
     Params,
-    Stored,
-    about,
     encode_json,
+    make_resource_request,
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
@@ -103,12 +103,12 @@ _decode = msgspec.msgpack.Decoder(File).decode
 _encode = msgspec.msgpack.Encoder().encode
 
 
-def stored_file(file: File) -> Stored:
+def stored_file(file: File) -> ArchiveWrite:
     """A file as a session stores it."""
-    return Stored(file.id, _encode(file))
+    return ArchiveWrite(file.id, _encode(file))
 
 
-def file_of(name: str, found: Found) -> File | None:
+def file_of(name: str, found: ArchivedValues) -> File | None:
     """The file of a name, an example too."""
     data = found.get(name)
     if data is not None:
@@ -116,7 +116,7 @@ def file_of(name: str, found: Found) -> File | None:
     return File(name, 0, 0, "example.jsonl", "batch", b"") if name in _EXAMPLES else None
 
 
-def need_file(name: str, found: Found) -> File:
+def need_file(name: str, found: ArchivedValues) -> File:
     """The file of a name; raises the 404 where there is none."""
     file = file_of(name, found)
     if file is None:
@@ -169,12 +169,12 @@ class FileFields(msgspec.Struct, frozen=True):
 
 
 def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    return about(call, endpoint, FileFields(params[_ID]), provider=PROVIDER)
+    return make_resource_request(call, endpoint, FileFields(params[_ID]), provider=PROVIDER)
 
 
 def _read_list(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     own = FileFields(purpose=call.query.get("purpose", ""), page=read_page(call))
-    return about(call, endpoint, own, provider=PROVIDER)
+    return make_resource_request(call, endpoint, own, provider=PROVIDER)
 
 
 def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
@@ -186,49 +186,49 @@ def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Can
     if (uploaded := form.files.get("file")) is None:
         given.need("file")
     own = FileFields(uploaded=uploaded, purpose=purpose.text())
-    return about(call, endpoint, own, provider=PROVIDER)
+    return make_resource_request(call, endpoint, own, provider=PROVIDER)
 
 
-def _references(request: CanonicalRequest, found: Found) -> tuple[str, ...]:
+def _references(request: CanonicalRequest, found: ArchivedValues) -> tuple[str, ...]:
     own: FileFields = request.own
     return (own.name,) if own.name else ()
 
 
-def _resolve(request: CanonicalRequest, found: Found) -> CanonicalRequest:
+def _resolve(request: CanonicalRequest, found: ArchivedValues) -> CanonicalRequest:
     own: FileFields = request.own
     names: Iterable[str] = (own.name,) if own.name else found
     files = tuple(file for name in names if (file := file_of(name, found)) is not None)
     return replace(request, own=replace(own, files=files))
 
 
-def _new(request: CanonicalRequest, facts: Facts) -> File:
+def _new(request: CanonicalRequest, context: ComputeContext) -> File:
     own: FileFields = request.own
     assert own.uploaded is not None
     name, data = own.uploaded.name or "upload", own.uploaded.data
     return File(
-        f"{PREFIX}{facts.request_id}", facts.created, facts.ordinal, name, own.purpose, data
+        f"{PREFIX}{context.request_id}", context.created, context.ordinal, name, own.purpose, data
     )
 
 
-def _create(request: CanonicalRequest, facts: Facts) -> bytes:
-    return encode_json(told_of_file(_new(request, facts)))
+def _create(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    return encode_json(told_of_file(_new(request, context)))
 
 
-def _store(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
-    return (stored_file(_new(request, facts)),)
+def _store(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
+    return (stored_file(_new(request, context)),)
 
 
-def _retrieve(request: CanonicalRequest, facts: Facts) -> bytes:
+def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: FileFields = request.own
     return encode_json(told_of_file(own.file))
 
 
-def _content(request: CanonicalRequest, facts: Facts) -> bytes:
+def _content(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: FileFields = request.own
     return own.file.data
 
 
-def _list(request: CanonicalRequest, facts: Facts) -> bytes:
+def _list(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: FileFields = request.own
     assert own.page is not None
     wanted = [file for file in own.files if own.purpose in ("", file.purpose)]
@@ -236,20 +236,20 @@ def _list(request: CanonicalRequest, facts: Facts) -> bytes:
     return encode_json(page_of([Node(told_of_file(file)) for file in in_order], own.page))
 
 
-def _delete(request: CanonicalRequest, facts: Facts) -> bytes:
+def _delete(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: FileFields = request.own
     return encode_json({"id": own.file.id, "object": "file", "deleted": True})
 
 
-def _forget(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+def _forget(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
     own: FileFields = request.own
-    return () if is_example(own.name) else (Stored(own.name, None),)
+    return () if is_example(own.name) else (ArchiveWrite(own.name, None),)
 
 
-_NEW = Archival(_references, _resolve, after=_store)
-_FOUND = Archival(_references, _resolve)
-_ALL = Archival(_references, _resolve, prefix=PREFIX)
-_GIVEN_UP = Archival(_references, _resolve, after=_forget)
+_NEW = ArchiveHooks(_references, _resolve, record_computed=_store)
+_FOUND = ArchiveHooks(_references, _resolve)
+_ALL = ArchiveHooks(_references, _resolve, prefix=PREFIX)
+_GIVEN_UP = ArchiveHooks(_references, _resolve, record_computed=_forget)
 
 # The first pattern that fits a path has it, so the longer ones stand first.
 ENDPOINTS: tuple[Endpoint, ...] = (

@@ -8,11 +8,11 @@ from scenarios_app.engine.canonical import CanonicalResponse, ErrorAnswer, Json,
 from scenarios_app.wire.base import Headers
 
 Fields: TypeAlias = Mapping[str, Json]
-Answered: TypeAlias = Callable[[CanonicalResponse], Fields]
+ResponseFieldsBuilder: TypeAlias = Callable[[CanonicalResponse], Fields]
 # Where reasoning stands: in a field of that name, in OpenRouter's two, or in Mistral's content.
-Thoughts: TypeAlias = Literal["reasoning", "reasoning_content", "details", "content"]
+ReasoningPlace: TypeAlias = Literal["reasoning", "reasoning_content", "details", "content"]
 # Who is told what a stream cost in a chunk of its own: who asks, everyone, nobody.
-Told: TypeAlias = Literal["asked", "always", "never"]
+UsageChunk: TypeAlias = Literal["asked", "always", "never"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -27,8 +27,8 @@ class Dialect:
     name: str
     title: str
     provider: str
-    starts: tuple[str, ...] = ()
-    owns: tuple[str, ...] = ()
+    path_prefixes: tuple[str, ...] = ()
+    owned_prefixes: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
 
     id: str
@@ -37,42 +37,42 @@ class Dialect:
     fingerprint: str | None = None
     """The system's name; `family`: as the model's family has one, `made`: of the model's name,
     `null`: none, but the field is there."""
-    reasoning: Thoughts
+    reasoning: ReasoningPlace
 
-    beside_thoughts: Callable[[str], Fields] | None = None
+    make_reasoning_fields: Callable[[str], Fields] | None = None
     """In a delta that thinks, by the model."""
 
-    top: Fields = field(default_factory=dict)
+    top_fields: Fields = field(default_factory=dict)
     """At the top of a whole answer and of every chunk."""
-    whole_top: Fields = field(default_factory=dict)
+    response_fields: Fields = field(default_factory=dict)
     """At the top of a whole answer alone."""
-    head: Answered | None = None
+    make_top_fields: ResponseFieldsBuilder | None = None
     """As `top`, but made of the answer; the next three are so too."""
-    whole: Answered | None = None
+    make_response_fields: ResponseFieldsBuilder | None = None
     """At the top of a whole answer alone."""
-    first: Answered | None = None
+    make_first_chunk_fields: ResponseFieldsBuilder | None = None
     """At the top of a stream's first chunk."""
-    last: Answered | None = None
+    make_last_chunk_fields: ResponseFieldsBuilder | None = None
     """At the top of the chunk in which the last choice ends."""
 
-    message: Fields = field(default_factory=dict)
+    message_fields: Fields = field(default_factory=dict)
     """In every message, unless the answer has something to say there."""
-    silent: Fields = field(default_factory=lambda: {"content": None})
+    tool_call_content: Fields = field(default_factory=lambda: {"content": None})
     """The content of a message that only calls tools."""
-    choice: Fields = field(default_factory=dict)
+    choice_fields: Fields = field(default_factory=dict)
     """In every choice of a whole answer."""
-    by_family: bool = False
+    logprobs_by_family: bool = False
     """Whether some models have no place for logprobs."""
-    ending: Callable[[str, str], Fields] | None = None
+    make_ending_fields: Callable[[str, str], Fields] | None = None
     """In a choice that ended, by the model and why it did."""
 
-    opening: bytes = b""
+    stream_prefix: bytes = b""
     """What a stream begins with, before its first chunk."""
-    delta: Fields = field(default_factory=dict)
+    first_delta_fields: Fields = field(default_factory=dict)
     """In the first delta of a choice, beside role and content."""
-    every_delta: Fields = field(default_factory=dict)
+    delta_fields: Fields = field(default_factory=dict)
     """In every delta that says something."""
-    chunk_choice: Fields = field(default_factory=dict)
+    chunk_choice_fields: Fields = field(default_factory=dict)
     """In every choice of a chunk."""
     last_delta: Fields = field(default_factory=dict)
     """The delta with which a choice ends."""
@@ -89,11 +89,11 @@ class Dialect:
     """Whether a single call begins in the same chunk as its message."""
 
     usage: Callable[[Usage], dict[str, Json]]
-    usage_told: Told = "asked"
+    usage_chunk: UsageChunk = "asked"
     usage_null: bool = False
     """Whether the other chunks of a stream that tells it say that they don't."""
 
-    own_tools: bool = True
+    provider_tools: bool = True
     """Whether tools may be the provider's own, and leave out that they are functions."""
 
     error: Callable[[ErrorAnswer], Json]

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.parts import ReasoningPart
 from scenarios_app.wire.base import encode_json
-from scenarios_app.wire.openai.dialects.dialect import Dialect, Fields, Thoughts
+from scenarios_app.wire.openai.dialects.dialect import Dialect, Fields, ReasoningPlace
 from scenarios_app.wire.openai.dialects.openrouter import details, piece_of, rest_of
 
 
-def whole_thoughts(
-    where: Thoughts, thoughts: Sequence[ReasoningPart], model: str, content: str | None
+def reasoning_fields(
+    where: ReasoningPlace, thoughts: Sequence[ReasoningPart], model: str, content: str | None
 ) -> Fields:
     """The fields of a message; nothing where no words were thought, unless what is encrypted or
     signed has a place."""
@@ -20,7 +20,7 @@ def whole_thoughts(
             said = [d for i, part in enumerate(thoughts) for d in details(part, model, index=i)]
             return {"reasoning": text or None, "reasoning_details": said}
         case "content" if text:
-            pieces: list[Json] = [_thinking(text)]
+            pieces: list[Json] = [_thinking_block(text)]
             if content:
                 pieces.append({"type": "text", "text": content})
             return {"content": pieces}
@@ -30,7 +30,7 @@ def whole_thoughts(
             return {}
 
 
-def thought_frame(dialect: Dialect, model: str) -> tuple[bytes, ...]:
+def reasoning_delta_frame(dialect: Dialect, model: str) -> tuple[bytes, ...]:
     """The bytes around, and between, the encoded text of a delta."""
     match dialect.reasoning:
         case "details":
@@ -46,17 +46,17 @@ def thought_frame(dialect: Dialect, model: str) -> tuple[bytes, ...]:
                 b"}]}]}",
             )
         case name:
-            made = dialect.beside_thoughts
+            made = dialect.make_reasoning_fields
             beside = encode_json(made(model))[1:-1] if made else b""
             return (b'{"%b":' % name.encode(), b",%b}" % beside if beside else b"}")
 
 
-def thought_end(where: Thoughts, part: ReasoningPart, model: str) -> Fields:
+def reasoning_end_delta(where: ReasoningPlace, part: ReasoningPart, model: str) -> Fields:
     """The delta after a thought: its signature, or what is encrypted, where there is a place."""
     if where != "details" or not (rest := rest_of(part, model)):
         return {}
     return {"role": "assistant", "content": "", "reasoning": None, "reasoning_details": rest}
 
 
-def _thinking(text: str) -> Json:
+def _thinking_block(text: str) -> Json:
     return {"type": "thinking", "thinking": [{"type": "text", "text": text}]}

@@ -3,30 +3,30 @@
 from scenarios_app.engine.canonical import Json
 from scenarios_app.wire.body import Node
 
-_KNOWN = ("function", "custom")
+_OPENAI_TYPES = ("function", "custom")
 
 
-def with_types(body: Node) -> Node:
+def add_default_types(body: Node) -> Node:
     """The body with the type of every tool and call. A tool of the provider's own is offered under
     its type."""
     fields = dict(body.object())
     if isinstance(tools := fields.get("tools"), list):
-        fields["tools"] = [_tool(tool) for tool in tools]
+        fields["tools"] = [_add_tool_type(tool) for tool in tools]
     if isinstance(messages := fields.get("messages"), list):
-        fields["messages"] = [_message(message) for message in messages]
+        fields["messages"] = [_add_call_types(message) for message in messages]
     return Node(fields, body.place)
 
 
-def _tool(tool: Json) -> Json:
+def _add_tool_type(tool: Json) -> Json:
     if not isinstance(tool, dict):
         return tool
     kind = tool.get("type", "function")
-    if isinstance(kind, str) and kind not in _KNOWN:
+    if isinstance(kind, str) and kind not in _OPENAI_TYPES:
         return {"type": "function", "function": {"name": kind}}
     return {"type": "function", **tool}
 
 
-def _message(message: Json) -> Json:
+def _add_call_types(message: Json) -> Json:
     if not isinstance(message, dict):
         return message
     calls = message.get("tool_calls")

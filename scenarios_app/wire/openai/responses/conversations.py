@@ -5,13 +5,13 @@ from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.wire.base import (
+    ArchiveWrite,
     Call,
+    ComputeContext,
     Endpoint,
-    Facts,
     Params,
-    Stored,
-    about,
     encode_json,
+    make_resource_request,
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
@@ -53,7 +53,9 @@ def _request(
     call: Call, endpoint: Endpoint, params: Params, body: Node, own: ConversationFields
 ) -> CanonicalRequest:
     own = replace(own, conversation=params.get(_CONVERSATION))
-    return about(call, endpoint, own, provider=PROVIDER, metadata=read_metadata(body))
+    return make_resource_request(
+        call, endpoint, own, provider=PROVIDER, metadata=read_metadata(body)
+    )
 
 
 def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
@@ -78,41 +80,41 @@ def _read_items(call: Call, endpoint: Endpoint, params: Params, body: Node) -> C
     )
 
 
-def _retrieve_item(request: CanonicalRequest, facts: Facts) -> bytes:
+def _retrieve_item(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json(_item(request.own).value)
 
 
-def _list_items(request: CanonicalRequest, facts: Facts) -> bytes:
+def _list_items(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: ConversationFields = request.own
     assert own.page is not None
     return encode_json(page_of(own.before, own.page))
 
 
-def _create_items(request: CanonicalRequest, facts: Facts) -> bytes:
-    return encode_json(list_of(_added(request, facts)))
+def _create_items(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    return encode_json(list_of(_added(request, context)))
 
 
-def _delete(request: CanonicalRequest, facts: Facts) -> bytes:
-    name = _name(request, facts)
+def _delete(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    name = _name(request, context)
     return encode_json({"id": name, "object": "conversation.deleted", "deleted": True})
 
 
-def _retrieve(request: CanonicalRequest, facts: Facts) -> bytes:
-    return _shown(request, _about(request, facts), facts)
+def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    return _shown(request, _about(request, context), context)
 
 
-def _write(request: CanonicalRequest, facts: Facts) -> bytes:
-    return _shown(request, _written(request, facts), facts)
+def _write(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    return _shown(request, _written(request, context), context)
 
 
-def _delete_item(request: CanonicalRequest, facts: Facts) -> bytes:
-    return _shown(request, _without_item(request, facts), facts)
+def _delete_item(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    return _shown(request, _without_item(request, context), context)
 
 
-def _shown(request: CanonicalRequest, about: About, facts: Facts) -> bytes:
+def _shown(request: CanonicalRequest, about: About, context: ComputeContext) -> bytes:
     return encode_json(
         {
-            "id": _name(request, facts),
+            "id": _name(request, context),
             "object": "conversation",
             "created_at": about.created_at,
             "metadata": about.metadata,
@@ -120,61 +122,63 @@ def _shown(request: CanonicalRequest, about: About, facts: Facts) -> bytes:
     )
 
 
-def _store_deletion(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
-    name = _name(request, facts)
-    return (Stored(about_name(name), None), Stored(conversation_name(name), None))
+def _store_deletion(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
+    name = _name(request, context)
+    return (ArchiveWrite(about_name(name), None), ArchiveWrite(conversation_name(name), None))
 
 
-def _store_items(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+def _store_items(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
     """Items are stored as an answer is that has no words of its own."""
     own: ConversationFields = request.own
-    items = _added(request, facts)
+    items = _added(request, context)
     if not items:
         return ()
-    name = f"resp_{facts.request_id}"
+    name = f"resp_{context.request_id}"
     data = write_record(
-        facts.request_id, {"output": []}, items=items, previous=own.previous, stream=b""
+        context.request_id, {"output": []}, items=items, previous=own.previous, stream=b""
     )
-    alias = Stored(conversation_name(_name(request, facts)), write_alias(name))
-    return (Stored(name, data), alias)
+    alias = ArchiveWrite(conversation_name(_name(request, context)), write_alias(name))
+    return (ArchiveWrite(name, data), alias)
 
 
-def _store_written(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
-    about = _store_about(request, _written(request, facts), facts)
-    return (about, *_store_items(request, facts))
+def _store_written(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
+    about = _store_about(request, _written(request, context), context)
+    return (about, *_store_items(request, context))
 
 
-def _store_without_item(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
-    return (_store_about(request, _without_item(request, facts), facts),)
+def _store_without_item(
+    request: CanonicalRequest, context: ComputeContext
+) -> tuple[ArchiveWrite, ...]:
+    return (_store_about(request, _without_item(request, context), context),)
 
 
-def _store_about(request: CanonicalRequest, about: About, facts: Facts) -> Stored:
-    return Stored(about_name(_name(request, facts)), write_about(about))
+def _store_about(request: CanonicalRequest, about: About, context: ComputeContext) -> ArchiveWrite:
+    return ArchiveWrite(about_name(_name(request, context)), write_about(about))
 
 
-def _name(request: CanonicalRequest, facts: Facts) -> str:
+def _name(request: CanonicalRequest, context: ComputeContext) -> str:
     own: ConversationFields = request.own
-    return own.conversation or f"conv_{facts.request_id}"
+    return own.conversation or f"conv_{context.request_id}"
 
 
-def _about(request: CanonicalRequest, facts: Facts) -> About:
+def _about(request: CanonicalRequest, context: ComputeContext) -> About:
     """What is known of a conversation. One that nobody has told of is as if it were new."""
     own: ConversationFields = request.own
-    return own.about or About(facts.created)
+    return own.about or About(context.created)
 
 
-def _written(request: CanonicalRequest, facts: Facts) -> About:
-    return replace(_about(request, facts), metadata=request.metadata)
+def _written(request: CanonicalRequest, context: ComputeContext) -> About:
+    return replace(_about(request, context), metadata=request.metadata)
 
 
-def _without_item(request: CanonicalRequest, facts: Facts) -> About:
-    about = _about(request, facts)
+def _without_item(request: CanonicalRequest, context: ComputeContext) -> About:
+    about = _about(request, context)
     return replace(about, gone=(*about.gone, str(_item(request.own).get("id").value)))
 
 
-def _added(request: CanonicalRequest, facts: Facts) -> list[Node]:
+def _added(request: CanonicalRequest, context: ComputeContext) -> list[Node]:
     own: ConversationFields = request.own
-    return [Node(item) for item in with_ids(facts.request_id, own.items)]
+    return [Node(item) for item in with_ids(context.request_id, own.items)]
 
 
 def _item(own: ConversationFields) -> Node:
@@ -195,10 +199,10 @@ def _items(node: Node) -> Json:
     return node.value
 
 
-_WRITTEN = replace(HISTORY, after=_store_written)
-_WITHOUT_ITEM = replace(HISTORY, after=_store_without_item)
-_ITEMS = replace(HISTORY, after=_store_items)
-_DELETED = replace(HISTORY, after=_store_deletion)
+_WRITTEN = replace(HISTORY, record_computed=_store_written)
+_WITHOUT_ITEM = replace(HISTORY, record_computed=_store_without_item)
+_ITEMS = replace(HISTORY, record_computed=_store_items)
+_DELETED = replace(HISTORY, record_computed=_store_deletion)
 
 # The first pattern that fits a path has it, so the longer ones stand first.
 ENDPOINTS: tuple[Endpoint, ...] = (

@@ -19,7 +19,7 @@ from scenarios_app.engine.canonical import (
     Usage,
 )
 from scenarios_app.engine.parts import Finish, PartDelta, PartEnd, PartStart, StreamEvent, TextPart
-from scenarios_app.wire.base import Archival, Found, Stored
+from scenarios_app.wire.base import ArchivedValues, ArchiveHooks, ArchiveWrite
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.responses.answer import response_body
@@ -60,13 +60,13 @@ ITEM: Json = {
 }
 
 
-def references(request: CanonicalRequest, found: Found) -> tuple[str, ...]:
+def references(request: CanonicalRequest, found: ArchivedValues) -> tuple[str, ...]:
     """The names that a request leads to: of the answers before it, and of those that the items are
     from which it refers to."""
     return tuple(_references(request.own, found))
 
 
-def _references(own: ResponseFields, found: Found) -> Iterator[str]:
+def _references(own: ResponseFields, found: ArchivedValues) -> Iterator[str]:
     if own.conversation is not None:
         yield about_name(own.conversation)
     yield from _before(own, found)
@@ -75,7 +75,7 @@ def _references(own: ResponseFields, found: Found) -> Iterator[str]:
             yield f"resp_{owner[1]}"
 
 
-def with_history(request: CanonicalRequest, found: Found) -> CanonicalRequest:
+def with_history(request: CanonicalRequest, found: ArchivedValues) -> CanonicalRequest:
     """The request with the conversation that it goes on with, and with its references resolved."""
     own: ResponseFields = request.own
     names = [name for name in _before(own, found) if not name.startswith(_CONVERSATION)]
@@ -104,7 +104,7 @@ def with_history(request: CanonicalRequest, found: Found) -> CanonicalRequest:
 
 def record_answer(
     request: CanonicalRequest, response: CanonicalResponse, stream: bytes
-) -> tuple[Stored, ...]:
+) -> tuple[ArchiveWrite, ...]:
     """What is stored of an answer: the record under its id, also where a script made that up, and
     that id under the conversation's name."""
     own: ResponseFields = request.own
@@ -114,7 +114,7 @@ def record_answer(
     return _stored(own, body, made=response.id, stream=stream)
 
 
-def keep_answer(request: CanonicalRequest, data: bytes) -> tuple[Stored, ...]:
+def keep_answer(request: CanonicalRequest, data: bytes) -> tuple[ArchiveWrite, ...]:
     """The same of a recorded answer, whole or as it was streamed: what the provider called it is
     its name here too."""
     own: ResponseFields = request.own
@@ -144,17 +144,17 @@ def _said(data: bytes) -> Json:
 
 def _stored(
     own: ResponseFields, body: dict[str, Json], *, made: str, stream: bytes
-) -> tuple[Stored, ...]:
+) -> tuple[ArchiveWrite, ...]:
     name = str(body["id"])
     data = write_record(made, body, items=own.items, previous=own.previous, stream=stream)
-    stored = [Stored(each, data) for each in dict.fromkeys((f"resp_{made}", name))]
+    stored = [ArchiveWrite(each, data) for each in dict.fromkeys((f"resp_{made}", name))]
     if own.conversation is not None:
-        stored.append(Stored(conversation_name(own.conversation), write_alias(name)))
+        stored.append(ArchiveWrite(conversation_name(own.conversation), write_alias(name)))
     return tuple(stored)
 
 
-HISTORY = Archival(references, with_history)
-ANSWERS = Archival(references, with_history, record=record_answer, keep=keep_answer)
+HISTORY = ArchiveHooks(references, with_history)
+ANSWERS = ArchiveHooks(references, with_history, record=record_answer, record_body=keep_answer)
 
 
 def conversation_name(conversation: str) -> str:
@@ -167,13 +167,13 @@ def about_name(conversation: str) -> str:
     return f"{_ABOUT}{conversation}"
 
 
-def record_of(name: str, found: Found) -> Record | None:
+def record_of(name: str, found: ArchivedValues) -> Record | None:
     """What is stored under the id of a response."""
     data = _data(name, found)
     return read_record(data) if data is not None else None
 
 
-def _before(own: ResponseFields, found: Found) -> Iterator[str]:
+def _before(own: ResponseFields, found: ArchivedValues) -> Iterator[str]:
     """The names of the answers before a request, the latest first; a conversation's own name
     comes before those in it. Where both are given, the conversation is what goes on."""
     name = own.given.get("previous_response_id")
@@ -185,17 +185,17 @@ def _before(own: ResponseFields, found: Found) -> Iterator[str]:
         name = None if data is None else previous_of(data)
 
 
-def _about(own: ResponseFields, found: Found) -> About | None:
+def _about(own: ResponseFields, found: ArchivedValues) -> About | None:
     data = found.get(about_name(own.conversation)) if own.conversation is not None else None
     return None if data is None else read_about(data)
 
 
-def _data(name: str, found: Found) -> bytes | None:
+def _data(name: str, found: ArchivedValues) -> bytes | None:
     data = found.get(name)
     return example(name) if data is None and name in IDS else data
 
 
-def _resolved(item: Node, found: Found) -> Node:
+def _resolved(item: Node, found: ArchivedValues) -> Node:
     """The item that a reference means, and any other as it is."""
     if kind_of(item) != REFERENCE:
         return item

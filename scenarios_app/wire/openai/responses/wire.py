@@ -7,21 +7,21 @@ from msgspec.structs import replace
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer, Usage
 from scenarios_app.engine.producing.usage import count_input
 from scenarios_app.wire.base import (
-    Archival,
+    ArchivedValues,
+    ArchiveHooks,
+    ArchiveWrite,
     Call,
+    ComputeContext,
     Endpoint,
-    Facts,
-    Found,
     Params,
-    Stored,
     Wire,
-    about,
     encode_json,
+    make_resource_request,
     named_sse,
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.dialects.rows import OWNED, STARTS
+from scenarios_app.wire.openai.dialects.rows import OWNED_PREFIXES, PATH_PREFIXES
 from scenarios_app.wire.openai.fields import Page, page_of, read_page, read_whole
 from scenarios_app.wire.openai.responses import conversations
 from scenarios_app.wire.openai.responses.answer import response_body, usage_fields
@@ -39,12 +39,12 @@ from scenarios_app.wire.openai.shared import (
     forms,
     with_azure,
 )
-from scenarios_app.wire.samples import Asked, Sdk, Sent
+from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
 
 _PATH = "/v1/responses"
 _STARTS = tuple(
     f"{start}{what}/"
-    for start in ("/v1/", f"{AZURE}v1/", AZURE, *STARTS)
+    for start in ("/v1/", f"{AZURE}v1/", AZURE, *PATH_PREFIXES)
     for what in ("responses", "conversations")
 )
 _RESPONSE = "response_id"
@@ -74,7 +74,7 @@ def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Canonic
     """A request about one that is stored; what is asked of it stands in the query."""
     after = read_whole(Node(dict(call.query)), "starting_after", unless=-1)
     own = StoredFields(params[_RESPONSE], after, read_page(call))
-    return about(call, endpoint, own, provider=PROVIDER)
+    return make_resource_request(call, endpoint, own, provider=PROVIDER)
 
 
 def _read_stream(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
@@ -82,12 +82,12 @@ def _read_stream(call: Call, endpoint: Endpoint, params: Params, body: Node) -> 
     return replace(request, stream=call.query.get("stream", "").lower() == "true")
 
 
-def _references(request: CanonicalRequest, found: Found) -> tuple[str, ...]:
+def _references(request: CanonicalRequest, found: ArchivedValues) -> tuple[str, ...]:
     own: StoredFields = request.own
     return (own.name,)
 
 
-def _resolve(request: CanonicalRequest, found: Found) -> CanonicalRequest:
+def _resolve(request: CanonicalRequest, found: ArchivedValues) -> CanonicalRequest:
     own: StoredFields = request.own
     record = record_of(own.name, found)
     if record is None or not record.answered:
@@ -95,17 +95,17 @@ def _resolve(request: CanonicalRequest, found: Found) -> CanonicalRequest:
     return replace(request, own=replace(own, record=record))
 
 
-def _forget(request: CanonicalRequest, facts: Facts) -> tuple[Stored, ...]:
+def _forget(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
     own: StoredFields = request.own
-    return (Stored(own.name, None),)
+    return (ArchiveWrite(own.name, None),)
 
 
-def _list_input(request: CanonicalRequest, facts: Facts) -> bytes:
+def _list_input(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: StoredFields = request.own
     return encode_json(page_of(own.found.items, own.page))
 
 
-def _cancel(request: CanonicalRequest, facts: Facts) -> bytes:
+def _cancel(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: StoredFields = request.own
     response = own.found.response
     if response.get("background").value is True:
@@ -113,13 +113,13 @@ def _cancel(request: CanonicalRequest, facts: Facts) -> bytes:
     raise WireError(400, "Cannot cancel a synchronous response.")
 
 
-def _delete(request: CanonicalRequest, facts: Facts) -> bytes:
+def _delete(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: StoredFields = request.own
     assert own.found
     return encode_json({"id": own.name, "object": "response", "deleted": True})
 
 
-def _retrieve(request: CanonicalRequest, facts: Facts) -> bytes:
+def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: StoredFields = request.own
     record = own.found
     if not request.stream:
@@ -134,8 +134,8 @@ def _retrieve(request: CanonicalRequest, facts: Facts) -> bytes:
     return b"".join(event + b"\n\n" for event in events)
 
 
-_FOUND = Archival(_references, _resolve)
-_GIVEN_UP = Archival(_references, _resolve, after=_forget)
+_FOUND = ArchiveHooks(_references, _resolve)
+_GIVEN_UP = ArchiveHooks(_references, _resolve, record_computed=_forget)
 
 # The first pattern that fits a path has it, so the longer ones stand first.
 _OF_STORED: tuple[Endpoint, ...] = (
@@ -150,21 +150,21 @@ def _render(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
     return encode_json(response_body(request, response))
 
 
-def _count(request: CanonicalRequest, facts: Facts) -> bytes:
+def _count(request: CanonicalRequest, context: ComputeContext) -> bytes:
     tokens = count_input(request)
     return encode_json({"object": "response.input_tokens", "input_tokens": tokens})
 
 
-def _compact(request: CanonicalRequest, facts: Facts) -> bytes:
+def _compact(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """The whole conversation in one item, which the next request can begin with."""
     own: ResponseFields = request.own
     said = [item.value for item in (*own.before, *own.items)]
-    item = packed(said, item_id=f"cmp_{facts.request_id}")
+    item = packed(said, item_id=f"cmp_{context.request_id}")
     return encode_json(
         {
-            "id": f"resp_{facts.request_id}",
+            "id": f"resp_{context.request_id}",
             "object": "response.compaction",
-            "created_at": facts.created,
+            "created_at": context.created,
             "output": [item],
             "usage": usage_fields(Usage(count_input(request), 1)),
         }
@@ -193,18 +193,21 @@ class OpenAIResponses(OpenAIWire):
 
     name = "responses"
     title = "OpenAI Responses"
-    endpoints: tuple[Endpoint, ...] = (*with_azure(_ENDPOINTS), *forms(_ENDPOINTS[:1], STARTS))
-    prefixes = ("/v1/", AZURE, *OWNED)
+    endpoints: tuple[Endpoint, ...] = (
+        *with_azure(_ENDPOINTS),
+        *forms(_ENDPOINTS[:1], PATH_PREFIXES),
+    )
+    prefixes = ("/v1/", AZURE, *OWNED_PREFIXES)
     sequential = True
     malformed_body = b'{"id":"resp_broken","object":"response","output":[{"type":"mess'
     malformed_event = named_sse(
         "response.output_text.delta", b'{"type":"response.output_text.delta","sequence_num'
     )
 
-    def sample(self, asked: Asked) -> Sent:
+    def sample(self, asked: SampleRequest) -> SampleCall:
         return sample_response(asked)
 
-    def clients(self, origin: str) -> tuple[Sdk, ...]:
+    def clients(self, origin: str) -> tuple[SdkSetup, ...]:
         return ()
 
     def claims(self, call: Call) -> bool:
