@@ -121,7 +121,7 @@ def test_every_kind_of_fault_is_a_feature() -> None:
 
 def test_the_docs_have_the_table_of_limits() -> None:
     text = DOCS.read_text()
-    section = text.partition("\n## What a wire has no word for\n")[2].partition("\n## ")[0]
+    section = text.partition("\n## What an API cannot express\n")[2].partition("\n## ")[0]
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in section.splitlines()

@@ -94,13 +94,13 @@ DIFFERENCES = (
     Difference(
         "OpenAI Responses",
         ("tools", "tools[function]*", "tools[namespace]*"),
-        "whether a tool that a search finds stands in a namespace of its own hangs on what the "
-        "search found before; here all of them do",
+        "whether a tool that a search finds has a separate namespace depends on earlier results; "
+        "here all of them do",
     ),
     Difference(
         "OpenAI chat",
         ("moderation*",),
-        "answers are not moderated by the way: `/v1/moderations` is there",
+        "answers are not moderated; use `/v1/moderations`",
     ),
     Difference(
         "OpenRouter",
@@ -127,7 +127,7 @@ DIFFERENCES = (
             "choices[].message.reasoning_details*",
             "choices[].delta.reasoning_details[reasoning.text].signature",
         ),
-        "what was thought is told where a script has it",
+        "reasoning is sent where a script has it",
     ),
     Difference(
         "Groq",

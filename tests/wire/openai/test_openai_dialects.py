@@ -179,8 +179,8 @@ def test_thoughts_come_back_from_mistrals_content() -> None:
 
 
 _TOLD = {
-    "asked": "if asked for, in a chunk of its own",
-    "always": "always, in a chunk of its own",
+    "asked": "if asked for, in a separate chunk",
+    "always": "always, in a separate chunk",
     "never": "always, in the last chunk of an answer",
 }
 _THOUGHTS = {
