@@ -128,7 +128,7 @@ def _calls(produce: ProduceDocument) -> Iterator[ToolCallDocument]:
 
 def _recorded_request(step: StepDocument) -> CanonicalRequest | None:
     """The request that a step was recorded with, as its wire reads it."""
-    match = step.match.model_dump(exclude_defaults=True)
+    match = step.match.model_dump(by_alias=True, exclude_defaults=True)
     recorded = match.get("recorded")
     if not recorded or not isinstance(match.get("path"), str):
         return None

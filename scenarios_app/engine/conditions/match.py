@@ -186,7 +186,7 @@ class BaseMatchDocument(Document):
             tuple(
                 one
                 for kind in self.kinds
-                for one in kind.compiled(getattr(self, kind.key), f"match.{kind.key}")
+                for one in kind.compiled(getattr(self, _field_name(kind)), f"match.{kind.key}")
             )
         )
 
@@ -198,21 +198,26 @@ def match_model() -> type[BaseMatchDocument]:
 
 @lru_cache(maxsize=4)
 def _model(kinds: ConditionKinds) -> type[BaseMatchDocument]:
-    keys: dict[str, Any] = {kind.key: (kind.shape, _field_of(kind)) for kind in kinds}
+    fields: dict[str, Any] = {_field_name(kind): (kind.shape, _field_of(kind)) for kind in kinds}
     model = create_model(
         "MatchDocument",
         __base__=BaseMatchDocument,
         __doc__="What a request must be for the step to answer it; a missing key is no constraint.",
-        **keys,
+        **fields,
     )
     model.kinds = kinds
     return model
 
 
+def _field_name(kind: type[Condition]) -> str:
+    # Keys such as `json`, `schema` and `copy` are attributes of every pydantic model.
+    return f"match_{kind.key}"
+
+
 def _field_of(kind: type[Condition]) -> Any:
     if kind.empty is None:
-        return Field(default=None, description=kind.meaning)
-    return Field(default_factory=kind.empty, description=kind.meaning)
+        return Field(default=None, alias=kind.key, description=kind.meaning)
+    return Field(default_factory=kind.empty, alias=kind.key, description=kind.meaning)
 
 
 class _LazyMatchModel:
