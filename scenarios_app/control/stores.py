@@ -18,7 +18,7 @@ from scenarios_app.engine.document import (
     dump,
     load_documents,
 )
-from scenarios_app.engine.document.load import in_turns
+from scenarios_app.engine.document.load import is_in_turns
 from scenarios_app.models import CatalogVersion, Scenario
 from scenarios_app.serving.services import services
 from scenarios_app.store import RowProblem, document_of, limits, problems_of, rows_of
@@ -70,7 +70,7 @@ def read_document(data: Json, *, name: str) -> ScenarioDocument:
     if len(documents) != 1:
         raise DocumentError("scenarios", f"expected one scenario, got {len(documents)}")
     if documents[0].name != name:
-        place = "id" if in_turns(data) else "name"
+        place = "id" if is_in_turns(data) else "name"
         raise DocumentError(place, f"expected {name!r}, as in the path")
     return documents[0]
 

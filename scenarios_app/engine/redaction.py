@@ -22,7 +22,7 @@ _SECRET_KEY = re2.compile(
     f'|(?i:{_TOKEN_STEM})(?:(?:[^s"\\\\]|s[a-z]){_REST_OF_KEY})?{_END_OF_KEY}'
 )
 # How far a key reaches back from one of its words, and backslashes from its quote.
-_LONGEST_KEY, _MOST_BACKSLASHES = 200, 7
+_MAX_KEY_CHARS, _MOST_BACKSLASHES = 200, 7
 _CAPITALS = re.compile("[A-Z]+")
 _STRING = re.compile(r'(?s)(?:[^"\\]|\\.)*')
 _ESCAPED_STRING = re.compile(r'[^"\\]*')
@@ -99,7 +99,7 @@ def _keys(body: str) -> Iterator[re.Match[str]]:
         # Some capital letters have small ones of two characters.
         lower = _CAPITALS.sub(lambda match: match[0].lower(), body)
     quotes = {
-        lower.rfind('"', max(at - _LONGEST_KEY, 0), at)
+        lower.rfind('"', max(at - _MAX_KEY_CHARS, 0), at)
         for stem in _STEMS
         if stem in lower
         for at in _places(lower, stem)

@@ -17,9 +17,9 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.text_shapes import TextShape
 from scenarios_app.engine.document import ScenarioDocument
 from scenarios_app.engine.document.json_text import decode, plain
-from scenarios_app.engine.document.load import AnyScenario, validated
+from scenarios_app.engine.document.load import AnyScenario, validate
 from scenarios_app.engine.document.scenario import VersionedDocument
-from scenarios_app.engine.shapes import Document, Finding, expected, quoted
+from scenarios_app.engine.shapes import Document, Finding, expected, quote_json
 from scenarios_app.engine.shapes.fields import Flag, Name, SomeText, Status, Text
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving.doors.calls import SAFE_IN_PATH, make_call
@@ -167,7 +167,10 @@ class ConversationDocument(Document):
     def findings(self) -> Iterator[Finding]:
         if self.provider not in wires_by_name():
             known = ", ".join(wires_by_name())
-            yield ("provider",), f"{quoted(self.provider)} is not known, expected one of {known}"
+            yield (
+                ("provider",),
+                f"{quote_json(self.provider)} is not known, expected one of {known}",
+            )
         if self.turns[0].retry:
             yield ("turns", 0, "retry"), "nothing was asked before"
 
@@ -190,15 +193,15 @@ def read_play(data: bytes, *, source: str = "") -> PlayDocument:
     value = decode(data, source=source)
     if isinstance(value, dict) and "turns" in value:
         scenarios = {"scenarios": value.pop("scenarios")} if "scenarios" in value else {}
-        one = validated(ConversationDocument, value, source=source)
+        one = validate(ConversationDocument, value, source=source)
         read: Json = {**scenarios, "conversations": [written(one)]}
-        return validated(PlayDocument, read, source=source)
-    return validated(PlayDocument, value, source=source)
+        return validate(PlayDocument, read, source=source)
+    return validate(PlayDocument, value, source=source)
 
 
 def conversation_of(value: Json) -> ConversationDocument:
     """One conversation of plain JSON; raises DocumentError."""
-    return validated(ConversationDocument, plain(value))
+    return validate(ConversationDocument, plain(value))
 
 
 def written(document: Document) -> dict[str, Json]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document.answer import PacingDocument, ProduceDocument
-from scenarios_app.engine.document.load import validated
+from scenarios_app.engine.document.load import validate
 from scenarios_app.engine.document.recorded import chunk_document, digest_of_answer
 from scenarios_app.engine.producing.templates import BRACES, OPENING, as_written
 from scenarios_app.engine.recorded.requests import decoded, depth_of
@@ -184,7 +184,7 @@ def _chunks_of(parts: dict[str, Any]) -> int:
 
 
 def _shortest(parts: dict[str, Any]) -> dict[str, Any]:
-    document = validated(ProduceDocument, parts, loc=("produce",))
+    document = validate(ProduceDocument, parts, loc=("produce",))
     return document.model_dump(by_alias=True, exclude_defaults=True)
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Final
 
 from scenarios_app.engine.document.checks import LIMITS, DocumentLimits
-from scenarios_app.engine.document.files import TAKEN, passed_over, read_files
+from scenarios_app.engine.document.files import NOT_JSON, find_ignored_files, read_files
 from scenarios_app.engine.document.json_text import plain
-from scenarios_app.engine.document.load import Read, read_documents
+from scenarios_app.engine.document.load import LoadedDocument, read_documents
 from scenarios_app.engine.document.scenario import ScenarioDocument
 from scenarios_app.engine.shapes import DocumentError, Problem
 from scenarios_app.recording.document import Made
 from scenarios_app.recording.importers import SUFFIXES, recording, stem_of, unique
 
-_NO_FORM: Final = f"passed over, {TAKEN}"
+_NO_FORM: Final = f"passed over, {NOT_JSON}"
 _NOTHING: Final = "nothing of it can be carried over"
 
 
@@ -41,7 +41,7 @@ def read_paths(
     listed = [path for path in listed if str(path)]
     recordings = _Recordings(set(map(str, listed)), taken)
     documents = read_files(listed, limits=limits, others=recordings)
-    over = passed_over(listed, others=SUFFIXES)
+    over = find_ignored_files(listed, others=SUFFIXES)
     return Files(documents, (*recordings.notes, *over))
 
 
@@ -70,7 +70,7 @@ class _Recordings:
 
     def find_reader(
         self, file: Path, data: bytes
-    ) -> Callable[[Collection[str]], Read | None] | None:
+    ) -> Callable[[Collection[str]], LoadedDocument | None] | None:
         found = recording(data, source=str(file))
         if found is None:
             if file.suffix.lower() in SUFFIXES and str(file) not in self.named:
@@ -81,16 +81,16 @@ class _Recordings:
         reads = _reads(made, str(file))
         self.notes += _notes(made, str(file))
 
-        def named(taken: Collection[str]) -> Read | None:
+        def named(taken: Collection[str]) -> LoadedDocument | None:
             for read in reads:
                 name = unique(read.document.name, {*taken, *self.taken})
-                return Read(read.document.model_copy(update={"name": name}), read.source)
+                return LoadedDocument(read.document.model_copy(update={"name": name}), read.source)
             return None
 
         return named
 
 
-def _reads(made: Made, source: str) -> list[Read]:
+def _reads(made: Made, source: str) -> list[LoadedDocument]:
     """The checked document of what was made, if it has a step."""
     if not made.steps:
         return []

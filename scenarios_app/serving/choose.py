@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
-from scenarios_app.engine.instructions import instructed
+from scenarios_app.engine.instructions import build_instructed_answer
 from scenarios_app.engine.instructions.probes import Received
 from scenarios_app.engine.matching.expectations import (
     assert_violations,
@@ -288,7 +288,9 @@ def choose_in_band(call: Call, request: CanonicalRequest, options: Options) -> D
     """What an instruction block in the request asks for; raises WireError for a wrong one."""
     if not options.inband or request.model.startswith(BY_ID_MODEL_PREFIX):
         return None
-    found = instructed(request, partial(received, call), max_text_bytes=options.max_text_bytes)
+    found = build_instructed_answer(
+        request, partial(received, call), max_text_bytes=options.max_text_bytes
+    )
     if isinstance(found, ErrorAnswer):
         raise WireError(found.status, found.message, param=found.param)
     if found is None:

@@ -17,7 +17,7 @@ from scenarios_app.catalog import catalog
 from scenarios_app.catalog.snapshot import can_be_shared
 from scenarios_app.conf import setting
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document.recorded import MOST_BYTES
+from scenarios_app.engine.document.recorded import MAX_BODY_BYTES
 from scenarios_app.engine.matching.index import Index, build_index
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.parts import TextPart
@@ -177,7 +177,7 @@ def options() -> Options:
         upstream_paths=tuple(setting("MOCKLLM_UPSTREAM_PATHS")),
         upstream_seconds=setting("MOCKLLM_UPSTREAM_SECONDS"),
         # More is not taken back.
-        record_bytes=min(setting("MOCKLLM_RECORD_BYTES"), MOST_BYTES),
+        record_bytes=min(setting("MOCKLLM_RECORD_BYTES"), MAX_BODY_BYTES),
     )
 
 

@@ -201,7 +201,7 @@ def test_an_answer_of_ollamas_in_parts() -> None:
 def test_an_answer_that_nobody_understands_still_makes_a_step(url: str, body: bytes) -> None:
     document = made(url, body).document
     (loaded,) = load_documents(document)
-    assert loaded.steps[0].produce.as_recorded
+    assert loaded.steps[0].produce.is_unedited_recording
 
 
 def test_a_text_that_looks_like_a_template_says_what_it_said() -> None:

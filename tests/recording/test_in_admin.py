@@ -42,7 +42,7 @@ def test_a_cassette_is_imported_from_a_file(admin_client: Client) -> None:
     assert "left out: Bedrock (bedrock-runtime.us-east-1.amazonaws.com)" in shown
     row = Scenario.objects.get(name="gemini_and_others")
     document = document_of(row)
-    assert [step.produce.as_recorded for step in document.steps] == [True, True]
+    assert [step.produce.is_unedited_recording for step in document.steps] == [True, True]
     upload(admin_client, OTHERS)
     assert Scenario.objects.count() == 1
 

@@ -108,11 +108,11 @@ def test_a_result_beside_a_recorded_call_leaves_the_answer_as_it_was_recorded() 
     document = to_document("one", [Interaction(request(), response(body))]).document
     document["steps"][0]["produce"]["tool_calls"][0]["result"] = "18"
     (loaded,) = load_documents(document)
-    assert loaded.steps[0].produce.as_recorded
+    assert loaded.steps[0].produce.is_unedited_recording
     assert RecordedTools([loaded]).result("get", PARIS).text == "18"
     document["steps"][0]["produce"]["tool_calls"][0]["name"] = "set"
     (edited,) = load_documents(document)
-    assert not edited.steps[0].produce.as_recorded
+    assert not edited.steps[0].produce.is_unedited_recording
 
 
 def _chat_call(id: str, arguments: dict[str, Any]) -> dict[str, Any]:

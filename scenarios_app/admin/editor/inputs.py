@@ -16,7 +16,7 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.phrases import as_list, get_member
 from scenarios_app.engine.document.answer import ProduceDocument
 from scenarios_app.engine.document.json_text import decode, plain
-from scenarios_app.engine.document.load import validated
+from scenarios_app.engine.document.load import validate
 from scenarios_app.engine.shapes import DocumentError
 from scenarios_app.models import AnyStep
 from scenarios_app.models.fields import JsonField, LinesField, NamesField, ScriptField, Select
@@ -183,10 +183,10 @@ def told_of_recorded(row: AnyStep) -> str:
     if not row.answer_recorded:
         return ""
     try:
-        produce = validated(ProduceDocument, plain(step_object(row).get("produce")))
+        produce = validate(ProduceDocument, plain(step_object(row).get("produce")))
     except DocumentError:
         return ""
-    return AS_RECORDED if produce.as_recorded else EDITED
+    return AS_RECORDED if produce.is_unedited_recording else EDITED
 
 
 def shown_answer(recorded: Json) -> str:

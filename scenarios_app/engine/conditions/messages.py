@@ -20,7 +20,7 @@ from scenarios_app.engine.conditions.phrases import (
 from scenarios_app.engine.conditions.subjects import Subject
 from scenarios_app.engine.conditions.text_shapes import TextConditionDocument
 from scenarios_app.engine.conditions.texts import TextCondition, quote
-from scenarios_app.engine.shapes import Document, Finding, reads_string, writes_string
+from scenarios_app.engine.shapes import Document, Finding, dump_as_string, parse_from_string
 from scenarios_app.engine.shapes.fields import Role, Which
 
 _ROLE_NAMES = {
@@ -52,8 +52,8 @@ class MessageConditionDocument(TextConditionDocument, MessageSelector):
 
 MessageShape: TypeAlias = Annotated[
     MessageConditionDocument,
-    reads_string(MessageConditionDocument, "equals"),
-    writes_string("equals"),
+    parse_from_string(MessageConditionDocument, "equals"),
+    dump_as_string("equals"),
 ]
 
 

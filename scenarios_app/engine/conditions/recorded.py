@@ -20,7 +20,7 @@ from scenarios_app.engine.recorded.requests import (
     rules_between,
 )
 from scenarios_app.engine.recorded.rules import NAMES, RuleName
-from scenarios_app.engine.shapes import Document, quoted
+from scenarios_app.engine.shapes import Document, quote_json
 from scenarios_app.engine.shapes.fields import SomeText, Text, one_of
 
 _SAME_CONVERSATION = "the same conversation as was recorded"
@@ -180,4 +180,4 @@ def _texts(message: Json) -> Iterator[str]:
 def _format_value(value: Json) -> str:
     if value is None:
         return _NOTHING
-    return quote(value) if isinstance(value, str) else quoted(value)
+    return quote(value) if isinstance(value, str) else quote_json(value)

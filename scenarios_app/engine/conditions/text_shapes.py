@@ -15,11 +15,11 @@ from scenarios_app.engine.conditions.texts import TextCondition, check_regex
 from scenarios_app.engine.shapes import (
     Document,
     Finding,
+    dump_as_string,
     expected,
-    in_a_list,
-    reads_string,
+    parse_from_string,
     refuse,
-    writes_string,
+    wrap_in_list,
 )
 from scenarios_app.engine.shapes.fields import Flag, SomeText, Text
 
@@ -78,11 +78,13 @@ def _unwrap_single(values: list[Any], handler: SerializerFunctionWrapHandler) ->
 
 
 TextShape: TypeAlias = Annotated[
-    TextConditionDocument, reads_string(TextConditionDocument, "equals"), writes_string("equals")
+    TextConditionDocument,
+    parse_from_string(TextConditionDocument, "equals"),
+    dump_as_string("equals"),
 ]
 TextAlternatives: TypeAlias = Annotated[
     list[TextShape],
     Field(min_length=1),
-    WrapValidator(in_a_list, json_schema_input_type=TextShape | list[TextShape]),
+    WrapValidator(wrap_in_list, json_schema_input_type=TextShape | list[TextShape]),
     WrapSerializer(_unwrap_single),
 ]

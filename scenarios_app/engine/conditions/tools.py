@@ -31,7 +31,7 @@ from scenarios_app.engine.conditions.subjects import (
 from scenarios_app.engine.conditions.text_shapes import TextConditionDocument
 from scenarios_app.engine.conditions.texts import TextCondition, quote, shorten
 from scenarios_app.engine.parts import ToolCallPart, ToolResultPart
-from scenarios_app.engine.shapes import Document, Finding, reads_string, writes_string
+from scenarios_app.engine.shapes import Document, Finding, dump_as_string, parse_from_string
 from scenarios_app.engine.shapes.fields import Flag, SomeText
 
 
@@ -185,8 +185,8 @@ class ToolResultConditionDocument(TextConditionDocument, ToolResultSelector):
 
 ToolResultShape: TypeAlias = Annotated[
     ToolResultConditionDocument,
-    reads_string(ToolResultConditionDocument, "equals"),
-    writes_string("equals"),
+    parse_from_string(ToolResultConditionDocument, "equals"),
+    dump_as_string("equals"),
 ]
 
 

@@ -1,17 +1,17 @@
-"""The part of a scenario document that says what a step answers with."""
+"""The part of a scenario document that scripts a step's answer."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final
 
 from pydantic import Field, JsonValue
 
-from scenarios_app.engine.document.fault import NO_BODY, FaultDocument
+from scenarios_app.engine.document.fault import STATUSES_WITHOUT_BODY, FaultDocument
 from scenarios_app.engine.document.parts import (
     Chunk,
     PartDocument,
     Reasoning,
     ToolCallDocument,
-    findings_of_chunks,
+    check_chunks,
 )
 from scenarios_app.engine.document.recorded import RecordedAnswerDocument, digest_of_answer
 from scenarios_app.engine.scenario import GeneratedKind
@@ -29,20 +29,20 @@ from scenarios_app.engine.shapes.fields import (
     one_of,
 )
 
-_LISTED = ("reasoning", "text", "tool_calls", "final_report", "refusal")
-_FORMS = ("parts", "chunks", "choices", "raw", "generate")
+_CONTENT_KEYS = ("reasoning", "text", "tool_calls", "final_report", "refusal")
+_ANSWER_FORMS = ("parts", "chunks", "choices", "raw", "generate")
 _MODES = ("streaming", "non_streaming")
-_ENDS = ("finish_reason", "stop_sequence")
-_EXTRAS = ("usage", "provider_metadata")
-# What a form of answer says itself, or cannot have.
-_NOT_BESIDE: Mapping[str, tuple[str, ...]] = {
-    "choices": _ENDS,
-    "raw": _ENDS + _EXTRAS,
-    "generate": _ENDS,
-    "streaming": _ENDS + _EXTRAS,
-    "non_streaming": _ENDS + _EXTRAS,
+_END_KEYS = ("finish_reason", "stop_sequence")
+_EXTRA_KEYS = ("usage", "provider_metadata")
+# Keys that cannot be combined with a form of answer.
+_EXCLUDED_KEYS: Mapping[str, tuple[str, ...]] = {
+    "choices": _END_KEYS,
+    "raw": _END_KEYS + _EXTRA_KEYS,
+    "generate": _END_KEYS,
+    "streaming": _END_KEYS + _EXTRA_KEYS,
+    "non_streaming": _END_KEYS + _EXTRA_KEYS,
 }
-_NOTHING = 'says nothing: give it an answer (text "" for an empty one)'
+_EMPTY_ANSWER = 'says nothing: give it an answer (text "" for an empty one)'
 
 
 class FinalReportDocument(Document):
@@ -82,27 +82,27 @@ class ChoiceDocument(Document):
     stop_sequence: SomeText | None = None
     """The sequence that ended the answer, with finish_reason stop_sequence."""
 
-    def gives(self, key: str) -> bool:
-        """Whether a key is there and says something."""
+    def has_value(self, key: str) -> bool:
+        """Return True if a key has a value that is not empty."""
         value = getattr(self, key, None)
         return value is not None and value != [] and value != {}
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """The keys that hold an answer, of which there can be one: the listed ones and the two
-        modes count as one each."""
-        listed = [key for key in _LISTED if self.gives(key)]
-        modes = [key for key in _MODES if self.gives(key)]
-        return (*listed[:1], *(key for key in _FORMS if self.gives(key)), *modes[:1])
+        """The keys that hold an answer, of which one is allowed. The content keys and the two modes
+        count as one form each."""
+        content = [key for key in _CONTENT_KEYS if self.has_value(key)]
+        modes = [key for key in _MODES if self.has_value(key)]
+        return (*content[:1], *(key for key in _ANSWER_FORMS if self.has_value(key)), *modes[:1])
 
     def findings(self) -> Iterator[Finding]:
         forms = self.forms
         if not forms:
-            yield (), _NOTHING
+            yield (), _EMPTY_ANSWER
         for key in forms[1:]:
             yield (key,), f"cannot stand beside {forms[0]}"
-        for key in _NOT_BESIDE.get(forms[0], ()) if forms else ():
-            if self.gives(key):
+        for key in _EXCLUDED_KEYS.get(forms[0], ()) if forms else ():
+            if self.has_value(key):
                 yield (key,), f"cannot stand beside {forms[0]}"
         if self.stop_sequence is not None and self.finish_reason != "stop_sequence":
             yield ("stop_sequence",), "expected beside finish_reason stop_sequence alone"
@@ -127,7 +127,7 @@ class UsageDocument(Document):
     """Where a provider gives a total, this one instead of input and output tokens together."""
 
 
-_COUNTED = UsageDocument()
+_DEFAULT_USAGE = UsageDocument()
 
 
 class RawDocument(Document):
@@ -141,7 +141,7 @@ class RawDocument(Document):
     """Text as it stands, other JSON encoded."""
 
     def findings(self) -> Iterator[Finding]:
-        if self.status in NO_BODY and self.body not in (None, ""):
+        if self.status in STATUSES_WITHOUT_BODY and self.body not in (None, ""):
             yield ("body",), f"an answer of status {self.status} has no body"
 
 
@@ -167,17 +167,17 @@ class AnswerDocument(ChoiceDocument):
     """An HTTP answer as it stands, on every wire."""
     generate: GenerateDocument | None = None
     """An answer that is made from the request."""
-    usage: UsageDocument = Field(default_factory=lambda: _COUNTED)
+    usage: UsageDocument = Field(default_factory=lambda: _DEFAULT_USAGE)
     """What the answer says of tokens."""
     provider_metadata: dict[str, dict[str, JsonValue]] = Field(default_factory=dict)
     """More top-level fields of the answer, by provider; `any` are those of every provider."""
 
-    def gives(self, key: str) -> bool:
-        return super().gives(key) and (key != "usage" or self.usage != _COUNTED)
+    def has_value(self, key: str) -> bool:
+        return super().has_value(key) and (key != "usage" or self.usage != _DEFAULT_USAGE)
 
     def findings(self) -> Iterator[Finding]:
         yield from super().findings()
-        yield from ((("chunks", *loc), text) for loc, text in findings_of_chunks(self.chunks or ()))
+        yield from ((("chunks", *loc), text) for loc, text in check_chunks(self.chunks or ()))
 
 
 class PacingDocument(Document):
@@ -199,16 +199,16 @@ class PacingDocument(Document):
             yield ("chunk_ms",), "cannot stand beside words_per_second"
 
 
-_UNPACED = PacingDocument()
-# What a client is not sent: results of tools are told to who calls them.
-_RESULTS: Final[dict[str, Any]] = {
+_DEFAULT_PACING = PacingDocument()
+# Tool results are never sent to clients; the mock MCP server returns them.
+_TOOL_RESULTS: Final[dict[str, Any]] = {
     "tool_calls": {"__all__": {"result"}},
     "parts": {"__all__": {"tool_call": {"result"}}},
 }
-_BESIDE_ANSWER: Final[dict[str, Any]] = {
+_EXCLUDED_FROM_DIGEST: Final[dict[str, Any]] = {
     "recorded": True,
-    **_RESULTS,
-    "choices": {"__all__": _RESULTS},
+    **_TOOL_RESULTS,
+    "choices": {"__all__": _TOOL_RESULTS},
 }
 
 
@@ -224,24 +224,26 @@ class ProduceDocument(AnswerDocument):
     """A failure, alone or inside the answer."""
     latency_ms: Whole = 0
     """Milliseconds before anything is sent, whole or streamed."""
-    pacing: PacingDocument = Field(default_factory=lambda: _UNPACED)
+    pacing: PacingDocument = Field(default_factory=lambda: _DEFAULT_PACING)
     """When the chunks of a stream leave."""
     recorded: RecordedAnswerDocument | None = None
     """The answer as it was recorded, which is sent again as long as what stands beside it has not
     been edited."""
 
     @property
-    def as_recorded(self) -> bool:
-        """Whether it holds a recorded answer and nothing of what stands beside that was edited."""
+    def is_unedited_recording(self) -> bool:
+        """True if it holds a recorded answer whose readable form was not edited."""
         if self.recorded is None:
             return False
-        written = self.model_dump(by_alias=True, exclude_defaults=True, exclude=_BESIDE_ANSWER)
-        return digest_of_answer(written) == self.recorded.of
+        dumped = self.model_dump(
+            by_alias=True, exclude_defaults=True, exclude=_EXCLUDED_FROM_DIGEST
+        )
+        return digest_of_answer(dumped) == self.recorded.of
 
     def findings(self) -> Iterator[Finding]:
         if self.fault is not None and not self.fault.inside:
-            for key in (*self.forms, *_ENDS, *_EXTRAS):
-                if self.gives(key):
+            for key in (*self.forms, *_END_KEYS, *_EXTRA_KEYS):
+                if self.has_value(key):
                     yield (key,), f"a fault of kind {self.fault.kind} stands alone, without answer"
         elif self.fault is not None and not self.forms:
             yield (

@@ -1,4 +1,4 @@
-"""What only a whole scenario can tell of its steps: turns, template names, limits."""
+"""Checks that need a whole scenario: turns, template names and limits."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from scenarios_app.engine.producing.templates import template_names, unknown_nam
 from scenarios_app.engine.scenario import Answer, GeneratedAnswer, RawAnswer
 from scenarios_app.engine.shapes import Finding, Loc
 
-# The request's own names go before a variable's keys: these would never be seen.
-_TAKEN = ("request", "match")
-# More bytes than an answer has that its document leaves out.
-_DEFAULTS = 1_000
+# Names of the request, which hide variables of the same name.
+_RESERVED_NAMES = ("request", "match")
+# Upper bound of the bytes that default values add to an answer.
+_DEFAULTS_BYTES = 1_000
 _TEMPLATED = frozenset(
     {
         "choices",
@@ -38,7 +38,7 @@ _TEMPLATED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class DocumentLimits:
-    """The most that a step may ask for."""
+    """Upper limits for one step."""
 
     text_bytes: int = 2_097_152
     latency_ms: int = 600_000
@@ -48,8 +48,8 @@ LIMITS = DocumentLimits()
 
 
 def check_scenario(document: ScenarioDocument, limits: DocumentLimits) -> Iterator[Finding]:
-    """What is wrong with a scenario although each of its parts is right by itself."""
-    for name in _TAKEN:
+    """Yield the problems of a scenario whose parts are all valid by themselves."""
+    for name in _RESERVED_NAMES:
         if isinstance(document.variables.get(name), dict):
             yield ("variables", name), "an object of this name would never be seen in an answer"
     if document.select == "first_user_message":
@@ -62,13 +62,13 @@ def check_scenario(document: ScenarioDocument, limits: DocumentLimits) -> Iterat
 def _check_step(
     document: ScenarioDocument, step: StepDocument, limits: DocumentLimits
 ) -> Iterator[Finding]:
-    written = step.produce.model_dump_json(exclude_defaults=True)
-    if "{{" in written:
+    dumped = step.produce.model_dump_json(exclude_defaults=True)
+    if "{{" in dumped:
         yield from _check_templates(document, step)
     yield from _check_chunks(step)
-    yield from _check_times(step, limits)
-    # What is written down is no shorter than half of what is sent, defaults apart.
-    if 2 * len(written.encode()) + _DEFAULTS > limits.text_bytes:
+    yield from _check_durations(step, limits)
+    # The dumped step has at least half of the bytes that are sent, apart from defaults.
+    if 2 * len(dumped.encode()) + _DEFAULTS_BYTES > limits.text_bytes:
         yield from _check_size(step, limits)
 
 
@@ -89,34 +89,34 @@ def _check_turns(document: ScenarioDocument) -> Iterator[Finding]:
 
 def _check_templates(document: ScenarioDocument, step: StepDocument) -> Iterator[Finding]:
     groups = step.match.compiled().group_names
-    for loc, text in _templates(step.produce.model_dump(exclude_defaults=True), ("produce",)):
+    for loc, text in _find_templates(step.produce.model_dump(exclude_defaults=True), ("produce",)):
         for name in unknown_names(text, document.variables, groups=groups):
             yield loc, f"unknown name in {{{{ {name} }}}}"
 
 
 def _check_chunks(step: StepDocument) -> Iterator[Finding]:
-    for loc, answer in _answers(step.produce):
-        for name in _torn_names(answer.chunks) if answer.chunks else ():
+    for loc, answer in _iter_answers(step.produce):
+        for name in _find_torn_names(answer.chunks) if answer.chunks else ():
             yield (*loc, "chunks"), f"{{{{ {name} }}}} is torn apart by the end of a chunk"
 
 
-def _templates(written: Any, loc: Loc) -> Iterator[tuple[Loc, str]]:
-    """Every text of a dumped answer that may hold templates, and where it stands."""
-    match written:
+def _find_templates(dumped: Any, loc: Loc) -> Iterator[tuple[Loc, str]]:
+    """Yield each text of a dumped answer that can hold templates, with its location."""
+    match dumped:
         case str():
-            yield loc, written
+            yield loc, dumped
         case list():
-            for number, item in enumerate(written):
-                yield from _templates(item, (*loc, number))
+            for number, item in enumerate(dumped):
+                yield from _find_templates(item, (*loc, number))
         case _:
-            for key, item in written.items():
+            for key, item in dumped.items():
                 if key in ("arguments", "final_report"):
                     yield (*loc, key), encode(item)
                 elif key in _TEMPLATED:
-                    yield from _templates(item, (*loc, key))
+                    yield from _find_templates(item, (*loc, key))
 
 
-def _answers(produce: ProduceDocument) -> Iterator[tuple[Loc, AnswerDocument]]:
+def _iter_answers(produce: ProduceDocument) -> Iterator[tuple[Loc, AnswerDocument]]:
     yield ("produce",), produce
     if produce.streaming is not None:
         yield ("produce", "streaming"), produce.streaming
@@ -124,31 +124,31 @@ def _answers(produce: ProduceDocument) -> Iterator[tuple[Loc, AnswerDocument]]:
         yield ("produce", "non_streaming"), produce.non_streaming
 
 
-def _torn_names(documents: Sequence[ChunkDocument]) -> Iterator[str]:
-    """Names that only the join of chunks has; chunks are filled one by one."""
+def _find_torn_names(documents: Sequence[ChunkDocument]) -> Iterator[str]:
+    """Yield the names that only the joined chunks contain, since chunks are filled one by one."""
     parts, chunks = join_chunks(documents)
-    filled: dict[int, set[str]] = {}
+    names_by_part: dict[int, set[str]] = {}
     for chunk in chunks:
-        filled.setdefault(chunk.part, set()).update(template_names(chunk.text))
+        names_by_part.setdefault(chunk.part, set()).update(template_names(chunk.text))
     for number, part in enumerate(parts):
         names = template_names(streamed_text(part))
-        yield from (name for name in names if name not in filled.get(number, ()))
+        yield from (name for name in names if name not in names_by_part.get(number, ()))
 
 
-def _check_times(step: StepDocument, limits: DocumentLimits) -> Iterator[Finding]:
-    for loc, milliseconds in _times(step):
+def _check_durations(step: StepDocument, limits: DocumentLimits) -> Iterator[Finding]:
+    for loc, milliseconds in _iter_durations(step):
         if milliseconds > limits.latency_ms:
             yield loc, f"expected at most {limits.latency_ms} milliseconds"
 
 
 def _check_size(step: StepDocument, limits: DocumentLimits) -> Iterator[Finding]:
     produce = compile_produce(step.produce)
-    size = max(_size(produce.streaming), _size(produce.non_streaming))
+    size = max(_text_bytes(produce.streaming), _text_bytes(produce.non_streaming))
     if size > limits.text_bytes:
         yield ("produce",), f"holds {size} bytes of text, expected at most {limits.text_bytes}"
 
 
-def _times(step: StepDocument) -> Iterator[tuple[Loc, int]]:
+def _iter_durations(step: StepDocument) -> Iterator[tuple[Loc, int]]:
     produce = step.produce
     yield ("produce", "latency_ms"), produce.latency_ms
     yield ("produce", "pacing", "first_ms"), produce.pacing.first_ms
@@ -159,7 +159,7 @@ def _times(step: StepDocument) -> Iterator[tuple[Loc, int]]:
         yield ("failures", "fault", "hold_ms"), step.failures.fault.hold_ms
 
 
-def _size(answer: Answer | None) -> int:
+def _text_bytes(answer: Answer | None) -> int:
     match answer:
         case None | GeneratedAnswer():
             return 0

@@ -1,4 +1,4 @@
-"""From a checked scenario document to the frozen values that the engine runs. One way only."""
+"""Compiles validated scenario documents to the immutable values that the engine runs."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,9 +56,9 @@ from scenarios_app.engine.scenario import (
     Step,
 )
 
-# What a step is that says nothing of these; all such steps share it.
+# Shared by all steps without these sections.
 _NO_EXPECT, _NO_SIDE_EFFECTS = Expect(), SideEffects()
-_UNPACED, _COUNTED = Pacing(), ScriptedUsage()
+_DEFAULT_PACING, _DEFAULT_USAGE = Pacing(), ScriptedUsage()
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -66,17 +66,17 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 def compile_scenario(
     document: ScenarioDocument, *, step_keys: Sequence[str] | None = None
 ) -> Scenario:
-    """The scenario as the engine runs it.
+    """Return the scenario as the engine runs it.
 
-    `step_keys` are the steps' identities in the state of sessions, one for each step; without
-    them a step is its number from 1, which stays as long as steps are only added at the end.
+    `step_keys` identify the steps in the state of sessions. Without them a step's key is its number
+    from 1, which is stable only while steps are added at the end.
     """
     keys = step_keys or [str(number) for number in range(1, len(document.steps) + 1)]
     by_turn = document.select == "first_user_message"
     return Scenario(
         name=document.name,
         steps=tuple(
-            _step(step, key=key, label=step.name or str(number), by_turn=by_turn)
+            _compile_step(step, key=key, label=step.name or str(number), by_turn=by_turn)
             for number, (step, key) in enumerate(zip(document.steps, keys, strict=True), 1)
         ),
         priority=document.priority,
@@ -87,7 +87,7 @@ def compile_scenario(
     )
 
 
-def _step(document: StepDocument, *, key: str, label: str, by_turn: bool) -> Step:
+def _compile_step(document: StepDocument, *, key: str, label: str, by_turn: bool) -> Step:
     return Step(
         key=key,
         label=label,
@@ -95,23 +95,23 @@ def _step(document: StepDocument, *, key: str, label: str, by_turn: bool) -> Ste
         produce=compile_produce(document.produce),
         turn=document.turn,
         consume=document.consume and not by_turn,
-        expect=_expect(document.expect),
-        failures=_failures(document.failures),
-        side_effects=_side_effects(document.side_effects),
+        expect=_compile_expect(document.expect),
+        failures=_compile_failures(document.failures),
+        side_effects=_compile_side_effects(document.side_effects),
     )
 
 
-def _failures(document: FailuresDocument | None) -> Failures | None:
+def _compile_failures(document: FailuresDocument | None) -> Failures | None:
     return None if document is None else Failures(document.times, compile_fault(document.fault))
 
 
-def _expect(document: ExpectDocument) -> Expect:
+def _compile_expect(document: ExpectDocument) -> Expect:
     if not document.model_fields_set:
         return _NO_EXPECT
     return Expect(**{**dict(document), "tools": tuple(document.tools)})
 
 
-def _side_effects(document: SideEffectsDocument) -> SideEffects:
+def _compile_side_effects(document: SideEffectsDocument) -> SideEffects:
     if not document.model_fields_set:
         return _NO_SIDE_EFFECTS
     return SideEffects(
@@ -124,23 +124,23 @@ def _side_effects(document: SideEffectsDocument) -> SideEffects:
 
 
 def compile_produce(document: ProduceDocument) -> Produce:
-    """With an answer for one mode alone, both modes get it."""
+    """Compile an answer; an answer for one mode serves both."""
     first = document.streaming or document.non_streaming or document
-    streaming = non_streaming = _answer(first) if first.forms else None
+    streaming = non_streaming = _compile_answer(first) if first.forms else None
     if document.streaming and document.non_streaming:
-        non_streaming = _answer(document.non_streaming)
+        non_streaming = _compile_answer(document.non_streaming)
     return Produce(
         streaming=streaming,
         non_streaming=non_streaming,
         fault=None if document.fault is None else compile_fault(document.fault),
         latency_ms=document.latency_ms,
-        pacing=_pacing(document.pacing),
-        recorded=_recorded(document),
+        pacing=_compile_pacing(document.pacing),
+        recorded=_compile_recorded(document),
     )
 
 
-def _recorded(document: ProduceDocument) -> RecordedAnswer | None:
-    if document.recorded is None or not document.as_recorded:
+def _compile_recorded(document: ProduceDocument) -> RecordedAnswer | None:
+    if document.recorded is None or not document.is_unedited_recording:
         return None
     return document.recorded.compiled()
 
@@ -150,95 +150,95 @@ def compile_fault(document: FaultDocument) -> Fault:
 
 
 def compile_headers(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Header names are lower case from here on."""
+    """Return headers with lower-case names."""
     return tuple((name.lower(), value) for name, value in headers.items())
 
 
-def _pacing(document: PacingDocument) -> Pacing:
-    return Pacing(**dict(document)) if document.model_fields_set else _UNPACED
+def _compile_pacing(document: PacingDocument) -> Pacing:
+    return Pacing(**dict(document)) if document.model_fields_set else _DEFAULT_PACING
 
 
-def _usage(document: UsageDocument) -> ScriptedUsage:
-    return ScriptedUsage(**dict(document)) if document.model_fields_set else _COUNTED
+def _compile_usage(document: UsageDocument) -> ScriptedUsage:
+    return ScriptedUsage(**dict(document)) if document.model_fields_set else _DEFAULT_USAGE
 
 
 def encode(value: Json) -> str:
-    """JSON as compact text, its keys in their order; a string is that text itself."""
+    """Return JSON as compact text in key order; a string is returned unchanged."""
     if isinstance(value, str):
         return value
     return _ENCODER.encode(value)
 
 
-def _answer(document: AnswerDocument) -> Answer:
+def _compile_answer(document: AnswerDocument) -> Answer:
     if document.raw is not None:
-        return _raw(document.raw)
+        return _compile_raw(document.raw)
     if document.generate is not None:
         return GeneratedAnswer(
             kind=document.generate.kind,
-            usage=_usage(document.usage),
+            usage=_compile_usage(document.usage),
             provider_metadata=document.provider_metadata,
         )
     if document.choices is not None:
-        choices = tuple(map(_choice, document.choices))
+        choices = tuple(map(_compile_choice, document.choices))
     elif document.chunks is not None:
         parts, chunks = join_chunks(document.chunks)
-        choices = (replace(_choice(document), parts=parts, chunks=chunks),)
+        choices = (replace(_compile_choice(document), parts=parts, chunks=chunks),)
     else:
-        choices = (_choice(document),)
+        choices = (_compile_choice(document),)
     return ScriptedAnswer(
         choices=choices,
         per_choice=document.choices is not None,
-        usage=_usage(document.usage),
+        usage=_compile_usage(document.usage),
         provider_metadata=document.provider_metadata,
     )
 
 
-def _raw(document: RawDocument) -> RawAnswer:
+def _compile_raw(document: RawDocument) -> RawAnswer:
     body = b"" if document.body is None else encode(document.body).encode()
     return RawAnswer(document.status, compile_headers(document.headers), body)
 
 
-def _choice(document: ChoiceDocument) -> ScriptedChoice:
+def _compile_choice(document: ChoiceDocument) -> ScriptedChoice:
     return ScriptedChoice(
-        parts=tuple(_parts(document)),
+        parts=tuple(_compile_parts(document)),
         finish_reason=document.finish_reason,
         stop_sequence=document.stop_sequence,
     )
 
 
-def _parts(document: ChoiceDocument) -> Iterator[ScriptedPart]:
-    """Reasoning, text, tool calls, final report, refusal; or the parts as they are listed."""
+def _compile_parts(document: ChoiceDocument) -> Iterator[ScriptedPart]:
+    """Yield reasoning, text, tool calls, final report and refusal, or the listed parts."""
     for part in document.parts or ():
-        yield _call(part.tool_call) if part.tool_call is not None else _prose(part)
+        yield _compile_call(part.tool_call) if part.tool_call is not None else _compile_prose(part)
     for block in document.reasoning or ():
-        yield _reasoning(block.text, block.signature, block.redacted)
+        yield _compile_reasoning(block.text, block.signature, block.redacted)
     if document.text is not None:
         yield TextPart(document.text)
-    yield from map(_call, document.tool_calls)
+    yield from map(_compile_call, document.tool_calls)
     if document.final_report is not None:
-        yield final_report(arguments_of(document.final_report))
+        yield final_report(report_arguments(document.final_report))
     if document.refusal is not None:
         yield RefusalPart(document.refusal)
 
 
-def arguments_of(report: FinalReportDocument) -> dict[str, Json]:
-    """What of a final report is given, in the order of its keys."""
+def report_arguments(report: FinalReportDocument) -> dict[str, Json]:
+    """Return the given keys of a final report in their order."""
     return {key: value for key, value in report.model_dump().items() if value is not None}
 
 
-def _call(document: ToolCallDocument) -> ToolCallPart:
+def _compile_call(document: ToolCallDocument) -> ToolCallPart:
     return ToolCallPart(document.id or "", document.name, encode(document.arguments))
 
 
-def _prose(document: PartDocument) -> TextPart | ReasoningPart | RefusalPart:
+def _compile_prose(document: PartDocument) -> TextPart | ReasoningPart | RefusalPart:
     if document.text is not None:
         return TextPart(document.text)
     if document.refusal is not None:
         return RefusalPart(document.refusal)
-    return _reasoning(document.reasoning, document.signature, document.redacted)
+    return _compile_reasoning(document.reasoning, document.signature, document.redacted)
 
 
-def _reasoning(
+def _compile_reasoning(
     text: str | None, signature: str | None, redacted: bool | str | None
 ) -> ReasoningPart:
     if redacted is True:
@@ -249,31 +249,31 @@ def _reasoning(
 def join_chunks(
     documents: Sequence[ChunkDocument],
 ) -> tuple[tuple[ScriptedPart, ...], tuple[Chunk, ...]]:
-    """The parts that stream deltas make, and the deltas as pieces of those parts.
+    """Return the parts that stream deltas form, and the deltas as pieces of those parts.
 
-    Prose goes on in the part before it if that is of its kind; pieces of a call find it by its
-    index. A call of which no piece has arguments is one without any: it needs no delta.
+    Prose continues the previous part of its kind; pieces of a call belong to the call of their
+    index. A call without arguments in any piece needs no delta.
     """
     parts: list[ScriptedPart] = []
     calls: list[int] = []
-    bare: set[int] = set()
+    calls_without_arguments: set[int] = set()
     chunks: list[Chunk] = []
     for document in documents:
         match document.tool_call:
             case None:
-                part = _prose(document)
-                if parts and _goes_on(parts[-1], part):
+                part = _compile_prose(document)
+                if parts and _can_join(parts[-1], part):
                     parts.pop()
                 parts.append(part)
                 chunks.append(Chunk(len(parts) - 1, part.text))
             case ToolCallPieceDocument(index=int(index), name=None, arguments=more):
-                bare.discard(calls[index])
+                calls_without_arguments.discard(calls[index])
                 chunks.append(Chunk(calls[index], encode(more)))
             case first:
                 calls.append(len(parts))
                 parts.append(ToolCallPart(first.id or "", first.name or "", ""))
                 if first.arguments is None:
-                    bare.add(calls[-1])
+                    calls_without_arguments.add(calls[-1])
                     chunks.append(Chunk(calls[-1], ""))
                 else:
                     chunks.append(Chunk(calls[-1], encode(first.arguments)))
@@ -281,13 +281,17 @@ def join_chunks(
     for chunk in chunks:
         pieces[chunk.part].append(chunk.text)
     joined = (_with_text(part, "".join(texts)) for part, texts in zip(parts, pieces, strict=True))
-    whole = (_with_text(p, "{}") if i in bare else p for i, p in enumerate(joined))
-    return tuple(whole), tuple(chunk for chunk in chunks if chunk.part not in bare)
+    whole = (
+        _with_text(p, "{}") if i in calls_without_arguments else p for i, p in enumerate(joined)
+    )
+    return tuple(whole), tuple(
+        chunk for chunk in chunks if chunk.part not in calls_without_arguments
+    )
 
 
-def _goes_on(part: ScriptedPart, more: ScriptedPart) -> bool:
-    """Whether `more` continues a part: a signature ends a block of thinking, and what is redacted
-    is a block of its own."""
+def _can_join(part: ScriptedPart, more: ScriptedPart) -> bool:
+    """Return True if `more` continues a part. A signature ends a block of reasoning, and redacted
+    reasoning is a block by itself."""
     match part, more:
         case ReasoningPart(signature=None, redacted=None), ReasoningPart(redacted=None):
             return True

@@ -9,27 +9,29 @@ from scenarios_app.engine.producing.faults import fault_kinds
 from scenarios_app.engine.shapes import Document, Finding, refuse
 from scenarios_app.engine.shapes.fields import Flag, Headers, Positive, Status, Text, Whole
 
-NO_BODY = (204, 304)
+STATUSES_WITHOUT_BODY = (204, 304)
 
 
-def _known(kind: Any) -> Any:
+def _check_kind(kind: Any) -> Any:
     if not isinstance(kind, str) or kind not in fault_kinds():
         refuse([((), f"expected one of {', '.join(fault_kinds())}")])
     return kind
 
 
-def _kinds_there_are(schema: dict[str, Any]) -> None:
-    """Says in the JSON Schema what is known of kinds when one asks for it."""
+def _list_kinds(schema: dict[str, Any]) -> None:
+    """Write the registered kinds into the JSON Schema at the time it is generated."""
     kinds = fault_kinds().values()
-    alone = [kind.name for kind in kinds if not kind.inside]
+    standalone = [kind.name for kind in kinds if not kind.inside]
     inside = [kind.name for kind in kinds if kind.inside]
     del schema["type"]
-    schema["anyOf"] = [{"enum": names, "type": "string"} for names in (alone, inside)]
-    schema["description"] = f"Alone: {', '.join(alone)}. Inside an\nanswer: {', '.join(inside)}."
+    schema["anyOf"] = [{"enum": names, "type": "string"} for names in (standalone, inside)]
+    schema["description"] = (
+        f"Alone: {', '.join(standalone)}. Inside an\nanswer: {', '.join(inside)}."
+    )
 
 
 KindName: TypeAlias = Annotated[
-    str, BeforeValidator(_known), Field(json_schema_extra=_kinds_there_are)
+    str, BeforeValidator(_check_kind), Field(json_schema_extra=_list_kinds)
 ]
 
 
@@ -62,7 +64,7 @@ class FaultDocument(Document):
 
     @property
     def inside(self) -> bool:
-        """Whether it strikes inside an answer instead of standing alone."""
+        """True if the fault strikes inside an answer; False if it replaces the answer."""
         return fault_kinds()[self.kind].inside
 
     def findings(self) -> Iterator[Finding]:
@@ -74,7 +76,7 @@ class FaultDocument(Document):
         for key in kind.required:
             if getattr(self, key) is None:
                 yield (key,), "missing"
-        if self.status in NO_BODY:
+        if self.status in STATUSES_WITHOUT_BODY:
             yield ("status",), "an error has a body, and 204 and 304 have none"
         if self.body is not None:
             for key in ("message", "type", "code", "param"):

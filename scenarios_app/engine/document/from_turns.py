@@ -1,11 +1,11 @@
-"""From requirement 003's turns to a scenario document: what each of their keys means here."""
+"""Converts requirement 003's turns to a scenario document."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document.compile import encode
-from scenarios_app.engine.document.json_text import DEEPEST, plain
+from scenarios_app.engine.document.json_text import MAX_DEPTH, plain
 from scenarios_app.engine.document.scenario import ScenarioDocument
 from scenarios_app.engine.document.turns import (
     CallDocument,
@@ -22,7 +22,7 @@ from scenarios_app.engine.scenario import ANY_PROVIDER
 from scenarios_app.engine.shapes import DocumentError, Loc, refuse
 
 SELECT = "first_user_message"
-FAILED = "Simulated failure"
+FAILURE_MESSAGE = "Simulated failure"
 
 _FINISH_REASONS: Mapping[str, str] = {
     "stop": "stop",
@@ -31,23 +31,23 @@ _FINISH_REASONS: Mapping[str, str] = {
     "length": "length",
     "max_tokens": "length",
 }
-_SILENT = ("timeout", "network_error", "invalid_response")
+_KINDS_WITHOUT_ANSWER = ("timeout", "network_error", "invalid_response")
 _GATEWAY_TIMEOUT, _SERVER_ERROR = 504, 500
 
 
 def read_turns(data: object) -> ScenarioDocument:
-    """The scenario of a document in turns; raises ValidationError with places in that document."""
+    """Return the scenario of a document in turns; raises ValidationError with locations in it."""
     script = TurnsDocument.model_validate(data)
-    steps: list[Json] = [_step(turn) for turn in script.turns]
+    steps: list[Json] = [_convert_turn(turn) for turn in script.turns]
     for number, step in enumerate(steps):
         try:
             plain(step, loc=("steps", number))
         except DocumentError:
-            # A step says some things one level deeper than a turn.
-            text = f"nested too deeply: a step is deeper than {DEEPEST} levels then"
+            # A step nests some values one level deeper than a turn.
+            text = f"nested too deeply: a step is deeper than {MAX_DEPTH} levels then"
             refuse([(("turns", number), text)])
     return ScenarioDocument.model_validate(
-        _given(
+        _without_none(
             name=script.id,
             description=script.description or None,
             select=SELECT,
@@ -58,8 +58,8 @@ def read_turns(data: object) -> ScenarioDocument:
     )
 
 
-def place_in_turns(loc: Loc) -> Loc:
-    """Where in a document in turns that stands which its scenario has at a place."""
+def to_turns_location(loc: Loc) -> Loc:
+    """Return the location in a document in turns for a location in its scenario."""
     match loc:
         case ("steps", number, "turn", *_):
             return ("turns", number, "turn")
@@ -73,67 +73,71 @@ def place_in_turns(loc: Loc) -> Loc:
             return ()
 
 
-def _step(turn: TurnDocument) -> dict[str, Json]:
+def _convert_turn(turn: TurnDocument) -> dict[str, Json]:
     response = turn.response
-    expect = _given(
+    expect = _without_none(
         tools=turn.expected_tools,
         allow_missing_tools=turn.allow_missing_tools,
         temperature=turn.expected_temperature,
         top_p=turn.expected_top_p,
         reasoning=turn.expected_reasoning,
     )
-    produce = _given(
-        **_answer(response),
+    produce = _without_none(
+        **_convert_answer(response),
         finish_reason=_FINISH_REASONS.get(response.finish_reason or ""),
-        usage=_usage(response.token_usage or TokenUsageDocument()),
-        provider_metadata=_metadata(response.provider_metadata or {}),
+        usage=_convert_usage(response.token_usage or TokenUsageDocument()),
+        provider_metadata=_convert_metadata(response.provider_metadata or {}),
     )
-    return _given(turn=turn.turn, expect=expect, failures=_failures(turn), produce=produce)
+    return _without_none(
+        turn=turn.turn, expect=expect, failures=_convert_failures(turn), produce=produce
+    )
 
 
-def _answer(response: ResponseDocument) -> dict[str, Any]:
-    """Thinking first, then the text, then the calls, each after what is said before it."""
+def _convert_answer(response: ResponseDocument) -> dict[str, Any]:
+    """Return reasoning, text and calls in this order, each call after its own text."""
     segments = (*(response.reasoning or ()), *(response.reasoning_content or ()))
-    reasoning = [block for segment in segments if (block := _block(segment))]
+    reasoning = [block for segment in segments if (block := _convert_reasoning(segment))]
     text = as_written(response.assistant_text or "")
     calls = response.tool_calls or []
     if any(call.assistant_text for call in calls):
         blocks = ({"reasoning": block.pop("text"), **block} for block in reasoning)
-        said = [{"text": text}] if text else []
-        return {"parts": [*blocks, *said, *_parts(calls)]}
+        text_parts = [{"text": text}] if text else []
+        return {"parts": [*blocks, *text_parts, *_convert_calls(calls)]}
     answer = {
         "reasoning": reasoning,
         "text": text,
-        "tool_calls": [_call(call, number) for number, call in enumerate(calls, 1)],
-        "final_report": _report(response),
+        "tool_calls": [_convert_call(call, number) for number, call in enumerate(calls, 1)],
+        "final_report": _convert_report(response),
     }
-    kept = {key: value for key, value in answer.items() if value}
-    return kept or {"text": ""}
+    present = {key: value for key, value in answer.items() if value}
+    return present or {"text": ""}
 
 
-def _parts(calls: list[CallDocument]) -> Iterator[dict[str, Json]]:
+def _convert_calls(calls: list[CallDocument]) -> Iterator[dict[str, Json]]:
     for number, call in enumerate(calls, 1):
         if call.assistant_text:
             yield {"text": as_written(call.assistant_text)}
-        yield {"tool_call": _call(call, number)}
+        yield {"tool_call": _convert_call(call, number)}
 
 
-def _call(call: CallDocument, number: int) -> dict[str, Json]:
-    given = call.arguments
+def _convert_call(call: CallDocument, number: int) -> dict[str, Json]:
+    arguments = call.arguments
     return {
         "id": call.call_id or f"call-{number}",
         "name": as_written(call.tool_name),
-        # A string would be sent as it stands.
-        "arguments": as_written(_quoted(given)) if isinstance(given, str) else _verbatim(given),
+        # A plain string would be sent without quotes.
+        "arguments": as_written(_encode_string(arguments))
+        if isinstance(arguments, str)
+        else _escape_templates(arguments),
     }
 
 
-def _report(response: ResponseDocument) -> dict[str, Json] | None:
+def _convert_report(response: ResponseDocument) -> dict[str, Json] | None:
     if response.report_content is None:
         return None
     return {
-        key: _verbatim(value)
-        for key, value in _given(
+        key: _escape_templates(value)
+        for key, value in _without_none(
             status=response.status,
             report_format=response.report_format,
             report_content=response.report_content,
@@ -143,63 +147,69 @@ def _report(response: ResponseDocument) -> dict[str, Json] | None:
     }
 
 
-def _block(segment: SegmentDocument) -> dict[str, Json]:
-    """A block of thinking, empty where it says nothing."""
+def _convert_reasoning(segment: SegmentDocument) -> dict[str, Json]:
+    """Return a block of reasoning; empty if the segment has no content."""
     anthropic = (segment.provider_metadata or {}).get("anthropic")
-    signed = anthropic if isinstance(anthropic, dict) else {}
+    anthropic_data = anthropic if isinstance(anthropic, dict) else {}
     marks = {
-        "signature": _text(signed.get("signature")),
-        "redacted": _text(signed.get("redactedData")),
+        "signature": _text_or_empty(anthropic_data.get("signature")),
+        "redacted": _text_or_empty(anthropic_data.get("redactedData")),
     }
-    given = {key: mark for key, mark in marks.items() if mark}
-    return {"text": as_written(segment.text), **given} if segment.text or given else {}
+    marks_present = {key: mark for key, mark in marks.items() if mark}
+    return (
+        {"text": as_written(segment.text), **marks_present} if segment.text or marks_present else {}
+    )
 
 
-def _usage(usage: TokenUsageDocument) -> dict[str, Json]:
-    """Counts that are not given are the default's; a total that is no sum is sent as it is."""
-    sent = _either(usage.input_tokens, INPUT_TOKENS)
-    got = _either(usage.output_tokens, OUTPUT_TOKENS)
+def _convert_usage(usage: TokenUsageDocument) -> dict[str, Json]:
+    """Return token counts with defaults; a total is kept only if it differs from the sum."""
+    input_tokens = _either(usage.input_tokens, INPUT_TOKENS)
+    output_tokens = _either(usage.output_tokens, OUTPUT_TOKENS)
     cached = usage.cached_tokens
     if cached is None:
         cached = usage.cached_input_tokens
-    return _given(
-        input_tokens=sent,
-        output_tokens=got,
+    return _without_none(
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
         reasoning_tokens=usage.reasoning_tokens,
         cached_tokens=cached,
         cache_read_tokens=usage.cache_read_input_tokens,
         cache_write_tokens=usage.cache_write_input_tokens,
-        total_tokens=None if usage.total_tokens == sent + got else usage.total_tokens,
+        total_tokens=None
+        if usage.total_tokens == input_tokens + output_tokens
+        else usage.total_tokens,
     )
 
 
-def _metadata(given: Mapping[str, Json]) -> dict[str, Json]:
-    """Objects are a provider's own, by its name; everything else is for whichever answers."""
-    own: dict[str, Json] = {k: v for k, v in given.items() if isinstance(v, dict)}
-    common: dict[str, Json] = {k: v for k, v in given.items() if not isinstance(v, dict)}
-    return {ANY_PROVIDER: common, **own} if common else own
+def _convert_metadata(metadata: Mapping[str, Json]) -> dict[str, Json]:
+    """Return metadata by provider: objects belong to the provider they are named for, other values
+    to all."""
+    by_provider: dict[str, Json] = {k: v for k, v in metadata.items() if isinstance(v, dict)}
+    common: dict[str, Json] = {k: v for k, v in metadata.items() if not isinstance(v, dict)}
+    return {ANY_PROVIDER: common, **by_provider} if common else by_provider
 
 
-def _failures(turn: TurnDocument) -> dict[str, Json] | None:
+def _convert_failures(turn: TurnDocument) -> dict[str, Json] | None:
     if not turn.failures_before_success:
         return None
-    fault = _thrown(turn, turn.failure_error) if turn.failure_throws else _status(turn)
+    fault = _thrown_fault(turn, turn.failure_error) if turn.failure_throws else _status_fault(turn)
     return {"times": turn.failures_before_success, "fault": fault}
 
 
-def _status(turn: TurnDocument) -> dict[str, Json]:
+def _status_fault(turn: TurnDocument) -> dict[str, Json]:
     status = turn.failure_status
-    if status in _SILENT:
-        return _given(kind=status, message=turn.failure_message)
+    if status in _KINDS_WITHOUT_ANSWER:
+        return _without_none(kind=status, message=turn.failure_message)
     kind = "rate_limit" if status == "rate_limit" else "model_error"
-    return {"kind": kind, "message": turn.failure_message or FAILED, **_retries(turn)}
+    return {"kind": kind, "message": turn.failure_message or FAILURE_MESSAGE, **_retry_keys(turn)}
 
 
-def _thrown(turn: TurnDocument, error: ThrownDocument | None) -> dict[str, Json]:
-    """An HTTP client's error: with a status it was an answer, else its name says what it was."""
+def _thrown_fault(turn: TurnDocument, error: ThrownDocument | None) -> dict[str, Json]:
+    """Return the fault for a thrown client error: an HTTP answer if it has a status, else the kind
+    that its name and code suggest."""
     error = error or ThrownDocument()
-    message = turn.failure_message or _text(error.message) or FAILED
-    name, code = _text(error.name), _text(error.code)
+    message = turn.failure_message or _text_or_empty(error.message) or FAILURE_MESSAGE
+    name, code = _text_or_empty(error.name), _text_or_empty(error.code)
     if error.status is None and any("Network" in s or "ECONN" in s for s in (name, code)):
         return {"kind": "network_error", "message": message}
     status = error.status or (_GATEWAY_TIMEOUT if "Timeout" in name else _SERVER_ERROR)
@@ -207,42 +217,46 @@ def _thrown(turn: TurnDocument, error: ThrownDocument | None) -> dict[str, Json]
     if error.response_body is None:
         body = {
             "message": message,
-            "type": _text(error.type) or None,
+            "type": _text_or_empty(error.type) or None,
             "code": code or None,
-            "param": _text(error.param) or None,
+            "param": _text_or_empty(error.param) or None,
         }
-    return _given(kind="http", status=status, headers=error.headers, **body, **_retries(turn))
+    return _without_none(
+        kind="http", status=status, headers=error.headers, **body, **_retry_keys(turn)
+    )
 
 
-def _retries(turn: TurnDocument) -> dict[str, Json]:
+def _retry_keys(turn: TurnDocument) -> dict[str, Json]:
     refused = turn.failure_retryable is False
-    return _given(retry_after_ms=turn.failure_retry_after_ms, retryable=False if refused else None)
+    return _without_none(
+        retry_after_ms=turn.failure_retry_after_ms, retryable=False if refused else None
+    )
 
 
-def _verbatim(value: Json) -> Json:
-    """JSON that is filled to this JSON."""
+def _escape_templates(value: Json) -> Json:
+    """Return JSON that template filling turns into this JSON."""
     match value:
         case str():
             return as_written(value)
         case list():
-            return [_verbatim(item) for item in value]
+            return [_escape_templates(item) for item in value]
         case dict():
-            return {as_written(key): _verbatim(item) for key, item in value.items()}
+            return {as_written(key): _escape_templates(item) for key, item in value.items()}
         case _:
             return value
 
 
-def _quoted(text: str) -> str:
+def _encode_string(text: str) -> str:
     return encode([text])[1:-1]
 
 
-def _either(given: int | None, otherwise: int) -> int:
-    return otherwise if given is None else given
+def _either(value: int | None, default: int) -> int:
+    return default if value is None else value
 
 
-def _text(value: Json) -> str:
+def _text_or_empty(value: Json) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _given(**keys: Any) -> dict[str, Any]:
+def _without_none(**keys: Any) -> dict[str, Any]:
     return {key: value for key, value in keys.items() if value is not None}

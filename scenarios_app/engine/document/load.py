@@ -1,5 +1,5 @@
-"""From plain JSON, in our form or requirement 003's turns, to checked scenario documents: read,
-merged by name, then looked at whole."""
+"""Parses plain JSON, in our form or requirement 003's turns, to validated scenario documents, which
+are merged by name and then checked as a whole."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +11,7 @@ from pydantic_core import CoreSchema
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document.checks import DocumentLimits, check_scenario
-from scenarios_app.engine.document.from_turns import place_in_turns, read_turns
+from scenarios_app.engine.document.from_turns import read_turns, to_turns_location
 from scenarios_app.engine.document.scenario import ScenarioDocument, VersionedDocument
 from scenarios_app.engine.document.turns import TurnsDocument
 from scenarios_app.engine.shapes import (
@@ -21,8 +21,8 @@ from scenarios_app.engine.shapes import (
     Loc,
     Problem,
     findings_of,
-    place_of,
-    quoted,
+    format_location,
+    quote_json,
 )
 
 D = TypeVar("D", bound=Document)
@@ -32,41 +32,41 @@ _SCALARS = ("description", "priority", "enabled", "select")
 _LISTS = ("tags", "system_prompt_must_include")
 
 
-# Keys of our own form that a scenario in turns has not.
-_OURS = ("name", "steps")
+# Keys of our form that a scenario in turns lacks.
+_OWN_KEYS = ("name", "steps")
 
 
-def in_turns(data: object) -> bool:
-    """Whether this is a scenario in turns, or means to be one."""
+def is_in_turns(data: object) -> bool:
+    """Return True if this is a scenario in turns or looks like an attempt at one."""
     if not isinstance(data, dict):
         return False
-    return "turns" in data or ("id" in data and data.keys().isdisjoint(_OURS))
+    return "turns" in data or ("id" in data and data.keys().isdisjoint(_OWN_KEYS))
 
 
-def _read(data: Any) -> Any:
-    return read_turns(data) if in_turns(data) else data
+def _convert_turns(data: Any) -> Any:
+    return read_turns(data) if is_in_turns(data) else data
 
 
-class _ByForm:
-    """Says in the JSON Schema which form a document is held to, as `in_turns` decides it."""
+class _FormSchema:
+    """Makes the JSON Schema choose between the two forms as `is_in_turns` does."""
 
     def __get_pydantic_json_schema__(
         self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        ours, turns = handler(core_schema)["anyOf"]
-        mixed = {"anyOf": [{"required": [key]} for key in _OURS]}
+        own_form, turns = handler(core_schema)["anyOf"]
+        mixed = {"anyOf": [{"required": [key]} for key in _OWN_KEYS]}
         started = {"required": ["id"], "not": mixed}
         return {
             "if": {"type": "object", "anyOf": [{"required": ["turns"]}, started]},
             "then": turns,
-            "else": ours,
+            "else": own_form,
         }
 
 
 AnyScenario: TypeAlias = Annotated[
     ScenarioDocument,
-    BeforeValidator(_read, json_schema_input_type=ScenarioDocument | TurnsDocument),
-    _ByForm(),
+    BeforeValidator(_convert_turns, json_schema_input_type=ScenarioDocument | TurnsDocument),
+    _FormSchema(),
 ]
 
 
@@ -77,13 +77,15 @@ class ScenariosDocument(VersionedDocument):
     """Scenarios of the same name become one: their steps follow one another."""
 
 
-read_one: Callable[[Any], ScenarioDocument] = TypeAdapter(AnyScenario).validate_python
-read_list: Callable[[Any], list[ScenarioDocument]] = TypeAdapter(list[AnyScenario]).validate_python
+parse_scenario: Callable[[Any], ScenarioDocument] = TypeAdapter(AnyScenario).validate_python
+parse_scenarios: Callable[[Any], list[ScenarioDocument]] = TypeAdapter(
+    list[AnyScenario]
+).validate_python
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """A document as it was read, and where: at `loc` in the JSON of `source`, maybe in turns."""
+class LoadedDocument:
+    """A parsed document and its origin: `loc` in the JSON of `source`, possibly in turns."""
 
     document: ScenarioDocument
     source: str = ""
@@ -91,49 +93,52 @@ class Read:
     turns: bool = False
 
     def problem(self, loc: Loc, message: str) -> Problem:
-        inside = place_in_turns(loc) if self.turns else loc
-        return Problem(place_of((*self.loc, *inside)), message, self.source)
+        inside = to_turns_location(loc) if self.turns else loc
+        return Problem(format_location((*self.loc, *inside)), message, self.source)
 
     def __str__(self) -> str:
-        return " ".join(part for part in (self.source, place_of(self.loc)) if part)
+        return " ".join(part for part in (self.source, format_location(self.loc)) if part)
 
 
-def read_documents(value: Json, *, source: str = "") -> list[Read]:
-    """The scenarios of one JSON document, each checked by itself; raises DocumentError."""
+def read_documents(value: Json, *, source: str = "") -> list[LoadedDocument]:
+    """Return the scenarios of one JSON document, each validated by itself; raises DocumentError."""
     match value:
-        case {"scenarios": given}:
-            documents = validated(ScenariosDocument, value, source=source).scenarios
+        case {"scenarios": items}:
+            documents = validate(ScenariosDocument, value, source=source).scenarios
             loc: Loc = ("scenarios",)
-        case [_, *_] as given:
-            documents, loc = _checked(read_list, value, source=source), ()
+        case [_, *_] as items:
+            documents, loc = _run_validation(parse_scenarios, value, source=source), ()
         case _:
-            document = _checked(read_one, value, source=source)
-            return [Read(document, source, turns=in_turns(value))]
-    assert isinstance(given, list)
+            document = _run_validation(parse_scenario, value, source=source)
+            return [LoadedDocument(document, source, turns=is_in_turns(value))]
+    assert isinstance(items, list)
     return [
-        Read(document, source, (*loc, number), in_turns(given[number]))
+        LoadedDocument(document, source, (*loc, number), is_in_turns(items[number]))
         for number, document in enumerate(documents)
     ]
 
 
-def validated(model: type[D], value: Json, *, source: str = "", loc: Loc = ()) -> D:
-    """The value as a document model; raises DocumentError with every problem there is."""
-    return _checked(model.model_validate, value, source=source, loc=loc)
+def validate(model: type[D], value: Json, *, source: str = "", loc: Loc = ()) -> D:
+    """Return the value as a document model; raises DocumentError with every problem."""
+    return _run_validation(model.model_validate, value, source=source, loc=loc)
 
 
-def _checked(read: Callable[[Any], T], value: Json, *, source: str, loc: Loc = ()) -> T:
+def _run_validation(read: Callable[[Any], T], value: Json, *, source: str, loc: Loc = ()) -> T:
     try:
         return read(value)
     except ValidationError as error:
         problems = (
-            Problem(place_of((*loc, *inner)), text, source) for inner, text in findings_of(error)
+            Problem(format_location((*loc, *inner)), text, source)
+            for inner, text in findings_of(error)
         )
         raise DocumentError.of(problems) from None
 
 
-def merged(reads: Iterable[Read], limits: DocumentLimits) -> list[ScenarioDocument]:
-    """One document for each name, in the order of the names; raises DocumentError."""
-    groups: dict[str, list[Read]] = {}
+def merge_by_name(
+    reads: Iterable[LoadedDocument], limits: DocumentLimits
+) -> list[ScenarioDocument]:
+    """Return one document for each name, in order of first occurrence; raises DocumentError."""
+    groups: dict[str, list[LoadedDocument]] = {}
     for read in reads:
         groups.setdefault(read.document.name, []).append(read)
     documents, problems = [], []
@@ -141,24 +146,26 @@ def merged(reads: Iterable[Read], limits: DocumentLimits) -> list[ScenarioDocume
         document, clashes = _merge(group)
         documents.append(document)
         problems += clashes
-        problems += (_located(group, found) for found in check_scenario(document, limits))
+        problems += (
+            _locate_problem(group, problem) for problem in check_scenario(document, limits)
+        )
     if problems:
         raise DocumentError.of(problems)
     return documents
 
 
-def _merge(group: list[Read]) -> tuple[ScenarioDocument, list[Problem]]:
-    """Steps and lists follow one another; anything else that is given twice must be the same."""
+def _merge(group: list[LoadedDocument]) -> tuple[ScenarioDocument, list[Problem]]:
+    """Join steps and lists of documents with one name; other values must agree."""
     first = group[0].document
     if len(group) == 1:
         return first, []
-    values: dict[Loc, tuple[Json, Read]] = {}
+    values: dict[Loc, tuple[Json, LoadedDocument]] = {}
     problems = []
     for read in group:
-        for loc, value in _given(read.document):
+        for loc, value in _mergeable_values(read.document):
             other, owner = values.setdefault(loc, (value, read))
             if _differ(value, other):
-                text = f"{quoted(value)} differs from {quoted(other)} in {owner}"
+                text = f"{quote_json(value)} differs from {quote_json(other)} in {owner}"
                 problems.append(read.problem(loc, text))
     update: dict[str, Any] = {
         "steps": [step for read in group for step in read.document.steps],
@@ -172,8 +179,8 @@ def _merge(group: list[Read]) -> tuple[ScenarioDocument, list[Problem]]:
     return first.model_copy(update=update), problems
 
 
-def _given(document: ScenarioDocument) -> Iterator[tuple[Loc, Json]]:
-    """What a document says of its scenario that another one could contradict."""
+def _mergeable_values(document: ScenarioDocument) -> Iterator[tuple[Loc, Json]]:
+    """Yield the values of a document that another one could contradict."""
     for key in _SCALARS:
         if key in document.model_fields_set:
             yield (key,), getattr(document, key)
@@ -182,12 +189,12 @@ def _given(document: ScenarioDocument) -> Iterator[tuple[Loc, Json]]:
 
 
 def _differ(value: Json, other: Json) -> bool:
-    """As JSON, where 1 and true are two things."""
+    """Return True if two values differ as JSON, where 1 and true differ."""
     return json.dumps(value, sort_keys=True) != json.dumps(other, sort_keys=True)
 
 
-def _located(group: list[Read], finding: Finding) -> Problem:
-    """A finding of a merged scenario, in the document that it comes from."""
+def _locate_problem(group: list[LoadedDocument], finding: Finding) -> Problem:
+    """Return the problem of a merged scenario at its location in the original document."""
     (section, item, *inner), text = finding
     if section == "steps":
         owners = [(read, i) for read in group for i in range(len(read.document.steps))]

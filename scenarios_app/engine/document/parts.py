@@ -1,4 +1,4 @@
-"""The parts of an answer as a document scripts them, whole or as pieces of a stream."""
+"""The parts of a scripted answer, whole or as chunks of a stream."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, TypeAlias
@@ -14,10 +14,10 @@ from pydantic import (
 from scenarios_app.engine.shapes import (
     Document,
     Finding,
+    dump_as_string,
     expected,
-    reads_string,
+    parse_from_string,
     refuse,
-    writes_string,
 )
 from scenarios_app.engine.shapes.fields import Flag, SomeText, Text, ToolFault, Whole
 
@@ -39,7 +39,7 @@ class ReasoningDocument(Document):
     """The encrypted form of thinking that is not shown; `true` says that `text` is that form."""
 
     def findings(self) -> Iterator[Finding]:
-        return _hidden_or_shown(self.redacted, self.text, "text")
+        return _check_redacted(self.redacted, self.text, "text")
 
 
 class ToolResultDocument(Document):
@@ -61,7 +61,7 @@ class ToolResultDocument(Document):
 
 
 ToolResult: TypeAlias = Annotated[
-    ToolResultDocument, reads_string(ToolResultDocument, "text"), writes_string("text")
+    ToolResultDocument, parse_from_string(ToolResultDocument, "text"), dump_as_string("text")
 ]
 
 
@@ -108,16 +108,16 @@ class PartDocument(Document):
     """What is said in declining."""
 
     def findings(self) -> Iterator[Finding]:
-        given = [kind for kind in _KINDS if getattr(self, kind) is not None]
-        if self.redacted and "reasoning" not in given:
-            given.append("reasoning")
-        if len(given) != 1:
+        kinds = [kind for kind in _KINDS if getattr(self, kind) is not None]
+        if self.redacted and "reasoning" not in kinds:
+            kinds.append("reasoning")
+        if len(kinds) != 1:
             yield (), f"expected exactly one of {', '.join(_KINDS)}"
-        elif given != ["reasoning"]:
+        elif kinds != ["reasoning"]:
             extra = [key for key in ("signature", "redacted") if getattr(self, key) is not None]
             yield from (((key,), "belongs to reasoning") for key in extra)
         else:
-            yield from _hidden_or_shown(self.redacted, self.reasoning, "reasoning")
+            yield from _check_redacted(self.redacted, self.reasoning, "reasoning")
 
 
 class ChunkDocument(PartDocument):
@@ -127,26 +127,30 @@ class ChunkDocument(PartDocument):
     """The beginning of a tool call, or more of its arguments."""
 
 
-def findings_of_chunks(chunks: Sequence[ChunkDocument]) -> Iterator[Finding]:
-    """What keeps chunks from being joined to one answer."""
-    begun = 0
+def check_chunks(chunks: Sequence[ChunkDocument]) -> Iterator[Finding]:
+    """Yield the problems that prevent joining chunks to one answer."""
+    calls_begun = 0
     for number, chunk in enumerate(chunks):
         if chunk.tool_call is not None:
             first = chunk.tool_call.name is not None
-            found = _begins(chunk.tool_call, begun) if first else _goes_on(chunk.tool_call, begun)
-            yield from (((number, "tool_call", key), text) for key, text in found)
-            begun += first
+            findings = (
+                _check_first_piece(chunk.tool_call, calls_begun)
+                if first
+                else _check_later_piece(chunk.tool_call, calls_begun)
+            )
+            yield from (((number, "tool_call", key), text) for key, text in findings)
+            calls_begun += first
 
 
-def _begins(piece: ToolCallPieceDocument, begun: int) -> Iterator[tuple[str, str]]:
-    if piece.index not in (None, begun):
-        yield "index", f"expected {begun}: a piece with a name begins a call"
+def _check_first_piece(piece: ToolCallPieceDocument, calls_begun: int) -> Iterator[tuple[str, str]]:
+    if piece.index not in (None, calls_begun):
+        yield "index", f"expected {calls_begun}: a piece with a name begins a call"
 
 
-def _goes_on(piece: ToolCallPieceDocument, begun: int) -> Iterator[tuple[str, str]]:
+def _check_later_piece(piece: ToolCallPieceDocument, calls_begun: int) -> Iterator[tuple[str, str]]:
     if piece.index is None:
         yield "index", "missing: a piece without a name goes on with a call"
-    elif piece.index >= begun:
+    elif piece.index >= calls_begun:
         yield "name", f"missing: this is the first piece of call {piece.index}"
     if piece.id is not None:
         yield "id", "belongs to the first piece of a call"
@@ -154,14 +158,14 @@ def _goes_on(piece: ToolCallPieceDocument, begun: int) -> Iterator[tuple[str, st
         yield "arguments", "expected a string: a piece of the arguments' text"
 
 
-def _hidden_or_shown(redacted: bool | str | None, text: str | None, key: str) -> Iterator[Finding]:
+def _check_redacted(redacted: bool | str | None, text: str | None, key: str) -> Iterator[Finding]:
     if redacted is True and not text:
         yield (key,), "expected the encrypted form, since redacted is true"
     elif text is None and not redacted:
         yield (key,), "missing"
 
 
-def _as_reasoning(value: object) -> object:
+def _to_reasoning_blocks(value: object) -> object:
     if isinstance(value, str):
         return [{"text": value}]
     if not isinstance(value, list):
@@ -169,19 +173,19 @@ def _as_reasoning(value: object) -> object:
     return value
 
 
-def _shortest_reasoning(blocks: Any, handler: SerializerFunctionWrapHandler) -> Any:
+def _dump_reasoning(blocks: Any, handler: SerializerFunctionWrapHandler) -> Any:
     match handler(blocks):
         case [{"text": text, **others}] if not others:
             return text
-        case written:
-            return written
+        case dumped:
+            return dumped
 
 
 Chunk: TypeAlias = Annotated[
-    ChunkDocument, reads_string(ChunkDocument, "text"), writes_string("text")
+    ChunkDocument, parse_from_string(ChunkDocument, "text"), dump_as_string("text")
 ]
 Reasoning: TypeAlias = Annotated[
     list[ReasoningDocument],
-    BeforeValidator(_as_reasoning, json_schema_input_type=str | list[ReasoningDocument]),
-    WrapSerializer(_shortest_reasoning),
+    BeforeValidator(_to_reasoning_blocks, json_schema_input_type=str | list[ReasoningDocument]),
+    WrapSerializer(_dump_reasoning),
 ]

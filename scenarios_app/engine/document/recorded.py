@@ -1,4 +1,4 @@
-"""The part of a scenario document that says what was answered when a step was recorded."""
+"""The part of a scenario document that holds the answer recorded for a step."""
 
 import base64
 import binascii
@@ -8,16 +8,16 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document.fault import NO_BODY
+from scenarios_app.engine.document.fault import STATUSES_WITHOUT_BODY
 from scenarios_app.engine.recorded import RecordedAnswer
 from scenarios_app.engine.recorded.requests import digest_of
 from scenarios_app.engine.recorded.rules import NAMES, relaxed
-from scenarios_app.engine.shapes import Document, Finding, reads_string, writes_string
+from scenarios_app.engine.shapes import Document, Finding, dump_as_string, parse_from_string
 from scenarios_app.engine.shapes.fields import Flag, Headers, Pace, Status, Text
 
-MOST_BYTES: Final = 10_000_000
-# What of a step's answer may change while it still replays as it was recorded.
-_BESIDE: Final = ("recorded", "latency_ms")
+MAX_BODY_BYTES: Final = 10_000_000
+# Keys that can be edited without ending the replay of the recorded answer.
+_NOT_DIGESTED: Final = ("recorded", "latency_ms")
 
 
 class RecordedChunkDocument(Document):
@@ -44,7 +44,7 @@ class RecordedChunkDocument(Document):
 
 
 Chunk = Annotated[
-    RecordedChunkDocument, reads_string(RecordedChunkDocument, "text"), writes_string("text")
+    RecordedChunkDocument, parse_from_string(RecordedChunkDocument, "text"), dump_as_string("text")
 ]
 
 
@@ -71,9 +71,9 @@ class RecordedAnswerDocument(Document):
 
     def findings(self) -> Iterator[Finding]:
         size = sum(len(chunk.data) for chunk in self.chunks)
-        if size > MOST_BYTES:
-            yield ("chunks",), f"hold {size} bytes, expected at most {MOST_BYTES}"
-        if size and self.status in NO_BODY:
+        if size > MAX_BODY_BYTES:
+            yield ("chunks",), f"hold {size} bytes, expected at most {MAX_BODY_BYTES}"
+        if size and self.status in STATUSES_WITHOUT_BODY:
             yield ("chunks",), f"an answer of status {self.status} has no body"
 
     def compiled(self) -> RecordedAnswer:
@@ -89,8 +89,8 @@ class RecordedAnswerDocument(Document):
 
 
 def digest_of_answer(produce: Mapping[str, Any]) -> str:
-    """The digest of a step's answer, dumped in its shortest form, without what was recorded."""
-    kept: Json = {key: value for key, value in produce.items() if key not in _BESIDE}
+    """Return the digest of a step's answer in its shortest form, without the recording."""
+    kept: Json = {key: value for key, value in produce.items() if key not in _NOT_DIGESTED}
     return digest_of(relaxed(kept, exact=NAMES))
 
 

@@ -1,4 +1,4 @@
-"""Scenario documents as strict models: each key of the contract, with what it means."""
+"""Pydantic models of scenarios and steps: all keys of the contract with their meaning."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeAlias
@@ -7,9 +7,9 @@ from pydantic import Field, JsonValue, model_validator
 
 from scenarios_app.engine.conditions.match import DEFAULT_MATCH, MatchDocument
 from scenarios_app.engine.document.answer import ProduceDocument
-from scenarios_app.engine.document.fault import NO_BODY, FailuresDocument
+from scenarios_app.engine.document.fault import STATUSES_WITHOUT_BODY, FailuresDocument
 from scenarios_app.engine.scenario import Reasoning, Select
-from scenarios_app.engine.shapes import Document, Finding, expected, quoted, refuse
+from scenarios_app.engine.shapes import Document, Finding, expected, quote_json, refuse
 from scenarios_app.engine.shapes.fields import (
     EchoedHeader,
     Flag,
@@ -60,11 +60,11 @@ class SideEffectsDocument(Document):
     """What the request should also be: the answer stays, but what does not hold is a violation."""
 
     def findings(self) -> Iterator[Finding]:
-        if self.status in NO_BODY:
+        if self.status in STATUSES_WITHOUT_BODY:
             yield ("status",), f"an answer of status {self.status} has no body: script it as raw"
 
 
-# Shared by all steps that say nothing of these: documents are never changed.
+# Shared by all steps without these sections; documents are immutable.
 _NO_EXPECT = ExpectDocument()
 _NO_SIDE_EFFECTS = SideEffectsDocument()
 
@@ -91,11 +91,11 @@ class StepDocument(Document):
     """What else an answer does."""
 
     def findings(self) -> Iterator[Finding]:
-        failing = self.failures.fault if self.failures else None
-        if failing is not None and failing.inside and not self.produce.forms:
+        fault = self.failures.fault if self.failures else None
+        if fault is not None and fault.inside and not self.produce.forms:
             yield (
                 ("failures", "fault", "kind"),
-                f"{failing.kind} strikes inside an answer, and this step has none",
+                f"{fault.kind} strikes inside an answer, and this step has none",
             )
 
 
@@ -110,7 +110,7 @@ class VersionedDocument(Document):
     def _read_here(cls, data: Any) -> Any:
         version = data.get("version", VERSION) if isinstance(data, dict) else VERSION
         if version is True or version != VERSION:
-            refuse([(("version",), f"{quoted(version)} is not read here, {VERSION} is")])
+            refuse([(("version",), f"{quote_json(version)} is not read here, {VERSION} is")])
         return data
 
 

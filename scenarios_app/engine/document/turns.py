@@ -9,9 +9,9 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WrapValidator
 from pydantic.alias_generators import to_camel
 
-from scenarios_app.engine.document.fault import NO_BODY
+from scenarios_app.engine.document.fault import STATUSES_WITHOUT_BODY
 from scenarios_app.engine.document.scenario import Thinking
-from scenarios_app.engine.shapes import Document, Finding, in_a_list, reads_string
+from scenarios_app.engine.shapes import Document, Finding, parse_from_string, wrap_in_list
 from scenarios_app.engine.shapes.fields import (
     Flag,
     Headers,
@@ -25,10 +25,10 @@ from scenarios_app.engine.shapes.fields import (
     Whole,
 )
 
-Open: TypeAlias = dict[str, JsonValue]
+OpenObject: TypeAlias = dict[str, JsonValue]
 
 # Keys that one kind of response has and the others have not; the first of them it must have.
-_OF_KIND: Mapping[str, tuple[str, ...]] = {
+_KEYS_BY_KIND: Mapping[str, tuple[str, ...]] = {
     "tool-call": ("tool_calls",),
     "final-report": (
         "report_content",
@@ -54,13 +54,13 @@ class SegmentDocument(CamelDocument):
     """Read and ignored."""
     text: Text
     """What is thought."""
-    provider_metadata: Open | None = None
+    provider_metadata: OpenObject | None = None
     """`anthropic.signature` or `anthropic.redactedData` is given to the client, to send back."""
 
 
-Segment: TypeAlias = Annotated[SegmentDocument, reads_string(SegmentDocument, "text")]
+Segment: TypeAlias = Annotated[SegmentDocument, parse_from_string(SegmentDocument, "text")]
 Segments: TypeAlias = Annotated[
-    list[Segment], WrapValidator(in_a_list, json_schema_input_type=Segment | list[Segment])
+    list[Segment], WrapValidator(wrap_in_list, json_schema_input_type=Segment | list[Segment])
 ]
 
 
@@ -126,11 +126,11 @@ class ResponseDocument(CamelDocument):
     the content."""
     token_usage: TokenUsageDocument | None = None
     """Token counts."""
-    provider_metadata: Open | None = None
+    provider_metadata: OpenObject | None = None
     """More top-level fields of the answer; an object is for the provider that it is named for."""
 
     def findings(self) -> Iterator[Finding]:
-        for kind, keys in _OF_KIND.items():
+        for kind, keys in _KEYS_BY_KIND.items():
             if kind == self.kind:
                 needed = keys[:1] or ("assistant_text",)
                 missing = (key for key in needed if getattr(self, key) is None)
@@ -141,7 +141,7 @@ class ResponseDocument(CamelDocument):
                 yield from (((to_camel(key),), text) for key in strange)
 
 
-def _numbers_as_text(headers: Any) -> Any:
+def _numbers_to_text(headers: Any) -> Any:
     if not isinstance(headers, dict):
         return headers
     return {k: str(v) if type(v) in (int, float) else v for k, v in headers.items()}
@@ -149,7 +149,7 @@ def _numbers_as_text(headers: Any) -> Any:
 
 ThrownHeaders: TypeAlias = Annotated[
     Headers,
-    BeforeValidator(_numbers_as_text, json_schema_input_type=dict[str, str | int | float]),
+    BeforeValidator(_numbers_to_text, json_schema_input_type=dict[str, str | int | float]),
 ]
 
 
@@ -176,7 +176,7 @@ class ThrownDocument(CamelDocument):
     """The body of that error: text as it stands, other JSON encoded."""
 
     def findings(self) -> Iterator[Finding]:
-        if self.status in NO_BODY:
+        if self.status in STATUSES_WITHOUT_BODY:
             yield ("status",), "an error has a body, and 204 and 304 have none"
 
 

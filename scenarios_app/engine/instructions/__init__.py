@@ -1,4 +1,4 @@
-"""Answers that a request scripts itself, by an instruction block in its last user message."""
+"""Answers scripted by an instruction block in the request's last user message."""
 
 import json
 import re
@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
-from scenarios_app.engine.instructions.json_reader import InstructionError, Item
+from scenarios_app.engine.instructions.json_reader import InstructionError, JsonCursor
 from scenarios_app.engine.instructions.kinds import (
     Block,
+    BlockMessage,
     Calls,
     Lorem,
     Probe,
-    Told,
     Verbatim,
     read_chain,
 )
@@ -22,57 +22,58 @@ from scenarios_app.engine.producing.lorem import digest, lorem, pieces
 from scenarios_app.engine.scenario import ScriptedAnswer, ScriptedChoice
 
 START, END = "<|instruction_start|>", "<|instruction_end|>"
-_COMPLETE = Block(
+_COMPLETE_BLOCK = Block(
     place="",
     label="complete",
     wrap="",
     reasoning=None,
-    messages=(Told("", Verbatim("Chain complete.")),),
+    messages=(BlockMessage("", Verbatim("Chain complete.")),),
     cancel_after_chunks=None,
 )
 _SPACE = re.compile(r"[ \t\n\r]*+")
-# Editors and models write JSON into a fence of Markdown: "```json".
+# Editors and models put JSON into a Markdown fence: "```json".
 _FENCE = re.compile(r"(`{3,}+|~{3,}+)[ \t]*+(?:json)?[ \t]*+\r?\n", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Instructed:
-    """The answer that a block asks for. `label` is the block's id, or its number from 1;
-    `cancel_after_chunks` is where its stream breaks off, if it does."""
+class InstructedAnswer:
+    """The answer of a block. `label` is the block's id or its number from 1; the stream breaks off
+    after `cancel_after_chunks`, if set."""
 
     label: str
     answer: ScriptedAnswer
     cancel_after_chunks: int | None = None
 
 
-def instructed(
+def build_instructed_answer(
     request: CanonicalRequest, received: Callable[[], Received], *, max_text_bytes: int
-) -> Instructed | ErrorAnswer | None:
-    """The answer to a request that holds a block; an error where something is wrong with it."""
-    message, answered = _last_text(request)
+) -> InstructedAnswer | ErrorAnswer | None:
+    """Return the answer scripted by the request's block, an error for an invalid block, or None
+    without a block."""
+    message, answer_count = _last_user_text(request)
     root = find_block(message)
     if root is None:
         return None
     try:
         chain = read_chain(root)
-        # However long a conversation goes on, the chain's blocks answer once each.
-        block = chain[answered] if answered < len(chain) else _COMPLETE
-        writing = _Writing(
+        # Each block of the chain answers once, however long the conversation is.
+        block = chain[answer_count] if answer_count < len(chain) else _COMPLETE_BLOCK
+        writer = _AnswerWriter(
             block,
-            key=f"{digest(message)}/{answered}",
+            key=f"{digest(message)}/{answer_count}",
             probe=lambda probe: probe_text(probe, request, received),
             limit=max_text_bytes,
         )
-        return Instructed(block.label, writing.answer(), block.cancel_after_chunks)
+        return InstructedAnswer(block.label, writer.answer(), block.cancel_after_chunks)
     except InstructionError as error:
         return ErrorAnswer(400, str(error), param="messages")
 
 
-def find_block(message: str) -> Item | None:
-    """The JSON of the first block in a message, if it is JSON and its end follows.
+def find_block(message: str) -> JsonCursor | None:
+    """Return the JSON of the first block in a message, or None if it is invalid or not closed.
 
-    An end mark inside a string ends nothing, so that blocks can be nested in arguments. The JSON
-    may stand in a fence of Markdown.
+    An end mark inside a JSON string does not close the block, so blocks can be nested in arguments.
+    The JSON can be in a Markdown fence.
     """
     _, start, rest = message.partition(START)
     if not start:
@@ -81,7 +82,7 @@ def find_block(message: str) -> Item | None:
     fence = _FENCE.match(rest, begin)
     try:
         value, end = _DECODER.raw_decode(rest, _skip_space(rest, fence.end() if fence else begin))
-        # What is no Unicode text, or no finite number, is no JSON that could be sent on.
+        # Reject text that is not Unicode and numbers that are not finite: they cannot be sent.
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         return None
@@ -90,23 +91,23 @@ def find_block(message: str) -> Item | None:
         if not rest.startswith(fence[1], end):
             return None
         end = _skip_space(rest, end + len(fence[1]))
-    return Item(value) if rest.startswith(END, end) else None
+    return JsonCursor(value) if rest.startswith(END, end) else None
 
 
-def _last_text(request: CanonicalRequest) -> tuple[str, int]:
-    """The last user message that holds text, and how many assistant messages follow it."""
-    answered = 0
+def _last_user_text(request: CanonicalRequest) -> tuple[str, int]:
+    """Return the last user message with text and the number of assistant messages after it."""
+    answer_count = 0
     for message in reversed(request.messages):
         if message.role == "assistant":
-            answered += 1
+            answer_count += 1
         elif message.role == "user" and (text := message.text):
-            return text, answered
-    return "", answered
+            return text, answer_count
+    return "", answer_count
 
 
 @dataclass(slots=True)
-class _Writing:
-    """One block on its way to an answer, counting the text that it makes."""
+class _AnswerWriter:
+    """Writes the answer of one block and counts its bytes."""
 
     block: Block
     key: str
@@ -115,14 +116,17 @@ class _Writing:
     size: int = 0
 
     def answer(self) -> ScriptedAnswer:
-        """Each message is a choice of its own; a block of reasoning alone is one choice."""
+        """Return the answer: one choice for each message, or one of only reasoning."""
         messages = self.block.messages or (None,)
-        choices = (self._choice(i, told) for i, told in enumerate(messages))
+        choices = (self._choice(i, message) for i, message in enumerate(messages))
         return ScriptedAnswer(tuple(choices), per_choice=True, consecutive=True)
 
-    def _choice(self, number: int, told: Told | None) -> ScriptedChoice:
+    def _choice(self, number: int, message: BlockMessage | None) -> ScriptedChoice:
         key = f"{self.key}/{number}"
-        parts = (*self._thoughts(number, told, key), *(self._content(told, key) if told else ()))
+        parts = (
+            *self._reasoning_parts(number, message, key),
+            *(self._content_parts(message, key) if message else ()),
+        )
         chunks = tuple(
             Chunk(index, piece)
             for index, part in enumerate(parts)
@@ -131,32 +135,38 @@ class _Writing:
         )
         return ScriptedChoice(parts, chunks or None)
 
-    def _thoughts(self, number: int, told: Told | None, key: str) -> Iterator[AnswerPart]:
-        thinks = told is not None and isinstance(told.content, Lorem) and told.content.thinks
-        if self.block.reasoning is not None and (number == 0 or thinks):
-            text = self._wrapped(lorem(f"{key}/reasoning", self.block.reasoning))
-            place = Item(None, self.block.place).at("reasoning.length").place
-            yield self._counted(ReasoningPart(text), place)
+    def _reasoning_parts(
+        self, number: int, message: BlockMessage | None, key: str
+    ) -> Iterator[AnswerPart]:
+        has_reasoning = (
+            message is not None
+            and isinstance(message.content, Lorem)
+            and message.content.has_reasoning
+        )
+        if self.block.reasoning is not None and (number == 0 or has_reasoning):
+            text = self._wrap_text(lorem(f"{key}/reasoning", self.block.reasoning))
+            place = JsonCursor(None, self.block.place).at("reasoning.length").place
+            yield self._count_bytes(ReasoningPart(text), place)
 
-    def _content(self, told: Told, key: str) -> Iterator[AnswerPart]:
-        match told.content:
+    def _content_parts(self, message: BlockMessage, key: str) -> Iterator[AnswerPart]:
+        match message.content:
             case Calls(parts=parts):
                 for part in parts:
-                    yield self._counted(part, told.place)
+                    yield self._count_bytes(part, message.place)
             case Lorem(words=words, citations=citations):
-                text = self._wrapped(lorem(f"{key}/text", words))
-                yield self._counted(TextPart(text, citations), told.place)
+                text = self._wrap_text(lorem(f"{key}/text", words))
+                yield self._count_bytes(TextPart(text, citations), message.place)
             case Verbatim(text=text, citations=citations):
-                yield self._counted(TextPart(self._wrapped(text), citations), told.place)
+                yield self._count_bytes(TextPart(self._wrap_text(text), citations), message.place)
             case probe:
-                yield self._counted(TextPart(self._wrapped(self.probe(probe))), told.place)
+                yield self._count_bytes(TextPart(self._wrap_text(self.probe(probe))), message.place)
 
-    def _wrapped(self, text: str) -> str:
-        """A text between the block's marks, which do not count as its words."""
+    def _wrap_text(self, text: str) -> str:
+        """Return a text between the block's marks, which do not count as its words."""
         wrap = self.block.wrap
         return " ".join(piece for piece in (wrap, text, wrap) if piece)
 
-    def _counted(self, part: AnswerPart, place: str) -> AnswerPart:
+    def _count_bytes(self, part: AnswerPart, place: str) -> AnswerPart:
         self.size += len(held_text(part).encode())
         if self.size > self.limit:
             raise InstructionError(place, f"more text than the limit of {self.limit} bytes")
@@ -164,12 +174,12 @@ class _Writing:
 
 
 def _skip_space(text: str, start: int) -> int:
-    found = _SPACE.match(text, start)
-    return found.end() if found else start
+    match = _SPACE.match(text, start)
+    return match.end() if match else start
 
 
-def _refuse(constant: str) -> float:
+def _reject_constant(constant: str) -> float:
     raise ValueError(constant)
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse)
+_DECODER = json.JSONDecoder(parse_constant=_reject_constant)

@@ -1,4 +1,4 @@
-"""Typed reading of an instruction block's JSON: every wrong turn names the place."""
+"""Typed reading of an instruction block's JSON; errors name the location."""
 
 import json
 from collections.abc import Iterator
@@ -10,72 +10,72 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def compact(value: object) -> str:
-    """JSON as text, with nothing between its tokens."""
+    """Return JSON as text without spaces between tokens."""
     return _ENCODER.encode(value)
 
 
 class InstructionError(Exception):
-    """What is wrong with a block, and where in it."""
+    """An invalid instruction block, with the location of the error."""
 
     def __init__(self, place: str, message: str) -> None:
         super().__init__(": ".join(part for part in ("instruction block", place, message) if part))
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """A JSON value and the place it stands at, such as `messages[0].text_message`.
+class JsonCursor:
+    """A JSON value and its location, such as `messages[0].text_message`.
 
-    A missing key and an explicit null are the same.
+    A missing key and an explicit null are treated the same.
     """
 
     value: Json
     place: str = ""
 
-    def maybe(self, key: str) -> "Item | None":
-        """The item at a key of this object, None where it is missing."""
+    def get(self, key: str) -> "JsonCursor | None":
+        """Return the value at a key of this object, or None if it is missing or null."""
         value = self.object().get(key)
         return None if value is None else self.at(key, value)
 
-    def need(self, key: str) -> "Item":
-        found = self.maybe(key)
-        if found is None:
-            raise self.at(key).wrong("missing")
-        return found
+    def require(self, key: str) -> "JsonCursor":
+        item = self.get(key)
+        if item is None:
+            raise self.at(key).error("missing")
+        return item
 
-    def at(self, key: str, value: Json = None) -> "Item":
-        return Item(value, f"{self.place}.{key}" if self.place else key)
+    def at(self, key: str, value: Json = None) -> "JsonCursor":
+        return JsonCursor(value, f"{self.place}.{key}" if self.place else key)
 
-    def items(self) -> Iterator["Item"]:
-        """The items of this list, which must hold some."""
+    def items(self) -> Iterator["JsonCursor"]:
+        """Return the items of this list, which must not be empty."""
         if not isinstance(self.value, list):
-            raise self.wrong("expected a list")
+            raise self.error("expected a list")
         if not self.value:
-            raise self.wrong("expected at least one")
-        return (Item(item, f"{self.place}[{i}]") for i, item in enumerate(self.value))
+            raise self.error("expected at least one")
+        return (JsonCursor(item, f"{self.place}[{i}]") for i, item in enumerate(self.value))
 
     def object(self) -> dict[str, Json]:
         if isinstance(self.value, dict):
             return self.value
-        raise self.wrong("expected an object")
+        raise self.error("expected an object")
 
     def text(self) -> str:
         if isinstance(self.value, str):
             return self.value
-        raise self.wrong("expected a string")
+        raise self.error("expected a string")
 
     def name(self) -> str:
         if text := self.text():
             return text
-        raise self.wrong("expected a string of at least one character")
+        raise self.error("expected a string of at least one character")
 
-    def whole(self, most: int) -> int:
-        """A whole number, which some senders write as 3.0."""
+    def whole_number(self, max_value: int) -> int:
+        """Return a whole number from 0 to `most`; accepts 3.0, which some clients send."""
         value = self.value
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most:
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= max_value:
             return value
-        raise self.wrong(f"expected a whole number from 0 to {most}")
+        raise self.error(f"expected a whole number from 0 to {max_value}")
 
-    def wrong(self, message: str) -> InstructionError:
+    def error(self, message: str) -> InstructionError:
         return InstructionError(self.place, message)

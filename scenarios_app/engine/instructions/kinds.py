@@ -1,6 +1,6 @@
-"""The kinds of message that an instruction block can hold, and how each is read.
+"""The kinds of message in an instruction block, with a reader for each.
 
-Beside requirement 000's own, R9, these are the ones that test clients of its project send.
+Besides those of requirement 000, R9, these are the kinds that its project's test clients send.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.texts import shorten
-from scenarios_app.engine.instructions.json_reader import InstructionError, Item, compact
+from scenarios_app.engine.instructions.json_reader import InstructionError, JsonCursor, compact
 from scenarios_app.engine.parts import (
     Citation,
     ServerToolResultPart,
@@ -17,7 +17,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 
-MOST_WORDS = 100_000
+MAX_WORDS = 100_000
 
 ProbeKind: TypeAlias = Literal[
     "system_prompt_echo",
@@ -32,11 +32,11 @@ ProbeKind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Lorem:
-    """So many words. With `thinks` the block's reasoning goes before it."""
+    """Filler text of `words` words; `has_reasoning` puts the block's reasoning before it."""
 
     words: int
     citations: tuple[Citation, ...] = ()
-    thinks: bool = False
+    has_reasoning: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ class Verbatim:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Tool calls, by the client's tools or by the provider's own; or what the latter gave back."""
+    """Calls of the client's tools, or calls and results of the provider's tools."""
 
     parts: tuple[ToolCallPart | ServerToolUsePart | ServerToolResultPart, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Something about the request that is to be said. No `fields` are all of them."""
+    """A question about the request. Empty `fields` means all fields."""
 
     kind: ProbeKind
     tool: str = ""
@@ -64,27 +64,31 @@ class Probe:
 Content: TypeAlias = Lorem | Verbatim | Calls | Probe
 
 
-def _text_message(item: Item) -> Content:
-    return Lorem(item.need("length").whole(MOST_WORDS), thinks=True)
+def _read_text_message(item: JsonCursor) -> Content:
+    return Lorem(item.require("length").whole_number(MAX_WORDS), has_reasoning=True)
 
 
-def _text(item: Item) -> Content:
+def _read_text(item: JsonCursor) -> Content:
     return Verbatim(item.text())
 
 
-def _text_with_citations(item: Item) -> Content:
-    listed = item.maybe("citations")
-    citations = tuple(map(_citation, listed.items())) if listed and listed.value != [] else ()
-    if text := item.maybe("text"):
+def _read_text_with_citations(item: JsonCursor) -> Content:
+    citation_items = item.get("citations")
+    citations = (
+        tuple(map(_read_citation, citation_items.items()))
+        if citation_items and citation_items.value != []
+        else ()
+    )
+    if text := item.get("text"):
         return Verbatim(text.text(), citations)
-    length = item.maybe("length")
+    length = item.get("length")
     if length is None:
-        raise item.at("text").wrong("missing, and so is length")
-    return Lorem(length.whole(MOST_WORDS), citations)
+        raise item.at("text").error("missing, and so is length")
+    return Lorem(length.whole_number(MAX_WORDS), citations)
 
 
-def _citation(item: Item) -> Citation:
-    url, title, cited = (item.maybe(key) for key in ("url", "title", "cited_text"))
+def _read_citation(item: JsonCursor) -> Citation:
+    url, title, cited = (item.get(key) for key in ("url", "title", "cited_text"))
     return Citation(
         url=url.text() if url else "",
         title=title.text() if title else None,
@@ -92,31 +96,39 @@ def _citation(item: Item) -> Citation:
     )
 
 
-def _tool_call(item: Item) -> Content:
-    return Calls(tuple(map(_call, item.items())))
+def _read_tool_calls(item: JsonCursor) -> Content:
+    return Calls(tuple(map(_read_call, item.items())))
 
 
-def _call(item: Item) -> ToolCallPart:
-    args = item.maybe("args")
-    given = {} if args is None else args.value
-    # As in scenario documents a string is sent as it stands, so that arguments can be broken.
+def _read_call(item: JsonCursor) -> ToolCallPart:
+    args = item.get("args")
+    arguments = {} if args is None else args.value
+    # A string is sent unchanged, so that invalid arguments can be scripted.
     return ToolCallPart(
-        "", item.need("name").name(), given if isinstance(given, str) else compact(given)
+        "",
+        item.require("name").name(),
+        arguments if isinstance(arguments, str) else compact(arguments),
     )
 
 
-def _server_tool_use(item: Item) -> Content:
-    name, given = item.need("name").name(), item.maybe("input")
-    return Calls((ServerToolUsePart(_id(item), name, compact(given.object() if given else {})),))
+def _read_server_tool_use(item: JsonCursor) -> Content:
+    name, tool_input = item.require("name").name(), item.get("input")
+    return Calls(
+        (
+            ServerToolUsePart(
+                _read_id(item), name, compact(tool_input.object() if tool_input else {})
+            ),
+        )
+    )
 
 
-def _server_tool_result(item: Item) -> Content:
-    name, error = item.need("name").name(), item.maybe("error_code")
-    result = item.maybe("result") or item.maybe("content")
+def _read_server_tool_result(item: JsonCursor) -> Content:
+    name, error = item.require("name").name(), item.get("error_code")
+    result = item.get("result") or item.get("content")
     return Calls(
         (
             ServerToolResultPart(
-                tool_use_id=_id(item),
+                tool_use_id=_read_id(item),
                 name=name,
                 content=compact(result.value if result else None),
                 error_code=error.name() if error else None,
@@ -125,57 +137,61 @@ def _server_tool_result(item: Item) -> Content:
     )
 
 
-def _id(item: Item) -> str:
-    """The id that joins a use of a tool and its result, by either name."""
-    found = item.maybe("tool_use_id") or item.maybe("id")
-    return found.text() if found else ""
+def _read_id(item: JsonCursor) -> str:
+    """Return the id that links a server tool use to its result, under either name."""
+    id_item = item.get("tool_use_id") or item.get("id")
+    return id_item.text() if id_item else ""
 
 
-def _probe(kind: ProbeKind) -> Callable[[Item], Content]:
-    def read(item: Item) -> Content:
+def _probe_reader(kind: ProbeKind) -> Callable[[JsonCursor], Content]:
+    def read(item: JsonCursor) -> Content:
         item.object()
         return Probe(kind)
 
     return read
 
 
-def _tool_schema(item: Item) -> Content:
-    return Probe("tool_schema", tool=item.need("name").name())
+def _read_tool_schema(item: JsonCursor) -> Content:
+    return Probe("tool_schema", tool=item.require("name").name())
 
 
-def _request_params(item: Item) -> Content:
-    listed = item.maybe("fields")
-    names = tuple(name.name() for name in listed.items()) if listed and listed.value != [] else ()
+def _read_request_params(item: JsonCursor) -> Content:
+    field_items = item.get("fields")
+    names = (
+        tuple(name.name() for name in field_items.items())
+        if field_items and field_items.value != []
+        else ()
+    )
     return Probe("request_params_echo", fields=names)
 
 
-KINDS: Mapping[str, Callable[[Item], Content]] = {
-    "text_message": _text_message,
-    "text": _text,
-    "tool_call": _tool_call,
-    "server_tool_use": _server_tool_use,
-    "server_tool_result": _server_tool_result,
-    "text_with_citations": _text_with_citations,
-    "system_prompt_echo": _probe("system_prompt_echo"),
-    "tools_list": _probe("tools_list"),
-    "tools_echo": _probe("tools_echo"),
-    "tool_schema": _tool_schema,
-    "request_url_echo": _probe("request_url_echo"),
-    "request_headers_echo": _probe("request_headers_echo"),
-    "request_params_echo": _request_params,
+MESSAGE_KINDS: Mapping[str, Callable[[JsonCursor], Content]] = {
+    "text_message": _read_text_message,
+    "text": _read_text,
+    "tool_call": _read_tool_calls,
+    "server_tool_use": _read_server_tool_use,
+    "server_tool_result": _read_server_tool_result,
+    "text_with_citations": _read_text_with_citations,
+    "system_prompt_echo": _probe_reader("system_prompt_echo"),
+    "tools_list": _probe_reader("tools_list"),
+    "tools_echo": _probe_reader("tools_echo"),
+    "tool_schema": _read_tool_schema,
+    "request_url_echo": _probe_reader("request_url_echo"),
+    "request_headers_echo": _probe_reader("request_headers_echo"),
+    "request_params_echo": _read_request_params,
 }
 
 
-MOST_PARTS = 1_000
-_LARGEST = 2_147_483_647
-_DEEPEST = 64
-_LONGEST_KEY = 80
-_LONGEST_LABEL = 200
+MAX_PARTS = 1_000
+_MAX_INT = 2_147_483_647
+_MAX_DEPTH = 64
+_MAX_KEY_CHARS = 80
+_MAX_LABEL_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """One message of a block. `place` is where in the block a text that is too long stands."""
+class BlockMessage:
+    """One message of a block. `place` is the location to report if its text is too long."""
 
     place: str
     content: Content
@@ -183,79 +199,83 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One answer. `reasoning` counts words; `wrap` stands at both ends of every text."""
+    """One answer. `reasoning` is a number of words; `wrap` is put around every text."""
 
     place: str
     label: str
     wrap: str
     reasoning: int | None
-    messages: tuple[Told, ...]
+    messages: tuple[BlockMessage, ...]
     cancel_after_chunks: int | None
 
 
-def read_chain(root: Item) -> tuple[Block, ...]:
-    """The blocks of a chain; a plain block is a chain of one. Raises InstructionError."""
+def read_chain(root: JsonCursor) -> tuple[Block, ...]:
+    """Return the blocks of a chain, or a plain block as a chain of one. Raises InstructionError."""
     _check_depth(root.value)
-    chain = root.maybe("instruction_chain")
+    chain = root.get("instruction_chain")
     if chain is None:
-        return (_block(root, 1),)
-    # A chain of nothing is over before it begins.
+        return (_read_block(root, 1),)
+    # An empty chain is complete from the start.
     items = () if chain.value == [] else chain.items()
-    return tuple(_block(item, number) for number, item in enumerate(items, 1))
+    return tuple(_read_block(item, number) for number, item in enumerate(items, 1))
 
 
 def _check_depth(value: Json) -> None:
     level: list[Json] = [value]
-    for _ in range(_DEEPEST + 1):
+    for _ in range(_MAX_DEPTH + 1):
         inner = [item for item in level if isinstance(item, dict | list)]
         level = [v for i in inner for v in (i.values() if isinstance(i, dict) else i)]
         if not level:
             return
-    raise InstructionError("", f"nested deeper than {_DEEPEST} levels")
+    raise InstructionError("", f"nested deeper than {_MAX_DEPTH} levels")
 
 
-def _block(item: Item, number: int) -> Block:
-    label, wrap = item.maybe("id"), item.maybe("id_message")
-    reasoning, cancel = item.maybe("reasoning"), item.maybe("cancel_after_chunks")
-    length = reasoning.maybe("length") if reasoning else None
+def _read_block(item: JsonCursor, number: int) -> Block:
+    label, wrap = item.get("id"), item.get("id_message")
+    reasoning, cancel = item.get("reasoning"), item.get("cancel_after_chunks")
+    length = reasoning.get("length") if reasoning else None
     return Block(
         place=item.place,
-        label=_label(label.text() if label else "", number),
+        label=_label_or_number(label.text() if label else "", number),
         wrap=wrap.text() if wrap else "",
-        reasoning=length.whole(MOST_WORDS) if length else None,
-        messages=_messages(item, required=length is None),
-        cancel_after_chunks=cancel.whole(_LARGEST) if cancel else None,
+        reasoning=length.whole_number(MAX_WORDS) if length else None,
+        messages=_read_messages(item, required=length is None),
+        cancel_after_chunks=cancel.whole_number(_MAX_INT) if cancel else None,
     )
 
 
-def _label(given: str, number: int) -> str:
-    """The block's id, or its number from 1 where that is no name to show in a header."""
-    return given if given and len(given) <= _LONGEST_LABEL and given.isprintable() else str(number)
+def _label_or_number(label: str, number: int) -> str:
+    """Return the block's id, or its number from 1 if the id cannot be sent in a header."""
+    return (
+        label if label and len(label) <= _MAX_LABEL_CHARS and label.isprintable() else str(number)
+    )
 
 
-def _messages(block: Item, *, required: bool) -> tuple[Told, ...]:
-    """What a block says. One that has reasoning need not say more."""
-    given = block.need("messages") if required else block.maybe("messages")
-    if given is None or (given.value == [] and not required):
+def _read_messages(block: JsonCursor, *, required: bool) -> tuple[BlockMessage, ...]:
+    """Return the messages of a block, which may have none if it has reasoning."""
+    items = block.require("messages") if required else block.get("messages")
+    if items is None or (items.value == [] and not required):
         return ()
-    told = tuple(map(_told, given.items()))
-    parts = sum(len(t.content.parts) if isinstance(t.content, Calls) else 1 for t in told)
-    if parts > MOST_PARTS:
-        raise given.wrong(f"expected at most {MOST_PARTS} messages and calls, got {parts}")
-    return told
+    messages = tuple(map(_read_message, items.items()))
+    parts = sum(len(t.content.parts) if isinstance(t.content, Calls) else 1 for t in messages)
+    if parts > MAX_PARTS:
+        raise items.error(f"expected at most {MAX_PARTS} messages and calls, got {parts}")
+    return messages
 
 
-def _told(message: Item) -> Told:
+def _read_message(message: JsonCursor) -> BlockMessage:
     keys = message.object()
-    known = [key for key in keys if key in KINDS]
-    match [key for key in known if keys[key] is not None] or known:
+    kinds = [key for key in keys if key in MESSAGE_KINDS]
+    match [key for key in kinds if keys[key] is not None] or kinds:
         case [kind]:
             item = message.at(kind, keys[kind])
-            content = KINDS[kind](item)
+            content = MESSAGE_KINDS[kind](item)
             sized = item.at("length") if isinstance(content, Lorem) else item
-            return Told(sized.place, content)
+            return BlockMessage(sized.place, content)
         case [first, second, *_]:
-            raise message.at(second).wrong(f"cannot stand beside {first}")
+            raise message.at(second).error(f"cannot stand beside {first}")
         case _:
-            place = message.at(shorten(next(iter(keys)), _LONGEST_KEY)) if keys else message
-            raise place.wrong(f"unknown kind of message, expected one of {', '.join(KINDS)}")
+            place = message.at(shorten(next(iter(keys)), _MAX_KEY_CHARS)) if keys else message
+            raise place.error(
+                f"unknown kind of message, expected one of {', '.join(MESSAGE_KINDS)}"
+            )

@@ -1,4 +1,4 @@
-"""What a probe in an instruction block is told: the request, as the server read it."""
+"""Answers the probes of instruction blocks: parts of the request as the server received it."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -14,8 +14,7 @@ NO_HEADERS = "The request has no headers."
 
 
 class Received(msgspec.Struct, frozen=True):
-    """A request before any wire has read it: its path with the query, its headers with their
-    secrets masked, and its decoded body."""
+    """A request before a wire parses it: path with query, headers with masked secrets, body."""
 
     url: str
     headers: Mapping[str, str]
@@ -23,7 +22,7 @@ class Received(msgspec.Struct, frozen=True):
 
 
 def probe_text(probe: Probe, request: CanonicalRequest, received: Callable[[], Received]) -> str:
-    """The answer to a probe; of what the request does not have it says so."""
+    """Return the answer to a probe; states if the request lacks the part."""
     match probe.kind:
         case "system_prompt_echo":
             return request.system_text or NO_SYSTEM_PROMPT
@@ -31,11 +30,11 @@ def probe_text(probe: Probe, request: CanonicalRequest, received: Callable[[], R
             return "\n".join(tool.name for tool in request.tools) or NO_TOOLS
         case "tools_echo":
             body = received().body
-            # The second name is that of OpenAI's older clients.
+            # `functions` is the key of OpenAI's older clients.
             tools = body.get("tools") or body.get("functions")
             return compact(tools) if tools else NO_TOOLS
         case "tool_schema":
-            return _schema(request, probe.tool)
+            return _describe_schema(request, probe.tool)
         case "request_url_echo":
             return received().url
         case "request_headers_echo":
@@ -43,23 +42,25 @@ def probe_text(probe: Probe, request: CanonicalRequest, received: Callable[[], R
             return compact(headers) if headers else NO_HEADERS
         case _:
             body = received().body
-            # In some APIs it is the path that names the model.
-            return _params({"model": request.model, **body} if probe.fields else body, probe.fields)
+            # Some APIs name the model in the path.
+            return _describe_params(
+                {"model": request.model, **body} if probe.fields else body, probe.fields
+            )
 
 
-def _schema(request: CanonicalRequest, name: str) -> str:
+def _describe_schema(request: CanonicalRequest, name: str) -> str:
     for tool in request.tools:
         if tool.name == name:
             return f"Tool without a schema: {name}" if tool.schema is None else compact(tool.schema)
     return f"Tool not found: {name}"
 
 
-def _params(body: Mapping[str, Json], fields: Sequence[str]) -> str:
+def _describe_params(body: Mapping[str, Json], fields: Sequence[str]) -> str:
     if not fields:
         return compact(dict(body))
-    found = {name: body[name] for name in fields if name in body}
+    present = {name: body[name] for name in fields if name in body}
     absent = [name for name in fields if name not in body]
-    lines = [compact(found)] if found else []
+    lines = [compact(present)] if present else []
     if absent:
         lines.append(f"Not in the request: {', '.join(absent)}")
     return "\n".join(lines)

@@ -16,12 +16,12 @@ from scenarios_app.engine.canonical import Json, SentRequest
 from scenarios_app.engine.recorded.rules import RULES, relaxed, relaxed_text
 from scenarios_app.engine.redaction import redact_body
 from scenarios_app.engine.secrets import is_secret
-from scenarios_app.engine.shapes import Loc, place_of
+from scenarios_app.engine.shapes import Loc, format_location
 
 Exact: TypeAlias = frozenset[str]
 EVERY_RULE: Exact = frozenset()
 # Deeper JSON is compared as text.
-_DEEPEST = 200
+_MAX_DEPTH = 200
 Kind: TypeAlias = Literal["new", "removed", "changed"]
 MOST: Final = 20
 # Longer lists are compared place by place where they are not the same.
@@ -122,7 +122,7 @@ def decoded(body: bytes | str) -> Json:
         value: Json = json.loads(text, parse_constant=str)
     except (ValueError, RecursionError):
         return text
-    return value if isinstance(value, dict | list) and depth_of(value) <= _DEEPEST else text
+    return value if isinstance(value, dict | list) and depth_of(value) <= _MAX_DEPTH else text
 
 
 def digest_of(value: Json) -> str:
@@ -134,7 +134,7 @@ def digest_of(value: Json) -> str:
 def depth_of(value: Json) -> int:
     """How many lists and objects stand around what is deepest in a value, at most a few hundred."""
     depth, level = 0, [value]
-    while level and depth <= _DEEPEST:
+    while level and depth <= _MAX_DEPTH:
         depth += 1
         level = [
             item
@@ -185,9 +185,9 @@ def _of(one: Json, other: Json, loc: Loc) -> Iterator[Difference]:
             for key in dict.fromkeys((*one, *other)):
                 inner = loc if not loc and key == "body" else (*loc, key)
                 if key not in one:
-                    yield Difference("new", place_of(inner), None, other[key])
+                    yield Difference("new", format_location(inner), None, other[key])
                 elif key not in other:
-                    yield Difference("removed", place_of(inner), one[key], None)
+                    yield Difference("removed", format_location(inner), one[key], None)
                 else:
                     yield from _of(one[key], other[key], inner)
         case [{"text": str(text), **kind}], [{"text": str(more), **other_kind}] if (
@@ -195,12 +195,12 @@ def _of(one: Json, other: Json, loc: Loc) -> Iterator[Difference]:
         ):
             # As a text is compared that stands alone.
             if text != more:
-                yield Difference("changed", place_of(loc), text, more)
+                yield Difference("changed", format_location(loc), text, more)
         case list(), list():
             yield from _of_lists(one, other, loc)
         case _:
             if digest_of(one) != digest_of(other):
-                yield Difference("changed", place_of(loc) or "body", one, other)
+                yield Difference("changed", format_location(loc) or "body", one, other)
 
 
 def _of_lists(one: list[Json], other: list[Json], loc: Loc) -> Iterator[Difference]:
@@ -214,9 +214,9 @@ def _of_lists(one: list[Json], other: list[Json], loc: Loc) -> Iterator[Differen
             at = (*loc, other_start + step)
             yield from _of(one[start + step], other[other_start + step], at)
         for place in range(start + both, end):
-            yield Difference("removed", place_of((*loc, place)), one[place], None)
+            yield Difference("removed", format_location((*loc, place)), one[place], None)
         for place in range(other_start + both, other_end):
-            yield Difference("new", place_of((*loc, place)), None, other[place])
+            yield Difference("new", format_location((*loc, place)), None, other[place])
 
 
 def _aligned(ones: list[str], others: list[str]) -> list[tuple[str, int, int, int, int]]:

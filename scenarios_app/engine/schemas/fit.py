@@ -23,7 +23,7 @@ from scenarios_app.engine.schemas.keywords import (
 from scenarios_app.engine.schemas.patterns import matches
 
 MOST_STEPS = 20_000
-_DEEPEST = 64
+_MAX_DEPTH = 64
 # Where a schema holds others that speak of the same value.
 INNER = (*REFERENCES, "allOf", "anyOf", "oneOf", "if", "dependentSchemas")
 
@@ -53,7 +53,7 @@ class Fit:
 
     def fits(self, value: Json, schema: Schema, depth: int = 0) -> bool:
         self.budget.spend()
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             raise SchemaError("it nests without end.")
         match schema:
             case bool():

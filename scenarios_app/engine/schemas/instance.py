@@ -27,7 +27,7 @@ from scenarios_app.engine.schemas.scalars import numbers, strings
 
 # Below so many levels, and beyond so many values, there is only what must be.
 _DEEP, _MANY = 4, 400
-_DEEPEST = 32
+_MAX_DEPTH = 32
 _TRIES = 60
 # So many names of our own are tried where there must be more properties than anybody names.
 _NAMES = 200
@@ -82,8 +82,8 @@ class _Making:
     def values(self, schemas: tuple[Schema, ...], where: _Where) -> Iterator[Json]:
         """Values that fit all schemas, best ones first, one after another different if they can
         be."""
-        if len(where.path) > _DEEPEST:
-            raise SchemaError(f"it nests deeper than {_DEEPEST} levels.", where.path)
+        if len(where.path) > _MAX_DEPTH:
+            raise SchemaError(f"it nests deeper than {_MAX_DEPTH} levels.", where.path)
         lean = len(where.path) > _DEEP or self.made > _MANY
         found = False
         for way in self.alternatives.of(schemas, lambda branches: self._order(branches, lean)):

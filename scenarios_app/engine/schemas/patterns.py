@@ -12,7 +12,7 @@ from scenarios_app.engine.conditions.texts import RegexError, compile_regex
 from scenarios_app.engine.schemas.keywords import SchemaError
 
 LONGEST = 10_000
-MAX_PATTERN_CHARS, _DEEPEST = 4_000, 50
+MAX_PATTERN_CHARS, _MAX_DEPTH = 4_000, 50
 _DIGITS, _LETTERS = string.digits, string.ascii_letters
 _WORD = _LETTERS + _DIGITS + "_"
 _PRINTED = _LETTERS + _DIGITS + " " + string.punctuation
@@ -202,7 +202,7 @@ class _Reader:
             self.groups += 1
             number = self.groups
         self.open += 1
-        if self.open > _DEEPEST:
+        if self.open > _MAX_DEPTH:
             raise self.wrong("its groups nest too deep")
         group = self.choices(number)
         self.open -= 1

@@ -1,6 +1,8 @@
-"""The strict base of every document model: errors are worded for a document's author, where
-pydantic's would describe its own internals. Leaf fields say what they expect, structure is worded
-here, and each model adds what it alone can see by overriding `findings`."""
+"""The strict base of all document models, with errors worded for authors of documents.
+
+Leaf fields state what they expect, structural errors are worded here, and a model adds its own
+checks by overriding `findings`.
+"""
 
 import difflib
 import json
@@ -27,7 +29,7 @@ Loc: TypeAlias = tuple[str | int, ...]
 """The keys and indexes that lead to a value, from the outside in."""
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_LONGEST_KEY = 80
+_MAX_KEY_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,8 @@ class Problem:
 class DocumentError(Exception):
     """A document that cannot be used.
 
-    `problems` holds everything that is wrong with it; `place` and `message` are the first one's.
-    As text it is one line per problem.
+    `problems` holds all problems; `place` and `message` are those of the first. As text it has one
+    line per problem.
     """
 
     def __init__(self, place: str, message: str, *, problems: Iterable[Problem] = ()) -> None:
@@ -57,39 +59,39 @@ class DocumentError(Exception):
 
     @classmethod
     def of(cls, problems: Iterable[Problem]) -> "DocumentError":
-        """The error that carries these problems, of which there is at least one."""
-        found = tuple(problems)
-        return cls(found[0].place, found[0].message, problems=found)
+        """Return the error with these problems, at least one."""
+        all_problems = tuple(problems)
+        return cls(all_problems[0].place, all_problems[0].message, problems=all_problems)
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.problems))
 
 
-def place_of(loc: Loc) -> str:
-    """A location as people write it: `steps[2].match.headers.x-team`, `variables["a b"]`."""
+def format_location(loc: Loc) -> str:
+    """Format a location for people: `steps[2].match.headers.x-team`, `variables["a b"]`."""
     place = ""
     for item in loc:
         if isinstance(item, int):
             place += f"[{item}]"
-        elif _PLAIN_KEY.fullmatch(item) and len(item) <= _LONGEST_KEY:
+        elif _PLAIN_KEY.fullmatch(item) and len(item) <= _MAX_KEY_CHARS:
             place += f".{item}" if place else item
         else:
-            place += f"[{quoted(item)}]"
+            place += f"[{quote_json(item)}]"
     return place
 
 
-def quoted(value: object) -> str:
-    """A JSON value as text for a message, cut where it would be long."""
+def quote_json(value: object) -> str:
+    """Return a JSON value as text of at most 80 characters for a message."""
     text = json.dumps(value, ensure_ascii=False)
     text = text.encode("utf-8", "backslashreplace").decode()
-    return text if len(text) <= _LONGEST_KEY else text[: _LONGEST_KEY - 1] + "…"
+    return text if len(text) <= _MAX_KEY_CHARS else text[: _MAX_KEY_CHARS - 1] + "…"
 
 
 Finding: TypeAlias = tuple[Loc, str]
-"""Something wrong: where, seen from the model that found it, and what."""
+"""A problem: its location relative to the model, and the message."""
 
-_OURS = "document"
-_STRUCTURE = {
+_ERROR_TYPE = "document"
+_STRUCTURE_TEXTS = {
     "missing": "missing",
     "list_type": "expected a list",
     "dict_type": "expected an object",
@@ -106,50 +108,50 @@ class Document(BaseModel):
     )
 
     def findings(self) -> Iterable[Finding]:
-        """What is wrong although each key is right by itself."""
+        """Return the problems of a document whose keys are all valid by themselves."""
         return ()
 
     @model_validator(mode="wrap")
     @classmethod
-    def _worded(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _validate_with_findings(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         try:
             document = handler(data)
         except ValidationError as error:
             errors = error.errors(include_url=False)
-            refuse((error["loc"], _text_of(error, cls)) for error in errors)
-        if found := tuple(document.findings()):
-            refuse(found)
+            refuse((error["loc"], _error_text(error, cls)) for error in errors)
+        if findings := tuple(document.findings()):
+            refuse(findings)
         return document
 
 
 def refuse(findings: Iterable[Finding]) -> NoReturn:
-    """Fail the validation under way with these findings."""
+    """Fail the current validation with these findings."""
     details = [
-        InitErrorDetails(type=PydanticCustomError(_OURS, text), loc=loc, input=None)
+        InitErrorDetails(type=PydanticCustomError(_ERROR_TYPE, text), loc=loc, input=None)
         for loc, text in findings
     ]
-    raise ValidationError.from_exception_data(_OURS, details)
+    raise ValidationError.from_exception_data(_ERROR_TYPE, details)
 
 
 def findings_of(error: ValidationError) -> list[Finding]:
-    """What the failed validation of a `Document` found."""
+    """Return the findings of a `Document`'s failed validation."""
     return [(item["loc"], item["msg"]) for item in error.errors(include_url=False)]
 
 
-def expected(what: str) -> WrapValidator:
-    """The error of a wrong leaf value says what was expected."""
+def expected(description: str) -> WrapValidator:
+    """Return a validator that reports what was expected instead of a wrong leaf value."""
 
     def validate(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
         try:
             return handler(value)
         except ValidationError:
-            refuse([((), f"expected {what}")])
+            refuse([((), f"expected {description}")])
 
     return WrapValidator(validate)
 
 
-def reads_string(model: type[Document], key: str) -> BeforeValidator:
-    """A plain string stands for an object with this one key."""
+def parse_from_string(model: type[Document], key: str) -> BeforeValidator:
+    """Return a validator by which a plain string stands for an object with only this key."""
 
     def spell_out(value: object) -> object:
         if isinstance(value, str):
@@ -161,8 +163,8 @@ def reads_string(model: type[Document], key: str) -> BeforeValidator:
     return BeforeValidator(spell_out, json_schema_input_type=str | model)
 
 
-def in_a_list(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    """One value stands for a list of it; its own places are then those of its errors."""
+def wrap_in_list(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    """Accept a single value in place of a list of one; its errors then have no index."""
     if isinstance(value, list):
         return handler(value)
     try:
@@ -171,28 +173,28 @@ def in_a_list(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
         refuse((loc[1:], text) for loc, text in findings_of(error))
 
 
-def writes_string(key: str) -> WrapSerializer:
-    """An object with nothing but this key is written as a plain string."""
+def dump_as_string(key: str) -> WrapSerializer:
+    """Return a serializer that writes an object with only this key as a plain string."""
 
     def shorten(value: Any, handler: SerializerFunctionWrapHandler) -> Any:
-        written = handler(value)
-        return written[key] if written.keys() == {key} else written
+        dumped = handler(value)
+        return dumped[key] if dumped.keys() == {key} else dumped
 
     return WrapSerializer(shorten)
 
 
-def _text_of(error: ErrorDetails, model: type[BaseModel]) -> str:
+def _error_text(error: ErrorDetails, model: type[BaseModel]) -> str:
     match error["type"]:
         case "document":
             return error["msg"]
         case "extra_forbidden":
-            return _unknown_key(str(error["loc"][-1]), model)
+            return _unknown_key_text(str(error["loc"][-1]), model)
         case kind:
-            return _STRUCTURE[kind]
+            return _STRUCTURE_TEXTS[kind]
 
 
-def _unknown_key(key: str, model: type[BaseModel]) -> str:
-    known = [field.alias or name for name, field in model.model_fields.items()]
-    if near := difflib.get_close_matches(key.lower(), known, n=1):
-        return f"unknown key, did you mean {quoted(near[0])}?"
-    return f"unknown key, expected one of {', '.join(known)}"
+def _unknown_key_text(key: str, model: type[BaseModel]) -> str:
+    keys = [field.alias or name for name, field in model.model_fields.items()]
+    if matches := difflib.get_close_matches(key.lower(), keys, n=1):
+        return f"unknown key, did you mean {quote_json(matches[0])}?"
+    return f"unknown key, expected one of {', '.join(keys)}"

@@ -1,4 +1,4 @@
-"""The leaf fields of scenario documents: what each may hold, and how it is asked for."""
+"""The leaf fields of scenario documents, with their constraints and error texts."""
 
 import re
 from collections.abc import Iterator
@@ -12,48 +12,48 @@ from scenarios_app.engine.shapes import Finding, expected, refuse
 
 V = TypeVar("V")
 
-_LARGEST = 2_147_483_647
-_LONGEST_NAME = 200
+_MAX_INT = 2_147_483_647
+_MAX_NAME_CHARS = 200
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _PRINTABLE_LATIN = r"^[ -~\xa0-\xff]*$"
-# A scripted one of these would break the answer on its way out.
+# Headers that the server sets; a scripted one would break the connection.
 _CONNECTION_HEADERS = frozenset(
     ("connection", "content-length", "keep-alive", "trailer", "transfer-encoding", "upgrade")
 )
 
 
-def _printable(text: str) -> str:
+def _check_printable(text: str) -> str:
     if not text.isprintable():
         raise ValueError
     return text
 
 
-def _bare(text: str) -> str:
+def _check_trimmed(text: str) -> str:
     if text != text.strip():
         raise ValueError
     return text
 
 
-def _echoed(name: str) -> str:
+def _check_echoed_header(name: str) -> str:
     if not _HEADER_NAME.fullmatch(name) or name.lower() in _CONNECTION_HEADERS:
         raise ValueError
     return name
 
 
-def _named_headers(headers: dict[str, V]) -> dict[str, V]:
-    if found := list(_misnamed(headers)):
-        refuse(found)
+def _check_header_names(headers: dict[str, V]) -> dict[str, V]:
+    if findings := list(_find_bad_header_names(headers)):
+        refuse(findings)
     return headers
 
 
-def _sent_headers(headers: dict[str, V]) -> dict[str, V]:
-    own = [name for name in headers if name.lower() in _CONNECTION_HEADERS]
-    if own:
-        refuse(((name,), "this header is the connection's own") for name in own)
+def _check_sent_headers(headers: dict[str, V]) -> dict[str, V]:
+    connection_headers = [name for name in headers if name.lower() in _CONNECTION_HEADERS]
+    if connection_headers:
+        refuse(((name,), "this header is the connection's own") for name in connection_headers)
     return headers
 
 
-def _misnamed(headers: dict[str, V]) -> Iterator[Finding]:
+def _find_bad_header_names(headers: dict[str, V]) -> Iterator[Finding]:
     seen: set[str] = set()
     for name in headers:
         if not _HEADER_NAME.fullmatch(name):
@@ -63,13 +63,13 @@ def _misnamed(headers: dict[str, V]) -> Iterator[Finding]:
         seen.add(name.lower())
 
 
-def _whole(value: Any) -> Any:
-    """JSON knows one kind of number: some senders write 3 as 3.0."""
+def _to_int(value: Any) -> Any:
+    """Return a float without fraction as an int, since some clients write 3 as 3.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def one_of(literal: Any) -> WrapValidator:
-    """One of the texts of a `Literal`."""
+    """Return a validator for the values of a `Literal`."""
     *others, last = get_args(literal)
     return expected(f"{', '.join(others)} or {last}" if others else last)
 
@@ -80,10 +80,10 @@ SomeText: TypeAlias = Annotated[
 ]
 Name: TypeAlias = Annotated[
     str,
-    Field(min_length=1, max_length=_LONGEST_NAME),
-    AfterValidator(_printable),
-    AfterValidator(_bare),
-    expected(f"1 to {_LONGEST_NAME} printable characters without spaces around them"),
+    Field(min_length=1, max_length=_MAX_NAME_CHARS),
+    AfterValidator(_check_printable),
+    AfterValidator(_check_trimmed),
+    expected(f"1 to {_MAX_NAME_CHARS} printable characters without spaces around them"),
 ]
 
 Flag: TypeAlias = Annotated[bool, expected("true or false")]
@@ -92,33 +92,33 @@ Pace: TypeAlias = Annotated[float, Field(ge=0), expected("a number from 0 up")]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1), expected("a number from 0 to 1")]
 Whole: TypeAlias = Annotated[
     int,
-    Field(ge=0, le=_LARGEST),
-    BeforeValidator(_whole),
-    expected(f"a whole number from 0 to {_LARGEST}"),
+    Field(ge=0, le=_MAX_INT),
+    BeforeValidator(_to_int),
+    expected(f"a whole number from 0 to {_MAX_INT}"),
 ]
 Positive: TypeAlias = Annotated[
     int,
-    Field(ge=1, le=_LARGEST),
-    BeforeValidator(_whole),
-    expected(f"a whole number from 1 to {_LARGEST}"),
+    Field(ge=1, le=_MAX_INT),
+    BeforeValidator(_to_int),
+    expected(f"a whole number from 1 to {_MAX_INT}"),
 ]
 Priority: TypeAlias = Annotated[
     int,
-    Field(ge=-_LARGEST, le=_LARGEST),
-    BeforeValidator(_whole),
-    expected(f"a whole number from -{_LARGEST} to {_LARGEST}"),
+    Field(ge=-_MAX_INT, le=_MAX_INT),
+    BeforeValidator(_to_int),
+    expected(f"a whole number from -{_MAX_INT} to {_MAX_INT}"),
 ]
 Status: TypeAlias = Annotated[
     int,
     Field(ge=200, le=599),
-    BeforeValidator(_whole),
+    BeforeValidator(_to_int),
     expected("an HTTP status from 200 to 599"),
 ]
 
 Role: TypeAlias = Annotated[AnyRole, one_of(AnyRole)]
 Which: TypeAlias = Annotated[
-    Literal["last", "first", "any", "new"] | Annotated[int, Field(ge=0, le=_LARGEST)],
-    BeforeValidator(_whole),
+    Literal["last", "first", "any", "new"] | Annotated[int, Field(ge=0, le=_MAX_INT)],
+    BeforeValidator(_to_int),
     expected("last, first, any, new or an index from 0"),
 ]
 FinishReason: TypeAlias = Annotated[parts.FinishReason, one_of(parts.FinishReason)]
@@ -130,14 +130,16 @@ ToolFault: TypeAlias = Annotated[_ToolFault, one_of(_ToolFault)]
 HeaderValue: TypeAlias = Annotated[
     str,
     Field(pattern=_PRINTABLE_LATIN),
-    AfterValidator(_bare),
+    AfterValidator(_check_trimmed),
     expected("printable latin-1 without spaces around it"),
 ]
 Headers: TypeAlias = Annotated[
-    dict[str, HeaderValue], AfterValidator(_named_headers), AfterValidator(_sent_headers)
+    dict[str, HeaderValue], AfterValidator(_check_header_names), AfterValidator(_check_sent_headers)
 ]
 EchoedHeader: TypeAlias = Annotated[
-    str, AfterValidator(_echoed), expected("the name of a header, not one of the connection's own")
+    str,
+    AfterValidator(_check_echoed_header),
+    expected("the name of a header, not one of the connection's own"),
 ]
-header_names = AfterValidator(_named_headers)
+header_names = AfterValidator(_check_header_names)
 """For other objects by header name."""

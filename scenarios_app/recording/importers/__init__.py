@@ -14,7 +14,7 @@ from scenarios_app.recording import Interaction
 from scenarios_app.recording.document import Made, to_document
 from scenarios_app.recording.importers import aimock, har, jsonl, otlp, traces, vcr, wiremock
 
-DEEPEST: Final = 100
+MAX_DEPTH: Final = 100
 MOST_BYTES: Final = 20_000_000
 MOST_INTERACTIONS: Final = 5_000
 YAML: Final = frozenset({".yaml", ".yml"})
@@ -126,7 +126,7 @@ def _decoded(data: bytes, suffix: str, source: str) -> Any:
     try:
         return _plain(json.loads(_text(data, source), parse_constant=_refused), source)
     except RecursionError:
-        raise _error(source, f"nested deeper than {DEEPEST} levels") from None
+        raise _error(source, f"nested deeper than {MAX_DEPTH} levels") from None
     except ValueError as error:
         if suffix == ".json":
             # What is wrong with it says who reads it as a document of ours.
@@ -154,8 +154,8 @@ def _lines(data: bytes, source: str) -> list[Any]:
 
 
 def _plain(value: Any, source: str) -> Any:
-    if depth_of(value) > DEEPEST:
-        raise _error(source, f"nested deeper than {DEEPEST} levels")
+    if depth_of(value) > MAX_DEPTH:
+        raise _error(source, f"nested deeper than {MAX_DEPTH} levels")
     return value
 
 

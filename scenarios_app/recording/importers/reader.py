@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scenarios_app.engine.shapes import DocumentError, Loc, Problem, place_of
+from scenarios_app.engine.shapes import DocumentError, Loc, Problem, format_location
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Place:
         return self.error(f"expected {wanted}")
 
     def error(self, message: str) -> DocumentError:
-        return DocumentError.of([Problem(place_of(self.loc), message, self.source)])
+        return DocumentError.of([Problem(format_location(self.loc), message, self.source)])
 
 
 def headers_of(place: Place) -> tuple[tuple[str, str], ...]:

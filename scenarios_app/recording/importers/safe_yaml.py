@@ -9,7 +9,7 @@ import yaml
 
 from scenarios_app.engine.shapes import DocumentError, Problem
 
-DEEPEST: Final = 100
+MAX_DEPTH: Final = 100
 MOST_NODES: Final = 2_000_000
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # Resolved otherwise than as text: not merge keys, by which a small file may name endless pairs.
@@ -67,8 +67,8 @@ def _check_events(text: str, source: str) -> None:
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
-            if depth > DEEPEST:
-                raise _error(source, f"nested deeper than {DEEPEST} levels")
+            if depth > MAX_DEPTH:
+                raise _error(source, f"nested deeper than {MAX_DEPTH} levels")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         nodes += isinstance(event, yaml.NodeEvent)

@@ -125,7 +125,7 @@ def _made_signature(
     return b64encode(_SIGNED + sha512(f"{response.id}/{index}".encode()).digest()).decode()
 
 
-def place_of(candidate: int, manner: Manner) -> dict[str, Json]:
+def format_location(candidate: int, manner: Manner) -> dict[str, Json]:
     """Which candidate it is. Where the first has no index, that is 0."""
     return {"index": candidate} if candidate or manner.indexed else {}
 
@@ -140,7 +140,7 @@ def answer_of(response: CanonicalResponse, manner: Manner) -> dict[str, Any]:
                 "content": {"parts": candidate.parts(manner) or [SILENCE], "role": "model"},
                 **citations_of(candidate.choices),
                 **ending(response, candidate, explains=manner.explains),
-                **place_of(candidate.index, manner),
+                **format_location(candidate.index, manner),
                 **_probability(response, candidate, manner),
             }
             for candidate in candidates_of(response, manner)

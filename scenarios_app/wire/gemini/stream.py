@@ -23,10 +23,10 @@ from scenarios_app.wire.gemini.answer import (
     blocked,
     candidates_of,
     ending,
+    format_location,
     frame_of,
     is_said,
     part_of,
-    place_of,
     signature_of,
 )
 from scenarios_app.wire.gemini.manner import Manner
@@ -225,7 +225,7 @@ class GeminiEncoder:
         **fields: Json,
     ) -> bytes:
         content = {"parts": parts, "role": "model"}
-        place = place_of(candidate, self._manner)
+        place = format_location(candidate, self._manner)
         chunk = encode_line({"candidates": [{"content": content, **fields, **place}]})
         if usage is None:
             counted = self._usage.after(count_tokens(self._said))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.engine.shapes import DocumentError, Problem, place_of, quoted
+from scenarios_app.engine.shapes import DocumentError, Problem, format_location, quote_json
 from tests.engine.documents import one_step, problems_of
 
 NAME = "expected 1 to 200 printable characters without spaces around them"
@@ -217,10 +217,12 @@ def test_a_problem_in_a_file_begins_with_the_file() -> None:
 
 def test_places_read_as_their_authors_write_them() -> None:
     loc = ("steps", 2, "match", "headers", "x-team", "a b", 0, "ü", "k" * 100)
-    assert place_of(loc) == ('steps[2].match.headers.x-team["a b"][0]["ü"]["' + "k" * 78 + "…]")
+    assert format_location(loc) == (
+        'steps[2].match.headers.x-team["a b"][0]["ü"]["' + "k" * 78 + "…]"
+    )
 
 
 def test_a_quoted_value_is_valid_text_of_bounded_length() -> None:
-    assert quoted({"a": "ü"}) == '{"a": "ü"}'
-    assert quoted("\ud800") == '"\\ud800"'
-    assert len(quoted("a" * 1000)) == 80
+    assert quote_json({"a": "ü"}) == '{"a": "ü"}'
+    assert quote_json("\ud800") == '"\\ud800"'
+    assert len(quote_json("a" * 1000)) == 80

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document.json_text import DEEPEST, decode, plain
+from scenarios_app.engine.document.json_text import MAX_DEPTH, decode, plain
 from scenarios_app.engine.shapes import DocumentError
 
 JSON: st.SearchStrategy[Json] = st.recursive(
@@ -56,7 +56,7 @@ WRONG: list[tuple[bytes, str]] = [
     ("{}".encode("utf-16"), "expected UTF-8 text, this is UTF-16"),
     ("{}".encode("utf-16-be"), "not valid JSON, line 1 column 1: Expecting value"),
     (b'{"a": "\xe9"}', "expected UTF-8 text, byte 8 is not"),
-    (b"[" * 100_000, f"nested deeper than {DEEPEST} levels"),
+    (b"[" * 100_000, f"nested deeper than {MAX_DEPTH} levels"),
     (b"1" * 5_000, "holds a number too large to read"),
     (b'{"a": [1, NaN]}', "a[1]: expected a finite number"),
     (b'{"a": -Infinity}', "a: expected a finite number"),
@@ -100,12 +100,12 @@ def test_what_python_has_and_json_has_not_is_refused(value: object, line: str) -
 
 def test_nesting_ends_somewhere() -> None:
     value: Any = 1
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         value = [value]
     assert plain(value) == value
     with pytest.raises(DocumentError) as caught:
         plain({"a": [value]})
-    assert str(caught.value) == f"a[0][0]: nested deeper than {DEEPEST} levels"
+    assert str(caught.value) == f"a[0][0]: nested deeper than {MAX_DEPTH} levels"
 
 
 def test_a_value_inside_itself_is_nested_too_deeply() -> None:

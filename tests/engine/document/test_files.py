@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.document import DocumentError, DocumentLimits, Problem, dump
-from scenarios_app.engine.document.files import passed_over, read_files
-from scenarios_app.engine.document.load import Read, read_documents
+from scenarios_app.engine.document.files import find_ignored_files, read_files
+from scenarios_app.engine.document.load import LoadedDocument, read_documents
 
 
 def write(path: Path, document: object) -> Path:
@@ -173,7 +173,7 @@ def test_what_a_directory_holds_in_other_forms_is_told(tmp_path: Path) -> None:
     others = ["b.yaml", "below/c.yml", "d.JSON", "e.jsonl", "f.har"]
     for name in [*others, "a.json", "notes.txt", "README.md", ".hidden.yaml", ".git/x.yaml"]:
         write(tmp_path / name, says(name, "1"))
-    told = [str(problem) for problem in passed_over(str(tmp_path))]
+    told = [str(problem) for problem in find_ignored_files(str(tmp_path))]
     said = "passed over, scenario documents are JSON, in *.json files"
     assert told == [f"{tmp_path / name}: {said}" for name in sorted(others)]
     assert texts(str(tmp_path)) == {"a.json": ["1"]}
@@ -181,8 +181,8 @@ def test_what_a_directory_holds_in_other_forms_is_told(tmp_path: Path) -> None:
 
 def test_nothing_is_told_of_files_that_are_named_or_not_there(tmp_path: Path) -> None:
     named = write(tmp_path / "a.yaml", says("a", "1"))
-    assert passed_over([named, tmp_path / "none"]) == []
-    assert passed_over("") == []
+    assert find_ignored_files([named, tmp_path / "none"]) == []
+    assert find_ignored_files("") == []
 
 
 def test_a_fixture_is_told_where_it_belongs(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ class Shouts:
             raise DocumentError.of([Problem("", "nothing to shout", str(file))])
         name = file.stem
 
-        def named(taken: Any) -> Read | None:
+        def named(taken: Any) -> LoadedDocument | None:
             free = f"{name}-2" if name in taken else name
             document = {"name": free, "steps": [{"produce": {"text": data.decode()}}]}
             return read_documents(document, source=str(file))[0] if data else None
@@ -232,4 +232,4 @@ def test_a_file_that_others_know_but_cannot_make_anything_of_is_passed_over(tmp_
     assert read_files([tmp_path], others=Unsure()) == []
     with pytest.raises(DocumentError):
         read_files([tmp_path / "x.loud"], others=Unsure())
-    assert not passed_over([tmp_path], others={".loud"})
+    assert not find_ignored_files([tmp_path], others={".loud"})

@@ -97,7 +97,7 @@ def test_what_is_wrong_with_a_piece_names_its_place(chunk: Any, error: str) -> N
 
 def test_a_body_that_cannot_be_sent_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "an answer of status 204 has no body" in refused(step(status=204))
-    monkeypatch.setattr(shapes, "MOST_BYTES", 3)
+    monkeypatch.setattr(shapes, "MAX_BODY_BYTES", 3)
     assert "chunks: hold 4 bytes, expected at most 3" in refused(step())
 
 

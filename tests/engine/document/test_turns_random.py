@@ -15,7 +15,7 @@ from scenarios_app.engine.document import (
     load_documents,
     load_text,
 )
-from scenarios_app.engine.document.load import in_turns
+from scenarios_app.engine.document.load import is_in_turns
 from scenarios_app.engine.producing.templates import as_written, render_template
 from tests.engine.turn_scripts import JSON, SCRIPTS, TEXT, calls, reports, script, turn
 
@@ -30,7 +30,7 @@ UNHURRIED = settings(
 def test_load_dump_load_gives_the_same(data: dict[str, Any]) -> None:
     (document,) = load_documents(data)
     again = dump(document)
-    assert not in_turns(again)
+    assert not is_in_turns(again)
     assert load_documents(again) == [document]
     assert load_text(json.dumps([data]).encode()) == [document]
     assert compile_scenario(load_documents(again)[0]) == compile_scenario(document)

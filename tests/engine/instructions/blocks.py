@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer, Json
-from scenarios_app.engine.instructions import END, START, Instructed, instructed
-from scenarios_app.engine.instructions.kinds import KINDS
+from scenarios_app.engine.instructions import END, START, InstructedAnswer, build_instructed_answer
+from scenarios_app.engine.instructions.kinds import MESSAGE_KINDS
 from scenarios_app.engine.instructions.probes import Received
 from scenarios_app.engine.parts import AnswerPart, ReasoningPart, TextPart, ToolCallPart
 from tests.engine.asking import ask, say
@@ -31,13 +31,15 @@ def asking(block: Json, answered: int = 0, **fields: Any) -> CanonicalRequest:
     return ask(marked(block), *turns, **fields)
 
 
-def made(request: CanonicalRequest, limit: int = 2_000_000) -> Instructed | ErrorAnswer | None:
-    return instructed(request, lambda: RECEIVED, max_text_bytes=limit)
+def made(
+    request: CanonicalRequest, limit: int = 2_000_000
+) -> InstructedAnswer | ErrorAnswer | None:
+    return build_instructed_answer(request, lambda: RECEIVED, max_text_bytes=limit)
 
 
-def obeyed(block: Json, answered: int = 0, **fields: Any) -> Instructed:
+def obeyed(block: Json, answered: int = 0, **fields: Any) -> InstructedAnswer:
     found = made(asking(block, answered, **fields))
-    assert isinstance(found, Instructed), found
+    assert isinstance(found, InstructedAnswer), found
     return found
 
 
@@ -86,7 +88,7 @@ JSON = st.recursive(
 KEYS = st.sampled_from(
     ["id", "id_message", "reasoning", "messages", "cancel_after_chunks", "instruction_chain"]
 )
-KIND_NAMES = st.sampled_from(sorted(KINDS))
+KIND_NAMES = st.sampled_from(sorted(MESSAGE_KINDS))
 INNER = st.dictionaries(
     st.sampled_from(["length", "name", "args", "text", "citations", "fields", "input", "result"]),
     JSON | st.integers(0, 50) | st.text(max_size=5),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.instructions.kinds import KINDS
+from scenarios_app.engine.instructions.kinds import MESSAGE_KINDS
 from scenarios_app.engine.parts import (
     AnswerPart,
     ReasoningPart,
@@ -67,9 +67,9 @@ def test_blocks_of_users_become_what_they_say(block: Sample) -> None:
             zip(one["messages"], found.answer.choices, strict=True)
         ):
             ((kind, value),) = message.items()
-            thinks = "reasoning" in one and (index == 0 or kind == "text_message")
-            assert isinstance(choice.parts[0], ReasoningPart) == thinks
-            assert_says(kind, value, [*choice.parts[thinks:]], one.get("id_message", ""))
+            has_reasoning = "reasoning" in one and (index == 0 or kind == "text_message")
+            assert isinstance(choice.parts[0], ReasoningPart) == has_reasoning
+            assert_says(kind, value, [*choice.parts[has_reasoning:]], one.get("id_message", ""))
     assert obeyed(block, len(chain)).label == "complete"
 
 
@@ -88,7 +88,9 @@ def kinds_of(samples: list[Sample]) -> set[str]:
 
 
 def test_our_blocks_have_every_kind_of_message() -> None:
-    assert {name for name in kinds_of(BLOCKS["ours"]) if name in KINDS} == set(KINDS)
+    assert {name for name in kinds_of(BLOCKS["ours"]) if name in MESSAGE_KINDS} == set(
+        MESSAGE_KINDS
+    )
 
 
 @pytest.mark.parametrize("origin", BLOCKS)

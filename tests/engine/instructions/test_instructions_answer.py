@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.instructions import Instructed
+from scenarios_app.engine.instructions import InstructedAnswer
 from scenarios_app.engine.parts import (
     AnswerPart,
     Citation,
@@ -29,7 +29,7 @@ def sizes(chunks: list[str]) -> list[int]:
     return [len(chunk.split()) for chunk in chunks]
 
 
-def chunks_of(found: Instructed, choice: int, index: int) -> list[str]:
+def chunks_of(found: InstructedAnswer, choice: int, index: int) -> list[str]:
     return [c.text for c in found.answer.choices[choice].chunks or () if c.part == index]
 
 
@@ -253,4 +253,4 @@ def test_r8_2_a_block_may_say_where_its_stream_breaks_off(after: int) -> None:
 @pytest.mark.parametrize("limit", [20, 21])
 def test_text_up_to_the_limit_is_produced(limit: int) -> None:
     block = message(text="é" * 10)
-    assert isinstance(made(asking_block(block), limit), Instructed)
+    assert isinstance(made(asking_block(block), limit), InstructedAnswer)

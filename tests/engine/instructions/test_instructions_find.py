@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import Json, Message
-from scenarios_app.engine.instructions import END, START, Instructed, find_block
+from scenarios_app.engine.instructions import END, START, InstructedAnswer, find_block
 from scenarios_app.engine.parts import OpaquePart, TextPart
 from tests.engine.asking import ask, called, result, say
 from tests.engine.instructions.blocks import asking, made, marked, message, obeyed, text
@@ -75,7 +75,7 @@ def test_json_in_half_a_fence_is_as_if_absent(fenced: str) -> None:
 def test_r9_1_text_outside_the_block_is_ignored() -> None:
     alone = made(ask(f"{START}{HI}{END}"))
     among = made(ask(f"Reason about this:\nReason: why not? {START}{HI}{END} {{}} Thanks."))
-    assert isinstance(alone, Instructed) and isinstance(among, Instructed)
+    assert isinstance(alone, InstructedAnswer) and isinstance(among, InstructedAnswer)
     assert alone.answer == among.answer
 
 
@@ -91,7 +91,7 @@ def test_blocks_nested_in_strings_do_not_end_the_outer_one() -> None:
     (parts,) = [choice.parts for choice in obeyed(outer).answer.choices]
     assert json.loads(parts[0].arguments) == {"prompt": inner}  # type: ignore[union-attr]
     nested = made(ask(inner))
-    assert isinstance(nested, Instructed)
+    assert isinstance(nested, InstructedAnswer)
     assert nested.answer.choices[0].parts[0].name == "g"  # type: ignore[union-attr]
 
 
@@ -145,7 +145,7 @@ def test_every_assistant_message_after_the_block_counts_and_none_before_it() -> 
     after = (called("f"), result("42"), say("assistant", "thinking"))
     request = ask(*before, say("user", marked(CHAIN)), *after)
     found = made(request)
-    assert isinstance(found, Instructed)
+    assert isinstance(found, InstructedAnswer)
     assert found.label == "complete"
 
 
@@ -161,7 +161,7 @@ def test_every_assistant_message_after_the_block_counts_and_none_before_it() -> 
 )
 def test_messages_without_users_text_after_the_block_are_passed_over(later: Message) -> None:
     found = made(ask(say("user", marked(CHAIN)), called("f"), later))
-    assert isinstance(found, Instructed)
+    assert isinstance(found, InstructedAnswer)
     assert found.label == "2"
 
 
@@ -171,7 +171,7 @@ def test_a_later_user_message_without_a_block_ends_the_chain() -> None:
 
 def test_a_later_block_replaces_an_earlier_one() -> None:
     found = made(ask(say("user", marked(CHAIN)), called("f"), say("user", marked(HI))))
-    assert isinstance(found, Instructed)
+    assert isinstance(found, InstructedAnswer)
     assert found.answer.choices[0].parts == (TextPart("Hi"),)
 
 
@@ -182,7 +182,7 @@ def test_a_block_in_another_role_is_none() -> None:
 
 def test_a_block_may_be_spread_over_the_text_parts_of_its_message() -> None:
     found = made(ask(say("user", "Do it.", f"{START}{HI[:11]}", f"{HI[11:]}{END}")))
-    assert isinstance(found, Instructed)
+    assert isinstance(found, InstructedAnswer)
 
 
 @pytest.mark.parametrize("name", ["", "a" * 201, "two\nlines", "nul\x00"])

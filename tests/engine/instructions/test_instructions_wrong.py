@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 
 from scenarios_app.engine.canonical import ErrorAnswer, Json
-from scenarios_app.engine.instructions import Instructed
+from scenarios_app.engine.instructions import InstructedAnswer
 from tests.engine.instructions.blocks import ANY_BLOCKS, asking, made, message, obeyed, problem
 
 WORDS = "expected a whole number from 0 to 100000"
 CHUNKS = "expected a whole number from 0 to 2147483647"
 NAME = "expected a string of at least one character"
-KINDS = (
+MESSAGE_KINDS = (
     "unknown kind of message, expected one of text_message, text, tool_call, server_tool_use, "
     "server_tool_result, text_with_citations, system_prompt_echo, tools_list, tools_echo, "
     "tool_schema, request_url_echo, request_headers_echo, request_params_echo"
@@ -31,9 +31,9 @@ WRONG: list[tuple[Json, str]] = [
     ({"messages": {}}, "messages: expected a list"),
     ({"messages": []}, "messages: expected at least one"),
     ({"messages": ["x"]}, "messages[0]: expected an object"),
-    ({"messages": [SAID, {}]}, f"messages[1]: {KINDS}"),
-    (message(video={}), f"messages[0].video: {KINDS}"),
-    ({"messages": [{"a" * 90: 1}]}, f"messages[0].{'a' * 79}…: {KINDS}"),
+    ({"messages": [SAID, {}]}, f"messages[1]: {MESSAGE_KINDS}"),
+    (message(video={}), f"messages[0].video: {MESSAGE_KINDS}"),
+    ({"messages": [{"a" * 90: 1}]}, f"messages[0].{'a' * 79}…: {MESSAGE_KINDS}"),
     (message(text="x", tool_call=[]), "messages[0].tool_call: cannot stand beside text"),
     (message(text=None), "messages[0].text: expected a string"),
     (message(text={"length": 5}), "messages[0].text: expected a string"),
@@ -138,7 +138,7 @@ def test_a_block_may_be_as_deep_as_a_body(depth: int) -> None:
         args = [args]
     found = made(asking(message(tool_call=[{"name": "f", "args": args}])))
     if depth == 64:
-        assert isinstance(found, Instructed)
+        assert isinstance(found, InstructedAnswer)
     else:
         assert isinstance(found, ErrorAnswer)
         assert found.message == "instruction block: nested deeper than 64 levels"
@@ -149,7 +149,7 @@ def test_a_block_has_at_most_a_thousand_messages_and_calls(calls: int) -> None:
     block: Json = {"messages": [*[SAID] * 10, {"tool_call": [{"name": "f"}] * calls}]}
     found = made(asking(block))
     if calls == 990:
-        assert isinstance(found, Instructed)
+        assert isinstance(found, InstructedAnswer)
     else:
         assert isinstance(found, ErrorAnswer)
         assert found.message == (
@@ -191,5 +191,5 @@ def test_any_block_is_obeyed_or_refused_with_a_place(block: Json) -> None:
     if isinstance(found, ErrorAnswer):
         assert found.message.startswith("instruction block: ")
     else:
-        assert isinstance(found, Instructed)
+        assert isinstance(found, InstructedAnswer)
         assert found.answer.choices

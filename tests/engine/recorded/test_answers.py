@@ -32,4 +32,4 @@ def test_its_body_is_its_pieces() -> None:
 
 
 def test_an_answer_without_a_recording_is_none() -> None:
-    assert not ProduceDocument(text="Hi!").as_recorded
+    assert not ProduceDocument(text="Hi!").is_unedited_recording
