@@ -6,7 +6,7 @@ from chat_app import pages as chat_pages
 from chat_app.api.urls import NothingHere as NothingBelowApi
 from mockllm_site.pages import docs, home
 from mockllm_site.pages import health as pages
-from scenarios_app.control.urls import NothingHere
+from scenarios_app.control.urls import UnknownPathView
 from scenarios_app.journal.live import journal_page
 from scenarios_app.serving.doors.django import provider
 from scenarios_app.wire.registry import url_patterns
@@ -27,7 +27,7 @@ urlpatterns = [
     path("traces/<str:trace_id>/", trace_pages.trace_page),
     # By name: its pages are imported with the first of these routes that is wanted.
     path("admin/", ("mockllm_site.admin_urls", "admin", "admin")),
-    path("control", NothingHere.as_view()),
+    path("control", UnknownPathView.as_view()),
     path("control/", include("scenarios_app.control.urls")),
     # What is a provider's is so with its errors; the chat API has the rest of `api/`.
     *(re_path(pattern, provider) for pattern in url_patterns()),

@@ -10,7 +10,7 @@ from django import forms
 from django.urls import reverse
 from msgspec import to_builtins
 
-from scenarios_app.control.matches import read_again
+from scenarios_app.control.matches import parse_row
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.document import (
     DocumentError,
@@ -179,7 +179,7 @@ def form_of(served: ServedRequest) -> FormOfRequest | None:
     path, model, messages, tool calls and names of tools.
     """
     options = services().pipeline.options
-    request = None if served.request_cut else read_again(served, options)
+    request = None if served.request_cut else parse_row(served, options)
     if request is None or scenario_header_of(request):
         return None
     after_tool = bool(request.messages) and request.messages[-1].role == "tool"

@@ -21,7 +21,7 @@ from scenarios_app.admin.trial import (
     tried,
 )
 from scenarios_app.catalog import catalog
-from scenarios_app.control.explain import explained_now
+from scenarios_app.control.explain import explain_call
 from scenarios_app.engine.conditions.match import ConditionResult
 from scenarios_app.engine.conditions.messages import MessageCondition
 from scenarios_app.engine.conditions.tools import OfferedToolCondition
@@ -158,13 +158,13 @@ def _tried(
         }
         chosen = given["provider"]
     scenarios = instead.scenarios if instead else ()
-    found = {key: explained_now(call, instead=scenarios) for key, call in calls.items()}
+    found = {key: explain_call(call, replacements=scenarios) for key, call in calls.items()}
     explanation = found[chosen]
     cards = list(_cards(explanation, only, instead))
     first = _goes_first(explanation, cards, only)
     alone = instead.scenarios[-1] if instead else catalog.snapshot().index.by_name.get(only)
     if first and first.reason and alone:
-        found = {key: explained_now(call, alone=alone) for key, call in calls.items()}
+        found = {key: explain_call(call, only=alone) for key, call in calls.items()}
         explanation = found[chosen]
     return {
         "explanation": explanation,

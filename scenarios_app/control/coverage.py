@@ -1,4 +1,4 @@
-"""The coverage of scenarios over a run: which steps, conditions and faults it has come by."""
+"""The coverage of scenarios in a run: steps that answered, conditions that held, faults applied."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -10,9 +10,15 @@ from rest_framework.response import Response
 
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from scenarios_app.catalog import catalog
-from scenarios_app.control.kit import ControlError, ControlView, documented, flush, rows_of_session
-from scenarios_app.control.matches import observe, since_begin
-from scenarios_app.control.verdict import LIST, names_of
+from scenarios_app.control.kit import (
+    ControlError,
+    ControlView,
+    documented,
+    flush_journal,
+    rows_of_session,
+)
+from scenarios_app.control.matches import record_met_conditions, rows_of_coverage_run
+from scenarios_app.control.verdict import NAMES_HELP, parse_names
 from scenarios_app.engine.scenario import Scenario
 from scenarios_app.serving.services import services
 from scenarios_app.verdict.coverage import coverage_text, measure_coverage
@@ -57,7 +63,7 @@ class ScenarioCoverageBody(Shape):
 
 
 class CoverageBody(Shape):
-    """What a run has come by since the server's start, or since it was begun anew."""
+    """Coverage since the server started or the run was reset."""
 
     since = serializers.DateTimeField(help_text="When the run began.")
     requests = Whole(help_text="Requests since then.")
@@ -72,12 +78,12 @@ class CoverageBody(Shape):
 
 
 class CoverageQuery(Shape):
-    """Of which scenarios."""
+    """The scenarios to report on."""
 
     scenarios = Text(
         required=False,
         default="",
-        help_text=LIST + "Common ones, or such as sessions had as their own; without it, all "
+        help_text=NAMES_HELP + "Common ones, or such as sessions had as their own; without it, all "
         "common ones.",
     )
 
@@ -91,32 +97,32 @@ class CoverageView(ControlView):
     )
     def get(self, request: Request) -> Response:
         """Which steps answered, which conditions never held and which faults never struck"""
-        asked = names_of(self.query(CoverageQuery)["scenarios"], "scenarios")
-        flush()
-        chosen = _chosen(asked)
-        rows = since_begin(rows_of_session(None))
-        observe(rows)
-        kept = rows.count()
-        # What processes that are no more have answered the journal alone knows; a 400 may be a
-        # refusal.
+        names = parse_names(self.query(CoverageQuery)["scenarios"], "scenarios")
+        flush_journal()
+        selected = _select_scenarios(names)
+        rows = rows_of_coverage_run(rows_of_session(None))
+        record_met_conditions(rows)
+        row_count = rows.count()
+        # Steps served by processes that have ended are only in the journal. A 400 may be a refused
+        # request, so it does not count as served.
         answered = rows.exclude(step_key="").exclude(status=400)
         steps = set(answered.order_by().values_list("scenario", "step_key").distinct())
         run = services().everywhere.run(steps)
-        found = measure_coverage(chosen.values(), run.coverage)
-        unseen = max(0, run.requests - run.observed - kept)
+        report = measure_coverage(selected.values(), run.coverage)
+        unseen = max(0, run.requests - run.observed - row_count)
         notes = (UNSEEN.format(unseen),) if unseen else ()
         return Response(
             {
                 "since": datetime.fromtimestamp(services().steps.since, UTC),
-                "requests": max(run.requests, kept),
-                "percent": found.percent,
-                "steps": found.steps,
-                "served": found.served,
-                "faults": len(found.faults),
-                "triggered": sum(1 for fault in found.faults if fault.triggered),
-                "scenarios": [asdict(one) for one in found.scenarios],
+                "requests": max(run.requests, row_count),
+                "percent": report.percent,
+                "steps": report.steps,
+                "served": report.served,
+                "faults": len(report.faults),
+                "triggered": sum(1 for fault in report.faults if fault.triggered),
+                "scenarios": [asdict(scenario) for scenario in report.scenarios],
                 "complete": run.whole and not unseen,
-                "text": coverage_text(found, notes=notes),
+                "text": coverage_text(report, notes=notes),
             }
         )
 
@@ -127,14 +133,14 @@ class CoverageView(ControlView):
         return Response(status=204)
 
 
-def _chosen(asked: frozenset[str]) -> Mapping[str, Scenario]:
+def _select_scenarios(names: frozenset[str]) -> Mapping[str, Scenario]:
     common = catalog.snapshot().index.by_name
-    if not asked:
+    if not names:
         return common
-    there = {**services().steps.session_scenarios(), **common}
-    if ALL in asked:
-        return there
-    if unknown := sorted(asked - there.keys()):
+    scenarios = {**services().steps.session_scenarios(), **common}
+    if ALL in names:
+        return scenarios
+    if unknown := sorted(names - scenarios.keys()):
         message = f"There is no enabled scenario “{unknown[0]}”."
         raise ControlError(404, message, field="scenarios")
-    return {name: there[name] for name in asked}
+    return {name: scenarios[name] for name in names}

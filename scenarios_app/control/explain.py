@@ -1,4 +1,4 @@
-"""What would answer a request and why, without answering it."""
+"""Explains which step would answer a request and why, without changing any state."""
 
 import asyncio
 from base64 import b64encode
@@ -36,20 +36,20 @@ KINDS = (*get_args(DecisionKind), "computed", "refused")
 
 
 class WinnerBody(Shape):
-    """What answers."""
+    """The step that would answer."""
 
     scenario = Text(help_text="Its name.")
     step = Text(allow_null=True, help_text="Null where the scenario has no step for this turn.")
 
 
 class ConditionBody(MismatchBody):
-    """What a step wants, what it got, and whether that will do."""
+    """A condition of a step: the expected and the actual value, and whether it holds."""
 
     ok = Flag(help_text="Whether it holds.")
 
 
 class ExplainedStepBody(Shape):
-    """A step, and what keeps it from answering."""
+    """A step, and its conditions on this request."""
 
     scenario = Text(help_text="Its scenario.")
     step = Text(help_text="Its name, or its number from 1.")
@@ -93,30 +93,31 @@ class ExplanationBody(Shape):
     streamed = SentBody(allow_null=True, help_text="The same answer as a stream.")
 
 
-def explanation_body(found: Explanation) -> dict[str, Any]:
-    decision = found.decision
+def explanation_body(explanation: Explanation) -> dict[str, Any]:
+    decision = explanation.decision
     scenario = decision.scenario if decision else None
-    step = decision.step if decision else None
+    winner = decision.step if decision else None
     return {
-        "session": found.session,
-        "provider": found.provider,
-        "kind": _kind(found),
-        "winner": scenario and {"scenario": scenario.name, "step": step.label if step else None},
+        "session": explanation.session,
+        "provider": explanation.provider,
+        "kind": _kind(explanation),
+        "winner": scenario
+        and {"scenario": scenario.name, "step": winner.label if winner else None},
         "violations": list(decision.violations) if decision else [],
-        "steps": [_step(one) for one in found.steps],
-        "sent": _sent(found.reply),
-        "whole": found.whole and _sent(found.whole),
-        "streamed": found.streamed and _sent(found.streamed),
+        "steps": [_step_body(step) for step in explanation.steps],
+        "sent": _sent_body(explanation.reply),
+        "whole": explanation.whole and _sent_body(explanation.whole),
+        "streamed": explanation.streamed and _sent_body(explanation.streamed),
     }
 
 
-def _kind(found: Explanation) -> str:
-    if found.decision is not None:
-        return found.decision.kind
-    return "computed" if found.reply.status < 400 else "refused"
+def _kind(explanation: Explanation) -> str:
+    if explanation.decision is not None:
+        return explanation.decision.kind
+    return "computed" if explanation.reply.status < 400 else "refused"
 
 
-def _step(step: ExplainedStep) -> dict[str, Any]:
+def _step_body(step: ExplainedStep) -> dict[str, Any]:
     return {
         "scenario": step.scenario,
         "step": step.step,
@@ -129,7 +130,7 @@ def _step(step: ExplainedStep) -> dict[str, Any]:
     }
 
 
-def _sent(reply: Reply) -> dict[str, Any]:
+def _sent_body(reply: Reply) -> dict[str, Any]:
     body = reply.body
     try:
         text = body.decode()
@@ -167,16 +168,16 @@ class ExplainView(ControlView):
     )
     def post(self, request: Request) -> Response:
         """Explain a request. Nothing is consumed, counted or journalled."""
-        return Response(explanation_body(explained_now(_call(self.given_as(ExplainBody)))))
+        return Response(explanation_body(explain_call(_build_call(self.given_as(ExplainBody)))))
 
 
 @dataclass(frozen=True, slots=True)
-class _AsNow:
-    """A session's state at one moment, for a loop that is not the one which serves."""
+class _StateSnapshot:
+    """A session's state at one moment, readable on any event loop."""
 
     state: SessionState
     own: tuple[int, Mapping[str, Json]]
-    kept: Mapping[str, bytes | None]
+    responses: Mapping[str, bytes | None]
 
     async def read(self, session: str) -> SessionState:
         return self.state
@@ -185,19 +186,19 @@ class _AsNow:
         return self.own
 
     async def recall_response(self, session: str, name: str) -> bytes | None:
-        return self.kept.get(name)
+        return self.responses.get(name)
 
     async def recall_responses(self, session: str, prefix: str) -> Mapping[str, bytes]:
         return {
             name: data
-            for name, data in self.kept.items()
+            for name, data in self.responses.items()
             if data is not None and name.startswith(prefix)
         }
 
 
 @dataclass(frozen=True, slots=True)
-class _With:
-    """The catalog with some scenarios in place of those of their names."""
+class _OverlaidCatalog:
+    """The catalog with some scenarios replaced by name."""
 
     scenarios: Sequence[Scenario]
 
@@ -206,7 +207,7 @@ class _With:
 
 
 @dataclass(frozen=True, slots=True)
-class _Alone:
+class _SingleScenarioCatalog:
     """A catalog of one scenario."""
 
     scenario: Scenario
@@ -215,50 +216,58 @@ class _Alone:
         return build_index([self.scenario])
 
 
-def explained_now(
-    call: Call, *, instead: Sequence[Scenario] = (), alone: Scenario | None = None
+def explain_call(
+    call: Call, *, replacements: Sequence[Scenario] = (), only: Scenario | None = None
 ) -> Explanation:
-    """What would happen to a call at this moment, in any thread; `instead` take the
-    place of the scenarios of their names. With `alone` there is no other scenario."""
-    here = services()
-    session = here.pipeline.exchange(call).session
-    known = _AsNow(
-        async_to_sync(here.state.read)(session),
-        async_to_sync(here.state.scenarios_of)(session),
-        _kept(call, session),
+    """Explain the answer that a call would get now; callable from any thread.
+
+    `replacements` replace scenarios of the same names; with `only` there is no other scenario.
+    """
+    current = services()
+    session = current.pipeline.exchange(call).session
+    snapshot = _StateSnapshot(
+        async_to_sync(current.state.read)(session),
+        async_to_sync(current.state.scenarios_of)(session),
+        _stored_responses(call, session),
     )
-    options = here.pipeline.options
-    seen = _Alone(alone) if alone else _With(instead) if instead else catalog
-    return asyncio.run(explain(call, catalog=seen, state=known, options=options))
+    options = current.pipeline.options
+    visible_catalog = (
+        _SingleScenarioCatalog(only)
+        if only
+        else _OverlaidCatalog(replacements)
+        if replacements
+        else catalog
+    )
+    return asyncio.run(explain(call, catalog=visible_catalog, state=snapshot, options=options))
 
 
-def _kept(call: Call, session: str) -> Mapping[str, bytes | None]:
-    """The answers that a call names, where its endpoint stores any."""
-    here, target = services(), find_target(call)
+def _stored_responses(call: Call, session: str) -> Mapping[str, bytes | None]:
+    """Return the stored responses that a call refers to, by id."""
+    current, target = services(), find_target(call)
     archival = target.endpoint.archival if target and target.endpoint else None
     if target is None or archival is None:
         return {}
     try:
-        request = admit(call, target, here.pipeline.options)
+        request = admit(call, target, current.pipeline.options)
     except WireError:
         return {}
-    return async_to_sync(archive.found)(request, archival, session, archive=here.state)
+    return async_to_sync(archive.found)(request, archival, session, archive=current.state)
 
 
-def _call(asked: Mapping[str, Any]) -> Call:
-    path, _, query = asked["path"].partition("?")
+def _build_call(fields: Mapping[str, Any]) -> Call:
+    path, _, query = fields["path"].partition("?")
     path = quote(path, safe=SAFE_IN_PATH + "%")
     if not is_provider_path(path):
         raise ControlError(400, f"path: no provider answers {path}", field="path")
-    given = {name.lower(): value for name, value in asked["headers"].items()}
-    session = given.get(SESSION_HEADER, "").strip()
+    headers_by_name = {name.lower(): value for name, value in fields["headers"].items()}
+    session = headers_by_name.get(SESSION_HEADER, "").strip()
     if is_key_session(session):
-        # Who explains may look at any session; clients may not claim one.
-        del given[SESSION_HEADER]
+        # Clients may not claim a session that is named by a key; an explanation may read any.
+        del headers_by_name[SESSION_HEADER]
     else:
         session = ""
-    headers = [(name.encode(), value.encode()) for name, value in given.items()]
-    body = asked.get("body")
+    headers = [(name.encode(), value.encode()) for name, value in headers_by_name.items()]
+    body = fields.get("body")
     match body:
         case None:
             data = b""
@@ -266,5 +275,5 @@ def _call(asked: Mapping[str, Any]) -> Call:
             data = body.encode()
         case _:
             data = encode_json(body)
-    call = make_call(asked["method"], path, query=query.encode(), headers=headers, body=data)
+    call = make_call(fields["method"], path, query=query.encode(), headers=headers, body=data)
     return replace(call, session=session)

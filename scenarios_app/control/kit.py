@@ -1,5 +1,4 @@
-"""What all views of the control API have in common: who gets in, how JSON is read, shapes, errors,
-descriptions, and the journal's rows with all in them that has ended."""
+"""Shared by the control API's views: access, JSON parsing, shapes, errors and journal rows."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -24,7 +23,7 @@ from mockllm_site.kit.api.openapi import Form
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from mockllm_site.kit.api.views import JsonView
 from scenarios_app.catalog.snapshot import can_be_shared
-from scenarios_app.control.matches import observe, since_begin
+from scenarios_app.control.matches import record_met_conditions, rows_of_coverage_run
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.document.json_text import decode
@@ -34,7 +33,7 @@ from scenarios_app.serving.services import services
 
 
 class SessionQuery(Shape):
-    """Whose, where it is one session's."""
+    """The session, if only one is meant."""
 
     session = Text(
         required=False, help_text="The session's name, or the API key that it is the session of."
@@ -42,13 +41,13 @@ class SessionQuery(Shape):
 
 
 class NeededSession(Shape):
-    """Whose."""
+    """The session."""
 
     session = Text(help_text="The session's name, or the API key that it is the session of.")
 
 
 class JournalledBody(Shape):
-    """What is read from the journal."""
+    """Whether the journal has every request that the answer is about."""
 
     complete = Flag(help_text="The journal has all requests that this is about.")
     lost = Whole(help_text="Requests that it had no room for, or could not write.")
@@ -63,11 +62,11 @@ class MismatchBody(Shape):
 
 
 class ControlError(errors.ApiError):
-    """A request to the control API that cannot be done."""
+    """A control API request that fails, with its status and field."""
 
 
 def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
-    """The answer to what a view, or what stands before it, raised."""
+    """Return the JSON error response for an exception of a view or its middleware."""
     if isinstance(error, DocumentError):
         return errors.error_response(400, str(error), field=error.place or None)
     if isinstance(error, StateUnavailable):
@@ -76,7 +75,7 @@ def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
 
 
 class Access(BaseAuthentication):
-    """Lets a request in or raises; nobody in particular is let in."""
+    """Checks the control token; requests have no user."""
 
     def authenticate(self, request: Request) -> None:
         if is_foreign(request._request):
@@ -90,12 +89,12 @@ class Access(BaseAuthentication):
                 "bound to loopback in dev or test, and to those with MOCKLLM_CONTROL_TOKEN, "
                 "which is not set."
             )
-        given = bearer_of(request._request)
-        if given is None:
+        sent_token = bearer_of(request._request)
+        if sent_token is None:
             raise AuthenticationFailed(
                 "Send the control token (MOCKLLM_CONTROL_TOKEN) as Authorization: Bearer …"
             )
-        if not is_token(given, token):
+        if not is_token(sent_token, token):
             raise AuthenticationFailed("This is not the control token.")
 
     def authenticate_header(self, request: Request) -> str:
@@ -125,7 +124,7 @@ class ControlView(JsonView):
         return answer_error
 
     def decode(self, body: bytes) -> Json:
-        """As documents are read: an error names the place."""
+        """Parse JSON as for scenario documents, so that an error names its place."""
         return decode(body)
 
 
@@ -134,7 +133,7 @@ DOCUMENT: Form = {"$ref": "#/components/schemas/Document"}
 STEP: Form = {"$ref": "#/components/schemas/StepDocument"}
 MATCH: Form = {"$ref": "#/components/schemas/MatchDocument"}
 
-MEANINGS: Mapping[int, str] = {
+STATUS_DESCRIPTIONS: Mapping[int, str] = {
     400: "Something is wrong with the request; `field` says where.",
     401: "The control token is missing or wrong.",
     403: "The control API is closed here.",
@@ -146,7 +145,7 @@ MEANINGS: Mapping[int, str] = {
     503: "The database does not answer.",
 }
 
-documented = partial(described.documented, meanings=MEANINGS)
+documented = partial(described.documented, meanings=STATUS_DESCRIPTIONS)
 
 
 @extend_schema_field(SCENARIO)
@@ -159,44 +158,46 @@ class MatchField(serializers.JSONField):
     """Conditions on a request, as a step has them."""
 
 
-def flush() -> None:
-    """Wait until all that has ended can be read."""
+def flush_journal() -> None:
+    """Wait until every ended request is in the journal; raise ControlError 503 if that is slow."""
     if not services().everywhere.flush():
         raise ControlError(503, "The journal is behind; try again.")
 
 
-def completeness(session: str | None) -> dict[str, Any]:
-    """Whether the journal has all requests of a session, or of all, and how many it has lost.
+def journal_completeness(session: str | None) -> dict[str, Any]:
+    """Return `complete` and `lost` for the journal of a session, or of all sessions.
 
-    `lost` counts what running processes know of. After an unclean end of one nobody knows how many
-    rows it had not written: sessions that it may have served are not complete.
+    `lost` counts the rows that running processes could not write. A process that was killed may
+    have lost more, so sessions with requests from before that moment are not complete.
     """
     lost = services().everywhere.lost(session)
-    return {"complete": lost == 0 and not _began_before_unclean_end(session), "lost": lost}
+    return {"complete": lost == 0 and not _has_rows_before_unclean_end(session), "lost": lost}
 
 
-def _began_before_unclean_end(session: str | None) -> bool:
-    # A database of this process alone ends with it.
+def _has_rows_before_unclean_end(session: str | None) -> bool:
+    # An in-memory database ends with its process, so no earlier process can have used it.
     if not can_be_shared():
         return False
     ended_at = Installation.objects.values_list("unclean_end_at", flat=True).first()
     return ended_at is not None and rows_of_session(session).filter(at__lte=ended_at).exists()
 
 
-def forget_rows(sessions: Sequence[str] | None) -> None:
-    """Empty the journal of sessions, or of all; what it lost of them is forgotten with them. What
-    the coverage of the run has to know of their requests is looked at first."""
+def delete_journal_rows(sessions: Sequence[str] | None) -> None:
+    """Delete the journal rows of sessions, or all rows, and reset their counts of lost rows.
+
+    Conditions that the deleted requests met are recorded for the run's coverage first.
+    """
     rows = rows_of_session(None)
     if sessions is not None:
         rows = rows.filter(session__in=sessions)
-    observe(rows)
-    of_the_run, _ = since_begin(rows).delete()
+    record_met_conditions(rows)
+    deleted_of_run, _ = rows_of_coverage_run(rows).delete()
     rows.delete()
-    services().steps.count_observed(of_the_run)
+    services().steps.count_observed(deleted_of_run)
     services().everywhere.forget_losses(sessions)
 
 
 def rows_of_session(session: str | None) -> QuerySet[ServedRequest]:
-    """The rows of a session, or of all, in the order in which answers ended."""
+    """Return the journal rows of a session, or all, in the order in which answers ended."""
     rows = ServedRequest.objects.order_by("pk")
     return rows if session is None else rows.filter(session=session)

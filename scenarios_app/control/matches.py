@@ -1,6 +1,7 @@
-"""Matches the requests that the journal has kept: read again from what it has of them, and left
-unjudged where that is too little to be sure; which conditions of steps they meet is looked at
-before they leave it."""
+"""Matches journal rows against conditions: for `verify`, and for the coverage of a run.
+
+A row whose body was cut or masked may be undecidable; it counts as unjudged.
+"""
 
 import re
 from collections.abc import Iterator
@@ -28,9 +29,9 @@ from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import find_target
 
-NEAREST = 3
-# Near ones are sought among so many of the last.
-AMONG = 1_000
+MAX_NEAREST = 3
+# Only the latest requests that do not match are ranked by distance.
+MAX_RANKED = 1_000
 COLUMNS = (
     "uid",
     "session",
@@ -46,111 +47,116 @@ COLUMNS = (
     "request_cut",
 )
 _BATCH = 100
-# A masked string behind its key, also in JSON within JSON.
+# A masked string after its key, also in JSON within JSON.
 _MASKED = re.compile(r'\\*"\s*:\s*\\*"' + re.escape(MASK))
 
-Found: TypeAlias = tuple[tuple[int, float], ServedRequest, RequestReader]
+ScoredRow: TypeAlias = tuple[tuple[int, float], ServedRequest, RequestReader]
 
 
 @dataclass(frozen=True, slots=True)
 class NearRequest:
-    """A request that does not match, and what keeps it from it."""
+    """A request that does not match, and the conditions that fail."""
 
     row: ServedRequest
     mismatches: tuple[Mismatch, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """How many requests match for sure, which came nearest of those that do not, nearest first,
-    and for which there is a reason why nobody can tell, oldest first."""
+class MatchCount:
+    """The number of certain matches, the nearest requests that do not match (nearest first), and
+    the undecidable requests with the reason (oldest first)."""
 
     count: int
     nearest: tuple[NearRequest, ...]
     unjudged: tuple[tuple[UUID, str], ...]
 
 
-def tally(match: Match, rows: QuerySet[ServedRequest]) -> Tally:
-    """Judge requests of the journal.
+def count_matches(match: Match, rows: QuerySet[ServedRequest]) -> MatchCount:
+    """Count the journal rows that match.
 
-    A request that was refused (a 400, a 401, a path that is not there) never was one that a step
-    could have answered: it counts for nothing.
+    A refused request (a 400, a 401, an unknown path) is skipped: no step could have answered it.
     """
-    judge = _Judge.of(match, services().pipeline.options)
+    matcher = _RowMatcher.of(match, services().pipeline.options)
     count, missed = 0, 0
-    nearest: list[Found] = []
+    nearest: list[ScoredRow] = []
     unjudged: list[tuple[UUID, str]] = []
-    for row in newest_first(rows):
-        match judge.judge(row):
+    for row in iterate_newest_first(rows):
+        match matcher.match_row(row):
             case True:
                 count += 1
-            case RequestReader() as reader if missed < AMONG:
+            case RequestReader() as reader if missed < MAX_RANKED:
                 missed += 1
-                failed, distance = judge.sure.count_failed(reader), judge.sure.distance(reader)
+                failed, distance = (
+                    matcher.certain.count_failed(reader),
+                    matcher.certain.distance(reader),
+                )
                 nearest.append(((failed, distance), row, reader))
-                nearest = sorted(nearest, key=lambda found: found[0])[:NEAREST]
+                nearest = sorted(nearest, key=lambda scored: scored[0])[:MAX_NEAREST]
             case str(reason):
                 unjudged.append((row.uid, reason))
-    return Tally(
+    return MatchCount(
         count=count,
         nearest=tuple(
-            NearRequest(row, judge.sure.mismatches(reader)) for _, row, reader in nearest
+            NearRequest(row, matcher.certain.mismatches(reader)) for _, row, reader in nearest
         ),
         unjudged=tuple(reversed(unjudged)),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Judge:
-    """`sure` are the conditions on what the journal keeps of every request it has whole, `outside`
-    those of them that need no body, and `masked` the headers of which it keeps four characters."""
+class _RowMatcher:
+    """Decides whether a journal row matches.
 
-    sure: Match
-    outside: Match
-    masked: tuple[str, ...]
+    `certain` holds the conditions on values that the journal stores unmasked, `without_body` those
+    of them that need no body, and `masked_headers` the headers that are stored masked.
+    """
+
+    certain: Match
+    without_body: Match
+    masked_headers: tuple[str, ...]
     options: Options
 
     @classmethod
-    def of(cls, match: Match, options: Options) -> "_Judge":
-        sure = Match(tuple(one for one in match.conditions if not one.is_masked))
-        outside = Match(tuple(one for one in sure.conditions if not one.needs_body))
+    def of(cls, match: Match, options: Options) -> "_RowMatcher":
+        certain = Match(tuple(c for c in match.conditions if not c.is_masked))
+        without_body = Match(tuple(c for c in certain.conditions if not c.needs_body))
         headers = match.of(HeaderCondition)
-        masked = tuple(one.subject.name for one in headers if one.is_masked)
-        return cls(sure, outside, masked, options)
+        masked = tuple(header.subject.name for header in headers if header.is_masked)
+        return cls(certain, without_body, masked, options)
 
-    def judge(self, row: ServedRequest) -> "bool | RequestReader | str":
-        """True for a match, the reading for none, a reason where nobody can tell, and False for
-        what is not asked about."""
+    def match_row(self, row: ServedRequest) -> "bool | RequestReader | str":
+        """Return True for a match, the reader if it does not match, a reason if that cannot be
+        decided, and False for a refused request."""
         if not row.way and not row.matched:
             return False
-        request = None if row.request_cut else read_again(row, self.options)
+        request = None if row.request_cut else parse_row(row, self.options)
         if request is not None:
-            conditions, reader = self.sure, RequestReader(request)
+            conditions, reader = self.certain, RequestReader(request)
         else:
-            conditions, reader = self.outside, RequestReader(_from_outside(row))
+            conditions, reader = self.without_body, RequestReader(_request_without_body(row))
         if not conditions.holds(reader):
             if request is not None and self._may_be_masked(row, reader):
                 return "the journal masks values in its body"
             return reader
-        if any(name not in row.request_headers for name in self.masked):
+        if any(name not in row.request_headers for name in self.masked_headers):
             return reader
-        if request is None and len(self.sure.conditions) > len(self.outside.conditions):
+        if request is None and len(self.certain.conditions) > len(self.without_body.conditions):
             return "the journal has not all of its body"
-        if self.masked:
-            return f"the journal masks {', '.join(self.masked)}"
+        if self.masked_headers:
+            return f"the journal masks {', '.join(self.masked_headers)}"
         return True
 
     def _may_be_masked(self, row: ServedRequest, reader: RequestReader) -> bool:
-        """Whether all that keeps a request from matching may have been masked in its body."""
+        """Return True if every failed condition may fail only because its value is masked."""
         return bool(_MASKED.search(row.request_body)) and all(
             condition.may_be_masked
-            for condition in self.sure.conditions
+            for condition in self.certain.conditions
             if not condition.holds(reader)
         )
 
 
-def newest_first(rows: QuerySet[ServedRequest]) -> Iterator[ServedRequest]:
-    """The rows, in batches: a cursor that stays open would keep everybody from writing."""
+def iterate_newest_first(rows: QuerySet[ServedRequest]) -> Iterator[ServedRequest]:
+    """Yield the rows in batches: an open cursor would block writers."""
     newest = rows.order_by("-pk").only(*COLUMNS)
     batch = list(newest[:_BATCH])
     while batch:
@@ -163,8 +169,8 @@ def _call(row: ServedRequest) -> Call:
     return Call(row.method, row.path, row.query, row.request_headers, body)
 
 
-def read_again(row: ServedRequest, options: Options) -> CanonicalRequest | None:
-    """The request of a row whose body was kept whole; None where it cannot be read any more."""
+def parse_row(row: ServedRequest, options: Options) -> CanonicalRequest | None:
+    """Return the request of a row with a whole body, or None if it cannot be parsed any more."""
     call = _call(row)
     target = find_target(call)
     if target is None:
@@ -177,12 +183,12 @@ def read_again(row: ServedRequest, options: Options) -> CanonicalRequest | None:
         state = services().state
         return async_to_sync(archive.resolve)(request, archival, row.session, archive=state)
     except WireError:
-        # What was masked in it may have been of another type, what it named is kept no longer.
+        # A masked value may have been of another type, or a stored response may be gone.
         return None
 
 
-def _from_outside(row: ServedRequest) -> CanonicalRequest:
-    """What is known of a request without its body."""
+def _request_without_body(row: ServedRequest) -> CanonicalRequest:
+    """Return the request of a row as far as it can be built without the body."""
     target = find_target(_call(row))
     route = target.endpoint.canonical if target and target.endpoint else row.path
     return CanonicalRequest(
@@ -194,27 +200,26 @@ def _from_outside(row: ServedRequest) -> CanonicalRequest:
     )
 
 
-def since_begin(rows: QuerySet[ServedRequest]) -> QuerySet[ServedRequest]:
-    """Those of the rows that the run's coverage is about."""
+def rows_of_coverage_run(rows: QuerySet[ServedRequest]) -> QuerySet[ServedRequest]:
+    """Return the rows since the coverage run began."""
     return rows.filter(at__gte=datetime.fromtimestamp(services().steps.since, UTC))
 
 
-def observe(rows: QuerySet[ServedRequest]) -> None:
-    """Note which conditions these requests meet, of common scenarios and of those that sessions
-    have, or had, as their own."""
-    here = services()
-    seen = here.steps.coverage()
-    scenarios = {**here.steps.session_scenarios(), **catalog.snapshot().index.by_name}
+def record_met_conditions(rows: QuerySet[ServedRequest]) -> None:
+    """Record which step conditions these requests meet, for the coverage of the run."""
+    current = services()
+    seen = current.steps.coverage()
+    scenarios = {**current.steps.session_scenarios(), **catalog.snapshot().index.by_name}
     wanted = dict(find_unmet_conditions(scenarios.values(), seen.served, seen.met))
     if not wanted:
         return
-    for row in newest_first(since_begin(rows).only(*COLUMNS)):
-        request = None if row.request_cut else read_again(row, here.pipeline.options)
+    for row in iterate_newest_first(rows_of_coverage_run(rows).only(*COLUMNS)):
+        request = None if row.request_cut else parse_row(row, current.pipeline.options)
         if request is None or not (row.way or row.matched):
             continue
         met = list(select_met_conditions(wanted.items(), request))
-        here.steps.add_met_conditions(met)
-        for named in met:
-            del wanted[named]
+        current.steps.add_met_conditions(met)
+        for key in met:
+            del wanted[key]
         if not wanted:
             return

@@ -1,5 +1,4 @@
-"""The control API before what pages need: it knows tokens and no logins, so neither a session is
-opened for it, nor a form's token or a message looked for."""
+"""Middleware that answers the control API before sessions, CSRF and logins: it uses tokens only."""
 
 from mockllm_site.kit.api.in_thread import answers_below
 

@@ -1,5 +1,4 @@
-"""Recordings: what of a session is passed on upstream and kept, until it is ended, by the control
-API or by the admin, and what each comes to."""
+"""Starts and ends recordings of sessions, and builds their scenario document and drift report."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,7 +15,7 @@ from scenarios_app.control.kit import (
     SessionQuery,
     documented,
 )
-from scenarios_app.control.sessions import session_of_scenarios
+from scenarios_app.control.sessions import resolve_scenario_session
 from scenarios_app.control.stores import read_documents
 from scenarios_app.engine.document import DocumentError, dump
 from scenarios_app.engine.state import alias
@@ -25,17 +24,20 @@ from scenarios_app.recording.drift import Drifted, drift_json, drift_of
 from scenarios_app.serving.recorder.recordings import MODES, Ended, Recording
 from scenarios_app.serving.services import services
 
-UNNAMED: Final = "recording"
-SHARED: Final = (
+DEFAULT_NAME: Final = "recording"
+SHARED_STATE_ERROR: Final = (
     "A recording is in the memory of one process, and this server's sessions may be answered by "
     "several (REDIS_URL): it would be half of one. Record with a server that has no REDIS_URL."
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
-    """What a recording came to: its scenario, None where it only replayed, what of it could not be
-    carried over, what could not be kept, and what was not asked as it was recorded."""
+class RecordingResult:
+    """The result of an ended recording.
+
+    `document` is its scenario, None if it only replayed; `notes` are details that a scenario cannot
+    express, `problems` responses that could not be stored.
+    """
 
     document: dict[str, Any] | None
     notes: tuple[str, ...]
@@ -43,35 +45,35 @@ class Came:
     drifted: Drifted
 
 
-def session_meant(given: str | None) -> str | None:
-    """The session of a recording by its name or API key; None is all of them."""
-    return None if given is None else session_of_scenarios(given)
+def resolve_recorded_session(name_or_key: str | None) -> str | None:
+    """Return the session for a name or API key; None stands for all sessions."""
+    return None if name_or_key is None else resolve_scenario_session(name_or_key)
 
 
-def recording_named(given: str | None) -> Recording:
-    """The recording of a session by its name or API key; raises a 404 where there is none."""
+def find_recording(name_or_key: str | None) -> Recording:
+    """Return the recording for a name or API key, or that of all sessions; ControlError 404."""
     recordings = services().pipeline.recordings
-    if given is None:
+    if name_or_key is None:
         recording = recordings.get(None)
     else:
-        recording = recordings.get(given) or recordings.get(alias(given))
+        recording = recordings.get(name_or_key) or recordings.get(alias(name_or_key))
     if recording is None:
-        whose = "all sessions" if given is None else f"session “{given}”"
+        whose = "all sessions" if name_or_key is None else f"session “{name_or_key}”"
         raise ControlError(404, f"There is no recording of {whose}.")
     return recording
 
 
-def begin(recording: Recording) -> None:
-    """Record from now on, in place of a recording of the same session; raises a 409."""
+def start_recording(recording: Recording) -> None:
+    """Start a recording; it replaces one of the same session. Raises ControlError 409."""
     pipeline = services().pipeline
     if not services().everywhere.alone:
-        raise ControlError(409, SHARED)
+        raise ControlError(409, SHARED_STATE_ERROR)
     if recording.records:
         if not (recording.upstreams or pipeline.options.upstreams):
-            message = "There is nobody to ask: MOCKLLM_UPSTREAMS names no upstream."
+            message = "No upstream is set; add one to MOCKLLM_UPSTREAMS."
             raise ControlError(409, message)
         for other in tuple(pipeline.recordings.values()):
-            # Each would write its own in the place of the other's.
+            # Both would write the same scenario.
             if (
                 other.records
                 and other.name == recording.name
@@ -82,37 +84,35 @@ def begin(recording: Recording) -> None:
     pipeline.recordings[recording.session] = recording
 
 
-def end(given: str | None) -> tuple[Recording, Came]:
-    """End the recording of a session by its name or API key, or with None that of all; raises a 404
-    where there is none."""
-    recording = recording_named(given)
+def end_recording(name_or_key: str | None) -> tuple[Recording, RecordingResult]:
+    """End the recording for a name or API key, or that of all sessions; ControlError 404."""
+    recording = find_recording(name_or_key)
     services().pipeline.recordings.pop(recording.session, None)
     ended = recording.ended()
     if recording.records:
-        document, notes = _document(recording, ended)
-        return recording, Came(document, notes, ended.problems, Drifted())
-    asked = [one.request for one in ended.missed]
-    drifted = drift_of(recording.cassettes, ended.served, asked)
+        document, notes = _merge_document(recording, ended)
+        return recording, RecordingResult(document, notes, ended.problems, Drifted())
+    missed_requests = [miss.request for miss in ended.missed]
+    drifted = drift_of(recording.cassettes, ended.served, missed_requests)
     names = [document["name"] for document in recording.cassettes]
-    told = {"session": recording.session, "cassettes": names, **drift_body(drifted)}
-    services().drifts.append(told)
-    return recording, Came(None, (), ended.problems, drifted)
+    report = {"session": recording.session, "cassettes": names, **drift_body(drifted)}
+    services().drifts.append(report)
+    return recording, RecordingResult(None, (), ended.problems, drifted)
 
 
 def drift_body(drifted: Drifted) -> dict[str, Any]:
-    """What drifted, as the control API shows it."""
+    """Return the drift report as JSON values."""
     return {
         "drifted": bool(drifted.found),
-        "drift": [drift_json(one) for one in drifted.found],
-        "unreached": [f"{one.cassette}/{one.step}" for one in drifted.unreached],
+        "drift": [drift_json(drift) for drift in drifted.found],
+        "unreached": [f"{step.cassette}/{step.step}" for step in drifted.unreached],
     }
 
 
-def _document(recording: Recording, ended: Ended) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The scenario of a recording, after what its cassette held before; with what of it could not
-    be carried over."""
-    made = to_document(recording.name, ended.interactions)
-    document = made.document
+def _merge_document(recording: Recording, ended: Ended) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the recording's steps appended to its cassette, and notes on what was dropped."""
+    conversion = to_document(recording.name, ended.interactions)
+    document = conversion.document
     before = next((d for d in recording.cassettes if d["name"] == recording.name), None)
     if before is not None:
         steps = before.get("steps") or []
@@ -122,11 +122,11 @@ def _document(recording: Recording, ended: Ended) -> tuple[dict[str, Any], tuple
         read_documents(document)
     except DocumentError as error:
         raise ControlError(500, f"What was recorded is no valid document: {error}") from None
-    return document, made.notes
+    return document, conversion.notes
 
 
 class DifferenceBody(Shape):
-    """One difference between what was recorded and what is asked."""
+    """One difference between a recorded request and the current one."""
 
     kind = Text(help_text="new, removed or changed.")
     place = Text(help_text="Where it is in the request.")
@@ -135,7 +135,7 @@ class DifferenceBody(Shape):
 
 
 class DriftBody(Shape):
-    """Something that is not asked as it was recorded."""
+    """A request that differs from its recording, is new or is missing."""
 
     kind = Text(help_text="new, removed or changed.")
     cassette = Text(allow_blank=True, help_text="The scenario in which it is recorded.")
@@ -147,7 +147,7 @@ class DriftBody(Shape):
 
 
 class BeginBody(Shape):
-    """What to record, and how."""
+    """The session to record, the mode, and the cassettes to start from."""
 
     session = Text(
         required=False,
@@ -161,7 +161,10 @@ class BeginBody(Shape):
         "kept. all: the same, for a session that begins without recordings.",
     )
     name = Text(
-        required=False, default=UNNAMED, max_length=200, help_text="Of the scenario that it makes."
+        required=False,
+        default=DEFAULT_NAME,
+        max_length=200,
+        help_text="Of the scenario that it makes.",
     )
     keys = serializers.DictField(
         child=Text(),
@@ -180,7 +183,7 @@ class BeginBody(Shape):
 
 
 class RecordingBody(Shape):
-    """A recording under way."""
+    """A running recording."""
 
     session = Text(allow_null=True, help_text="Whose it is.")
     mode = Text(help_text="As it was begun.")
@@ -193,7 +196,7 @@ class RecordingBody(Shape):
 
 
 class DriftedBody(Shape):
-    """What was not asked as it was recorded."""
+    """The differences between the recorded requests and those of the run."""
 
     drifted = Flag(help_text="Whether anything was not.")
     drift = DriftBody(many=True, help_text="What was not.")
@@ -204,14 +207,14 @@ class DriftedBody(Shape):
 
 
 class SessionDriftBody(DriftedBody):
-    """The same of one session's recording that has ended."""
+    """The drift of one ended recording."""
 
     session = Text(allow_null=True, help_text="Whose it was.")
     cassettes = serializers.ListField(child=Text(), help_text="The scenarios that it replayed.")
 
 
 class AllDriftBody(Shape):
-    """What drifted in all recordings that only replayed, since the server started."""
+    """The drift of every replay-only recording that ended since the server started."""
 
     recordings = SessionDriftBody(many=True, help_text="In the order in which they ended.")
 
@@ -236,7 +239,7 @@ class RecordingView(ControlView):
     )
     def get(self, request: Request) -> Response:
         """A session's recording, or that of all sessions"""
-        return Response(_body(recording_named(self.query(SessionQuery).get("session"))))
+        return Response(_recording_body(find_recording(self.query(SessionQuery).get("session"))))
 
     @documented(
         "begin_recording",
@@ -247,18 +250,18 @@ class RecordingView(ControlView):
     def put(self, request: Request) -> Response:
         """Record a session from now on, in place of a recording that it has: upstreams are the
         operator's MOCKLLM_UPSTREAMS"""
-        asked = self.given_as(BeginBody)
-        documents = read_documents({"scenarios": asked["cassettes"]})
+        fields = self.given_as(BeginBody)
+        documents = read_documents({"scenarios": fields["cassettes"]})
         recording = Recording(
-            session_meant(asked["session"]),
-            asked["mode"],
-            asked["name"],
-            asked["keys"],
+            resolve_recorded_session(fields["session"]),
+            fields["mode"],
+            fields["name"],
+            fields["keys"],
             tuple(dump(document) for document in documents),
             services().state,
         )
-        begin(recording)
-        return Response(_body(recording), status=201)
+        start_recording(recording)
+        return Response(_recording_body(recording), status=201)
 
     @documented(
         "end_recording",
@@ -268,14 +271,14 @@ class RecordingView(ControlView):
     )
     def delete(self, request: Request) -> Response:
         """End a recording; its scenario is in the answer, and nowhere else"""
-        recording, came = end(self.query(SessionQuery).get("session"))
+        recording, result = end_recording(self.query(SessionQuery).get("session"))
         return Response(
             {
-                **_body(recording),
-                "problems": list(came.problems),
-                "document": came.document,
-                "notes": list(came.notes),
-                **drift_body(came.drifted),
+                **_recording_body(recording),
+                "problems": list(result.problems),
+                "document": result.document,
+                "notes": list(result.notes),
+                **drift_body(result.drifted),
             }
         )
 
@@ -288,11 +291,11 @@ class DriftView(ControlView):
 
 
 def _upstreams(recording: Recording) -> dict[str, str]:
-    named = recording.upstreams or services().pipeline.options.upstreams
-    return dict(named) if recording.records else {}
+    upstreams = recording.upstreams or services().pipeline.options.upstreams
+    return dict(upstreams) if recording.records else {}
 
 
-def _body(recording: Recording) -> dict[str, Any]:
+def _recording_body(recording: Recording) -> dict[str, Any]:
     return {
         "session": recording.session,
         "mode": recording.mode,

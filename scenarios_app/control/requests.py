@@ -1,4 +1,4 @@
-"""The journal: every request that was answered, oldest first, a page at a time or one whole."""
+"""The journal API: lists, reads and deletes answered requests."""
 
 from typing import Any
 from uuid import UUID
@@ -14,18 +14,18 @@ from scenarios_app.control.kit import (
     JournalledBody,
     MismatchBody,
     SessionQuery,
-    completeness,
+    delete_journal_rows,
     documented,
-    flush,
-    forget_rows,
+    flush_journal,
+    journal_completeness,
     rows_of_session,
 )
-from scenarios_app.control.sessions import session_named
+from scenarios_app.control.sessions import resolve_session
 from scenarios_app.models import Outcome, ServedRequest
 
-MOST = 1_000
-PAGE = 100
-# The columns of a line: bodies and headers stay where they are.
+MAX_PAGE_ROWS = 1_000
+DEFAULT_PAGE_ROWS = 100
+# The columns of a list entry; bodies and headers are not loaded.
 COLUMNS = (
     "uid",
     "at",
@@ -53,7 +53,7 @@ class NearMissBody(Shape):
 
 
 class RequestLine(Shape):
-    """A request and what became of it."""
+    """A request and its outcome."""
 
     id = serializers.UUIDField(help_text="The answer's x-mockllm-request.")
     at = serializers.DateTimeField(help_text="When it came in.")
@@ -97,7 +97,7 @@ class MessageBody(Shape):
 
 
 class RequestMessage(MessageBody):
-    """What came in."""
+    """The request as it arrived."""
 
     method = Text(help_text="The HTTP method.")
     query = serializers.DictField(
@@ -139,8 +139,8 @@ class RequestsQuery(SessionQuery):
         required=False,
         digits=True,
         min_value=1,
-        max_value=MOST,
-        default=PAGE,
+        max_value=MAX_PAGE_ROWS,
+        default=DEFAULT_PAGE_ROWS,
         help_text="How many at most.",
     )
 
@@ -154,44 +154,44 @@ class RequestsView(ControlView):
     )
     def get(self, request: Request) -> Response:
         """Requests whose answers have ended, the oldest first."""
-        asked = self.query(RequestsQuery)
-        session = _named(asked.get("session"))
+        query = self.query(RequestsQuery)
+        session = _flush_and_resolve(query.get("session"))
         rows = rows_of_session(session)
-        given = {key: asked[key] for key in ("provider", "scenario", "matched") if key in asked}
-        rows = rows.filter(**given)
-        if "after" in asked:
-            rows = rows.filter(pk__gt=_row(asked["after"], field="after").pk)
-        limit = asked["limit"]
+        filters = {key: query[key] for key in ("provider", "scenario", "matched") if key in query}
+        rows = rows.filter(**filters)
+        if "after" in query:
+            rows = rows.filter(pk__gt=_find_row(query["after"], field="after").pk)
+        limit = query["limit"]
         page = list(rows.only(*COLUMNS)[: limit + 1])
         more = len(page) > limit
-        shown = page[:limit]
+        page_rows = page[:limit]
         return Response(
             {
-                "requests": [_line(row) for row in shown],
-                "next": str(shown[-1].uid) if more else None,
-                **completeness(session),
+                "requests": [_request_line(row) for row in page_rows],
+                "next": str(page_rows[-1].uid) if more else None,
+                **journal_completeness(session),
             }
         )
 
     @documented("delete_requests", query=SessionQuery, answers={204: (None, "They are gone.")})
     def delete(self, request: Request) -> Response:
         """Empty the journal, or what it has of a session; states stay as they are."""
-        session = _named(self.query(SessionQuery).get("session"))
-        forget_rows(None if session is None else [session])
+        session = _flush_and_resolve(self.query(SessionQuery).get("session"))
+        delete_journal_rows(None if session is None else [session])
         return Response(status=204)
 
 
-class OneRequest(ControlView):
+class RequestDetailView(ControlView):
     @documented(
         "read_request", answers={200: (RequestBody, "All that is known of it.")}, errors=(404,)
     )
     def get(self, request: Request, id: str) -> Response:
         """One request with its headers and bodies."""
-        flush()
-        row = _row(id)
+        flush_journal()
+        row = _find_row(id)
         return Response(
             {
-                **_line(row),
+                **_request_line(row),
                 "request": {
                     "method": row.method,
                     "query": row.query,
@@ -211,23 +211,23 @@ class OneRequest(ControlView):
         )
 
 
-def _named(session: str | None) -> str | None:
-    """The session that is meant, with all of it that has ended written."""
-    flush()
-    return None if session is None else session_named(session)
+def _flush_and_resolve(session: str | None) -> str | None:
+    """Flush the journal and return the session's name, or None for all sessions."""
+    flush_journal()
+    return None if session is None else resolve_session(session)
 
 
-def _row(given: str | UUID, *, field: str | None = None) -> ServedRequest:
+def _find_row(request_id: str | UUID, *, field: str | None = None) -> ServedRequest:
     try:
-        found = ServedRequest.objects.filter(uid=UUID(str(given))).first()
+        row = ServedRequest.objects.filter(uid=UUID(str(request_id))).first()
     except ValueError:
-        found = None
-    if found is None:
-        raise ControlError(404, f"The journal has no request {given}.", field=field)
-    return found
+        row = None
+    if row is None:
+        raise ControlError(404, f"The journal has no request {request_id}.", field=field)
+    return row
 
 
-def _line(row: ServedRequest) -> dict[str, Any]:
+def _request_line(row: ServedRequest) -> dict[str, Any]:
     return {
         "id": str(row.uid),
         "at": row.at,

@@ -1,4 +1,4 @@
-"""Scenario documents: common ones, or with `?session=` those of one session alone."""
+"""The scenario API: common scenarios, or with `?session=` the private ones of a session."""
 
 from typing import Any
 
@@ -18,11 +18,11 @@ from scenarios_app.control.kit import (
     SessionQuery,
     documented,
 )
-from scenarios_app.control.sessions import session_of_scenarios
+from scenarios_app.control.sessions import resolve_scenario_session
 from scenarios_app.control.stores import (
     CommonScenarios,
-    OwnScenarios,
-    Scenarios,
+    ScenarioStore,
+    SessionScenarios,
     check_step,
     read_document,
     read_documents,
@@ -51,19 +51,23 @@ class ScenariosBody(Shape):
 
 
 class ScenarioView(ControlView):
-    """What all views of scenarios have in common."""
+    """Base of the scenario views."""
 
-    def kept(self) -> Scenarios:
-        """Where the scenarios of this request are kept."""
+    def store(self) -> ScenarioStore:
+        """Return the store of the session in the query, or the common one."""
         session = self.query(SessionQuery).get("session")
-        return CommonScenarios() if session is None else OwnScenarios(session_of_scenarios(session))
+        return (
+            CommonScenarios()
+            if session is None
+            else SessionScenarios(resolve_scenario_session(session))
+        )
 
 
-class AllScenarios(ScenarioView):
+class ScenarioListView(ScenarioView):
     @documented("list_scenarios", query=SessionQuery, answers={200: (ScenariosBody, "By name.")})
     def get(self, request: Request) -> Response:
         """Every scenario, enabled or not."""
-        listed = self.kept().listed()
+        listed = self.store().list_all()
         return Response(
             {
                 "scenarios": [dump(document) for document in listed.documents],
@@ -88,13 +92,13 @@ class AllScenarios(ScenarioView):
     )
     def post(self, request: Request) -> Response:
         """Add a scenario, or all of a document of several; their names must be free."""
-        kept = self.kept()
+        store = self.store()
         documents = read_documents(self.given())
-        kept.add(documents)
+        store.add(documents)
         return Response(documents_json(documents), status=201)
 
 
-class OneScenario(ScenarioView):
+class ScenarioDetailView(ScenarioView):
     @documented(
         "read_scenario",
         query=SessionQuery,
@@ -103,7 +107,7 @@ class OneScenario(ScenarioView):
     )
     def get(self, request: Request, name: str) -> Response:
         """One scenario, as a document to load again."""
-        return Response(dump(self.kept().get(name)))
+        return Response(dump(self.store().get(name)))
 
     @documented(
         "put_scenario",
@@ -114,9 +118,9 @@ class OneScenario(ScenarioView):
     )
     def put(self, request: Request, name: str) -> Response:
         """Create a scenario or replace it, which makes sessions forget what they know of it."""
-        kept = self.kept()
+        store = self.store()
         document = read_document(self.given(), name=name)
-        new = kept.put(document)
+        new = store.put(document)
         return Response(dump(document), status=201 if new else 200)
 
     @documented(
@@ -127,16 +131,16 @@ class OneScenario(ScenarioView):
     )
     def delete(self, request: Request, name: str) -> Response:
         """Delete a scenario, and what sessions know of it."""
-        self.kept().remove(name)
+        self.store().remove(name)
         return Response(status=204)
 
 
-class ScenarioSteps(ScenarioView):
+class ScenarioStepsView(ScenarioView):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        # Django decodes a path before it looks for its view: `a%2Fsteps` is a scenario's name.
+        # Django decodes a path before routing it: `a%2Fsteps` is the name of a scenario.
         if path_of(getattr(request, "scope", {"path": ""})).lower().endswith(_ENCODED):
             name = f"{kwargs['name']}/steps"
-            return OneScenario.as_view()(request, name=name)
+            return ScenarioDetailView.as_view()(request, name=name)
         return super().dispatch(request, *args, **kwargs)
 
     @documented(
@@ -148,6 +152,6 @@ class ScenarioSteps(ScenarioView):
     )
     def post(self, request: Request, name: str) -> Response:
         """Add a step at the end; sessions keep what they know of the others."""
-        kept, step = self.kept(), self.given()
+        store, step = self.store(), self.given()
         check_step(step)
-        return Response(dump(kept.push(name, step)), status=201)
+        return Response(dump(store.push(name, step)), status=201)

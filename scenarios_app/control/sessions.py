@@ -1,4 +1,4 @@
-"""Sessions: what one remembers, and forgetting it."""
+"""The session API: reads and resets session state; resolves names and API keys."""
 
 from collections.abc import Sequence
 
@@ -13,17 +13,17 @@ from scenarios_app.control.kit import (
     ControlView,
     JournalledBody,
     NeededSession,
-    completeness,
+    delete_journal_rows,
     documented,
-    flush,
-    forget_rows,
+    flush_journal,
+    journal_completeness,
     rows_of_session,
 )
 from scenarios_app.engine.state import SessionState, alias
 from scenarios_app.serving.services import services
 
-# Each is looked for by name and key, and forgotten everywhere.
-MOST_AT_ONCE = 100
+# Each is looked up by name and by key, and reset in every process.
+MAX_RESET_SESSIONS = 100
 
 
 class ConsumedBody(Shape):
@@ -41,7 +41,7 @@ class AttemptBody(ConsumedBody):
 
 
 class StateBody(JournalledBody):
-    """What a session remembers. `passed`: nothing that was expected of it was violated."""
+    """The state of a session. `passed`: no expectation was violated."""
 
     session = Text(help_text="Its name.")
     consumed = ConsumedBody(many=True, help_text="The steps that are used up.")
@@ -54,7 +54,7 @@ class StateBody(JournalledBody):
 
 
 class ResetBody(Shape):
-    """What to forget."""
+    """The sessions to reset."""
 
     session = Text(
         required=False,
@@ -66,8 +66,9 @@ class ResetBody(Shape):
         child=Text(),
         required=False,
         allow_empty=False,
-        max_length=MOST_AT_ONCE,
-        help_text=f"Names or API keys of up to {MOST_AT_ONCE} sessions, in place of `session`.",
+        max_length=MAX_RESET_SESSIONS,
+        help_text=f"Names or API keys of up to {MAX_RESET_SESSIONS} sessions, in place of "
+        "`session`.",
     )
     scenarios = Flag(
         required=False, default=False, help_text="Drop the sessions' own scenarios as well."
@@ -78,7 +79,7 @@ class StateView(ControlView):
     @documented("read_state", query=NeededSession, answers={200: (StateBody, "As it is now.")})
     def get(self, request: Request) -> Response:
         """What a session has consumed, attempted, counted and violated."""
-        state = _read(session_named(self.query(NeededSession)["session"]))
+        state = _read_state(resolve_session(self.query(NeededSession)["session"]))
         return Response(
             {
                 "session": state.session,
@@ -97,7 +98,7 @@ class StateView(ControlView):
                 "counters": dict(state.counters),
                 "violations": list(state.violations),
                 "passed": not state.violations,
-                **completeness(state.session),
+                **journal_completeness(state.session),
             }
         )
 
@@ -107,56 +108,58 @@ class ResetView(ControlView):
     def post(self, request: Request) -> Response:
         """Forget a session's consumption, attempts, counters, ordinals and journal; or those of
         several sessions, or of all"""
-        asked = self.given_as(ResetBody)
-        several, scenarios = asked.get("sessions"), asked["scenarios"]
+        fields = self.given_as(ResetBody)
+        several, scenarios = fields.get("sessions"), fields["scenarios"]
         if several is not None:
-            if asked["session"] is not None:
+            if fields["session"] is not None:
                 message = "session: given beside `sessions`, which takes its place"
                 raise ControlError(400, message, field="session")
-            names = [session_named(one) for one in several]
-            flush()
-            forget(names, scenarios=scenarios)
+            names = [resolve_session(name) for name in several]
+            flush_journal()
+            reset_sessions(names, scenarios=scenarios)
             return Response({"session": None, "sessions": names, "scenarios": scenarios})
-        session = None if asked["session"] is None else session_named(asked["session"])
-        flush()
-        forget(None if session is None else [session], scenarios=scenarios)
+        session = None if fields["session"] is None else resolve_session(fields["session"])
+        flush_journal()
+        reset_sessions(None if session is None else [session], scenarios=scenarios)
         return Response({"session": session, "scenarios": scenarios})
 
 
-def forget(sessions: Sequence[str] | None, *, scenarios: bool) -> None:
-    """Forget sessions, or every one; the journal has been flushed."""
-    _reset(sessions, scenarios)
-    forget_rows(sessions)
+def reset_sessions(sessions: Sequence[str] | None, *, scenarios: bool) -> None:
+    """Reset sessions, or all of them, in every process; flush the journal first."""
+    _reset_state(sessions, scenarios)
+    delete_journal_rows(sessions)
     services().everywhere.forget(sessions)
 
 
 @async_to_sync
-async def _reset(sessions: Sequence[str] | None, scenarios: bool) -> None:
+async def _reset_state(sessions: Sequence[str] | None, scenarios: bool) -> None:
     state = services().state
     for session in [None] if sessions is None else sessions:
         await state.reset(session, scenarios=scenarios)
 
 
-def session_named(given: str) -> str:
-    """The session that a name or an API key means: the one of that name if there is one, else the
-    one of that key, else the name, of which nothing is known."""
-    by_key = alias(given)
-    if by_key == given:
-        return given
-    return next((name for name in (given, by_key) if _is_known(name)), given)
+def resolve_session(name_or_key: str) -> str:
+    """Return the session of this name if it exists, else that of this API key, else the name."""
+    by_key = alias(name_or_key)
+    if by_key == name_or_key:
+        return name_or_key
+    return next((name for name in (name_or_key, by_key) if _session_exists(name)), name_or_key)
 
 
-def session_of_scenarios(given: str) -> str:
-    """As `session_named`, for the scenarios of a session that may not have begun yet: they are
-    kept so that either finds them, under a name that gives no key away."""
-    by_key = alias(given)
-    return given if by_key == given or _is_known(given) else by_key
+def resolve_scenario_session(name_or_key: str) -> str:
+    """Return the session for private scenarios, which may be added before its first request.
+
+    An unknown API key gives the session's alias, which both name and key find and which does not
+    reveal the key.
+    """
+    by_key = alias(name_or_key)
+    return name_or_key if by_key == name_or_key or _session_exists(name_or_key) else by_key
 
 
-def _is_known(name: str) -> bool:
-    flush()
-    return _read(name) != SessionState(name) or rows_of_session(name).exists()
+def _session_exists(name: str) -> bool:
+    flush_journal()
+    return _read_state(name) != SessionState(name) or rows_of_session(name).exists()
 
 
-def _read(name: str) -> SessionState:
+def _read_state(name: str) -> SessionState:
     return async_to_sync(services().state.read)(name)

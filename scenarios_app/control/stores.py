@@ -1,9 +1,8 @@
-"""Documents as they come in and go out of the control API: those of all sessions, in the database,
-and those of one session alone, in its state."""
+"""Stores of scenario documents: common ones in the database, private ones in a session's state."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from asgiref.sync import async_to_sync
 from django.db import DEFAULT_DB_ALIAS, IntegrityError, transaction
@@ -24,40 +23,40 @@ from scenarios_app.serving.services import services
 from scenarios_app.store import RowProblem, document_of, limits, problems_of, rows_of
 from scenarios_app.store.documents import load
 
-Kept: TypeAlias = Mapping[str, Json]
+StoredDocuments: TypeAlias = Mapping[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """All scenarios of one place by name, and what is wrong with those that cannot be shown."""
+class ScenarioList:
+    """All scenarios of a store by name, and the problems of those that are invalid."""
 
     documents: tuple[ScenarioDocument, ...]
     problems: tuple[RowProblem, ...] = ()
 
 
-class Scenarios(Protocol):
-    """Where scenarios are kept. What is read is checked already; ControlError refuses the rest."""
+class ScenarioStore(Protocol):
+    """A store of valid scenario documents; its methods raise ControlError."""
 
-    def listed(self) -> Listed: ...
+    def list_all(self) -> ScenarioList: ...
 
     def get(self, name: str) -> ScenarioDocument:
-        """Raises a 404."""
+        """Raises ControlError 404."""
 
     def add(self, documents: list[ScenarioDocument]) -> None:
-        """All or none; raises a 409 where a name is taken."""
+        """Add all or none; ControlError 409 if a name is taken."""
 
     def put(self, document: ScenarioDocument) -> bool:
-        """Keep a scenario in place of the one of its name; whether there was none."""
+        """Create or replace a scenario; return True if it is new."""
 
     def remove(self, name: str) -> None:
-        """Raises a 404."""
+        """Raises ControlError 404."""
 
     def push(self, name: str, step: Json) -> ScenarioDocument:
-        """Add a step at the end, and give the whole; raises a 404."""
+        """Append a step and return the whole scenario; ControlError 404."""
 
 
 def read_documents(data: Json) -> list[ScenarioDocument]:
-    """The scenarios of a document; raises DocumentError with all that is wrong with them."""
+    """Return the scenarios of a document; DocumentError lists every problem."""
     documents = load_documents(data, limits=limits())
     for document in documents:
         compile_scenario(document)
@@ -65,7 +64,7 @@ def read_documents(data: Json) -> list[ScenarioDocument]:
 
 
 def read_document(data: Json, *, name: str) -> ScenarioDocument:
-    """The one scenario of a document, which has to be of this name."""
+    """Return the only scenario of a document; DocumentError unless it has this name."""
     documents = read_documents(data)
     if len(documents) != 1:
         raise DocumentError("scenarios", f"expected one scenario, got {len(documents)}")
@@ -76,28 +75,30 @@ def read_document(data: Json, *, name: str) -> ScenarioDocument:
 
 
 def check_step(step: Json) -> None:
-    """Raises DocumentError with all that is wrong with a step, whichever scenario it is for."""
+    """Validate a step on its own; DocumentError lists every problem."""
     try:
         read_documents({"name": "any", "steps": [step]})
     except DocumentError as error:
-        raise DocumentError.of(_in_step(problem, 0) for problem in error.problems) from None
+        raise DocumentError.of(_place_in_step(problem, 0) for problem in error.problems) from None
 
 
-def with_step(document: ScenarioDocument, step: Json) -> ScenarioDocument:
-    """A scenario with one more step; a DocumentError's places are those in the step."""
+def append_step(document: ScenarioDocument, step: Json) -> ScenarioDocument:
+    """Return the scenario with one more step; places in a DocumentError are relative to it."""
     number = len(document.steps)
     try:
         (longer,) = read_documents({**dump(document), "steps": [*_steps(document), step]})
     except DocumentError as error:
-        raise DocumentError.of(_in_step(problem, number) for problem in error.problems) from None
+        raise DocumentError.of(
+            _place_in_step(problem, number) for problem in error.problems
+        ) from None
     return longer
 
 
-def unknown(name: str) -> ControlError:
+def not_found_error(name: str) -> ControlError:
     return ControlError(404, f"There is no scenario “{name}”.")
 
 
-def taken(names: list[str]) -> ControlError:
+def name_conflict_error(names: list[str]) -> ControlError:
     listed = ", ".join(f"“{name}”" for name in names)
     return ControlError(409, f"There is a scenario of this name already: {listed}.", field="name")
 
@@ -107,7 +108,7 @@ def _steps(document: ScenarioDocument) -> list[Json]:
     return steps if isinstance(steps, list) else []
 
 
-def _in_step(problem: Problem, number: int) -> Problem:
+def _place_in_step(problem: Problem, number: int) -> Problem:
     prefix = f"steps[{number}]"
     if not problem.place.startswith(prefix):
         return problem
@@ -115,9 +116,9 @@ def _in_step(problem: Problem, number: int) -> Problem:
 
 
 class CommonScenarios:
-    """Once a change is committed the next request sees it."""
+    """The scenarios of all sessions, in the database; the next request sees a committed change."""
 
-    def listed(self) -> Listed:
+    def list_all(self) -> ScenarioList:
         documents: list[ScenarioDocument] = []
         problems: list[RowProblem] = []
         for row in Scenario.objects.order_by("name").prefetch_related("steps"):
@@ -125,56 +126,56 @@ class CommonScenarios:
                 documents.append(document_of(row))
             except DocumentError as error:
                 problems += problems_of(error, row.name)
-        return Listed(tuple(documents), tuple(problems))
+        return ScenarioList(tuple(documents), tuple(problems))
 
     def get(self, name: str) -> ScenarioDocument:
-        return _document(_row(name))
+        return _parse_row(_find_row(name))
 
     def add(self, documents: list[ScenarioDocument]) -> None:
         names = [document.name for document in documents]
         try:
             with transaction.atomic():
                 CatalogVersion.bump(DEFAULT_DB_ALIAS)
-                there = Scenario.objects.filter(name__in=names).order_by("name")
-                if found := list(there.values_list("name", flat=True)):
-                    raise taken(found)
+                rows = Scenario.objects.filter(name__in=names).order_by("name")
+                if taken_names := list(rows.values_list("name", flat=True)):
+                    raise name_conflict_error(taken_names)
                 load(documents)
         except IntegrityError:
-            raise taken(names) from None
+            raise name_conflict_error(names) from None
 
     def put(self, document: ScenarioDocument) -> bool:
         loaded = load([document])
         for name in loaded.replaced:
-            _forget(name)
+            _forget_steps(name)
         return not loaded.replaced
 
     def remove(self, name: str) -> None:
-        _row(name).delete()
-        _forget(name)
+        _find_row(name).delete()
+        _forget_steps(name)
 
     def push(self, name: str, step: Json) -> ScenarioDocument:
         with transaction.atomic():
-            # Steps that come in at the same time come one after the other.
+            # Serializes concurrent pushes to one scenario.
             CatalogVersion.bump(DEFAULT_DB_ALIAS)
-            row = _row(name)
+            row = _find_row(name)
             before = list(row.steps.all())
-            document = with_step(_document(row), step)
+            document = append_step(_parse_row(row), step)
             pushed = rows_of(document)[1][-1]
             pushed.scenario = row
-            pushed.order = 1 + max((one.order for one in before), default=0)
+            pushed.order = 1 + max((step.order for step in before), default=0)
             pushed.save()
         return document
 
 
-def _row(name: str) -> Scenario:
-    # A name is never longer, nor holds what no database takes.
+def _find_row(name: str) -> Scenario:
+    # No stored name holds a NUL character, and PostgreSQL refuses one in a query.
     row = None if "\0" in name else Scenario.objects.filter(name=name).first()
     if row is None:
-        raise unknown(name)
+        raise not_found_error(name)
     return row
 
 
-def _document(row: Scenario) -> ScenarioDocument:
+def _parse_row(row: Scenario) -> ScenarioDocument:
     try:
         return document_of(row)
     except DocumentError as error:
@@ -182,101 +183,101 @@ def _document(row: Scenario) -> ScenarioDocument:
         raise ControlError(409, f"What is stored is no valid document: {problems}") from None
 
 
-def _forget(name: str) -> None:
+def _forget_steps(name: str) -> None:
     async_to_sync(services().state.clear_scenario)(name)
 
 
-class OwnScenarios:
-    """A session's own scenarios hide the common ones of their names in it. What is read and then
-    written is written only if nothing has changed in between; else it is read again."""
+class SessionScenarios:
+    """The private scenarios of a session, in its state; they hide common ones of the same names.
+
+    Updates are optimistic: if the revision changed since the read, they read and try again.
+    """
 
     def __init__(self, session: str) -> None:
         self._session = session
 
-    def listed(self) -> Listed:
-        _, kept = self._kept()
-        return Listed(tuple(_own_document(kept[name]) for name in sorted(kept)))
+    def list_all(self) -> ScenarioList:
+        _, stored = self._read()
+        return ScenarioList(tuple(_parse_stored(stored[name]) for name in sorted(stored)))
 
     def get(self, name: str) -> ScenarioDocument:
-        return _own_document(_one(self._kept()[1], name))
+        return _parse_stored(_get_stored(self._read()[1], name))
 
     def add(self, documents: list[ScenarioDocument]) -> None:
-        def added(kept: Kept) -> Kept:
-            if found := [document.name for document in documents if document.name in kept]:
-                raise taken(found)
-            return {**kept, **{document.name: dump(document) for document in documents}}
+        def add_to(stored: StoredDocuments) -> StoredDocuments:
+            if taken_names := [document.name for document in documents if document.name in stored]:
+                raise name_conflict_error(taken_names)
+            return {**stored, **{document.name: dump(document) for document in documents}}
 
-        self._know(documents)
-        self._change(added)
+        self._register(documents)
+        self._change(add_to)
 
     def put(self, document: ScenarioDocument) -> bool:
-        self._know([document])
-        return not _placed(self._session, document.name, dump(document))
+        self._register([document])
+        return not _replace_document(self._session, document.name, dump(document))
 
     def remove(self, name: str) -> None:
-        def without(kept: Kept) -> Kept:
-            _one(kept, name)
-            return {other: kept[other] for other in kept if other != name}
+        def remove_from(stored: StoredDocuments) -> StoredDocuments:
+            _get_stored(stored, name)
+            return {other: stored[other] for other in stored if other != name}
 
-        self._change(without)
-        # Steps of a later scenario of this name have the same keys.
-        self._forget(name)
+        self._change(remove_from)
+        # A later scenario of this name would have the same step keys.
+        self._forget_steps(name)
 
     def push(self, name: str, step: Json) -> ScenarioDocument:
         longer: list[ScenarioDocument] = []
 
-        def pushed(kept: Kept) -> Kept:
-            longer.append(with_step(_own_document(_one(kept, name)), step))
-            return {**kept, name: dump(longer[-1])}
+        def push_to(stored: StoredDocuments) -> StoredDocuments:
+            longer.append(append_step(_parse_stored(_get_stored(stored, name)), step))
+            return {**stored, name: dump(longer[-1])}
 
-        self._change(pushed)
-        self._know(longer[-1:])
+        self._change(push_to)
+        self._register(longer[-1:])
         return longer[-1]
 
-    def _kept(self) -> tuple[int, Kept]:
-        kept: tuple[int, Kept] = _ask(services().state.scenarios_of, self._session)
-        return kept
+    def _read(self) -> tuple[int, StoredDocuments]:
+        read = async_to_sync(services().state.scenarios_of)
+        return read(self._session)
 
-    def _change(self, change: Callable[[Kept], Kept]) -> None:
+    def _change(self, change: Callable[[StoredDocuments], StoredDocuments]) -> None:
         keep = services().state.keep_scenarios
         while True:
-            revision, kept = self._kept()
-            if async_to_sync(keep)(self._session, change(kept), was=revision):
+            revision, stored = self._read()
+            if async_to_sync(keep)(self._session, change(stored), was=revision):
                 return
 
-    def _know(self, documents: list[ScenarioDocument]) -> None:
+    def _register(self, documents: list[ScenarioDocument]) -> None:
         for document in documents:
             if document.enabled:
                 services().steps.add_session_scenario(compile_scenario(document))
 
-    def _forget(self, name: str) -> None:
+    def _forget_steps(self, name: str) -> None:
         async_to_sync(services().state.clear_scenario)(name, session=self._session)
 
 
 @async_to_sync
-async def _placed(session: str, name: str, document: Json) -> bool:
-    """Put a document in its place in one go: each way to the event loop and back costs more than
-    what is done there. Returns whether there was one of its name, which is then forgotten."""
+async def _replace_document(session: str, name: str, document: Json) -> bool:
+    """Create or replace a document in one switch to the event loop, which costs more than the work.
+
+    Returns True if there was one of this name; the session then forgets its steps.
+    """
     state = services().state
     while True:
-        revision, kept = await state.scenarios_of(session)
-        if await state.keep_scenarios(session, {**kept, name: document}, was=revision):
+        revision, stored = await state.scenarios_of(session)
+        if await state.keep_scenarios(session, {**stored, name: document}, was=revision):
             break
-    if name in kept:
+    if name in stored:
         await state.clear_scenario(name, session=session)
-    return name in kept
+    return name in stored
 
 
-def _one(kept: Kept, name: str) -> Json:
-    if name not in kept:
-        raise unknown(name)
-    return kept[name]
+def _get_stored(stored: StoredDocuments, name: str) -> Json:
+    if name not in stored:
+        raise not_found_error(name)
+    return stored[name]
 
 
-def _ask(operation: Callable[..., Any], *arguments: Any) -> Any:
-    return async_to_sync(operation)(*arguments)
-
-
-def _own_document(kept: Json) -> ScenarioDocument:
-    (document,) = load_documents(kept, limits=limits())
+def _parse_stored(data: Json) -> ScenarioDocument:
+    (document,) = load_documents(data, limits=limits())
     return document

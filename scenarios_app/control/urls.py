@@ -1,5 +1,4 @@
-"""The routes of the control API, and what describes it: its OpenAPI document, the documents' JSON
-Schema, a page, and what is said of other paths."""
+"""The routes of the control API, its OpenAPI document, the JSON Schema and the page of its docs."""
 
 import json
 from typing import Any, NoReturn
@@ -17,21 +16,21 @@ from scenarios_app.control.coverage import CoverageView
 from scenarios_app.control.explain import ExplainView
 from scenarios_app.control.kit import ControlError, ControlView, documented
 from scenarios_app.control.recording import DriftView, RecordingView
-from scenarios_app.control.requests import OneRequest, RequestsView
-from scenarios_app.control.scenarios import AllScenarios, OneScenario, ScenarioSteps
+from scenarios_app.control.requests import RequestDetailView, RequestsView
+from scenarios_app.control.scenarios import ScenarioDetailView, ScenarioListView, ScenarioStepsView
 from scenarios_app.control.sessions import ResetView, StateView
 from scenarios_app.control.verdict import VerdictView
 from scenarios_app.control.verify import VerifyView
 from scenarios_app.engine.document import json_schema
 
-_OF_A_DOCUMENT = "#/$defs/"
-_OF_A_COMPONENT = "#/components/schemas/"
+_DOCUMENT_PREFIX = "#/$defs/"
+_COMPONENT_PREFIX = "#/components/schemas/"
 OBJECT = {"type": "object", "additionalProperties": True}
 
 
 def document_components() -> dict[str, Any]:
-    """The components by name: the whole is `Document`."""
-    text = json.dumps(json_schema()).replace(_OF_A_DOCUMENT, _OF_A_COMPONENT)
+    """Return the schemas of scenario documents by name; the root schema is `Document`."""
+    text = json.dumps(json_schema()).replace(_DOCUMENT_PREFIX, _COMPONENT_PREFIX)
     schema: dict[str, Any] = json.loads(text)
     components: dict[str, Any] = schema.pop("$defs")
     del schema["$schema"]
@@ -60,8 +59,8 @@ class DocsView(ControlView):
         return docs_page(request._request, _openapi(), title="mockllm control API", schema_url=url)
 
 
-class NothingHere(ControlView):
-    """Every other path, by any method."""
+class UnknownPathView(ControlView):
+    """Answers 404 for every other path and method."""
 
     schema = None
 
@@ -88,7 +87,7 @@ app_name = "control"
 
 
 class AnyText(PathConverter):
-    """Names of scenarios, slashes and line breaks and all: what is wrong with one is told later."""
+    """Matches names of scenarios, which may hold slashes and line breaks; views validate them."""
 
     regex = "(?s:.+)"
 
@@ -96,14 +95,14 @@ class AnyText(PathConverter):
 register_converter(AnyText, "any")
 
 urlpatterns = [
-    *either("scenarios", AllScenarios),
-    *either("scenarios/<any:name>/steps", ScenarioSteps),
-    # No twin: a name may end in a slash.
-    path("scenarios/<any:name>", OneScenario.as_view()),
+    *either("scenarios", ScenarioListView),
+    *either("scenarios/<any:name>/steps", ScenarioStepsView),
+    # Not `either`: a name may end in a slash.
+    path("scenarios/<any:name>", ScenarioDetailView.as_view()),
     *either("reset", ResetView),
     *either("state", StateView),
     *either("requests", RequestsView),
-    *either("requests/<str:id>", OneRequest),
+    *either("requests/<str:id>", RequestDetailView),
     *either("verify", VerifyView),
     *either("verdict", VerdictView),
     *either("coverage", CoverageView),
@@ -113,5 +112,5 @@ urlpatterns = [
     *either("schema/", SchemaView, name="schema"),
     *either("schema/scenario.json", ScenarioSchemaView),
     *either("docs/", DocsView, name="docs"),
-    re_path("", NothingHere.as_view()),
+    re_path("", UnknownPathView.as_view()),
 ]

@@ -1,7 +1,7 @@
-"""The verdict on a session or on a run: what its clients and scripts did wrong."""
+"""The verdict on a session or a run: unmatched requests, violations, unused steps and more."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,17 +11,17 @@ from rest_framework.response import Response
 
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from scenarios_app.catalog import catalog
-from scenarios_app.control.judged import Judged, judged, sessions_known
 from scenarios_app.control.kit import (
     ControlError,
     ControlView,
     JournalledBody,
     SessionQuery,
     documented,
-    flush,
+    flush_journal,
 )
 from scenarios_app.control.requests import NearMissBody
-from scenarios_app.control.sessions import forget, session_named
+from scenarios_app.control.session_loader import LoadedSession, list_session_names, load_session
+from scenarios_app.control.sessions import reset_sessions, resolve_session
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import dump
 from scenarios_app.models import Scenario
@@ -38,8 +38,8 @@ from scenarios_app.verdict.judge import (
 from scenarios_app.verdict.reports import verdict_text
 from scenarios_app.verdict.session import JudgedExchange
 
-LIST = "Names with commas between them, or a JSON list of them; `*` is all. "
-DEFAULT = VerdictOptions()
+NAMES_HELP = "Names with commas between them, or a JSON list of them; `*` is all. "
+DEFAULT_OPTIONS = VerdictOptions()
 INCOMPLETE = (
     "the journal may lack requests (no room, a database error, or a server process that ended "
     "without a shutdown): what it lost is judged by what sessions remember"
@@ -58,7 +58,7 @@ class UnmatchedBody(Shape):
 
 
 class ViolationBody(Shape):
-    """What was expected and did not hold."""
+    """An expectation that did not hold."""
 
     text = Text(help_text="What was expected, and what came.")
     session = Text(help_text="Whose request it was.")
@@ -111,24 +111,27 @@ class VerdictBody(JournalledBody):
 
 
 class VerdictQuery(SessionQuery):
-    """On whom, and how. Without a session, on all sessions together."""
+    """The session to judge, or all sessions together, and how to judge."""
 
     scenarios = Text(
         required=False,
         default="",
-        help_text=LIST + "Their steps have to answer, as those of a session's own scenarios do.",
+        help_text=NAMES_HELP
+        + "Their steps have to answer, as those of a session's own scenarios do.",
     )
     allow_unserved = Text(
         required=False,
         default="",
-        help_text=LIST + "Scenarios, or steps as SCENARIO/STEP, that need not answer.",
+        help_text=NAMES_HELP + "Scenarios, or steps as SCENARIO/STEP, that need not answer.",
     )
-    ignore = Text(required=False, default="", help_text=LIST + "Rules whose findings are left out.")
+    ignore = Text(
+        required=False, default="", help_text=NAMES_HELP + "Rules whose findings are left out."
+    )
     strict = Flag(required=False, default=False, words=True, help_text="Warnings fail it too.")
 
 
 class EndedSession(VerdictQuery):
-    """Whose, and how it is judged."""
+    """The session to judge and forget, and how to judge it."""
 
     session = Text(help_text="The session's name, or the API key that it is the session of.")
     strict = Flag(required=False, default=False, help_text="Warnings fail it too.")
@@ -144,16 +147,18 @@ class VerdictView(ControlView):
     def get(self, request: Request) -> Response:
         """Judge a session, or all of them: unmatched requests, violations, steps never served,
         and what clients did wrong"""
-        given = self.query(VerdictQuery)
-        asked = _asked(given)
-        flush()
-        named = given.get("session")
-        if named is not None:
-            return Response(_of_session(session_named(named), asked))
-        known = [judged(name) for name in sessions_known()]
-        _check_scenarios(asked, known)
+        query = self.query(VerdictQuery)
+        options = _parse_options(query)
+        flush_journal()
+        name_or_key = query.get("session")
+        if name_or_key is not None:
+            return Response(_session_verdict(resolve_session(name_or_key), options))
+        sessions = [load_session(name) for name in list_session_names()]
+        _check_scenarios(options, sessions)
         return Response(
-            verdict_body(judge_run([one.session for one in known], asked), known, asked)
+            verdict_body(
+                judge_run([loaded.session for loaded in sessions], options), sessions, options
+            )
         )
 
     @documented(
@@ -164,93 +169,95 @@ class VerdictView(ControlView):
     )
     def post(self, request: Request) -> Response:
         """Judge a session, then forget it, its own scenarios too: the end of a test in one call"""
-        given = self.given_as(EndedSession)
-        asked = _asked(given)
-        flush()
-        session = session_named(given["session"])
-        body = _of_session(session, asked)
-        forget([session], scenarios=True)
+        fields = self.given_as(EndedSession)
+        options = _parse_options(fields)
+        flush_journal()
+        session = resolve_session(fields["session"])
+        body = _session_verdict(session, options)
+        reset_sessions([session], scenarios=True)
         return Response(body)
 
 
-def verdict_of(name: str, asked: VerdictOptions = DEFAULT) -> tuple[Verdict, Judged]:
-    """Judge a session; the journal has been flushed."""
-    known = judged(name)
-    _check_scenarios(asked, [known])
-    return judge(known.session, asked), known
+def judge_session(
+    name: str, options: VerdictOptions = DEFAULT_OPTIONS
+) -> tuple[Verdict, LoadedSession]:
+    """Return the verdict on a session and the session; flush the journal first."""
+    loaded = load_session(name)
+    _check_scenarios(options, [loaded])
+    return judge(loaded.session, options), loaded
 
 
-def _of_session(name: str, asked: VerdictOptions) -> dict[str, Any]:
-    verdict, known = verdict_of(name, asked)
-    return verdict_body(verdict, [known], asked)
+def _session_verdict(name: str, options: VerdictOptions) -> dict[str, Any]:
+    verdict, loaded = judge_session(name, options)
+    return verdict_body(verdict, [loaded], options)
 
 
 def verdict_body(
-    verdict: Verdict, known: Iterable[Judged], asked: VerdictOptions
+    verdict: Verdict, sessions: Sequence[LoadedSession], options: VerdictOptions
 ) -> dict[str, Any]:
-    known = list(known)
-    complete = all(one.complete for one in known)
+    complete = all(loaded.complete for loaded in sessions)
     notes = () if complete else (INCOMPLETE,)
     return {
         "session": verdict.session,
         "passed": verdict.passed,
         "strict": verdict.strict,
         "requests": verdict.requests,
-        "unmatched": [asdict(one) for one in verdict.unmatched],
-        "violations": [asdict(one) for one in verdict.violations],
-        "unserved": [asdict(one) for one in verdict.unserved],
-        "findings": [asdict(one) for one in verdict.findings],
-        "receipt": _receipt(known, asked) if complete else None,
+        "unmatched": [asdict(request) for request in verdict.unmatched],
+        "violations": [asdict(violation) for violation in verdict.violations],
+        "unserved": [asdict(step) for step in verdict.unserved],
+        "findings": [asdict(finding) for finding in verdict.findings],
+        "receipt": _compute_receipt(sessions, options) if complete else None,
         "text": verdict_text(verdict, notes=notes),
         "complete": complete,
-        "lost": sum(one.lost for one in known),
+        "lost": sum(loaded.lost for loaded in sessions),
     }
 
 
-def _asked(given: Mapping[str, Any]) -> VerdictOptions:
-    asked = VerdictOptions(
-        scenarios=names_of(given["scenarios"], "scenarios"),
-        allowed=names_of(given["allow_unserved"], "allow_unserved"),
-        ignored=names_of(given["ignore"], "ignore"),
-        strict=given["strict"],
+def _parse_options(fields: Mapping[str, Any]) -> VerdictOptions:
+    options = VerdictOptions(
+        scenarios=parse_names(fields["scenarios"], "scenarios"),
+        allowed=parse_names(fields["allow_unserved"], "allow_unserved"),
+        ignored=parse_names(fields["ignore"], "ignore"),
+        strict=fields["strict"],
     )
     rules = [rule.name for rule in RULES]
-    if unknown := sorted(asked.ignored - {ALL, *rules}):
+    if unknown := sorted(options.ignored - {ALL, *rules}):
         message = f"ignore: there is no rule {unknown[0]!r}; known are {', '.join(rules)}"
         raise ControlError(400, message, field="ignore")
-    return asked
+    return options
 
 
-def _check_scenarios(asked: VerdictOptions, known: Iterable[Judged]) -> None:
-    there = {ALL, *catalog.snapshot().index.by_name}
-    there.update(name for one in known for name in one.session.scenarios)
-    if unknown := sorted(asked.scenarios - there):
+def _check_scenarios(options: VerdictOptions, sessions: Iterable[LoadedSession]) -> None:
+    enabled = {ALL, *catalog.snapshot().index.by_name}
+    enabled.update(name for loaded in sessions for name in loaded.session.scenarios)
+    if unknown := sorted(options.scenarios - enabled):
         message = f"There is no enabled scenario “{unknown[0]}”."
         raise ControlError(404, message, field="scenarios")
 
 
-def names_of(given: str, field: str) -> frozenset[str]:
-    if not given.lstrip().startswith("["):
-        return frozenset(name for part in given.split(",") if (name := part.strip()))
+def parse_names(text: str, field: str) -> frozenset[str]:
+    """Return the names in a comma-separated or JSON list; ControlError 400 names the field."""
+    if not text.lstrip().startswith("["):
+        return frozenset(name for part in text.split(",") if (name := part.strip()))
     try:
-        listed = json.loads(given)
+        listed = json.loads(text)
     except (ValueError, RecursionError):
         listed = None
-    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+    if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
         raise ControlError(400, f"{field}: expected a JSON list of names", field=field)
     return frozenset(listed)
 
 
-def _receipt(known: Iterable[Judged], asked: VerdictOptions) -> str:
-    """Of the scenarios in play: those that answered, those of sessions' own and those named."""
+def _compute_receipt(sessions: Iterable[LoadedSession], options: VerdictOptions) -> str:
+    """Return a hash over the requests and the scenarios that answered, are private or named."""
     scripts: dict[str, Json] = {}
-    common: set[str] = set(asked.scenarios)
+    common: set[str] = set(options.scenarios)
     exchanges: list[JudgedExchange] = []
-    for one in known:
-        name = one.session.name
-        scripts |= {f"{name}/{own}": document for own, document in one.documents.items()}
-        common |= {e.scenario for e in one.session.exchanges if e.scenario} - one.session.own
-        exchanges += one.session.exchanges
+    for loaded in sessions:
+        session = loaded.session
+        scripts |= {f"{session.name}/{own}": data for own, data in loaded.documents.items()}
+        common |= {e.scenario for e in session.exchanges if e.scenario} - session.own
+        exchanges += session.exchanges
     if ALL in common:
         common = set(catalog.snapshot().index.by_name)
     rows = Scenario.objects.filter(name__in=common).prefetch_related("steps") if common else ()

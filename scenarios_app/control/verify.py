@@ -1,4 +1,4 @@
-"""Whether a session's requests were what a test says they were, and which came near."""
+"""Counts the journal's requests that match a condition, and finds the nearest others."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -14,13 +14,13 @@ from scenarios_app.control.kit import (
     JournalledBody,
     MatchField,
     MismatchBody,
-    completeness,
     documented,
-    flush,
+    flush_journal,
+    journal_completeness,
     rows_of_session,
 )
-from scenarios_app.control.matches import Tally, tally
-from scenarios_app.control.sessions import session_named
+from scenarios_app.control.matches import MatchCount, count_matches
+from scenarios_app.control.sessions import resolve_session
 from scenarios_app.engine.document import load_match
 
 
@@ -40,7 +40,7 @@ class CountBody(Shape):
 
 
 class VerifyBody(Shape):
-    """Which requests there should have been, and how many."""
+    """The requests to count, and the expected count."""
 
     session = Text(
         required=False,
@@ -53,7 +53,7 @@ class VerifyBody(Shape):
 
 
 class NearRequestBody(Shape):
-    """A request that came near, and why it was not what was sought."""
+    """A request that nearly matched, and the conditions that failed."""
 
     id = serializers.UUIDField(help_text="The answer's x-mockllm-request.")
     session = Text(help_text="Whose it is.")
@@ -63,7 +63,7 @@ class NearRequestBody(Shape):
 
 
 class UnjudgedBody(Shape):
-    """A request of which the journal has not kept enough."""
+    """A request that cannot be judged: the journal has cut or masked it."""
 
     id = serializers.UUIDField(help_text="The answer's x-mockllm-request.")
     reason = Text(help_text="What is missing.")
@@ -83,22 +83,22 @@ class VerifyView(ControlView):
     @documented("verify", body=VerifyBody, answers={200: (VerifiedBody, "Whether it holds.")})
     def post(self, request: Request) -> Response:
         """Count the requests in the journal that a step with this match would have answered."""
-        asked = self.given_as(VerifyBody)
-        match = load_match(asked["match"])
-        session = None if asked["session"] is None else session_named(asked["session"])
-        flush()
-        found = tally(match, rows_of_session(session))
-        least, most = _bounds(**asked.get("count", {"at_least": 1}))
-        few = found.count < least
-        known = completeness(session)
-        many = most is not None and found.count + len(found.unjudged) + known["lost"] > most
+        fields = self.given_as(VerifyBody)
+        match = load_match(fields["match"])
+        session = None if fields["session"] is None else resolve_session(fields["session"])
+        flush_journal()
+        result = count_matches(match, rows_of_session(session))
+        least, most = _bounds(**fields.get("count", {"at_least": 1}))
+        few = result.count < least
+        journal = journal_completeness(session)
+        many = most is not None and result.count + len(result.unjudged) + journal["lost"] > most
         return Response(
             {
                 "passed": not few and not many,
-                "count": found.count,
-                "nearest": _nearest(found) if few else [],
-                "unjudged": [{"id": str(uid), "reason": reason} for uid, reason in found.unjudged],
-                **known,
+                "count": result.count,
+                "nearest": _nearest_body(result) if few else [],
+                "unjudged": [{"id": str(uid), "reason": reason} for uid, reason in result.unjudged],
+                **journal,
             }
         )
 
@@ -109,7 +109,7 @@ def _bounds(
     return (at_least, at_most) if equals is None else (equals, equals)
 
 
-def _nearest(found: Tally) -> list[dict[str, Any]]:
+def _nearest_body(result: MatchCount) -> list[dict[str, Any]]:
     return [
         {
             "id": str(near.row.uid),
@@ -121,5 +121,5 @@ def _nearest(found: Tally) -> list[dict[str, Any]]:
                 for m in near.mismatches
             ],
         }
-        for near in found.nearest
+        for near in result.nearest
     ]

@@ -6,7 +6,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.test import Client
 
-from scenarios_app.control.stores import OwnScenarios
+from scenarios_app.control.stores import SessionScenarios
 from scenarios_app.engine.state import key_session
 from scenarios_app.models import Scenario
 from scenarios_app.serving.services import services
@@ -138,10 +138,12 @@ def test_its_limits_are_those_of_the_settings(control: Control, settings: object
 
 
 def test_steps_pushed_at_the_same_time_all_arrive(db: None) -> None:
-    OwnScenarios("crowd").put(_document("queue"))
+    SessionScenarios("crowd").put(_document("queue"))
     with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda n: OwnScenarios("crowd").push("queue", says(str(n))), range(40)))
-    steps = OwnScenarios("crowd").get("queue").steps
+        list(
+            threads.map(lambda n: SessionScenarios("crowd").push("queue", says(str(n))), range(40))
+        )
+    steps = SessionScenarios("crowd").get("queue").steps
     assert sorted(str(step.produce.text) for step in steps[1:]) == sorted(map(str, range(40)))
 
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from django.db import IntegrityError
 
-from scenarios_app.control.stores import with_step
+from scenarios_app.control.stores import append_step
 from scenarios_app.engine.document import DocumentError, load_documents
 from scenarios_app.models import Scenario, Step
 from tests.control.asking import Control, chat, error_of, said, says, scenario
@@ -199,7 +199,7 @@ def test_a_step_is_not_blamed_for_what_is_wrong_with_others(
     settings.MOCKLLM_MAX_TEXT_BYTES = 5
     (document,) = load_documents(scenario("long", says("too long")))
     with pytest.raises(DocumentError) as raised:
-        with_step(document, says("also long"))
+        append_step(document, says("also long"))
     places = [problem.place for problem in raised.value.problems]
     assert places == ["steps[0].produce", "produce"]
 

@@ -9,7 +9,7 @@ from django.urls import include, path
 
 from mockllm_site.kit.api.errors import error_response
 from mockllm_site.kit.api.openapi import openapi
-from scenarios_app.control.kit import MEANINGS
+from scenarios_app.control.kit import STATUS_DESCRIPTIONS
 from tests.docs.document_tables import many, table
 
 _COMPONENT = "#/components/schemas/"
@@ -64,8 +64,14 @@ def fields_table(of: str) -> str:
 
 
 def errors_table() -> str:
-    codes = {status: json.loads(error_response(status, "").content)["code"] for status in MEANINGS}
-    rows = [(f"{status}", f"`{codes[status]}`", _meaning(MEANINGS[status])) for status in MEANINGS]
+    codes = {
+        status: json.loads(error_response(status, "").content)["code"]
+        for status in STATUS_DESCRIPTIONS
+    }
+    rows = [
+        (f"{status}", f"`{codes[status]}`", _meaning(STATUS_DESCRIPTIONS[status]))
+        for status in STATUS_DESCRIPTIONS
+    ]
     return table(("status", "code", "when"), rows)
 
 

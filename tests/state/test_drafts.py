@@ -63,7 +63,7 @@ def test_whoever_asks_for_scenarios_meets_no_draft(client: Client) -> None:
     Draft.objects.create(name="new").steps.create(order=1, answer_text="x")
     document = dump(document_of(Scenario.objects.get()))
     assert json.loads(printed("export_scenarios")) == document
-    assert [dump(one) for one in CommonScenarios().listed().documents] == [document]
+    assert [dump(one) for one in CommonScenarios().list_all().documents] == [document]
     assert printed("check_scenarios") == "no problems; scenarios: 1, steps: 2\n"
     assert list(catalog.index().by_name) == ["weather"]
     assert coverage().steps == 2

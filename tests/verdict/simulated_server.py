@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from scenarios_app.control.judged import exchange_of
+from scenarios_app.control.session_loader import to_exchange
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.matching.index import Index, build_index
@@ -97,7 +97,7 @@ class SimulatedServer:
         )
         self.now += RESPONSE_SECONDS
         row = ServedRequest(**row_of(timed_entry, body_bytes=OPTIONS.journal_body_bytes)._asdict())
-        self.exchanges.append(exchange_of(row, OPTIONS))
+        self.exchanges.append(to_exchange(row, OPTIONS))
 
     def session(self, *, own: Sequence[str] | None = None) -> JudgedSession:
         """Return the session; all scenarios are its own unless `own` names some."""

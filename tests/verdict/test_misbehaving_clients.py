@@ -11,7 +11,7 @@ import httpx2
 import openai
 import pytest
 
-from scenarios_app.control.judged import judged
+from scenarios_app.control.session_loader import load_session
 from scenarios_app.verdict.judge import judge
 from scenarios_app.verdict.session import Finding, response_text
 from tests.support.live_server import Live
@@ -54,7 +54,7 @@ def failing(times: int, **fault: Any) -> dict[str, Any]:
 
 def findings(live: Live) -> list[Finding]:
     live.requests()
-    return list(judge(judged(live.session).session).findings)
+    return list(judge(load_session(live.session).session).findings)
 
 
 def rules(live: Live) -> list[str]:

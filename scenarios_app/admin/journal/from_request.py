@@ -4,7 +4,7 @@ import re
 import shlex
 from urllib.parse import quote, urlencode
 
-from scenarios_app.control.matches import read_again
+from scenarios_app.control.matches import parse_row
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving.services import services
@@ -39,7 +39,7 @@ def request_of(served: ServedRequest) -> CanonicalRequest:
     """Read the request of a journal entry again. Raises CannotRead."""
     if served.request_cut:
         raise CannotRead("The journal kept only the beginning of this request's body.")
-    request = read_again(served, services().pipeline.options)
+    request = parse_row(served, services().pipeline.options)
     if request is None:
         raise CannotRead("This request is none that a step could answer.")
     return request

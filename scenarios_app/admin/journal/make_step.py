@@ -21,7 +21,7 @@ from scenarios_app.admin.journal.from_request import (
     telling_words,
 )
 from scenarios_app.catalog import catalog
-from scenarios_app.control.matches import newest_first, read_again
+from scenarios_app.control.matches import iterate_newest_first, parse_row
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.document import (
     DocumentError,
@@ -320,8 +320,8 @@ def _caught(index: Index, step: CompiledStep, served: ServedRequest) -> Iterator
     """Find the latest requests that the step would answer in a session that has used no step."""
     options = services().pipeline.options
     rows = ServedRequest.objects.exclude(pk=served.pk).exclude(way__in=("", "in_band", "by_id"))
-    for row in islice(newest_first(rows), PREVIEW_REQUESTS):
-        request = None if row.request_cut else read_again(row, options)
+    for row in islice(iterate_newest_first(rows), PREVIEW_REQUESTS):
+        request = None if row.request_cut else parse_row(row, options)
         first = None if request is None else next(index.candidates(request), None)
         if first is not None and first.step is step:
             yield row.pk

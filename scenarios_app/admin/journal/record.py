@@ -20,7 +20,7 @@ from django.views.decorators.http import require_POST
 from mockllm_site.kit import env
 from mockllm_site.kit.permissions import require
 from scenarios_app.control.kit import ControlError
-from scenarios_app.control.recording import SHARED, begin, end
+from scenarios_app.control.recording import SHARED_STATE_ERROR, end_recording, start_recording
 from scenarios_app.engine.document import load_documents
 from scenarios_app.recording.upstreams import KEY_VARIABLES, PUBLIC, official_upstreams
 from scenarios_app.serving.recorder.recordings import Recording
@@ -88,7 +88,7 @@ class RecordPanel:
 def record_panel(request: HttpRequest, name: str | None) -> RecordPanel:
     pipeline = services().pipeline
     upstreams = tuple(pipeline.options.upstreams.items())
-    refused = "" if services().everywhere.alone else SHARED
+    refused = "" if services().everywhere.alone else SHARED_STATE_ERROR
     choices = record_choices() if may_set_up(request) else ()
     return RecordPanel(name, pipeline.recordings.get(name), upstreams, refused, choices)
 
@@ -170,11 +170,11 @@ def _begin(request: HttpRequest, name: str | None) -> None:
         upstreams, keys = _chosen(request.POST)
     title = f"Recording of {ALL if name is None else name}"[:NAME_LENGTH]
     ends_at = time.monotonic() + RECORD_SECONDS
-    begin(Recording(name, "all", title, keys, upstreams=upstreams, ends_at=ends_at))
+    start_recording(Recording(name, "all", title, keys, upstreams=upstreams, ends_at=ends_at))
 
 
 def _ended(request: HttpRequest, name: str | None, shown: str) -> HttpResponse:
-    recording, came = end(name)
+    recording, came = end_recording(name)
     for told in (*came.problems, *came.notes):
         messages.warning(request, told)
     if came.document is None or not came.document["steps"]:

@@ -21,7 +21,7 @@ from django.views.decorators.http import require_POST
 from mockllm_site.kit.permissions import require
 from scenarios_app.admin.journal.record import may_record, record_panel, session_url
 from scenarios_app.admin.journal.verdict import quick_verdicts, verdict_card
-from scenarios_app.control.sessions import forget
+from scenarios_app.control.sessions import reset_sessions
 from scenarios_app.engine.state import SessionState, StateUnavailable
 from scenarios_app.journal import journal
 from scenarios_app.models import (
@@ -160,7 +160,7 @@ def reset(request: HttpRequest) -> HttpResponse:
 def reset_session(name: str | None, *, scenarios: bool) -> None:
     """Forget a session, or every one and what columns show of answers that are not kept."""
     services().everywhere.flush()
-    forget(None if name is None else [name], scenarios=scenarios)
+    reset_sessions(None if name is None else [name], scenarios=scenarios)
     if name is None:
         PastAnswers.objects.all().delete()
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 
-from scenarios_app.control.verdict import INCOMPLETE, verdict_of
+from scenarios_app.control.verdict import INCOMPLETE, judge_session
 from scenarios_app.models import ServedRequest
 from scenarios_app.verdict.judge import Verdict
 from scenarios_app.verdict.reports import MAX_REASONS, line, near_miss_text
@@ -62,7 +62,7 @@ class VerdictCard:
 
 def verdict_card(session: str) -> VerdictCard:
     """Judge a session as `GET /control/verdict` does; the journal has been flushed."""
-    verdict, judged = verdict_of(session)
+    verdict, judged = judge_session(session)
     groups = tuple(_linked(group) for group in _groups(verdict) if group.count)
     note = "" if judged.complete else INCOMPLETE
     return VerdictCard(verdict.passed, verdict.requests, groups, note)
@@ -80,7 +80,7 @@ def quick_verdicts(sessions: Iterable[tuple[str, int, bool]]) -> dict[str, bool]
             passed[name] = False
         elif sessions_left and requests <= requests_left:
             sessions_left, requests_left = sessions_left - 1, requests_left - requests
-            passed[name] = verdict_of(name)[0].passed
+            passed[name] = judge_session(name)[0].passed
     return passed
 
 

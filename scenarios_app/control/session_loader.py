@@ -1,4 +1,4 @@
-"""What is judged: the journal's rows of a session with what its state and scenarios hold."""
+"""Loads a session for its verdict: its journal rows, its state and its scenarios."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import Any, cast
 from asgiref.sync import async_to_sync
 
 from scenarios_app.catalog import catalog
-from scenarios_app.control.kit import completeness, rows_of_session
-from scenarios_app.control.matches import read_again
+from scenarios_app.control.kit import journal_completeness, rows_of_session
+from scenarios_app.control.matches import parse_row
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.state import SessionState
 from scenarios_app.models import ServedRequest
@@ -16,14 +16,17 @@ from scenarios_app.serving.options import Options
 from scenarios_app.serving.services import services
 from scenarios_app.verdict.session import JudgedExchange, JudgedSession, Outcome
 
-# Bodies of one session that are looked at together, in characters; the rest is judged without.
-MOST_TEXT = 64_000_000
+# Bodies of one session that are read for its verdict; rows beyond it are judged without bodies.
+MAX_BODY_CHARS = 64_000_000
 _BATCH = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A session, and whether all that it did is known. `documents` are its own scenarios."""
+class LoadedSession:
+    """A session for a verdict. `complete` is false if the journal may lack some of its requests.
+
+    `documents` are its private scenarios by name.
+    """
 
     session: JudgedSession
     complete: bool
@@ -31,50 +34,50 @@ class Judged:
     documents: dict[str, Any]
 
 
-def sessions_known() -> list[str]:
-    """Every session that the journal or the state knows, by name."""
+def list_session_names() -> list[str]:
+    """Return the sorted names of all sessions in the journal or the state."""
     rows = rows_of_session(None).order_by().values_list("session", flat=True).distinct()
     return sorted({*rows, *async_to_sync(services().state.sessions)()})
 
 
-def judged(name: str) -> Judged:
-    """A session as it is now; the journal has been flushed."""
-    here = services()
-    state, (version, documents) = _remembered(name)
+def load_session(name: str) -> LoadedSession:
+    """Return a session as it is now; flush the journal first."""
+    current = services()
+    state, (version, documents) = _read_state(name)
     try:
         index = catalog.index_for(documents, version)
     except DocumentError:
-        # What was pushed under other settings holds no longer; requests have met it as an error.
+        # A private scenario stored under other settings is invalid now; requests got an error.
         index = catalog.snapshot().index
-    text_left = MOST_TEXT
+    text_left = MAX_BODY_CHARS
     exchanges: list[JudgedExchange] = []
-    for row in _rows(name):
+    for row in _iterate_rows(name):
         text_left -= len(row.request_body) + len(row.response_body)
-        exchanges.append(exchange_of(row, here.pipeline.options, bodies=text_left >= 0))
-    known = completeness(name)
+        exchanges.append(to_exchange(row, current.pipeline.options, bodies=text_left >= 0))
+    journal = journal_completeness(name)
     consumed = {(step.scenario, step.key) for step in state.consumed}
-    tried = {(attempt.step.scenario, attempt.step.key) for attempt, _ in state.attempts}
+    attempted = {(attempt.step.scenario, attempt.step.key) for attempt, _ in state.attempts}
     session = JudgedSession(
         name,
-        tuple(sorted(exchanges, key=lambda one: one.at)),
+        tuple(sorted(exchanges, key=lambda exchange: exchange.at)),
         scenarios=index.by_name,
         own=frozenset(documents),
-        served=here.everywhere.served_in(name).union(consumed, tried),
+        served=current.everywhere.served_in(name).union(consumed, attempted),
         violations=state.violations,
     )
-    complete = bool(known["complete"]) and text_left >= 0 and state.ordinal <= len(exchanges)
-    return Judged(session, complete, known["lost"], dict(documents))
+    complete = bool(journal["complete"]) and text_left >= 0 and state.ordinal <= len(exchanges)
+    return LoadedSession(session, complete, journal["lost"], dict(documents))
 
 
 @async_to_sync
-async def _remembered(name: str) -> tuple[SessionState, tuple[int, Mapping[str, Any]]]:
-    """Both at once: each way to the event loop and back costs more than what is done there."""
+async def _read_state(name: str) -> tuple[SessionState, tuple[int, Mapping[str, Any]]]:
+    """Read both in one switch to the event loop, since the switch costs more than the reads."""
     state = services().state
     return await state.read(name), await state.scenarios_of(name)
 
 
-def _rows(name: str) -> Iterator[ServedRequest]:
-    """In batches: a cursor that stays open would keep everybody from writing."""
+def _iterate_rows(name: str) -> Iterator[ServedRequest]:
+    """Yield the rows in batches: an open cursor would block writers."""
     rows = rows_of_session(name)
     batch = list(rows[:_BATCH])
     yield from batch
@@ -83,8 +86,8 @@ def _rows(name: str) -> Iterator[ServedRequest]:
         yield from batch
 
 
-def exchange_of(row: ServedRequest, options: Options, *, bodies: bool = True) -> JudgedExchange:
-    """A row of the journal as it is judged, with its bodies or as if they were not kept."""
+def to_exchange(row: ServedRequest, options: Options, *, bodies: bool = True) -> JudgedExchange:
+    """Return a journal row as an exchange to judge, without its bodies if `bodies` is false."""
     at = row.at.timestamp()
     ended_at = at + row.duration_ms / 1000
     head_ms = row.timings.get("head_ms")
@@ -110,7 +113,7 @@ def exchange_of(row: ServedRequest, options: Options, *, bodies: bool = True) ->
         fault=row.fault,
         violations=tuple(row.violations),
         near_misses=row.near_misses,
-        request=read_again(row, options) if readable else None,
+        request=parse_row(row, options) if readable else None,
         request_headers=row.request_headers,
         request_body=row.request_body if bodies else "",
         request_bytes=row.request_bytes,
