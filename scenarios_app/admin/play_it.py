@@ -1,4 +1,4 @@
-"""The page on which a conversation is written and played: what should come beside what came, turn
+"""The page on which a conversation is dump_play and played: what should come beside what came, turn
 by turn, and which steps answered. Nothing is consumed, counted or journalled by it."""
 
 import asyncio
@@ -13,19 +13,23 @@ from django.utils.http import content_disposition_header
 
 from scenarios_app.admin.site import may_see_journal
 from scenarios_app.admin.trial import Tried, tried
-from scenarios_app.admin.try_it import first_step
 from scenarios_app.catalog import catalog
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.conditions.tools import OfferedToolCondition
 from scenarios_app.engine.document import DocumentError, dump
 from scenarios_app.engine.document.json_text import decode
-from scenarios_app.engine.matching.index import overlay
+from scenarios_app.engine.matching.index import Index, overlay
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.journal import journal
 from scenarios_app.models import Draft, Scenario, ServedRequest
-from scenarios_app.play.conversation import ConversationDocument, conversation_of, recorded, written
-from scenarios_app.play.player import Alone, Run, play
-from scenarios_app.play.report import reasons
+from scenarios_app.play.conversation import (
+    ConversationDocument,
+    dump_play,
+    journaled_conversation,
+    load_conversation,
+)
+from scenarios_app.play.player import FixedCatalog, PlayedConversation, TurnResponse, play
+from scenarios_app.play.proposal import propose_conversation
+from scenarios_app.play.report import failure_reasons
 from scenarios_app.serving.services import services
 from scenarios_app.store import document_of
 from scenarios_app.store.documents import conversation_for, keep
@@ -52,11 +56,11 @@ def play_page(request: HttpRequest, admin: Any) -> HttpResponse:
 
 
 def play_edits(request: HttpRequest, admin: Any, hidden: Mapping[str, str]) -> HttpResponse:
-    """The page for edits that nobody has saved, whose conversation is played at once."""
+    """Return the page for unsaved edits, with their conversation played."""
     instead = tried(hidden)
     only = instead.name if instead else ""
-    begun = conversation_for(only) or _begun(_compiled(only, instead), only)
-    given = {"conversation": json.dumps(begun)}
+    conversation = conversation_for(only) or _proposal(_compiled(only, instead), instead)[0]
+    given = {"conversation": json.dumps(conversation)}
     return _page(request, admin, given, only=only, instead=instead)
 
 
@@ -83,27 +87,29 @@ def _page(
         text = given["conversation"]
         context["conversation"] = _plain(text)
         try:
-            conversation = conversation_of(decode(text.encode("utf-8", "replace")))
+            conversation = load_conversation(decode(text.encode("utf-8", "replace")))
         except DocumentError as error:
             context["problems"] = error.problems
         else:
-            context["conversation"] = written(conversation)
+            context["conversation"] = dump_play(conversation)
             if "download" in given:
-                return _file(only, written(conversation))
+                return _file(only, dump_play(conversation))
             if "keep" in given and context["may_keep"]:
-                keep(only, written(conversation))
+                keep(only, dump_play(conversation))
                 context["kept"] = True
             run = _run(conversation, instead, only)
             context |= {"run": run, "lines": _lines(run, compiled)}
-            context["why"] = {turn.number: list(reasons(turn)) for turn in run.turns}
-            context["came"] = [_came(turn.got) for turn in run.turns]
+            context["why"] = {turn.number: list(failure_reasons(turn)) for turn in run.turns}
+            context["came"] = [_expectation(turn.response) for turn in run.turns]
     else:
         session = given.get("session", "")
         if session and may_see_journal(request):
             context["session"] = session
             context["conversation"], context["left_out"] = _of_session(session)
         else:
-            context["conversation"] = conversation_for(only) or _begun(compiled, only)
+            context["conversation"] = conversation_for(only)
+            if not context["conversation"]:
+                context["conversation"], context["unplayable"] = _proposal(compiled, instead)
     return TemplateResponse(request, "scenarios_app/admin/play.html", context)
 
 
@@ -111,12 +117,12 @@ def _is_stored(name: str) -> bool:
     return any(model.objects.filter(name=name).exists() for model in (Scenario, Draft))
 
 
-def _run(conversation: ConversationDocument, instead: Tried | None, only: str) -> Run:
-    index = catalog.index()
-    if instead:
-        index = overlay(index, instead.scenarios)
+def _run(
+    conversation: ConversationDocument, instead: Tried | None, only: str
+) -> PlayedConversation:
+    fixed = FixedCatalog(_index(instead))
     options = services().pipeline.options
-    return asyncio.run(play(conversation, catalog=Alone(index), options=options, of=only))
+    return asyncio.run(play(conversation, catalog=fixed, options=options, scenario=only))
 
 
 def _compiled(only: str, instead: Tried | None) -> Compiled | None:
@@ -125,7 +131,7 @@ def _compiled(only: str, instead: Tried | None) -> Compiled | None:
     return catalog.snapshot().index.by_name.get(only)
 
 
-def _lines(run: Run, compiled: Compiled | None) -> Sequence[StepLine]:
+def _lines(run: PlayedConversation, compiled: Compiled | None) -> Sequence[StepLine]:
     if compiled is None:
         return ()
     return [
@@ -134,37 +140,31 @@ def _lines(run: Run, compiled: Compiled | None) -> Sequence[StepLine]:
             tuple(
                 turn.number
                 for turn in run.turns
-                if (turn.got.scenario, turn.got.step) == (compiled.name, step.label)
+                if (turn.response.scenario, turn.response.step) == (compiled.name, step.label)
             ),
         )
         for step in compiled.steps
     ]
 
 
-def _begun(compiled: Compiled | None, only: str) -> dict[str, Json]:
-    """A conversation of one turn, which asks for what the first step wants."""
-    asked = first_step(compiled)
-    turn: Json = {"user": asked.get("user", "")}
-    begun: dict[str, Json] = {"name": only or "conversation", "turns": [turn]}
-    if asked.get("model"):
-        begun["model"] = asked["model"]
-    if asked.get("system"):
-        begun["system"] = asked["system"]
-    tools = _tools(compiled)
-    return begun | ({"tools": tools} if tools else {})
+def _index(instead: Tried | None) -> Index:
+    index = catalog.index()
+    return overlay(index, instead.scenarios) if instead else index
 
 
-def _tools(compiled: Compiled | None) -> list[Json]:
-    names: dict[str, None] = {}
-    for step in compiled.steps if compiled else ():
-        names |= {condition.name: None for condition in step.match.of(OfferedToolCondition)}
-    return list(names)
+def _proposal(compiled: Compiled | None, instead: Tried | None) -> tuple[dict[str, Json], str]:
+    """Return a conversation for the scenario, and why it fails, or "" if it passes."""
+    if compiled is None:
+        return {"name": "conversation", "turns": [{"user": ""}]}, ""
+    options = services().pipeline.options
+    index = _index(instead)
+    return asyncio.run(propose_conversation(compiled, index=index, options=options))
 
 
 def _of_session(session: str) -> tuple[dict[str, Json], int]:
     journal.flush()
     latest = ServedRequest.objects.filter(session=session)[:LATEST]
-    return recorded(session, reversed(latest))
+    return journaled_conversation(session, reversed(latest))
 
 
 def _plain(text: str) -> Json:
@@ -175,16 +175,18 @@ def _plain(text: str) -> Json:
         return {"turns": []}
 
 
-def _came(got: Any) -> dict[str, Any]:
-    """What came, in the form of what should: for the button that takes it over."""
-    expect: dict[str, Any] = {"scenario": got.scenario, "step": got.step} if got.by_step else {}
-    if got.status is not None and got.status >= 400:
-        expect["status"] = got.status
-    elif got.tool_calls:
-        expect["tool_calls"] = [{"name": call.name} for call in got.tool_calls]
-    elif got.text:
-        expect["text"] = got.text
-    if got.cut:
+def _expectation(response: TurnResponse) -> dict[str, Any]:
+    """Return the `expect` of a turn for which this response passes."""
+    expect: dict[str, Any] = {}
+    if response.by_step:
+        expect = {"scenario": response.scenario, "step": response.step}
+    if response.status is not None and response.status >= 400:
+        expect["status"] = response.status
+    elif response.tool_calls:
+        expect["tool_calls"] = [{"name": call.name} for call in response.tool_calls]
+    elif response.text:
+        expect["text"] = response.text
+    if response.cut:
         expect["cut"] = True
     return expect
 

@@ -22,7 +22,7 @@ from scenarios_app.engine.document import (
 from scenarios_app.engine.matching.select import scenario_header_of
 from scenarios_app.engine.scenario import Scenario
 from scenarios_app.models import Draft, ServedRequest
-from scenarios_app.play.conversation import call_of
+from scenarios_app.play.conversation import sample_call
 from scenarios_app.serving.read import admit
 from scenarios_app.serving.services import services
 from scenarios_app.store import limits
@@ -195,7 +195,7 @@ def form_of(served: ServedRequest) -> FormOfRequest | None:
         stream=request.stream,
     )
     for name, wire in wires_by_name().items():
-        call = call_of(wire.sample(asked), session=served.session)
+        call = sample_call(wire.sample(asked), session=served.session)
         target = find_target(call)
         if target is None or target.wire.provider != request.provider or call.path != request.path:
             continue

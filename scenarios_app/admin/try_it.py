@@ -28,7 +28,7 @@ from scenarios_app.engine.conditions.tools import OfferedToolCondition
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.journal import journal
 from scenarios_app.models import Scenario, ServedRequest
-from scenarios_app.play.conversation import call_of, raw
+from scenarios_app.play.conversation import raw_call, sample_call
 from scenarios_app.serving.explain import ExplainedStep, Explanation
 from scenarios_app.serving.reply import Frame, Reply
 from scenarios_app.wire.base import Call
@@ -148,12 +148,12 @@ def _tried(
     session = given["session"].strip()
     if form.is_raw:
         headers = served.request_headers if served else {}
-        calls = {"": raw(given["path"], given["body"], headers=headers, session=session)}
+        calls = {"": raw_call(given["path"], given["body"], headers=headers, session=session)}
         chosen = ""
     else:
         asked = form.asked()
         calls = {
-            name: call_of(wire.sample(asked), session=session)
+            name: sample_call(wire.sample(asked), session=session)
             for name, wire in wires_by_name().items()
         }
         chosen = given["provider"]

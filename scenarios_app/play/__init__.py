@@ -1,1 +1,1 @@
-"""Conversations played against scenarios, expected beside got."""
+"""Plays conversations against scenarios and compares expected with actual responses."""

@@ -1,6 +1,5 @@
-"""Conversations to be played, as documents: what is asked turn by turn, each as a call to the
-pipeline, and what should come; those of the examples, and one made of what a session of the journal
-was asked."""
+"""Documents of conversations to play: requests turn by turn with the expected responses. Also the
+conversations of the examples, and those made from a session of the journal."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,95 +26,95 @@ from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import find_target, is_provider_path, wires_by_name
 from scenarios_app.wire.samples import SampleCall, SampleRequest
 
-_WAYS = ("user", "tool_results", "retry", "request")
+_TURN_KINDS = ("user", "tool_results", "retry", "request")
 
 Arguments: TypeAlias = Annotated[dict[str, JsonValue], expected("an object")]
 FOLDER = Path(__file__).parent / "examples"
-# Headers that a client makes by itself, and keys, which are masked: a new request brings its own.
-_OWN = {"host", "content-length", "connection", "accept-encoding", "transfer-encoding"}
-_OWN |= {"x-mockllm-session", "user-agent", "accept"}
+# Headers that belong to one connection or client; a replayed request gets new ones.
+_CLIENT_HEADERS = {"host", "content-length", "connection", "accept-encoding", "transfer-encoding"}
+_CLIENT_HEADERS |= {"x-mockllm-session", "user-agent", "accept"}
 
 
-def call_of(sent: SampleCall, *, session: str) -> Call:
-    """What a provider's client sends, in this session if it has a name."""
+def sample_call(sent: SampleCall, *, session: str) -> Call:
+    """Return the call of a provider's client, in this session unless it is empty."""
     path, _, query = sent.path.partition("?")
-    named = {**sent.headers, "content-type": "application/json"}
+    headers = {**sent.headers, "content-type": "application/json"}
     call = make_call(
         "POST",
         path,
         query=query.encode(),
-        headers=[(name.encode(), value.encode()) for name, value in named.items()],
+        headers=[(name.encode(), value.encode()) for name, value in headers.items()],
         body=json.dumps(sent.body).encode(),
     )
     return replace(call, session=session)
 
 
-def raw(path: str, body: str, *, headers: Mapping[str, str], session: str) -> Call:
-    """A request as it stands, such as one of the journal; keys that are masked there will do."""
+def raw_call(path: str, body: str, *, headers: Mapping[str, str], session: str) -> Call:
+    """Return the call of a raw request, e.g. of a journal row; masked keys are accepted."""
     path, _, query = path.partition("?")
-    named = {name.lower(): value for name, value in headers.items()}
+    all_headers = {name.lower(): value for name, value in headers.items()}
     if session:
-        named.pop("x-mockllm-session", None)
+        all_headers.pop("x-mockllm-session", None)
     if not headers:
-        # It may be meant for any provider.
+        # The path decides the provider later, so add the headers of each.
         for wire in wires_by_name().values():
-            named = {**wire.sample(SampleRequest("")).headers, **named}
+            all_headers = {**wire.sample(SampleRequest("")).headers, **all_headers}
     call = make_call(
         "POST",
         quote(path, safe=SAFE_IN_PATH + "%"),
         query=query.encode(),
-        headers=[(n.encode(), v.encode("utf-8", "replace")) for n, v in named.items()],
+        headers=[(n.encode(), v.encode("utf-8", "replace")) for n, v in all_headers.items()],
         body=body.encode("utf-8", "replace"),
     )
     return replace(call, session=session)
 
 
 class ExpectedCallDocument(Document):
-    """A tool call that should come."""
+    """An expected tool call."""
 
     name: SomeText
     """The tool's name."""
     arguments: Arguments = Field(default_factory=dict)
-    """Arguments that it has at least."""
+    """Arguments it must have; it may have others."""
 
 
 class ExpectedDocument(Document):
-    """What a turn should be answered with; what is not named may be anything."""
+    """The expected response of a turn; fields that are not set may be anything."""
 
     scenario: Name | None = None
     """The scenario that answers."""
     step: Name | None = None
     """The step that answers: its name, or its number from 1."""
     status: Status | None = None
-    """The HTTP status. Without one, a step has to answer; the catch-all does not count."""
+    """The HTTP status. Without one, a step has to answer; a default answer does not count."""
     text: TextShape | None = None
-    """What it says; where it says nothing, its tool calls as the journal shows them."""
+    """The text; if the response has none, its tool calls as the journal shows them."""
     reasoning: TextShape | None = None
-    """What it thinks."""
+    """The reasoning."""
     tool_calls: list[ExpectedCallDocument] | None = None
     """All of its tool calls in order; an empty list: none."""
     cut: Flag | None = None
-    """Whether the connection closes before the answer is whole."""
+    """Whether the connection closes before the response is complete."""
 
 
-class GivenResultDocument(Document):
-    """What a tool gave back."""
+class PlayedToolResultDocument(Document):
+    """The result of a tool call."""
 
     name: SomeText
-    """The tool. It answers the first call of this name that has no result yet."""
+    """The tool. The result goes to the first call of this name that has none yet."""
     content: Text = ""
-    """What it gave back."""
+    """The text of the result."""
 
 
-class GivenRequestDocument(Document):
-    """A request as it stands."""
+class RawRequestDocument(Document):
+    """A complete request."""
 
     path: SomeText
-    """With its query, if it has one."""
+    """The path, with its query if it has one."""
     headers: dict[str, Text] = Field(default_factory=dict)
-    """By name; without any, every provider's own."""
+    """Headers by name; without any, those of every provider."""
     body: JsonValue = None
-    """JSON; a string is sent as it stands."""
+    """JSON; a string is sent unchanged."""
 
     def findings(self) -> Iterator[Finding]:
         path = self.path.partition("?")[0]
@@ -126,92 +125,90 @@ class GivenRequestDocument(Document):
 _ANYTHING = ExpectedDocument()
 
 
-class AskedDocument(Document):
-    """One turn: what is asked in one of these ways, and what should come."""
+class PlayedTurnDocument(Document):
+    """One turn: a request of one of these kinds, and the expected response."""
 
     user: Text | None = None
-    """A message of the user, after all that was said before."""
-    tool_results: list[GivenResultDocument] | None = Field(default=None, min_length=1)
-    """What the tools gave back that the last answer called."""
+    """A user message, appended to the conversation."""
+    tool_results: list[PlayedToolResultDocument] | None = Field(default=None, min_length=1)
+    """Results of the tools that the last response called."""
     retry: Flag = False
-    """The request before once more, as clients do after an error."""
-    request: GivenRequestDocument | None = None
-    """A whole request, in place of one made from the conversation."""
+    """Send the previous request again, as clients do after an error."""
+    request: RawRequestDocument | None = None
+    """A complete request, independent of the conversation."""
     expect: ExpectedDocument = Field(default_factory=lambda: _ANYTHING)
-    """What should come."""
+    """The expected response."""
 
     def findings(self) -> Iterator[Finding]:
-        given = (self.user, self.tool_results, self.retry or None, self.request)
-        if sum(one is not None for one in given) != 1:
-            yield (), f"expected one of {', '.join(_WAYS)}"
+        kinds = (self.user, self.tool_results, self.retry or None, self.request)
+        if sum(kind is not None for kind in kinds) != 1:
+            yield (), f"expected one of {', '.join(_TURN_KINDS)}"
 
 
 class ConversationDocument(Document):
-    """A conversation with one client, played in a session of its own."""
+    """A conversation with one client, played in a new session."""
 
     name: Name = "conversation"
-    """Names it in reports."""
+    """The name in reports."""
     provider: Text = "openai"
-    """Whose API is asked."""
+    """The provider whose API is called."""
     model: SomeText = "gpt-4o"
-    """The model that is asked for."""
+    """The requested model."""
     stream: Flag = False
-    """Whether answers are streamed."""
+    """Whether responses are streamed."""
     system: Text = ""
     """The system prompt."""
     tools: list[SomeText] = Field(default_factory=list)
-    """Names of the tools that are offered."""
-    turns: list[AskedDocument] = Field(min_length=1)
-    """What is asked, in order."""
+    """Names of the offered tools."""
+    turns: list[PlayedTurnDocument] = Field(min_length=1)
+    """The turns in order."""
 
     def findings(self) -> Iterator[Finding]:
         if self.provider not in wires_by_name():
-            known = ", ".join(wires_by_name())
-            yield (
-                ("provider",),
-                f"{quote_json(self.provider)} is not known, expected one of {known}",
-            )
+            providers = ", ".join(wires_by_name())
+            message = f"{quote_json(self.provider)} is not known, expected one of {providers}"
+            yield ("provider",), message
         if self.turns[0].retry:
             yield ("turns", 0, "retry"), "nothing was asked before"
 
 
 class PlayDocument(VersionedDocument):
-    """What `mockllm play` takes: conversations, and the scenarios that they are played against."""
+    """A file for `mockllm play`: conversations, and the scenarios that answer them."""
 
     title: Text = ""
-    """What it is called where people choose it."""
+    """The title in lists of examples."""
     description: Text = ""
-    """What it shows."""
+    """What the file shows."""
     scenarios: list[AnyScenario] = Field(default_factory=list)
-    """Without any, the stored ones answer."""
+    """Scenarios that answer; without any, the stored ones."""
     conversations: list[ConversationDocument] = Field(min_length=1)
-    """Each is played in a session of its own."""
+    """The conversations, each played in a new session."""
 
 
 def read_play(data: bytes, *, source: str = "") -> PlayDocument:
-    """A file's conversations, also a single one with its `turns`; raises DocumentError."""
+    """Read a file of conversations, or of one with `turns`; raises DocumentError."""
     value = decode(data, source=source)
     if isinstance(value, dict) and "turns" in value:
         scenarios = {"scenarios": value.pop("scenarios")} if "scenarios" in value else {}
-        one = validate(ConversationDocument, value, source=source)
-        read: Json = {**scenarios, "conversations": [written(one)]}
-        return validate(PlayDocument, read, source=source)
+        conversation = validate(ConversationDocument, value, source=source)
+        play: Json = {**scenarios, "conversations": [dump_play(conversation)]}
+        return validate(PlayDocument, play, source=source)
     return validate(PlayDocument, value, source=source)
 
 
-def conversation_of(value: Json) -> ConversationDocument:
-    """One conversation of plain JSON; raises DocumentError."""
+def load_conversation(value: Json) -> ConversationDocument:
+    """Validate the JSON of one conversation; raises DocumentError."""
     return validate(ConversationDocument, plain(value))
 
 
-def written(document: Document) -> dict[str, Json]:
-    """The shortest JSON that reads as this document."""
+def dump_play(document: Document) -> dict[str, Json]:
+    """Return the document as JSON without default values."""
     return document.model_dump(by_alias=True, exclude_defaults=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One of them; `key` names it in addresses."""
+    """A scenario with its conversation that new scenarios start from; `key` is part of its URL."""
 
     key: str
     title: str
@@ -222,42 +219,46 @@ class Example:
 
 @cache
 def examples() -> Mapping[str, Example]:
-    """All of them by their keys, in the order in which they are offered."""
-    return {one.key: one for one in map(_example, sorted(FOLDER.glob("*.json")))}
+    """Return the examples by key, in the order of the page."""
+    return {one.key: one for one in map(_read_example, sorted(FOLDER.glob("*.json")))}
 
 
-def _example(path: Path) -> Example:
-    read = read_play(path.read_bytes(), source=path.name)
-    (scenario,), (conversation,) = read.scenarios, read.conversations
+def _read_example(path: Path) -> Example:
+    play = read_play(path.read_bytes(), source=path.name)
+    (scenario,), (conversation,) = play.scenarios, play.conversations
     key = path.stem.partition("-")[2]
-    return Example(key, read.title, read.description, scenario, conversation)
+    return Example(key, play.title, play.description, scenario, conversation)
 
 
-def recorded(name: str, rows: Iterable[ServedRequest]) -> tuple[dict[str, Json], int]:
-    """The conversation, and how many requests it lacks because the journal kept only the beginning
-    of their bodies. What was answered is what should come; where no step answered, one should."""
+def journaled_conversation(name: str, rows: Iterable[ServedRequest]) -> tuple[dict[str, Json], int]:
+    """Return the conversation of a session (JSON) and the number of requests left out.
+
+    Left out are requests whose bodies are cut in the journal. The expected responses are those of
+    the journal; if no step answered, any step is expected to.
+    """
     turns: list[Json] = []
-    cut = 0
+    left_out = 0
     for row in rows:
         query = "&".join(f"{key}={value}" for key, value in row.query.items())
         path = f"{row.path}?{query}" if query else row.path
-        if row.method != "POST" or not _is_asked(row, path):
+        if row.method != "POST" or not _generates(row, path):
             continue
         if row.request_cut:
-            cut += 1
+            left_out += 1
             continue
-        headers = {k: v for k, v in row.request_headers.items() if k not in _OWN}
-        request: Json = {"path": path, "headers": headers, "body": _body(row.request_body)}
-        turns.append({"request": request, "expect": _expected(row)})
-    return {"name": (name.strip() or "session")[:200], "turns": turns}, cut
+        headers = {k: v for k, v in row.request_headers.items() if k not in _CLIENT_HEADERS}
+        request: Json = {"path": path, "headers": headers, "body": _parse_body(row.request_body)}
+        turns.append({"request": request, "expect": _expectation(row)})
+    return {"name": (name.strip() or "session")[:200], "turns": turns}, left_out
 
 
-def _is_asked(row: ServedRequest, path: str) -> bool:
-    target = find_target(raw(path, row.request_body, headers=row.request_headers, session=""))
+def _generates(row: ServedRequest, path: str) -> bool:
+    """True if the request asks a model for a response."""
+    target = find_target(raw_call(path, row.request_body, headers=row.request_headers, session=""))
     return bool(target and target.endpoint and target.endpoint.generates)
 
 
-def _body(text: str) -> Json:
+def _parse_body(text: str) -> Json:
     try:
         body: Json = json.loads(text)
     except ValueError:
@@ -265,11 +266,11 @@ def _body(text: str) -> Json:
     return body
 
 
-def _expected(row: ServedRequest) -> dict[str, Json]:
+def _expectation(row: ServedRequest) -> dict[str, Json]:
     if not row.scenario or row.fallback:
         return {}
     expect: dict[str, Json] = {"scenario": row.scenario, "step": row.step, "status": row.status}
     if row.answered and row.status < 400:
-        # The journal keeps how it begins.
+        # The journal keeps only the beginning of the text.
         expect["text"] = {"startswith": row.answered}
     return expect

@@ -1,9 +1,9 @@
-"""Plays a conversation: each turn goes through the pipeline in a session of its own, and what comes
-stands beside what should. Nothing that is stored or served is touched."""
+"""Plays a conversation through an in-memory pipeline and compares its responses with the expected
+ones. Stored and served data is not changed."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scenarios_app.engine.canonical import CanonicalResponse, Json, Message
 from scenarios_app.engine.conditions.text_shapes import TextConditionDocument
@@ -21,12 +21,12 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.engine.producing.faults import kind_of, strike_of
 from scenarios_app.play.conversation import (
-    AskedDocument,
     ConversationDocument,
     ExpectedDocument,
-    GivenResultDocument,
-    call_of,
-    raw,
+    PlayedToolResultDocument,
+    PlayedTurnDocument,
+    raw_call,
+    sample_call,
 )
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.options import Options
@@ -37,15 +37,18 @@ from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import wires_by_name
 from scenarios_app.wire.samples import SampleRequest
 
-_LONGEST = 20_000
-# Faults after which an answer is not whole.
-_ENDS = {"cut", "end", "malformed_event", "error_event"}
+_MAX_TEXT_CHARS = 20_000
+# Fault strikes that leave a response incomplete.
+_TRUNCATING_STRIKES = {"cut", "end", "malformed_event", "error_event"}
 
 
 @dataclass(frozen=True, slots=True)
-class Got:
-    """What came. `status` is None where nothing was sent; `by_step` says that a step answered
-    that is no catch-all's. `near` are the steps that came closest where none did."""
+class TurnResponse:
+    """The response of a turn.
+
+    `status` is None if nothing was sent. `by_step` is true if a step answered that is not a
+    catch-all's; otherwise `near` are the closest steps.
+    """
 
     status: int | None
     scenario: str
@@ -58,32 +61,32 @@ class Got:
     near: tuple[NearMiss, ...] = ()
 
     @property
-    def said(self) -> str:
-        return self.text or ", ".join(f"{one.name}({one.arguments})" for one in self.tool_calls)
+    def text_or_calls(self) -> str:
+        return self.text or ", ".join(f"{call.name}({call.arguments})" for call in self.tool_calls)
 
     @property
-    def ended(self) -> bool:
-        """Whether a client goes on from it."""
+    def is_complete(self) -> bool:
+        """True if a client adds the response to its conversation."""
         return self.status is not None and self.status < 400 and not self.cut
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that should be so, what came in its place, and whether that will do."""
+    """An expectation beside the actual value."""
 
-    what: str
+    name: str
     expected: str
-    got: str
+    actual: str
     ok: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """A turn that was played. `asked` is what it asked, in words."""
+class PlayedTurn:
+    """A played turn; `request` describes its request in words."""
 
     number: int
-    asked: str
-    got: Got
+    request: str
+    response: TurnResponse
     checks: tuple[Check, ...]
 
     @property
@@ -92,11 +95,11 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """A conversation that was played, and the steps that answered in it, by scenario."""
+class PlayedConversation:
+    """A played conversation."""
 
     name: str
-    turns: tuple[Turn, ...]
+    turns: tuple[PlayedTurn, ...]
 
     @property
     def passed(self) -> bool:
@@ -108,12 +111,13 @@ class Run:
 
     @property
     def steps(self) -> frozenset[tuple[str, str]]:
-        return frozenset((turn.got.scenario, turn.got.step) for turn in self.turns)
+        """Scenario and label of the steps that answered."""
+        return frozenset((turn.response.scenario, turn.response.step) for turn in self.turns)
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
-    """A catalog of these scenarios and no others."""
+class FixedCatalog:
+    """A catalog of one index for every session."""
 
     index: Index
 
@@ -122,177 +126,178 @@ class Alone:
 
 
 async def play(
-    conversation: ConversationDocument, *, catalog: Catalog, options: Options, of: str = ""
-) -> Run:
-    """Play it from its first turn to its last. Steps that are expected are those
-    of the scenario `of`, where the conversation names no other one."""
+    conversation: ConversationDocument, *, catalog: Catalog, options: Options, scenario: str = ""
+) -> PlayedConversation:
+    """Play all turns of a conversation.
+
+    An expected step without a scenario is one of `scenario`.
+    """
     pipeline = Pipeline(catalog=catalog, state=MemoryState(), options=options)
     client = _Client(conversation)
-    turns: list[Turn] = []
+    turns: list[PlayedTurn] = []
     for number, turn in enumerate(conversation.turns, 1):
-        call = client.asks(turn)
-        exchange = pipeline.exchange(call)
+        exchange = pipeline.exchange(client.next_call(turn))
         reply = await pipeline.work(exchange)
         if exchange.streaming:
             pipeline.streams.free()
-        got = _got(exchange, reply)
-        client.hears(exchange, got)
-        turns.append(Turn(number, _words(turn), got, tuple(checks(turn.expect, got, of=of))))
-    return Run(conversation.name, tuple(turns))
+        response = _turn_response(exchange, reply)
+        client.add_response(response)
+        checks = tuple(check_response(turn.expect, response, scenario=scenario))
+        turns.append(PlayedTurn(number, _describe_request(turn), response, checks))
+    return PlayedConversation(conversation.name, tuple(turns))
 
 
 @dataclass(slots=True)
 class _Client:
-    """What a client of the conversation remembers: what was `said`, what is `open` because nothing
-    has answered it yet, and the last call."""
+    """A client's messages with complete responses (`history`), later ones (`pending`), and its
+    last call."""
 
     conversation: ConversationDocument
-    said: list[Message] = field(default_factory=list)
-    open: list[Message] = field(default_factory=list)
-    last: Call | None = None
+    history: list[Message] = field(default_factory=list)
+    pending: list[Message] = field(default_factory=list)
+    last_call: Call | None = None
 
-    def asks(self, turn: AskedDocument) -> Call:
-        if turn.retry and self.last is not None:
-            return self.last
+    def next_call(self, turn: PlayedTurnDocument) -> Call:
+        if turn.retry and self.last_call is not None:
+            return self.last_call
         if turn.request is not None:
-            asked = turn.request
-            body = asked.body if isinstance(asked.body, str) else json.dumps(asked.body)
-            self.open = []
-            self.last = raw(asked.path, body, headers=asked.headers, session="play")
-            return self.last
+            request = turn.request
+            body = request.body if isinstance(request.body, str) else json.dumps(request.body)
+            self.pending = []
+            self.last_call = raw_call(request.path, body, headers=request.headers, session="play")
+            return self.last_call
         if turn.tool_results is not None:
-            self.open = [Message("tool", tuple(self._results(turn.tool_results)))]
+            self.pending = [Message("tool", tuple(self._result_parts(turn.tool_results)))]
         else:
-            self.open = [Message("user", (TextPart(turn.user or ""),))]
-        given = self.conversation
-        sent = wires_by_name()[given.provider].sample(
+            self.pending = [Message("user", (TextPart(turn.user or ""),))]
+        document = self.conversation
+        sent = wires_by_name()[document.provider].sample(
             SampleRequest(
                 "",
-                model=given.model,
-                system=given.system,
-                tools=tuple(given.tools),
-                stream=given.stream,
-                conversation=(*self.said, *self.open),
+                model=document.model,
+                system=document.system,
+                tools=tuple(document.tools),
+                stream=document.stream,
+                conversation=(*self.history, *self.pending),
             )
         )
-        self.last = call_of(sent, session="play")
-        return self.last
+        self.last_call = sample_call(sent, session="play")
+        return self.last_call
 
-    def hears(self, exchange: Exchange, got: Got) -> None:
-        if got.ended:
-            spoken: list[MessagePart] = [TextPart(got.text)] if got.text else []
-            answer = Message("assistant", (*spoken, *got.tool_calls))
-            self.said += [*self.open, answer]
-            self.open = []
+    def add_response(self, response: TurnResponse) -> None:
+        if response.is_complete:
+            texts: list[MessagePart] = [TextPart(response.text)] if response.text else []
+            message = Message("assistant", (*texts, *response.tool_calls))
+            self.history += [*self.pending, message]
+            self.pending = []
 
-    def _results(self, given: Iterable[GivenResultDocument]) -> Iterator[ToolResultPart]:
-        last = self.said[-1].parts if self.said else ()
-        waiting = [part for part in last if isinstance(part, ToolCallPart)]
-        for number, result in enumerate(given, 1):
-            call = next((one for one in waiting if one.name == result.name), None)
+    def _result_parts(
+        self, results: Iterable[PlayedToolResultDocument]
+    ) -> Iterator[ToolResultPart]:
+        last_parts = self.history[-1].parts if self.history else ()
+        open_calls = [part for part in last_parts if isinstance(part, ToolCallPart)]
+        for number, result in enumerate(results, 1):
+            call = next((one for one in open_calls if one.name == result.name), None)
             if call is not None:
-                waiting.remove(call)
-            key = call.id if call is not None else f"call_{number}"
-            yield ToolResultPart(key, result.name, result.content)
+                open_calls.remove(call)
+            call_id = call.id if call is not None else f"call_{number}"
+            yield ToolResultPart(call_id, result.name, result.content)
 
 
-def _got(exchange: Exchange, reply: Reply) -> Got:
+def _turn_response(exchange: Exchange, reply: Reply) -> TurnResponse:
     decision = exchange.decision
     scenario, step = exchange.answered_by
-    found = bool(scenario and step) and decision is not None and not decision.fallback
-    got = Got(
+    matched = bool(scenario and step) and decision is not None and not decision.fallback
+    response = TurnResponse(
         status=reply.status if reply.started else None,
         scenario=scenario,
         step=step,
-        by_step=found or exchange.computed,
+        by_step=matched or exchange.computed,
         text=reply.said,
-        cut=reply.ending is Ending.CUT or _breaks_off(exchange),
-        near=decision.near_misses if decision and not found else (),
+        cut=reply.ending is Ending.CUT or _is_truncated(exchange),
+        near=decision.near_misses if decision and not matched else (),
     )
     request = exchange.request
     if decision is None or decision.kind != "step" or request is None or reply.status >= 400:
-        return got
-    response = produced(exchange, decision, request)
-    if not isinstance(response, CanonicalResponse):
+        return response
+    produced_response = produced(exchange, decision, request)
+    if not isinstance(produced_response, CanonicalResponse):
         body = reply.body.decode("utf-8", "replace")
-        return _with(got, text=body[:_LONGEST])
-    parts = [part for choice in response.choices[:1] for part in choice.parts]
+        return replace(response, text=body[:_MAX_TEXT_CHARS])
+    parts = [part for choice in produced_response.choices[:1] for part in choice.parts]
     texts = [part.text for part in parts if isinstance(part, TextPart | RefusalPart)]
-    thoughts = [part.text for part in parts if isinstance(part, ReasoningPart)]
-    calls = tuple(part for part in parts if isinstance(part, ToolCallPart))
-    return _with(got, text="\n".join(texts), reasoning="\n".join(thoughts), tool_calls=calls)
-
-
-def _breaks_off(exchange: Exchange) -> bool:
-    """Whether a fault ends the answer early, whichever way the connection then closes."""
-    decision, request = exchange.decision, exchange.request
-    if decision is None or request is None or decision.kind not in ("step", "in_band", "failure"):
-        return False
-    own = decision.step.produce.fault if decision.step and decision.kind == "step" else None
-    fault = decision.fault or decision.cancel(stream=request.stream) or own
-    strike = strike_of(fault, stream=request.stream) if fault else ""
-    kind = kind_of(fault) if fault else None
-    ends = (kind.stream if request.stream else kind.whole) if kind else ""
-    return strike == "inside" and ends in _ENDS
-
-
-def _with(
-    got: Got, *, text: str, reasoning: str = "", tool_calls: tuple[ToolCallPart, ...] = ()
-) -> Got:
-    return Got(
-        status=got.status,
-        scenario=got.scenario,
-        step=got.step,
-        by_step=got.by_step,
-        text=text,
-        reasoning=reasoning,
-        tool_calls=tool_calls,
-        cut=got.cut,
-        near=got.near,
+    reasoning = [part.text for part in parts if isinstance(part, ReasoningPart)]
+    return replace(
+        response,
+        text="\n".join(texts),
+        reasoning="\n".join(reasoning),
+        tool_calls=tuple(part for part in parts if isinstance(part, ToolCallPart)),
     )
 
 
-def checks(expect: ExpectedDocument, got: Got, *, of: str = "") -> Iterator[Check]:
-    """Everything that is expected, beside what came."""
-    scenario = expect.scenario or (of if expect.step else None)
+def _is_truncated(exchange: Exchange) -> bool:
+    """True if a fault ends the response early, however the connection then closes."""
+    decision, request = exchange.decision, exchange.request
+    if decision is None or request is None or decision.kind not in ("step", "in_band", "failure"):
+        return False
+    step_fault = decision.step.produce.fault if decision.step and decision.kind == "step" else None
+    fault = decision.fault or decision.cancel(stream=request.stream) or step_fault
+    if not fault or strike_of(fault, stream=request.stream) != "inside":
+        return False
+    kind = kind_of(fault)
+    return (kind.stream if request.stream else kind.whole) in _TRUNCATING_STRIKES
+
+
+def check_response(
+    expect: ExpectedDocument, response: TurnResponse, *, scenario: str = ""
+) -> Iterator[Check]:
+    """Compare a response with all expectations; an expected step is one of `scenario`."""
+    expected_scenario = expect.scenario or (scenario if expect.step else None)
     if expect.status is None:
-        yield Check("answered by", "a step", _by(got), got.by_step)
+        yield Check("answered by", "a step", _describe_step(response), response.by_step)
     else:
-        status = "no answer" if got.status is None else str(got.status)
-        yield Check("status", str(expect.status), status, got.status == expect.status)
-    if scenario:
-        yield Check("scenario", scenario, got.scenario, got.scenario == scenario)
+        status = "no answer" if response.status is None else str(response.status)
+        yield Check("status", str(expect.status), status, response.status == expect.status)
+    if expected_scenario:
+        is_same = response.scenario == expected_scenario
+        yield Check("scenario", expected_scenario, response.scenario, is_same)
     if expect.step is not None:
-        yield Check("step", expect.step, got.step, got.step == expect.step)
+        yield Check("step", expect.step, response.step, response.step == expect.step)
     if expect.text is not None:
-        yield _text("text", expect.text, got.said)
+        yield _check_text("text", expect.text, response.text_or_calls)
     if expect.reasoning is not None:
-        yield _text("reasoning", expect.reasoning, got.reasoning)
+        yield _check_text("reasoning", expect.reasoning, response.reasoning)
     if expect.tool_calls is not None:
-        wanted = [(one.name, one.arguments) for one in expect.tool_calls]
-        came = [(one.name, _arguments(one)) for one in got.tool_calls]
-        ok = len(wanted) == len(came) and all(
-            name == other and _within(arguments, given)
-            for (name, arguments), (other, given) in zip(wanted, came, strict=True)
+        expected_calls = [(call.name, call.arguments) for call in expect.tool_calls]
+        actual_calls = [(call.name, _parse_arguments(call)) for call in response.tool_calls]
+        ok = len(expected_calls) == len(actual_calls) and all(
+            name == actual_name and _contains(actual, arguments)
+            for (name, arguments), (actual_name, actual) in zip(
+                expected_calls, actual_calls, strict=True
+            )
         )
-        yield Check("tool calls", _calls(wanted), _calls(came), ok)
+        yield Check(
+            "tool calls", _describe_calls(expected_calls), _describe_calls(actual_calls), ok
+        )
     if expect.cut is not None:
         words = {True: "breaks off", False: "whole"}
-        yield Check("end", words[expect.cut], words[got.cut], expect.cut == got.cut)
+        yield Check("end", words[expect.cut], words[response.cut], expect.cut == response.cut)
 
 
-def _by(got: Got) -> str:
-    if not got.step:
+def _describe_step(response: TurnResponse) -> str:
+    if not response.step:
         return "no step"
-    return f"step {got.step} of {got.scenario}" if got.by_step else "the catch-all"
+    if not response.by_step:
+        return "the default answer"
+    return f"step {response.step} of {response.scenario}"
 
 
-def _text(what: str, wanted: TextConditionDocument, text: str) -> Check:
-    condition = wanted.compiled()
-    return Check(what, condition.describe(), text, condition.test(text))
+def _check_text(name: str, expected: TextConditionDocument, text: str) -> Check:
+    condition = expected.compiled()
+    return Check(name, condition.describe(), text, condition.test(text))
 
 
-def _arguments(call: ToolCallPart) -> Json:
+def _parse_arguments(call: ToolCallPart) -> Json:
     try:
         value: Json = json.loads(call.arguments)
     except ValueError:
@@ -300,24 +305,24 @@ def _arguments(call: ToolCallPart) -> Json:
     return value
 
 
-def _within(wanted: object, given: object) -> bool:
-    """Whether all that is wanted is there; objects may hold more."""
-    if isinstance(wanted, dict):
-        return isinstance(given, dict) and all(
-            key in given and _within(value, given[key]) for key, value in wanted.items()
+def _contains(actual: object, expected: object) -> bool:
+    """True if the actual value has all of the expected one; objects may have more keys."""
+    if isinstance(expected, dict):
+        return isinstance(actual, dict) and all(
+            key in actual and _contains(actual[key], value) for key, value in expected.items()
         )
-    # As text: 1 is not true.
-    return json.dumps(wanted, sort_keys=True) == json.dumps(given, sort_keys=True)
+    # Compared as JSON, since 1 == True in Python.
+    return json.dumps(expected, sort_keys=True) == json.dumps(actual, sort_keys=True)
 
 
-def _calls(calls: Iterable[tuple[str, object]]) -> str:
-    told = (f"{name}({json.dumps(given, ensure_ascii=False)})" for name, given in calls)
-    return ", ".join(told) or "none"
+def _describe_calls(calls: Iterable[tuple[str, object]]) -> str:
+    texts = (f"{name}({json.dumps(value, ensure_ascii=False)})" for name, value in calls)
+    return ", ".join(texts) or "none"
 
 
-def _words(turn: AskedDocument) -> str:
+def _describe_request(turn: PlayedTurnDocument) -> str:
     if turn.retry:
-        return "the same once more"
+        return "retry"
     if turn.tool_results is not None:
         return ", ".join(f"{one.name} gives {shorten(one.content)}" for one in turn.tool_results)
     if turn.request is not None:

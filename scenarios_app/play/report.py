@@ -1,86 +1,92 @@
-"""What came of conversations that were played: as text, as JSON, and as cases of a report."""
+"""Reports of played conversations: text, JSON and JUnit cases."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.texts import shorten
-from scenarios_app.play.player import Check, Run, Turn
+from scenarios_app.play.player import Check, PlayedConversation, PlayedTurn
 from scenarios_app.verdict.reports import Case, line
 
-_SHOWN = 200
+_MAX_VALUE_CHARS = 200
 
 
-def text_of(runs: Sequence[Run]) -> str:
-    """A line for each turn, and one more for each thing that is not as it should be."""
+def to_text(runs: Sequence[PlayedConversation]) -> str:
+    """Return a line for each turn and each failed check."""
     lines: list[str] = []
     for run in runs:
         lines.append(f"{'ok' if run.passed else 'FAILED'}  {line(run.name)}")
         for turn in run.turns:
-            by = f"{turn.got.scenario}, step {turn.got.step}" if turn.got.step else "no step"
+            response = turn.response
+            step = f"{response.scenario}, step {response.step}" if response.step else "no step"
             mark = "ok    " if turn.passed else "FAILED"
-            lines.append(f"  {turn.number}. {mark} {line(shorten(turn.asked))} → {line(by)}")
-            lines += [f"            {told}" for told in reasons(turn)]
+            lines.append(f"  {turn.number}. {mark} {line(shorten(turn.request))} → {line(step)}")
+            lines += [f"            {reason}" for reason in failure_reasons(turn)]
     passed = sum(run.passed for run in runs)
     lines.append(f"conversations: {len(runs)}, passed: {passed}, failed: {len(runs) - passed}")
     return "\n".join(lines)
 
 
-def json_of(runs: Sequence[Run]) -> Json:
-    return {"passed": all(run.passed for run in runs), "conversations": [_run(run) for run in runs]}
+def to_json(runs: Sequence[PlayedConversation]) -> Json:
+    return {
+        "passed": all(run.passed for run in runs),
+        "conversations": [_conversation_json(run) for run in runs],
+    }
 
 
-def cases_of(runs: Iterable[Run]) -> Iterator[Case]:
-    """A case for each turn."""
+def to_cases(runs: Iterable[PlayedConversation]) -> Iterator[Case]:
+    """Yield a JUnit case for each turn."""
     for run in runs:
         for turn in run.turns:
-            name = f"{turn.number}. {shorten(turn.asked)}"
-            yield Case(run.name, name, tuple(reasons(turn)))
+            name = f"{turn.number}. {shorten(turn.request)}"
+            yield Case(run.name, name, tuple(failure_reasons(turn)))
 
 
-def reasons(turn: Turn) -> Iterator[str]:
-    """What is not as it should be, and what kept the nearest step from answering."""
+def failure_reasons(turn: PlayedTurn) -> Iterator[str]:
+    """Yield the failed checks, and the first mismatch of the nearest step."""
     for check in turn.checks:
         if not check.ok:
-            got = line(shorten(check.got, _SHOWN)) or "nothing"
-            yield f"{check.what}: expected {line(shorten(check.expected, _SHOWN))}, got {got}"
+            expected = line(shorten(check.expected, _MAX_VALUE_CHARS))
+            actual = line(shorten(check.actual, _MAX_VALUE_CHARS)) or "nothing"
+            yield f"{check.name}: expected {expected}, got {actual}"
     if not turn.passed:
-        for miss in turn.got.near[:1]:
+        for miss in turn.response.near[:1]:
             for mismatch in miss.mismatches[:1]:
-                where = f"nearest: {miss.scenario.name}, step {miss.step.label}"
-                yield line(f"{where} wanted {mismatch.expected}, got {mismatch.actual}")
+                step = f"nearest: {miss.scenario.name}, step {miss.step.label}"
+                yield line(f"{step} wanted {mismatch.expected}, got {mismatch.actual}")
 
 
-def _run(run: Run) -> Json:
-    return {"name": run.name, "passed": run.passed, "turns": [_turn(turn) for turn in run.turns]}
+def _conversation_json(run: PlayedConversation) -> Json:
+    turns: list[Json] = [_turn_json(turn) for turn in run.turns]
+    return {"name": run.name, "passed": run.passed, "turns": turns}
 
 
-def _turn(turn: Turn) -> Json:
-    got = turn.got
+def _turn_json(turn: PlayedTurn) -> Json:
+    response = turn.response
     calls: list[Json] = [
-        {"name": call.name, "arguments": call.arguments} for call in got.tool_calls
+        {"name": call.name, "arguments": call.arguments} for call in response.tool_calls
     ]
     return {
         "turn": turn.number,
-        "asked": turn.asked,
+        "asked": turn.request,
         "passed": turn.passed,
-        "checks": [_check(check) for check in turn.checks],
-        "reasons": list(reasons(turn)),
+        "checks": [_check_json(check) for check in turn.checks],
+        "reasons": list(failure_reasons(turn)),
         "got": {
-            "status": got.status,
-            "scenario": got.scenario,
-            "step": got.step,
-            "text": got.text,
-            "reasoning": got.reasoning,
+            "status": response.status,
+            "scenario": response.scenario,
+            "step": response.step,
+            "text": response.text,
+            "reasoning": response.reasoning,
             "tool_calls": calls,
-            "cut": got.cut,
+            "cut": response.cut,
         },
     }
 
 
-def _check(check: Check) -> Json:
+def _check_json(check: Check) -> Json:
     return {
-        "what": check.what,
+        "what": check.name,
         "expected": check.expected,
-        "got": check.got,
+        "got": check.actual,
         "ok": check.ok,
     }

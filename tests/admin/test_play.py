@@ -97,6 +97,20 @@ def test_the_page_begins_with_what_the_first_step_asks_for(root: Client) -> None
     assert page.context["conversation"]["turns"] == [{"user": "sun"}]
 
 
+def test_proposal_for_a_step_that_wants_a_tool_result_passes(root: Client) -> None:
+    match = {"messages": [{"role": "tool", "which": "new"}]}
+    a_scenario("loop", {"name": "answer", "answer_text": "Sunny.", "match_extra": match})
+    conversation = root.get(PLAY, {"scenario": "loop"}).context["conversation"]
+    assert states(played(root, *conversation["turns"], scenario="loop")) == [True]
+
+
+def test_scenario_without_a_proposal_shows_the_reason(root: Client) -> None:
+    a_scenario("red", {"answer_text": "Yes.", "match_extra": {"headers": {"x-team": "red"}}})
+    text = root.get(PLAY, {"scenario": "red"}).content.decode()
+    assert "No conversation was found that this scenario answers." in text
+    assert "x-team" in text
+
+
 def test_a_kept_conversation_stays_with_the_scenario(root: Client) -> None:
     scenario = a_scenario("weather", STEP)
     turn = {"user": "Is there sun in Rome?"}

@@ -1,1 +1,1 @@
-"""Conversations that are played."""
+"""Tests of scenarios_app/play."""

@@ -1,4 +1,4 @@
-"""Documents of conversations: what is read, and what is refused at which place."""
+"""Conversation documents: valid forms, and errors with their paths."""
 
 import json
 from typing import Any
@@ -6,25 +6,25 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.document import DocumentError
-from scenarios_app.play.conversation import conversation_of, read_play, written
+from scenarios_app.play.conversation import dump_play, load_conversation, read_play
 
 SCENARIO = {"name": "s", "steps": [{"produce": {"text": "hi"}}]}
 
 
-def problem(value: Any) -> str:
+def read_error(value: Any) -> str:
     with pytest.raises(DocumentError) as caught:
         read_play(json.dumps(value).encode(), source="talk.json")
     return str(caught.value)
 
 
-def test_a_file_holds_one_conversation_or_several() -> None:
+def test_file_holds_one_conversation_or_several() -> None:
     one = {"turns": [{"user": "Hello"}], "scenarios": [SCENARIO]}
     several = {"conversations": [{"turns": [{"user": "Hello"}]}], "scenarios": [SCENARIO]}
     assert read_play(json.dumps(one).encode()) == read_play(json.dumps(several).encode())
 
 
 @pytest.mark.parametrize(
-    ("turns", "told"),
+    ("turns", "message"),
     [
         ([], "turns: expected at least one"),
         ([{}], "turns[0]: expected one of user, tool_results, retry, request"),
@@ -53,22 +53,22 @@ def test_a_file_holds_one_conversation_or_several() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(turns: list[Any], told: str) -> None:
-    assert f"talk.json: {told}" in problem({"turns": turns})
+def test_invalid_turn_is_rejected_with_its_path(turns: list[Any], message: str) -> None:
+    assert f"talk.json: {message}" in read_error({"turns": turns})
 
 
-def test_a_provider_that_is_not_known_is_told_with_those_that_are() -> None:
-    told = problem({"provider": "acme", "turns": [{"user": "a"}]})
-    assert told.startswith('talk.json: provider: "acme" is not known, expected one of openai')
+def test_unknown_provider_is_rejected_with_the_known_ones() -> None:
+    message = read_error({"provider": "acme", "turns": [{"user": "a"}]})
+    assert message.startswith('talk.json: provider: "acme" is not known, expected one of openai')
 
 
-def test_what_is_no_json_is_told() -> None:
+def test_invalid_json_is_rejected_with_its_position() -> None:
     with pytest.raises(DocumentError, match=r"talk.json: not valid JSON, line 1 column 2"):
         read_play(b"{", source="talk.json")
 
 
-def test_a_conversation_is_written_as_it_is_read() -> None:
-    given = {
+def test_conversation_is_dumped_as_it_was_loaded() -> None:
+    document = {
         "name": "n",
         "provider": "anthropic",
         "model": "claude",
@@ -82,4 +82,4 @@ def test_a_conversation_is_written_as_it_is_read() -> None:
             {"request": {"path": "/v1/messages", "headers": {"x": "y"}, "body": {"a": [1]}}},
         ],
     }
-    assert written(conversation_of(given)) == given
+    assert dump_play(load_conversation(document)) == document

@@ -1,4 +1,4 @@
-"""The examples do what they show, also beside the demo and one another."""
+"""The examples pass, also beside the demo and one another."""
 
 import asyncio
 
@@ -9,31 +9,33 @@ from scenarios_app.engine.document.files import read_files
 from scenarios_app.engine.matching.index import build_index
 from scenarios_app.engine.matching.lint import lint
 from scenarios_app.play.conversation import examples
-from scenarios_app.play.player import Alone, play
-from scenarios_app.play.report import text_of
+from scenarios_app.play.player import FixedCatalog, play
+from scenarios_app.play.report import to_text
 from scenarios_app.serving.options import Options
 
 KEYS = ["answer", "tool-loop", "fails-first", "cut-stream", "thinking", "structured", "two-tools"]
 
 
-def test_there_are_these() -> None:
+def test_examples_are_in_the_order_of_the_page() -> None:
     assert list(examples()) == KEYS
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_an_example_passes_its_own_conversation_and_uses_every_step(key: str) -> None:
+def test_example_passes_its_conversation_and_uses_every_step(key: str) -> None:
     example = examples()[key]
     others = read_files("examples/scenarios")
     documents = [*others, *(one.scenario for one in examples().values())]
-    catalog = Alone(build_index([compile_scenario(document) for document in documents]))
+    catalog = FixedCatalog(build_index([compile_scenario(document) for document in documents]))
     run = asyncio.run(
-        play(example.conversation, catalog=catalog, options=Options(), of=example.scenario.name)
+        play(
+            example.conversation, catalog=catalog, options=Options(), scenario=example.scenario.name
+        )
     )
-    assert run.passed, text_of([run])
+    assert run.passed, to_text([run])
     steps = {(example.scenario.name, step.name) for step in example.scenario.steps}
     assert run.steps == steps
 
 
-def test_nothing_is_suspicious_in_them() -> None:
-    found = lint([compile_scenario(one.scenario) for one in examples().values()])
-    assert list(map(str, found)) == []
+def test_examples_have_no_lint_warnings() -> None:
+    warnings = lint([compile_scenario(one.scenario) for one in examples().values()])
+    assert list(map(str, warnings)) == []

@@ -1,4 +1,4 @@
-"""`play FILE`: what it says, what it writes, and with which code it ends."""
+"""`mockllm play FILE`: its output, its reports and its exit codes."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.admin.pages import a_scenario
 pytestmark = pytest.mark.django_db
 
 
-def played(capsys: Any, *arguments: str) -> tuple[int, str]:
+def run_play(capsys: Any, *arguments: str) -> tuple[int, str]:
     code = 0
     try:
         call_command("play", *arguments)
@@ -23,40 +23,40 @@ def played(capsys: Any, *arguments: str) -> tuple[int, str]:
     return code, capsys.readouterr().out
 
 
-def a_file(folder: Path, value: Any) -> str:
+def write_file(folder: Path, value: Any) -> str:
     path = folder / "talk.json"
     path.write_text(json.dumps(value))
     return str(path)
 
 
-def test_the_examples_pass(capsys: Any) -> None:
-    code, out = played(capsys, *map(str, sorted(FOLDER.glob("*.json"))))
+def test_examples_pass(capsys: Any) -> None:
+    code, out = run_play(capsys, *map(str, sorted(FOLDER.glob("*.json"))))
     assert code == 0
     assert out.count("conversations: 7, passed: 7, failed: 0") == 1
 
 
-def test_stored_scenarios_answer_where_the_file_has_none(capsys: Any, tmp_path: Path) -> None:
+def test_stored_scenarios_answer_a_file_without_scenarios(capsys: Any, tmp_path: Path) -> None:
     a_scenario("stored", {"match_user": "hello", "answer_text": "From the database."})
     turn = {"user": "hello", "expect": {"text": "From the database."}}
-    assert played(capsys, a_file(tmp_path, {"turns": [turn]}))[0] == 0
+    assert run_play(capsys, write_file(tmp_path, {"turns": [turn]}))[0] == 0
 
 
-def test_scenarios_of_other_files_answer(capsys: Any, tmp_path: Path) -> None:
+def test_scenarios_of_the_scenario_option_answer(capsys: Any, tmp_path: Path) -> None:
     scenarios = tmp_path / "scenarios"
     scenarios.mkdir()
     document = {"name": "filed", "steps": [{"produce": {"text": "From a file."}}]}
     (scenarios / "one.json").write_text(json.dumps(document))
     turn = {"user": "hello", "expect": {"scenario": "filed"}}
-    file = a_file(tmp_path, {"turns": [turn]})
-    assert played(capsys, file, "--scenario", str(scenarios))[0] == 0
+    file = write_file(tmp_path, {"turns": [turn]})
+    assert run_play(capsys, file, "--scenario", str(scenarios))[0] == 0
 
 
-def test_what_fails_is_1_in_text_json_and_junit(capsys: Any, tmp_path: Path) -> None:
+def test_failed_turn_has_exit_code_1_and_is_in_json_and_junit(capsys: Any, tmp_path: Path) -> None:
     scenario = {"name": "s", "steps": [{"produce": {"text": "hi"}}]}
     turns = [{"user": "a", "expect": {"text": "ho"}}]
-    file = a_file(tmp_path, {"scenarios": [scenario], "turns": turns})
+    file = write_file(tmp_path, {"scenarios": [scenario], "turns": turns})
     report = tmp_path / "report.xml"
-    code, out = played(capsys, file, "--json", "--junit", str(report))
+    code, out = run_play(capsys, file, "--json", "--junit", str(report))
     assert code == 1
     (conversation,) = json.loads(out)["conversations"]
     assert conversation["turns"][0]["reasons"] == ['text: expected equals "ho", got hi']
@@ -72,8 +72,8 @@ def test_what_fails_is_1_in_text_json_and_junit(capsys: Any, tmp_path: Path) -> 
         ({"turns": [{"user": "a"}], "scenarios": [{}]}, "talk.json: scenarios[0].name: missing"),
     ],
 )
-def test_what_cannot_be_played_is_2_and_a_line(tmp_path: Path, value: Any, line: str) -> None:
-    file = str(tmp_path / "talk.json") if value is None else a_file(tmp_path, value)
+def test_unreadable_or_invalid_file_has_exit_code_2(tmp_path: Path, value: Any, line: str) -> None:
+    file = str(tmp_path / "talk.json") if value is None else write_file(tmp_path, value)
     with pytest.raises(CommandError) as caught:
         call_command("play", file)
     assert line in str(caught.value)

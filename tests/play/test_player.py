@@ -1,4 +1,4 @@
-"""A conversation that is played: what a client remembers, what is compared and how it is told."""
+"""The player: the client's history, the checks of responses, and the reports."""
 
 import asyncio
 from typing import Any
@@ -7,9 +7,9 @@ import pytest
 
 from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.matching.index import build_index
-from scenarios_app.play.conversation import conversation_of
-from scenarios_app.play.player import Alone, Run, play
-from scenarios_app.play.report import cases_of, json_of, reasons, text_of
+from scenarios_app.play.conversation import load_conversation
+from scenarios_app.play.player import FixedCatalog, PlayedConversation, play
+from scenarios_app.play.report import failure_reasons, to_cases, to_json, to_text
 from scenarios_app.serving.options import Options
 from scenarios_app.wire.registry import wires_by_name
 
@@ -31,29 +31,31 @@ LOOP = [
         },
     },
 ]
-ASKED = {"user": "Weather?"}
+QUESTION = {"user": "Weather?"}
 RESULT = {"tool_results": [{"name": "get_weather", "content": "sun"}]}
 
 
-def played(steps: list[Any], turns: list[Any], *, of: str = "", **given: Any) -> Run:
+def play_steps(
+    steps: list[Any], turns: list[Any], *, scenario: str = "", **fields: Any
+) -> PlayedConversation:
     documents = load_documents({"name": "weather", "steps": steps})
-    catalog = Alone(build_index([compile_scenario(one) for one in documents]))
-    conversation = conversation_of({"turns": turns, **given})
-    return asyncio.run(play(conversation, catalog=catalog, options=Options(), of=of))
+    catalog = FixedCatalog(build_index([compile_scenario(one) for one in documents]))
+    conversation = load_conversation({"turns": turns, **fields})
+    return asyncio.run(play(conversation, catalog=catalog, options=Options(), scenario=scenario))
 
 
-def told(run: Run) -> list[str]:
-    return [reason for turn in run.turns for reason in reasons(turn)]
+def failure_lines(run: PlayedConversation) -> list[str]:
+    return [reason for turn in run.turns for reason in failure_reasons(turn)]
 
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("provider", wires_by_name())
-def test_a_tool_loop_is_played_in_every_providers_words(provider: str, stream: bool) -> None:
+def test_tool_loop_is_played_in_the_format_of_each_provider(provider: str, stream: bool) -> None:
     first = {"step": "call", "text": "Let me see.", "reasoning": {"contains": "tool"}}
     first |= {"tool_calls": [{"name": "get_weather", "arguments": {"city": "Paris"}}]}
-    turns = [{**ASKED, "expect": first}, {**RESULT, "expect": {"step": "answer", "cut": False}}]
-    run = played(LOOP, turns, provider=provider, stream=stream, tools=["get_weather"])
-    assert told(run) == []
+    turns = [{**QUESTION, "expect": first}, {**RESULT, "expect": {"step": "answer", "cut": False}}]
+    run = play_steps(LOOP, turns, provider=provider, stream=stream, tools=["get_weather"])
+    assert failure_lines(run) == []
     assert run.passed
     assert run.steps == {("weather", "call"), ("weather", "answer")}
 
@@ -84,13 +86,13 @@ def test_a_tool_loop_is_played_in_every_providers_words(provider: str, stream: b
         ),
     ],
 )
-def test_what_is_not_as_expected_is_told_beside_what_came(expect: Any, reason: str) -> None:
-    run = played(LOOP, [{**ASKED, "expect": expect}])
+def test_failed_check_names_expected_and_actual_value(expect: Any, reason: str) -> None:
+    run = play_steps(LOOP, [{**QUESTION, "expect": expect}])
     assert not run.passed
-    assert told(run) == [reason]
+    assert failure_lines(run) == [reason]
 
 
-def test_failures_are_retried_and_count_in_the_conversations_own_session() -> None:
+def test_retries_count_in_the_session_of_the_conversation() -> None:
     fault = {"times": 2, "fault": {"kind": "rate_limit"}}
     steps = [{"name": "busy", "failures": fault, "produce": {"text": "At last."}}]
     turns = [
@@ -99,18 +101,18 @@ def test_failures_are_retried_and_count_in_the_conversations_own_session() -> No
         {"retry": True, "expect": {"text": "At last."}},
     ]
     for _ in range(2):
-        assert told(played(steps, turns)) == []
+        assert failure_lines(play_steps(steps, turns)) == []
 
 
-def test_a_step_that_answers_once_is_used_up_in_the_conversation() -> None:
+def test_consumed_step_does_not_answer_the_next_turn() -> None:
     steps = [{"produce": {"text": "Once."}}]
-    run = played(steps, [{"user": "a"}, {"user": "b"}])
+    run = play_steps(steps, [{"user": "a"}, {"user": "b"}])
     assert [turn.passed for turn in run.turns] == [True, False]
-    assert told(run)[0] == "answered by: expected a step, got no step"
-    assert told(run)[1].startswith("nearest: weather, step 1 wanted")
+    assert failure_lines(run)[0] == "answered by: expected a step, got no step"
+    assert failure_lines(run)[1].startswith("nearest: weather, step 1 wanted")
 
 
-def test_an_answer_of_the_catch_all_is_none() -> None:
+def test_default_answer_does_not_count_as_a_step() -> None:
     documents = load_documents(
         {
             "name": "test-mode",
@@ -118,10 +120,10 @@ def test_an_answer_of_the_catch_all_is_none() -> None:
             "steps": [{"consume": False, "produce": {"generate": {"kind": "lorem"}}}],
         }
     )
-    catalog = Alone(build_index([compile_scenario(one) for one in documents]))
-    conversation = conversation_of({"turns": [{"user": "Hello"}]})
+    catalog = FixedCatalog(build_index([compile_scenario(one) for one in documents]))
+    conversation = load_conversation({"turns": [{"user": "Hello"}]})
     run = asyncio.run(play(conversation, catalog=catalog, options=Options()))
-    assert told(run)[0] == "answered by: expected a step, got the catch-all"
+    assert failure_lines(run)[0] == "answered by: expected a step, got the default answer"
 
 
 @pytest.mark.parametrize(
@@ -134,14 +136,14 @@ def test_an_answer_of_the_catch_all_is_none() -> None:
         ("error_event", True, True),
     ],
 )
-def test_an_answer_that_breaks_off_is_told(kind: str, stream: bool, cut: bool) -> None:
+def test_truncated_response_is_checked_by_cut(kind: str, stream: bool, cut: bool) -> None:
     fault = {"kind": kind, "after_chunks": 1}
     steps = [{"produce": {"text": "one two three four five six", "fault": fault}}]
-    run = played(steps, [{"user": "a", "expect": {"cut": cut}}], stream=stream)
-    assert told(run) == []
+    run = play_steps(steps, [{"user": "a", "expect": {"cut": cut}}], stream=stream)
+    assert failure_lines(run) == []
 
 
-def test_what_failed_is_no_part_of_what_is_said_afterwards() -> None:
+def test_failed_turn_is_left_out_of_the_history() -> None:
     steps = [
         {
             "match": {"messages": [{"role": "user", "contains": "bad"}]},
@@ -154,7 +156,7 @@ def test_what_failed_is_no_part_of_what_is_said_afterwards() -> None:
         {"user": "bad", "expect": {"status": 500}},
         {"user": "good", "expect": {"step": "first", "text": "A."}},
     ]
-    assert told(played(steps, turns)) == []
+    assert failure_lines(play_steps(steps, turns)) == []
 
 
 def test_two_calls_of_one_tool_get_their_results_in_order() -> None:
@@ -168,33 +170,35 @@ def test_two_calls_of_one_tool_get_their_results_in_order() -> None:
     ]
     results = [{"name": "look", "content": "one"}, {"name": "look", "content": "two"}]
     turns = [{"user": "Go"}, {"tool_results": results, "expect": {"step": "both"}}]
-    assert told(played(steps, turns)) == []
+    assert failure_lines(play_steps(steps, turns)) == []
 
 
-def test_a_request_as_it_stands_is_sent() -> None:
+def test_raw_request_is_sent_unchanged() -> None:
     body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Weather?"}]}
     request = {"path": "/v1/chat/completions", "body": body}
-    assert told(played(LOOP, [{"request": request, "expect": {"step": "call"}}])) == []
+    assert failure_lines(play_steps(LOOP, [{"request": request, "expect": {"step": "call"}}])) == []
     broken = {"path": "/v1/chat/completions", "body": "{"}
-    assert told(played(LOOP, [{"request": broken, "expect": {"status": 400}}])) == []
+    assert failure_lines(play_steps(LOOP, [{"request": broken, "expect": {"status": 400}}])) == []
 
 
-def test_steps_are_those_of_the_scenario_that_is_played() -> None:
-    turn = {**ASKED, "expect": {"step": "call"}}
-    assert told(played(LOOP, [turn], of="weather")) == []
-    assert told(played(LOOP, [turn], of="other")) == ["scenario: expected other, got weather"]
+def test_expected_step_belongs_to_the_played_scenario() -> None:
+    turn = {**QUESTION, "expect": {"step": "call"}}
+    assert failure_lines(play_steps(LOOP, [turn], scenario="weather")) == []
+    assert failure_lines(play_steps(LOOP, [turn], scenario="other")) == [
+        "scenario: expected other, got weather"
+    ]
 
 
-def test_reports_tell_the_same() -> None:
-    run = played(LOOP, [ASKED, {**RESULT, "expect": {"text": "Rain."}}], name="a day")
-    text = text_of([run])
+def test_text_json_and_cases_report_the_same_failures() -> None:
+    run = play_steps(LOOP, [QUESTION, {**RESULT, "expect": {"text": "Rain."}}], name="a day")
+    text = to_text([run])
     assert "FAILED  a day" in text
     assert "  1. ok     Weather? → weather, step call" in text
     assert 'text: expected equals "Rain.", got Sunny.' in text
     assert text.endswith("conversations: 1, passed: 0, failed: 1")
-    body: Any = json_of([run])
+    body: Any = to_json([run])
     assert (body["passed"], [t["passed"] for t in body["conversations"][0]["turns"]]) == (
         False,
         [True, False],
     )
-    assert [bool(case.reasons) for case in cases_of([run])] == [False, True]
+    assert [bool(case.reasons) for case in to_cases([run])] == [False, True]

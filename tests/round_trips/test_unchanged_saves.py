@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from mockllm_site.paths import FIXTURES
 from scenarios_app.engine.document import ScenarioDocument, load_documents
 from scenarios_app.models import Draft, Scenario
-from scenarios_app.play.conversation import examples, written
+from scenarios_app.play.conversation import dump_play, examples
 from scenarios_app.store.documents import keep, load
 from scenarios_app.store.drafts import drafted
 from tests.browser.conftest import Admin
@@ -95,7 +95,7 @@ def test_moving_a_step_changes_the_order_of_steps_alone(admin: Admin) -> None:
 def test_gallery_examples_play_as_expected_from_their_pages(admin: Admin) -> None:
     for example in examples().values():
         draft = drafted(example.scenario)
-        keep(draft.name, written(example.conversation))
+        keep(draft.name, dump_play(example.conversation))
         tab = opened_by(open_page(admin, draft), "Play it")
         tab.get_by_role("button", name="Play", exact=True).click()
         expect(tab.locator("#told")).to_have_class("sc-note sc-note-good")

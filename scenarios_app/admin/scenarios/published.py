@@ -31,7 +31,7 @@ from scenarios_app.catalog.lint import stored_suspicions
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal.coverage import answers
 from scenarios_app.models import Draft, Scenario
-from scenarios_app.play.conversation import examples, written
+from scenarios_app.play.conversation import dump_play, examples
 from scenarios_app.store.documents import keep
 from scenarios_app.store.drafts import draft_of, drafted, restore
 from scenarios_app.store.history import authors_of
@@ -180,7 +180,7 @@ def gallery_page(request: HttpRequest, admin: Any) -> HttpResponse:
         if example is None:
             raise Http404
         draft = drafted(example.scenario)
-        keep(draft.name, written(example.conversation))
+        keep(draft.name, dump_play(example.conversation))
         return redirect("admin:scenarios_app_draft_change", draft.pk)
     context = {
         **admin.admin_site.each_context(request),

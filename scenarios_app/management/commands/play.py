@@ -19,8 +19,8 @@ from scenarios_app.engine.document.files import read_files
 from scenarios_app.engine.matching.index import build_index
 from scenarios_app.management import NOT_JUDGED, write
 from scenarios_app.play.conversation import PlayDocument, read_play
-from scenarios_app.play.player import Alone, Run, play
-from scenarios_app.play.report import cases_of, json_of, text_of
+from scenarios_app.play.player import FixedCatalog, PlayedConversation, play
+from scenarios_app.play.report import to_cases, to_json, to_text
 from scenarios_app.serving.services import options as serving_options
 from scenarios_app.store import limits
 from scenarios_app.verdict.reports import SUITE, junit
@@ -53,19 +53,19 @@ class Command(BaseCommand):
         except DocumentError as error:
             raise CommandError(str(error), returncode=NOT_JUDGED) from None
         if options["junit"]:
-            write(options["junit"], junit(SUITE, cases_of(runs)))
-        text = json.dumps(json_of(runs), indent=2, ensure_ascii=False) if options["json"] else ""
-        self.stdout.write(text or text_of(runs))
+            write(options["junit"], junit(SUITE, to_cases(runs)))
+        text = json.dumps(to_json(runs), indent=2, ensure_ascii=False) if options["json"] else ""
+        self.stdout.write(text or to_text(runs))
         if not all(run.passed for run in runs):
             sys.exit(1)
 
 
-def _played(file: str, given: list[ScenarioDocument]) -> list[Run]:
+def _played(file: str, given: list[ScenarioDocument]) -> list[PlayedConversation]:
     read = _read(file)
     against = _catalog([*given, *read.scenarios])
-    of = read.scenarios[0].name if len(read.scenarios) == 1 else ""
+    scenario = read.scenarios[0].name if len(read.scenarios) == 1 else ""
     return [
-        asyncio.run(play(one, catalog=against, options=serving_options(), of=of))
+        asyncio.run(play(one, catalog=against, options=serving_options(), scenario=scenario))
         for one in read.conversations
     ]
 
@@ -79,8 +79,8 @@ def _read(file: str) -> PlayDocument:
     return read_play(data, source=file)
 
 
-def _catalog(documents: list[ScenarioDocument]) -> Alone:
+def _catalog(documents: list[ScenarioDocument]) -> FixedCatalog:
     if not documents:
-        return Alone(catalog.index())
+        return FixedCatalog(catalog.index())
     merged = merge_documents(documents, limits=limits())
-    return Alone(build_index([compile_scenario(one) for one in merged if one.enabled]))
+    return FixedCatalog(build_index([compile_scenario(one) for one in merged if one.enabled]))

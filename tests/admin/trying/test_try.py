@@ -8,7 +8,7 @@ from django.test import Client
 
 from scenarios_app.control.explain import explain_call
 from scenarios_app.models import ServedRequest
-from scenarios_app.play.conversation import call_of
+from scenarios_app.play.conversation import sample_call
 from scenarios_app.wire.registry import wires_by_name
 from scenarios_app.wire.samples import SampleRequest
 from tests.admin.pages import a_scenario
@@ -29,7 +29,7 @@ def test_each_provider_reads_what_the_form_says(key: str) -> None:
         tool_result="sunny",
         turn=3,
     )
-    request = explain_call(call_of(wires_by_name()[key].sample(asked), session="mine")).request
+    request = explain_call(sample_call(wires_by_name()[key].sample(asked), session="mine")).request
     assert request is not None
     assert request.model == "some-model"
     assert request.system_text == "Be brief."
@@ -63,7 +63,7 @@ def test_misses_come_in_the_order_of_the_404(root: Client) -> None:
         {"name": "nearest", "match_user": "sun in Parisian"},
     )
     asked = SampleRequest(user="Is there sun in Paris?", model="gpt-4o")
-    found = explain_call(call_of(wires_by_name()["openai"].sample(asked), session=""))
+    found = explain_call(sample_call(wires_by_name()["openai"].sample(asked), session=""))
     assert found.decision is not None
     near = [miss.step.label for miss in found.decision.near_misses]
     assert near[0] == "nearest"

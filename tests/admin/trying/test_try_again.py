@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from scenarios_app.models import ServedRequest
-from scenarios_app.play.conversation import call_of
+from scenarios_app.play.conversation import sample_call
 from scenarios_app.wire.registry import find_target, wires_by_name
 from scenarios_app.wire.samples import SampleRequest
 from tests.admin.pages import a_scenario, fields_at
@@ -33,7 +33,7 @@ def test_request_of_each_provider_fills_the_form(root: Client, key: str) -> None
     asked = SampleRequest(
         "Is it raining?", "some-model", "Be brief.", ("get_weather",), stream=True
     )
-    call = call_of(wires_by_name()[key].sample(asked), session="mine")
+    call = sample_call(wires_by_name()[key].sample(asked), session="mine")
     target = find_target(call)
     assert target is not None
     row = served(
