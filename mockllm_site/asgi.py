@@ -18,8 +18,9 @@ from mockllm_site.serve.database_threads import with_database_threads  # noqa: E
 from mockllm_site.serve.lifespan import ensure_started, lifespan  # noqa: E402
 from mockllm_site.serve.limits import with_body_limit  # noqa: E402
 from mockllm_site.serve.routes import sockets, with_routes  # noqa: E402
-from scenarios_app.serving.doors.asgi import ProviderDoor  # noqa: E402
-from scenarios_app.serving.doors.calls import (  # noqa: E402
+from scenarios_app.serving.services import services  # noqa: E402
+from scenarios_app.serving.transports.asgi import ProviderApp  # noqa: E402
+from scenarios_app.serving.transports.asgi_scope import (  # noqa: E402
     App,
     Receive,
     Scope,
@@ -27,14 +28,13 @@ from scenarios_app.serving.doors.calls import (  # noqa: E402
     path_of,
     with_close,
 )
-from scenarios_app.serving.services import services  # noqa: E402
 from scenarios_app.wire.registry import is_provider_path  # noqa: E402
 
 if "daphne.server" in sys.modules:
     # It tells an application nothing before the first request: who may not serve ends now.
     lease.hold_or_exit()
 
-providers = ProviderDoor()
+providers = ProviderApp()
 pages = with_close(with_routes(with_body_limit(with_database_threads(cast(App, django)))))
 
 

@@ -8,7 +8,7 @@ from mockllm_site.pages import docs, home
 from mockllm_site.pages import health as pages
 from scenarios_app.control.urls import UnknownPathView
 from scenarios_app.journal.live import journal_page
-from scenarios_app.serving.doors.django import provider
+from scenarios_app.serving.transports.django import provider
 from scenarios_app.wire.registry import url_patterns
 from traces_app import pages as trace_pages
 

@@ -25,7 +25,7 @@ from mockllm_site.kit.api.errors import (
 from mockllm_site.kit.client_address import cool_off
 from mockllm_site.kit.permissions import missing_permissions
 from scenarios_app.engine.canonical import ErrorAnswer
-from scenarios_app.serving.doors.django import refusal
+from scenarios_app.serving.transports.django import refusal
 from scenarios_app.wire.registry import is_provider_path
 
 

@@ -16,10 +16,10 @@ from mockllm_site.kit.api.access import bearer_of, is_token
 from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
 from mockllm_site.pages.figures import registry, together
 from scenarios_app.catalog import catalog
+from scenarios_app.cluster import redis_connections
 from scenarios_app.journal import journal
 from scenarios_app.models import CatalogVersion
 from scenarios_app.serving.services import play_built_in, services
-from scenarios_app.shared.here import connections
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ async def readyz(request: HttpRequest) -> JsonResponse:
     keep no request away: provider routes answer from memory, in every process of a deployment."""
     ready = services().ready
     checks = {"database": catalog.database_problem, "journal": journal.problem}
-    if shared := connections():
+    if shared := redis_connections():
         checks["state"] = problem = await asyncio.to_thread(shared.problem)
         ready = ready and problem is None
     body = {"ready": ready, "checks": {name: found or "ok" for name, found in checks.items()}}
@@ -79,8 +79,8 @@ async def metrics(request: HttpRequest) -> HttpResponse:
         return refused
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
     found = registry()
-    if connections():
-        found = together(await asyncio.to_thread(services().everywhere.all_figures))
+    if redis_connections():
+        found = together(await asyncio.to_thread(services().cluster.all_figures))
     return HttpResponse(encode(found), content_type=content_type)
 
 

@@ -8,8 +8,8 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
-from scenarios_app.serving.doors.calls import Scope, path_of
-from scenarios_app.serving.doors.django import provider
+from scenarios_app.serving.transports.asgi_scope import Scope, path_of
+from scenarios_app.serving.transports.django import provider
 from scenarios_app.wire.registry import find_intended_path, is_provider_path
 
 # Below these, it is ours to tell what is not there.

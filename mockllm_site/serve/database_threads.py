@@ -16,7 +16,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 from mockllm_site.kit.database_thread import give_up_transactions
-from scenarios_app.serving.doors.calls import App, Receive, Scope, Send
+from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
 
 T = TypeVar("T")
 P = ParamSpec("P")

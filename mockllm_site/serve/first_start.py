@@ -15,11 +15,11 @@ from chat_app.runs.startup import warm_up as warm_up_chat
 from chat_app.tools.servers import ServersError, check_servers_file
 from mockllm_site import paths
 from mockllm_site.serve.routes import load_routes
+from scenarios_app.cluster import redis_connections
 from scenarios_app.engine.document import DocumentError, ScenarioDocument
 from scenarios_app.models import CatalogVersion
 from scenarios_app.recording.files import read_paths
 from scenarios_app.recording.upstreams import UpstreamError, read_upstreams
-from scenarios_app.shared.here import connections
 from scenarios_app.store.documents import load
 
 ADMIN = "admin"
@@ -54,7 +54,7 @@ def check_tools() -> None:
 
 def check_shared() -> None:
     """What is shared with other processes can be reached now."""
-    shared = connections()
+    shared = redis_connections()
     if shared is not None and (problem := shared.problem()):
         raise CannotLoad(f"REDIS_URL: Redis does not answer ({problem})")
 

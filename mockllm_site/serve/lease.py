@@ -21,8 +21,8 @@ from django.utils import timezone
 
 from mockllm_site.kit.processes import birth, machine
 from scenarios_app.catalog.snapshot import can_be_shared
+from scenarios_app.cluster import redis_connections
 from scenarios_app.models import Installation, ServedRequest, ServerProcess
-from scenarios_app.shared.here import connections
 
 log = logging.getLogger(__name__)
 
@@ -168,7 +168,7 @@ def hold() -> None:
     """Have this process serve from the database; raises Refused. Done once for a process."""
     if os.getpid() in _held or not can_be_shared():
         return
-    shared = connections()
+    shared = redis_connections()
     lease = Lease("" if shared is None else shared.name())
     lease.take()
     _held.clear()

@@ -18,8 +18,8 @@ from mockllm_site.pages.figures import figures
 from mockllm_site.serve import database, database_threads, lease
 from mockllm_site.serve import first_start as starting
 from mockllm_site.serve.lease import Refused
-from scenarios_app.serving.doors.calls import Receive, Scope, Send
 from scenarios_app.serving.services import services
+from scenarios_app.serving.transports.asgi_scope import Receive, Scope, Send
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ async def start() -> None:
     await sync_to_async(_prepare)()
     try:
         services().stay()
-        services().everywhere.figures = figures
+        services().cluster.figures = figures
         await services().start()
         await repair()
     except BaseException:

@@ -17,9 +17,9 @@ from django.conf import settings
 
 from mockllm_site.kit.api.errors import CODES, PREFIXES
 from scenarios_app.engine.canonical import ErrorAnswer
-from scenarios_app.serving.doors.asgi import head
-from scenarios_app.serving.doors.bodies import NoRoom, room
-from scenarios_app.serving.doors.calls import (
+from scenarios_app.serving.services import running_pipeline
+from scenarios_app.serving.transports.asgi import head
+from scenarios_app.serving.transports.asgi_scope import (
     App,
     Message,
     Receive,
@@ -29,7 +29,7 @@ from scenarios_app.serving.doors.calls import (
     call_of_scope,
     path_of,
 )
-from scenarios_app.serving.services import running_pipeline
+from scenarios_app.serving.transports.body_memory import NoRoom, room
 from scenarios_app.wire.registry import is_provider_path
 
 BUSY = "The server is reading other large requests; try again."
@@ -123,8 +123,8 @@ async def busy(scope: Scope, receive: Receive, send: Send) -> None:
         opening = head(answer.reply)
         opening["headers"].append(CLOSE)
         await send(opening)
-        await send({"type": "http.response.body", "body": answer.give_at_once()})
-        answer.through()
+        await send({"type": "http.response.body", "body": answer.immediate_body()})
+        answer.finish()
         return
     if scope["path"].startswith(PREFIXES):
         said = {"code": "SERVICE_UNAVAILABLE", "message": MESSAGE, "field": None}

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from mockllm_site.serve.request_queue import SerialProtocol
-from scenarios_app.serving.doors.bodies import SMALL_BODY
-from scenarios_app.serving.doors.calls import BLANKS, App, announced_length
-from scenarios_app.serving.doors.direct import Plain
+from scenarios_app.serving.transports.asgi_scope import BLANKS, App, announced_length
+from scenarios_app.serving.transports.body_memory import SMALL_BODY
+from scenarios_app.serving.transports.uvicorn_protocol import Plain
 
 # How long the head of a request may take, and how long a body may say nothing.
 HEAD_SECONDS = 10.0

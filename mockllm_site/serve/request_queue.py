@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from uvicorn.protocols.http.flow_control import FlowControl
 
-from scenarios_app.serving.doors.calls import announced_length
-from scenarios_app.serving.doors.direct import HEAD_END, DirectProtocol
+from scenarios_app.serving.transports.asgi_scope import announced_length
+from scenarios_app.serving.transports.uvicorn_protocol import HEAD_END, UvicornProtocol
 
 # A connection that holds more bytes is not read.
 MAX_HELD_BYTES = 65_536
@@ -32,7 +32,7 @@ class HoldingFlow(FlowControl):
             super().resume_reading()
 
 
-class SerialProtocol(DirectProtocol):
+class SerialProtocol(UvicornProtocol):
     """One connection, of which one request is parsed in each turn of the loop."""
 
     flow: HoldingFlow

@@ -11,7 +11,14 @@ from django.urls import path, re_path
 from chat_app.imports import imported
 from mockllm_site.kit.api.locality import is_foreign_origin
 from scenarios_app.journal.live import LiveJournal
-from scenarios_app.serving.doors.calls import App, Receive, Scope, Send, path_of, read_headers
+from scenarios_app.serving.transports.asgi_scope import (
+    App,
+    Receive,
+    Scope,
+    Send,
+    path_of,
+    read_headers,
+)
 
 ADMIN = "/admin/"
 

@@ -15,12 +15,12 @@ from django.dispatch import receiver
 
 from mockllm_site.kit.testcase import Position, position, running_connection, scope_of, through
 from scenarios_app.catalog.snapshot import Poller, Snapshot, can_be_shared, take_snapshot
+from scenarios_app.cluster import announce_change
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.matching.index import Index, overlay
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.models import catalog_changed
-from scenarios_app.shared.here import tell_of_change
 from scenarios_app.store import RowProblem, limits
 
 log = logging.getLogger(__name__)
@@ -136,7 +136,7 @@ class Catalog:
             self._current = self._in_test = None
         elif all(self.reload not in waiting for waiting in connection.run_on_commit):
             transaction.on_commit(self.reload, using=using)
-            transaction.on_commit(tell_of_change, using=using)
+            transaction.on_commit(announce_change, using=using)
 
     async def catch_up(self, changes: int) -> None:
         """Show what another process has committed and called so; nothing is read twice for it."""

@@ -107,7 +107,7 @@ class CoverageView(ControlView):
         # request, so it does not count as served.
         answered = rows.exclude(step_key="").exclude(status=400)
         steps = set(answered.order_by().values_list("scenario", "step_key").distinct())
-        run = services().everywhere.run(steps)
+        run = services().cluster.run(steps)
         report = measure_coverage(selected.values(), run.coverage)
         unseen = max(0, run.requests - run.observed - row_count)
         notes = (UNSEEN.format(unseen),) if unseen else ()
@@ -129,7 +129,7 @@ class CoverageView(ControlView):
     @documented("begin_coverage", answers={204: (None, "The run begins now.")})
     def delete(self, request: Request) -> Response:
         """Begin the run's coverage anew; journal and sessions stay as they are."""
-        services().everywhere.begin()
+        services().cluster.begin()
         return Response(status=204)
 
 

@@ -22,12 +22,12 @@ from scenarios_app.engine.matching.select import DecisionKind
 from scenarios_app.engine.scenario import Scenario
 from scenarios_app.engine.state import SessionState, is_key_session
 from scenarios_app.serving import archive
-from scenarios_app.serving.doors.calls import SAFE_IN_PATH, make_call
 from scenarios_app.serving.exchange import SESSION_HEADER
 from scenarios_app.serving.explain import ExplainedStep, Explanation, explain
 from scenarios_app.serving.read import admit
 from scenarios_app.serving.reply import Reply
 from scenarios_app.serving.services import services
+from scenarios_app.serving.transports.asgi_scope import SAFE_IN_PATH, make_call
 from scenarios_app.wire.base import Call, encode_json
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import find_target, is_provider_path

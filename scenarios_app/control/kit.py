@@ -160,7 +160,7 @@ class MatchField(serializers.JSONField):
 
 def flush_journal() -> None:
     """Wait until every ended request is in the journal; raise ControlError 503 if that is slow."""
-    if not services().everywhere.flush():
+    if not services().cluster.flush():
         raise ControlError(503, "The journal is behind; try again.")
 
 
@@ -170,7 +170,7 @@ def journal_completeness(session: str | None) -> dict[str, Any]:
     `lost` counts the rows that running processes could not write. A process that was killed may
     have lost more, so sessions with requests from before that moment are not complete.
     """
-    lost = services().everywhere.lost(session)
+    lost = services().cluster.lost(session)
     return {"complete": lost == 0 and not _has_rows_before_unclean_end(session), "lost": lost}
 
 
@@ -194,7 +194,7 @@ def delete_journal_rows(sessions: Sequence[str] | None) -> None:
     deleted_of_run, _ = rows_of_coverage_run(rows).delete()
     rows.delete()
     services().steps.count_observed(deleted_of_run)
-    services().everywhere.forget_losses(sessions)
+    services().cluster.forget_losses(sessions)
 
 
 def rows_of_session(session: str | None) -> QuerySet[ServedRequest]:

@@ -28,7 +28,7 @@ from scenarios_app.control.stores import (
     read_documents,
 )
 from scenarios_app.engine.document import dump
-from scenarios_app.serving.doors.calls import path_of
+from scenarios_app.serving.transports.asgi_scope import path_of
 from scenarios_app.store.documents import documents_json
 
 _ENCODED = "%2fsteps"

@@ -62,7 +62,7 @@ def load_session(name: str) -> LoadedSession:
         tuple(sorted(exchanges, key=lambda exchange: exchange.at)),
         scenarios=index.by_name,
         own=frozenset(documents),
-        served=current.everywhere.served_in(name).union(consumed, attempted),
+        served=current.cluster.served_in(name).union(consumed, attempted),
         violations=state.violations,
     )
     complete = bool(journal["complete"]) and text_left >= 0 and state.ordinal <= len(exchanges)

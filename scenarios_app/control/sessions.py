@@ -128,7 +128,7 @@ def reset_sessions(sessions: Sequence[str] | None, *, scenarios: bool) -> None:
     """Reset sessions, or all of them, in every process; flush the journal first."""
     _reset_state(sessions, scenarios)
     delete_journal_rows(sessions)
-    services().everywhere.forget(sessions)
+    services().cluster.forget(sessions)
 
 
 @async_to_sync

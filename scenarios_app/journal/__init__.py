@@ -26,8 +26,8 @@ from msgspec.structs import replace
 from mockllm_site.kit.testcase import Scope, running_connection, running_scope, through
 from scenarios_app.conf import setting
 from scenarios_app.journal import table
+from scenarios_app.journal.dropped import DroppedRows
 from scenarios_app.journal.entry import JournalEntry, Row, held_bytes, row_of, size_of
-from scenarios_app.journal.losses import Losses
 
 log = logging.getLogger(__name__)
 
@@ -63,8 +63,8 @@ class Journal:
 
     Entries wait for a database that does not answer, as long as there is room for them. `dropped`
     counts those for which there was none and `failed` those that the database refused, or did not
-    take before the process ended; `losses` says of which sessions they were. `problem` names what
-    is wrong with the database while rows wait for it.
+    take before the process ended; `dropped_rows` counts both by session. `problem` names what is
+    wrong with the database while rows wait for it.
 
     With `unread` set, entries stay as they are until somebody reads: as many as the table would
     hold, and no more than `UNREAD_BYTES` of them.
@@ -75,7 +75,7 @@ class Journal:
         self.dropped = 0
         self.failed = 0
         self.problem: str | None = None
-        self.losses = Losses()
+        self.dropped_rows = DroppedRows()
         self._most_bytes = waiting_bytes
         self._waiting_bytes = 0
         self._in_test: dict[Scope, list[Row]] = {}
@@ -106,7 +106,7 @@ class Journal:
         with self._lock:
             if self._waiting_bytes + size > self._most_bytes:
                 self.dropped += 1
-                self.losses.add(entry.session)
+                self.dropped_rows.add(entry.session)
                 return
             self._waiting_bytes += size
         self._queue.put(_Waiting(entry, size, running_scope()))
@@ -284,7 +284,7 @@ class Journal:
     def _give_up(self, sessions: Sequence[str]) -> None:
         self.failed += len(sessions)
         for session in sessions:
-            self.losses.add(session)
+            self.dropped_rows.add(session)
         log.exception("journal: %d of its rows could not be written", len(sessions))
 
 

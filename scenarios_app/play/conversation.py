@@ -21,7 +21,7 @@ from scenarios_app.engine.document.scenario import VersionedDocument
 from scenarios_app.engine.shapes import Document, Finding, expected, quote_json
 from scenarios_app.engine.shapes.fields import Flag, Name, SomeText, Status, Text
 from scenarios_app.models import ServedRequest
-from scenarios_app.serving.doors.calls import SAFE_IN_PATH, make_call
+from scenarios_app.serving.transports.asgi_scope import SAFE_IN_PATH, make_call
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import find_target, is_provider_path, wires_by_name
 from scenarios_app.wire.samples import SampleCall, SampleRequest

@@ -36,19 +36,19 @@ from scenarios_app.engine.redaction import redact_headers, redact_query, redact_
 from scenarios_app.engine.scenario import Expect, GeneratedAnswer, Scenario, Step
 from scenarios_app.engine.secrets import is_secret, secrets_of, without_pieces
 from scenarios_app.engine.state import AnswerState, AttemptRef, StepRef
-from scenarios_app.serving.known import Known
+from scenarios_app.serving.cache.requests import CachedRequest
+from scenarios_app.serving.executor import Work, run_inline
 from scenarios_app.serving.options import Options
-from scenarios_app.serving.worker import Work, at_once
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
 
 # What a step expects that expects nothing.
-NOTHING = Expect()
+NO_EXPECTATIONS = Expect()
 # So many steps are tried at once where others take them.
-AT_ONCE = 64
+CLAIM_BATCH = 64
 
 
-class Found(NamedTuple):
+class Candidates(NamedTuple):
     """What may answer a request, of the scenario alone that is named: the best, and the others."""
 
     name: str | None
@@ -56,7 +56,7 @@ class Found(NamedTuple):
     others: Iterator[Candidate]
 
 
-class Choosing(msgspec.Struct, frozen=True):
+class StepSelection(msgspec.Struct, frozen=True):
     """One request's way through the index. It consumes, counts and remembers violations."""
 
     index: Index
@@ -64,45 +64,45 @@ class Choosing(msgspec.Struct, frozen=True):
     session: str
     consumed: Container[tuple[str, str]]
     state: AnswerState
-    work: Work = at_once
+    work: Work = run_inline
     # None of these is remembered.
     secrets: tuple[str, ...] = ()
     # The request, if it came before.
-    known: Known | None = None
+    cached_request: CachedRequest | None = None
 
     async def choose(self) -> Decision:
         """What answers the request."""
-        found: Decision | Found | None = self._again()
+        found: Decision | Candidates | None = self._from_cache()
         if found is None:
-            found = await self.work(self._look)
+            found = await self.work(self._lookup)
         if not isinstance(found, Decision):
-            return await self._matching(found)
+            return await self._decide_by_match(found)
         if found.way == "match":
             return found
         if found.scenario is None or found.step is None:
-            return await self._missing(found)
+            return await self._missing_by_id(found)
         only = Candidate(found.scenario, found.step)
-        chosen = await self._try(only, "by_id")
+        chosen = await self._try_candidate(only, "by_id")
         assert chosen is not None
         return chosen
 
-    def _again(self) -> Found | None:
+    def _from_cache(self) -> Candidates | None:
         """What the same request found before, if that is still to be had."""
-        first = self.known.first(self.index) if self.known else None
+        first = self.cached_request.first_match(self.index) if self.cached_request else None
         if first is None:
             return None
         step = first.step
         if step.consume and (first.scenario.name, step.key) in self.consumed:
             return None
-        return Found(None, first, self._others(first))
+        return Candidates(None, first, self._fallbacks(first))
 
-    def _others(self, first: Candidate) -> Iterator[Candidate]:
+    def _fallbacks(self, first: Candidate) -> Iterator[Candidate]:
         """What comes after the first."""
         for candidate in self.index.candidates(self.request, consumed=self.consumed):
             if candidate.step is not first.step:
                 yield candidate
 
-    def _look(self) -> Decision | Found:
+    def _lookup(self) -> Decision | Candidates:
         """What is decided by name, or what may answer; all of it that takes no state."""
         decision = decide_by_id(self.index, self.request)
         if decision is not None:
@@ -112,51 +112,51 @@ class Choosing(msgspec.Struct, frozen=True):
             return narrowed
         name = narrowed.name if narrowed else None
         candidates = self.index.candidates(self.request, scenario=name, consumed=self.consumed)
-        return Found(name, next(candidates, None), candidates)
+        return Candidates(name, next(candidates, None), candidates)
 
-    async def _matching(self, found: Found) -> Decision:
-        decision = await self._first(found)
+    async def _decide_by_match(self, found: Candidates) -> Decision:
+        decision = await self._first_free(found)
         if decision is None:
-            near = await self._near(found.name)
+            near = await self._near_misses(found.name)
             return Decision("unmatched", "match", near_misses=near, text=unmatched_message(near))
         if decision.scenario is not None and decision.scenario.catch_all:
-            return decision._replace(fallback=True, near_misses=await self._near(found.name))
+            return decision._replace(fallback=True, near_misses=await self._near_misses(found.name))
         return decision
 
     async def override(self) -> Decision | None:
         """What answers in place of a computed answer, if a step names the request's path."""
-        return await self._instead(self.index.candidates_naming_path)
+        return await self._first_of(self.index.candidates_naming_path)
 
     async def recorded(self) -> Decision | None:
         """What answers as it was recorded, where nothing else can."""
-        return await self._instead(self.index.candidates_recorded)
+        return await self._first_of(self.index.candidates_recorded)
 
-    async def _instead(self, candidates: Callable[..., Iterator[Candidate]]) -> Decision | None:
+    async def _first_of(self, candidates: Callable[..., Iterator[Candidate]]) -> Decision | None:
         """The first of these, of the scenario alone that a header names."""
         narrowed = scenario_in_header(self.index, self.request)
         name = narrowed.name if isinstance(narrowed, Scenario) else None
         every = candidates(self.request, scenario=name, consumed=self.consumed)
-        return await self._first(Found(name, await self.work(next, every, None), every))
+        return await self._first_free(Candidates(name, await self.work(next, every, None), every))
 
-    async def _first(self, found: Found) -> Decision | None:
+    async def _first_free(self, found: Candidates) -> Decision | None:
         _, candidate, candidates = found
         while candidate is not None:
-            decision = await self._try(candidate, "match")
+            decision = await self._try_candidate(candidate, "match")
             if decision is None and self._is_plain(candidate):
                 # Others are taking steps at the same moment: seek a free one among many at once.
-                decision, candidates = await self._one_of(candidates)
+                decision, candidates = await self._claim_first_free(candidates)
             if decision is not None:
                 return decision
             candidate = await self.work(next, candidates, None)
         return None
 
-    async def _one_of(
+    async def _claim_first_free(
         self, candidates: Iterator[Candidate]
     ) -> tuple[Decision | None, Iterator[Candidate]]:
         """The answer of the first plain candidate that is free, up to one that is not plain or to
         so many; and the candidates that come after these."""
         plain: list[Candidate] = []
-        while len(plain) < AT_ONCE:
+        while len(plain) < CLAIM_BATCH:
             candidate = await self.work(next, candidates, None)
             if candidate is None:
                 break
@@ -167,16 +167,16 @@ class Choosing(msgspec.Struct, frozen=True):
         place = await self.state.consume_first(self.session, list(map(_ref, plain)))
         if place is None:
             return None, candidates
-        return await self._step(plain[place], "match"), candidates
+        return await self._serve_step(plain[place], "match"), candidates
 
     @staticmethod
     def _is_plain(candidate: Candidate) -> bool:
         """Whether nothing but its being free decides on a candidate's step."""
         scenario, step = candidate.scenario, candidate.step
-        expects = scenario.system_prompt_must_include or step.expect != NOTHING
+        expects = scenario.system_prompt_must_include or step.expect != NO_EXPECTATIONS
         return step.consume and not expects and step.failures is None
 
-    async def _try(self, candidate: Candidate, way: SelectionWay) -> Decision | None:
+    async def _try_candidate(self, candidate: Candidate, way: SelectionWay) -> Decision | None:
         """The answer of one candidate; None where its step has been served already.
 
         Expectations come before failures, and neither consumes; so a step that has either is
@@ -184,7 +184,7 @@ class Choosing(msgspec.Struct, frozen=True):
         """
         scenario, step, session = candidate.scenario, candidate.step, self.session
         consumable = step.consume and way == "match"
-        expects = scenario.system_prompt_must_include or step.expect != NOTHING
+        expects = scenario.system_prompt_must_include or step.expect != NO_EXPECTATIONS
         violations = violations_of(scenario, step, self.request) if expects else ()
         failures, attempt = step.failures, 0
         ref = _ref(candidate)
@@ -195,8 +195,8 @@ class Choosing(msgspec.Struct, frozen=True):
             counted = AttemptRef(ref, self.request.provider)
             attempt = next((n for a, n in before.attempts if _same_attempt(a, counted)), 0)
             if violations:
-                await self._violate(violations)
-                return self._violation(candidate, way, violations, attempt=attempt)
+                await self._record_violations(violations)
+                return self._violation_decision(candidate, way, violations, attempt=attempt)
             if failures and await self.state.fail(session, counted, times=failures.times):
                 return Decision(
                     "failure",
@@ -209,9 +209,11 @@ class Choosing(msgspec.Struct, frozen=True):
                 )
         if consumable and not await self.state.consume(session, ref):
             return None
-        return await self._step(candidate, way, attempt=attempt)
+        return await self._serve_step(candidate, way, attempt=attempt)
 
-    async def _step(self, candidate: Candidate, way: SelectionWay, *, attempt: int = 0) -> Decision:
+    async def _serve_step(
+        self, candidate: Candidate, way: SelectionWay, *, attempt: int = 0
+    ) -> Decision:
         """The answer of a candidate's step, which is had."""
         return Decision(
             "step",
@@ -223,7 +225,7 @@ class Choosing(msgspec.Struct, frozen=True):
             groups=candidate.groups,
         )
 
-    def _violation(
+    def _violation_decision(
         self, candidate: Candidate, way: SelectionWay, violations: tuple[str, ...], *, attempt: int
     ) -> Decision:
         scenario, step = candidate.scenario, candidate.step
@@ -244,10 +246,10 @@ class Choosing(msgspec.Struct, frozen=True):
         if effects.counter is not None:
             await self.state.count(self.session, effects.counter)
         failed = assert_violations(step, self.request) if effects.asserts else ()
-        await self._violate(failed)
+        await self._record_violations(failed)
         return failed
 
-    async def _missing(self, decision: Decision) -> Decision:
+    async def _missing_by_id(self, decision: Decision) -> Decision:
         """A scenario asked for by id that does not exist, or has no step for this turn. What the
         scenario expects of every request goes before that."""
         scenario, name = decision.scenario, None
@@ -258,15 +260,15 @@ class Choosing(msgspec.Struct, frozen=True):
         if violations:
             decision = decision._replace(kind="error_turn", text=violations[0])
         violations = violations or (decision.text,)
-        await self._violate(violations)
+        await self._record_violations(violations)
         near = await self.work(near_misses_by_id, self.index, self.request, scenario=name)
         return decision._replace(violations=violations, near_misses=near)
 
-    async def _violate(self, violations: tuple[str, ...]) -> None:
+    async def _record_violations(self, violations: tuple[str, ...]) -> None:
         for violation in violations:
             await self.state.violate(self.session, redact_text(violation, self.secrets))
 
-    async def _near(self, name: str | None) -> tuple[NearMiss, ...]:
+    async def _near_misses(self, name: str | None) -> tuple[NearMiss, ...]:
         served = self.consumed
         return await self.work(near_misses, self.index, self.request, served=served, scenario=name)
 

@@ -14,7 +14,7 @@ from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.producing.produce import Seed, make_seed
 from scenarios_app.engine.state import is_key_session, key_session
 from scenarios_app.journal.entry import JournalEntry
-from scenarios_app.serving.known import Head, Known
+from scenarios_app.serving.cache.requests import CachedRequest, RequestHead
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.reply import Sent
 from scenarios_app.wire.base import Call, Wire
@@ -57,12 +57,12 @@ def session_of(call: Call, key: str | None) -> str:
     return key_session(key) if key else DEFAULT_SESSION
 
 
-def head_of(call: Call) -> Head:
+def head_of(call: Call) -> RequestHead:
     """What the head of a call says."""
     # Who calls a door with a path that no provider owns means the last of them.
     target = find_target(call) or find_misplaced_target(call) or Target(wires()[-1], None)
     key = target.wire.api_key(call)
-    return Head(target, session_of(call, key), keyed=key is not None)
+    return RequestHead(target, session_of(call, key), has_api_key=key is not None)
 
 
 class Exchange(msgspec.Struct):
@@ -72,12 +72,12 @@ class Exchange(msgspec.Struct):
     known. What is `passed` on is answered upstream."""
 
     call: Call
-    head: Head
+    head: RequestHead
     options: Options
     created: int
     ordinal: int = 0
     request: CanonicalRequest | None = None
-    known: Known | None = None
+    cached_request: CachedRequest | None = None
     model: str = ""
     stream: bool = False
     decision: Decision | None = None

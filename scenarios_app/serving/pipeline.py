@@ -16,22 +16,29 @@ from scenarios_app.engine.secrets import secrets_of
 from scenarios_app.engine.state import AnswerState, StateUnavailable
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.archive import found, store
-from scenarios_app.serving.choose import Choosing, choose_in_band, with_cancel
+from scenarios_app.serving.cache.requests import CachedRequest, RequestCache, RequestHead
+from scenarios_app.serving.cache.responses import ResponseCache
+from scenarios_app.serving.choose import StepSelection, choose_in_band, with_cancel
 from scenarios_app.serving.cors import preflight_headers, shared_headers
 from scenarios_app.serving.exchange import Exchange, head_of
-from scenarios_app.serving.known import Head, Known, KnownRequests
+from scenarios_app.serving.executor import (
+    Work,
+    run_cooperatively,
+    run_in_thread,
+    run_inline,
+    work_for,
+)
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.playback import Answer, Streams, never
-from scenarios_app.serving.prepared import PreparedAnswers
 from scenarios_app.serving.read import admit_head, admit_unread, check_size, read
-from scenarios_app.serving.recorder.passage import Passage
-from scenarios_app.serving.recorder.recordings import Recording, Recordings, recording_of
-from scenarios_app.serving.recorder.unanswered import (
+from scenarios_app.serving.recorder.miss_policy import (
     OURS_ALONE,
-    Unanswered,
-    heard,
-    unanswered,
+    ForwardToUpstream,
+    forward_or_miss,
+    replay_or_forward,
 )
+from scenarios_app.serving.recorder.proxy import ProxiedResponse
+from scenarios_app.serving.recorder.recordings import Recording, Recordings, recording_of
 from scenarios_app.serving.reply import Ending, Reply, Sent
 from scenarios_app.serving.respond import (
     computed_reply,
@@ -42,7 +49,6 @@ from scenarios_app.serving.respond import (
     respond,
     with_headers,
 )
-from scenarios_app.serving.worker import Work, at_once, in_thread, in_turn, work_for
 from scenarios_app.wire.base import Call, ComputeContext, Headers, SubResponse
 from scenarios_app.wire.errors import WireError
 
@@ -84,12 +90,12 @@ class Pipeline:
         # Whether every answer waits for a state that is not in this process.
         self.waits = catch_up is not None
         self._catch_up = catch_up
-        self._prepared = PreparedAnswers()
-        self._known = KnownRequests()
+        self._responses = ResponseCache()
+        self._requests = RequestCache()
         self.recordings: Recordings = {}
         self._warned: set[str] = set()
 
-    async def answer(self, call: Call, head: Head | None = None) -> Answer:
+    async def answer(self, call: Call, head: RequestHead | None = None) -> Answer:
         """The answer to a call, whose `head` the door may know. The door that plays it out lets it
         tell the journal."""
         if call.method == "OPTIONS":
@@ -103,11 +109,11 @@ class Pipeline:
         recording = recording_of(recordings, exchange.session) if recordings else None
         try:
             reply = await self.work(exchange, recording)
-        except Unanswered as unanswered:
+        except ForwardToUpstream as forward:
             exchange.forget(beyond=self.options.journal_body_bytes)
-            return Passage(unanswered.passed, exchange, self)
+            return ProxiedResponse(forward.upstream_call, exchange, self)
         except asyncio.CancelledError:
-            self.ended(exchange, Sent(Reply(499, started=False), (), 0, True, False, None))
+            self.record_reply(exchange, Sent(Reply(499, started=False), (), 0, True, False, None))
             raise
         for violation in exchange.violations:
             names = (exchange.session, *exchange.answered_by, violation)
@@ -118,16 +124,18 @@ class Pipeline:
         return self._answer(exchange, reply)
 
     async def work(self, exchange: Exchange, recording: Recording | None = None) -> Reply:
-        """Everything about an exchange but its end; raises Unanswered where its recording has
-        somebody else answer."""
+        """Return the reply to an exchange, errors included.
+
+        Raises ForwardToUpstream if its recording asks the upstream instead.
+        """
         call = exchange.call
         try:
             return await self._reply(exchange, recording)
-        except Unanswered:
+        except ForwardToUpstream:
             raise
         except WireError as error:
             if recording is not None and error.answer.status not in OURS_ALONE:
-                unanswered(exchange, recording)
+                forward_or_miss(exchange, recording)
             return error_reply(exchange, error.answer)
         except StateUnavailable as error:
             return error_reply(exchange, ErrorAnswer(503, str(error), retry_after_ms=1000))
@@ -161,15 +169,15 @@ class Pipeline:
         work, session = work_for(size=len(call.body)), head.session
         if recording is not None:
             await recording.give_cassettes(session)
-        known = self._known.find(head, call.body)
+        cached = self._requests.get(head, call.body)
         try:
-            request = await self._request(exchange, work, known)
+            request = await self._request(exchange, work, cached)
         except WireError:
             if (reply := await self._unread(exchange, work, recording)) is None:
                 raise
             return reply
-        if known is not None and known.alone:
-            exchange.known = known
+        if cached is not None and cached.context_free:
+            exchange.cached_request = cached
         endpoint = head.target.endpoint
         assert endpoint is not None
         if request.stream and not self._take_stream(exchange):
@@ -180,58 +188,65 @@ class Pipeline:
         if arrival.changes and self._catch_up is not None:
             await self._catch_up(arrival.changes)
         index = self._catalog.index_for(arrival.documents, arrival.revision)
-        secrets = self._secrets(call)
-        choosing = Choosing(
-            index, request, session, arrival.consumed, self._state, work, secrets, exchange.known
+        selection = StepSelection(
+            index,
+            request,
+            session,
+            arrival.consumed,
+            self._state,
+            work,
+            self._secrets(call),
+            exchange.cached_request,
         )
         decision: Decision | None
         if request.computed or endpoint.always_computed:
-            decision = await choosing.recorded() if index.recorded else None
+            decision = await selection.recorded() if index.recorded else None
             if decision is None:
                 return await self._computed(exchange, index, recording)
         elif endpoint.generates:
             in_band = await self._in_band(exchange, request, work)
-            decision = in_band or with_cancel(await choosing.choose(), options)
+            decision = in_band or with_cancel(await selection.choose(), options)
         else:
-            decision = await choosing.override()
+            decision = await selection.override()
             if decision is None:
                 return await self._computed(exchange, index, recording)
         return await self._responded(exchange, decision, work, recording)
 
     async def _request(
-        self, exchange: Exchange, work: Work, known: Known | None
+        self, exchange: Exchange, work: Work, cached: CachedRequest | None
     ) -> CanonicalRequest:
         """What a call asks for, with what it names of earlier answers; raises WireError."""
         call, head, options = exchange.call, exchange.head, self.options
-        if not head.admitted:
-            admit_head(call, head.target, options, keyed=head.keyed)
-            head.admitted = True
-        if known is not None and known.alone:
-            exchange.request = known.request
-            return known.request
-        request = known.request if known else await work(read, call, head.target, options)
+        if not head.is_admitted:
+            admit_head(call, head.target, options, has_api_key=head.has_api_key)
+            head.is_admitted = True
+        if cached is not None and cached.context_free:
+            exchange.request = cached.request
+            return cached.request
+        request = cached.request if cached else await work(read, call, head.target, options)
         exchange.request = resolved = request
-        endpoint, alone = head.target.endpoint, True
+        endpoint, context_free = head.target.endpoint, True
         assert endpoint is not None
         if (archival := endpoint.archival) is not None:
             there = await found(request, archival, head.session, archive=self._state)
             exchange.request = resolved = archival.resolve(request, there)
             check_size(resolved, options.limits)
-            alone = not there and not archival.prefix
-        if known is None:
-            self._known.keep(head, call.body, resolved if alone else request, alone=alone)
+            context_free = not there and not archival.prefix
+        if cached is None:
+            cacheable = resolved if context_free else request
+            self._requests.add(head, call.body, cacheable, context_free=context_free)
         return resolved
 
     async def _in_band(
         self, exchange: Exchange, request: CanonicalRequest, work: Work
     ) -> Decision | None:
         """What a request scripts itself."""
-        known = exchange.known
-        if known is not None and known.bare:
+        cached = exchange.cached_request
+        if cached is not None and not cached.has_inline_script:
             return None
         decision = await work(choose_in_band, exchange.call, request, self.options)
-        if known is not None:
-            known.bare = decision is None
+        if cached is not None:
+            cached.has_inline_script = decision is not None
         return decision
 
     async def _unread(
@@ -252,7 +267,9 @@ class Pipeline:
             return None
         arrival = await self._state.arrive(exchange.session)
         session, consumed = exchange.session, arrival.consumed
-        decision = await Choosing(index, request, session, consumed, self._state, work).recorded()
+        decision = await StepSelection(
+            index, request, session, consumed, self._state, work
+        ).recorded()
         if decision is None:
             return None
         exchange.request = request
@@ -266,20 +283,20 @@ class Pipeline:
         request = exchange.request
         assert request is not None
         if recording is not None:
-            decision = heard(exchange, recording, decision)
+            decision = replay_or_forward(exchange, recording, decision)
         exchange.decide(decision)
-        prepared, reply = self._prepared, None
+        responses, reply = self._responses, None
         if decision.kind == "step":
-            reply = prepared.find(exchange, decision, request)
+            reply = responses.get(exchange, decision, request)
         if reply is None:
             if is_made_to_fit(decision, request):
-                work = in_thread
-            elif work is at_once and is_long_script(decision, stream=request.stream):
-                work = in_turn
-            reply = await work(respond, exchange, decision, request, prepared)
+                work = run_in_thread
+            elif work is run_inline and is_long_script(decision, stream=request.stream):
+                work = run_cooperatively
+            reply = await work(respond, exchange, decision, request, responses)
         if reply.stored:
             stored = reply.stored
-            stored = stored if isinstance(stored, tuple) else await in_thread(stored)
+            stored = stored if isinstance(stored, tuple) else await run_in_thread(stored)
             secrets = self._secrets(exchange.call)
             await store(stored, exchange.session, archive=self._state, secrets=secrets)
         return reply
@@ -298,7 +315,7 @@ class Pipeline:
         endpoint, request = exchange.target.endpoint, exchange.request
         assert endpoint is not None and endpoint.compute is not None and request is not None
         if recording is not None and (recording.records or not endpoint.always_computed):
-            decision = unanswered(exchange, recording)
+            decision = forward_or_miss(exchange, recording)
             exchange.decide(decision)
             return respond(exchange, decision, request)
         exchange.computed = True
@@ -322,21 +339,23 @@ class Pipeline:
         await asyncio.sleep(0)
         answer = await self.answer(call)
         whole = answer.reply.started and answer.reply.ending is Ending.COMPLETE
-        body = answer.give_at_once() if whole else b""
-        answer.through(early=not whole)
+        body = answer.immediate_body() if whole else b""
+        answer.finish(early=not whole)
         return SubResponse(answer.reply.status, body)
 
-    def exchange(self, call: Call, head: Head | None = None) -> Exchange:
+    def exchange(self, call: Call, head: RequestHead | None = None) -> Exchange:
         """A call that has just arrived."""
         clock = self.options.clock
         created = int(time.time()) if clock is None else clock
         return Exchange(call, head or head_of(call), self.options, created)
 
-    def instead(self, exchange: Exchange, error: ErrorAnswer, headers: Headers) -> Reply:
-        """The reply in place of one that cannot be given."""
-        return self.dressed(exchange, with_headers(error_reply(exchange, error), headers))
+    def replacement_reply(self, exchange: Exchange, error: ErrorAnswer, headers: Headers) -> Reply:
+        """Return an error that is sent instead of a reply that cannot be sent."""
+        return self.with_mockllm_headers(
+            exchange, with_headers(error_reply(exchange, error), headers)
+        )
 
-    def ended(self, exchange: Exchange, sent: Sent) -> None:
+    def record_reply(self, exchange: Exchange, sent: Sent) -> None:
         """What became of the answer to a call."""
         if exchange.streaming:
             exchange.streaming = False
@@ -363,9 +382,9 @@ class Pipeline:
         )
 
     def _answer(self, exchange: Exchange, reply: Reply) -> Answer:
-        return Answer(self.dressed(exchange, reply), exchange, self)
+        return Answer(self.with_mockllm_headers(exchange, reply), exchange, self)
 
-    def dressed(self, exchange: Exchange, reply: Reply) -> Reply:
+    def with_mockllm_headers(self, exchange: Exchange, reply: Reply) -> Reply:
         """A reply with our own headers; without a body where the method wants none."""
         scenario, step = exchange.answered_by
         unmatched = exchange.unmatched

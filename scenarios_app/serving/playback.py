@@ -18,8 +18,8 @@ from scenarios_app.serving.reply import (
     PIECE_BYTES,
     Beginning,
     Ending,
-    FilledFrames,
     Frame,
+    RenderedFrames,
     Reply,
     Sent,
     count_events,
@@ -173,16 +173,18 @@ def _ended(drained: bool, max_seconds: float) -> ErrorAnswer:
 UNSUPPORTED: Headers = (("x-mockllm-fault", "unsupported"),)
 
 
-class Home(Protocol):
+class ReplyObserver(Protocol):
     """Whose an answer is: it is asked when answers have to end, dresses replies in headers of ours,
     gives another in place of one that cannot be given, and is told once what became of it."""
 
     @property
     def options(self) -> Options: ...
     def drain_at(self) -> float: ...
-    def dressed(self, exchange: Exchange, reply: Reply) -> Reply: ...
-    def instead(self, exchange: Exchange, error: ErrorAnswer, headers: Headers) -> Reply: ...
-    def ended(self, exchange: Exchange, sent: Sent) -> None: ...
+    def with_mockllm_headers(self, exchange: Exchange, reply: Reply) -> Reply: ...
+    def replacement_reply(
+        self, exchange: Exchange, error: ErrorAnswer, headers: Headers
+    ) -> Reply: ...
+    def record_reply(self, exchange: Exchange, sent: Sent) -> None: ...
 
 
 class Answer:
@@ -190,14 +192,14 @@ class Answer:
     exchange nobody is told of it."""
 
     __slots__ = (
-        *("reply", "_exchange", "_first_at", "_home", "_last"),
+        *("reply", "_exchange", "_first_at", "_observer", "_last"),
         *("_over", "_player", "_replaced", "_size"),
     )
 
-    def __init__(self, reply: Reply, exchange: Exchange | None, home: Home) -> None:
+    def __init__(self, reply: Reply, exchange: Exchange | None, observer: ReplyObserver) -> None:
         self.reply = reply
         self._exchange = exchange
-        self._home = home
+        self._observer = observer
         self._over = False
         self._player: Player | None = None
         # How much of the body has left, and the piece that was the last one.
@@ -211,40 +213,40 @@ class Answer:
         self._end(gone=True)
 
     @property
-    def cuts(self) -> bool:
+    def closes_connection(self) -> bool:
         """Whether the connection has to be closed to give this reply."""
         return self.reply.ending is Ending.CUT
 
     @property
-    def may_cut(self) -> bool:
+    def may_close_connection(self) -> bool:
         """Whether it may turn out that way, as far as is known yet."""
-        return self.cuts
+        return self.closes_connection
 
     @property
-    def at_once(self) -> bool:
+    def is_immediate(self) -> bool:
         """Whether everything is due now, so that nobody has to wait for anything."""
-        return self.reply.at_once
+        return self.reply.is_immediate
 
-    def without_cut(self) -> None:
+    def replace_cut_with_error(self) -> None:
         """Give an error in place of a reply that closes the connection, where that cannot be."""
-        if self.cuts:
+        if self.closes_connection:
             message = (
                 "This step closes the connection, which works under uvicorn and daphne and in "
                 "process, but not on this server."
             )
             self._replace(ErrorAnswer(500, message), UNSUPPORTED)
 
-    def give_at_once(self) -> bytes:
-        """The body of an answer that is due at once; the door calls `through` before it leaves."""
+    def immediate_body(self) -> bytes:
+        """The body of an answer that is due at once; the door calls `finish` before it leaves."""
         body = self.reply.body
-        self.note(body)
+        self.record_sent(body)
         return body
 
-    def through(self, *, early: bool = False) -> None:
+    def finish(self, *, early: bool = False) -> None:
         """Everything leaves that was going to; `early`, if it was made to end."""
         self._end(early=early)
 
-    def left(self) -> None:
+    def abort(self) -> None:
         """The client has left before the end."""
         self._end(gone=True)
 
@@ -259,7 +261,7 @@ class Answer:
             player = self.player()
             async with aclosing(play(player)) as pieces:
                 async for piece in pieces:
-                    self.note(piece)
+                    self.record_sent(piece)
                     yield piece
             through = True
         finally:
@@ -267,10 +269,12 @@ class Answer:
             self._end(gone=not (through or whole), early=through and not whole)
 
     def player(self) -> Player:
-        """What tells a door when to send what, which tells `note` what it has sent, and `through`
-        or `left` how that ended."""
-        most, now = self._home.options.max_stream_seconds, time.monotonic()
-        player = Player(self.reply, now, drain_at=self._home.drain_at, max_seconds=most)
+        """Return the player that tells a transport when to send which piece.
+
+        The transport reports each piece to `record_sent`, and the end to `finish` or `abort`.
+        """
+        most, now = self._observer.options.max_stream_seconds, time.monotonic()
+        player = Player(self.reply, now, drain_at=self._observer.drain_at, max_seconds=most)
         self._player = player
         return player
 
@@ -280,21 +284,21 @@ class Answer:
         if reply.streaming or not reply.started or not reply.delay:
             return
         held = replace(reply, started=False, ending=Ending.CUT)
-        drain_at, most = self._home.drain_at, MAX_STREAM_SECONDS
+        drain_at, most = self._observer.drain_at, MAX_STREAM_SECONDS
         waiting = Player(held, time.monotonic(), drain_at=drain_at, max_seconds=most)
         async with aclosing(play(waiting)) as pieces:
             async for _ in pieces:
                 pass
         self.reply = replace(reply, delay=0.0)
-        if self._home.drain_at() <= time.monotonic():
+        if self._observer.drain_at() <= time.monotonic():
             self._replace(ErrorAnswer(503, "The server is shutting down.", retry_after_ms=1000))
 
     def _replace(self, error: ErrorAnswer, headers: Headers = ()) -> None:
         if self._exchange is not None:
-            self.reply = self._home.instead(self._exchange, error, headers)
+            self.reply = self._observer.replacement_reply(self._exchange, error, headers)
             self._replaced = True
 
-    def note(self, piece: bytes) -> None:
+    def record_sent(self, piece: bytes) -> None:
         """A piece of the body has left."""
         if self._first_at is None:
             self._first_at = time.monotonic()
@@ -305,10 +309,10 @@ class Answer:
         """What the journal keeps of what has left, in no more memory than it takes."""
         player, frames = self._player, self.reply.frames
         tail = self._last if player is not None and player.over and not player.whole else b""
-        most = self._home.options.journal_body_bytes
+        most = self._observer.options.journal_body_bytes
         beginning = Beginning(frames, self._size - len(tail), most, tail)
         # What is made for one request alone is not held to be made again.
-        return beginning if isinstance(frames, FilledFrames) else tuple(beginning)
+        return beginning if isinstance(frames, RenderedFrames) else tuple(beginning)
 
     def _end(self, *, gone: bool = False, early: bool = False) -> None:
         if self._over or self._exchange is None:
@@ -316,4 +320,4 @@ class Answer:
         self._over = True
         body, early = self._beginning(), early or self._replaced
         sent = Sent(self.reply, body, self._size, gone, early, self._first_at)
-        self._home.ended(self._exchange, sent)
+        self._observer.record_reply(self._exchange, sent)

@@ -54,13 +54,13 @@ def admit_unread(call: Call, target: Target, options: Options) -> CanonicalReque
     return as_sent(request, SentRequest(call.method, call.query, call.body, unread=True))
 
 
-def admit_head(call: Call, target: Target, options: Options, *, keyed: bool = False) -> None:
+def admit_head(call: Call, target: Target, options: Options, *, has_api_key: bool = False) -> None:
     """Refuse a call whose head is not as it must be; raises WireError. Looks at no body. It is
-    `keyed` if it is known to have a key."""
+    `has_api_key` if it is known to have a key."""
     check_head(call, options)
     if target.endpoint is None:
         raise target.error or WireError(404, f"Unknown request URL: {call.method} {call.path}.")
-    if options.require_auth and not keyed:
+    if options.require_auth and not has_api_key:
         target.wire.authorise(call)
     target.wire.check(call)
     check_session(call, target)

@@ -50,7 +50,7 @@ class LongFrames:
         return self.make()
 
 
-class HoledFrame(msgspec.Struct, frozen=True):
+class TemplateFrame(msgspec.Struct, frozen=True):
     """A frame of an answer that was prepared. Between its pieces stands the id that the answer has
     most often; holes of others are inside them."""
 
@@ -58,12 +58,12 @@ class HoledFrame(msgspec.Struct, frozen=True):
     pieces: tuple[bytes, ...]
 
 
-class FilledFrames(msgspec.Struct, frozen=True, gc=False):
+class RenderedFrames(msgspec.Struct, frozen=True, gc=False):
     """The frames of an answer that was prepared, with ids in their holes, made anew each time that
     something goes through them: who holds them has no bytes of their own in memory. `plain` ones
     name no secret."""
 
-    frames: tuple[HoledFrame, ...]
+    frames: tuple[TemplateFrame, ...]
     id: bytes
     others: tuple[tuple[bytes, bytes], ...]
     plain: bool
@@ -76,7 +76,7 @@ class FilledFrames(msgspec.Struct, frozen=True, gc=False):
             yield Frame(frame.at, data)
 
 
-Frames: TypeAlias = tuple[Frame, ...] | FilledFrames | LongFrames
+Frames: TypeAlias = tuple[Frame, ...] | RenderedFrames | LongFrames
 
 
 class Beginning(msgspec.Struct, frozen=True, gc=False):
@@ -130,9 +130,9 @@ class Reply(msgspec.Struct, frozen=True):
         return b"".join(frame.data for frame in self.frames)
 
     @property
-    def at_once(self) -> bool:
+    def is_immediate(self) -> bool:
         """Whether everything is due now, so that nobody has to wait for anything."""
-        frames = self.frames.frames if isinstance(self.frames, FilledFrames) else self.frames
+        frames = self.frames.frames if isinstance(self.frames, RenderedFrames) else self.frames
         return (
             not self.delay
             and self.ending is Ending.COMPLETE
@@ -143,7 +143,7 @@ class Reply(msgspec.Struct, frozen=True):
     @property
     def plain(self) -> bool:
         """Whether its body is known to name no secret."""
-        return isinstance(self.frames, FilledFrames) and self.frames.plain
+        return isinstance(self.frames, RenderedFrames) and self.frames.plain
 
     @property
     def seconds(self) -> float:

@@ -31,8 +31,8 @@ from scenarios_app.engine.scenario import (
     Step,
 )
 from scenarios_app.engine.secrets import is_secret, mask, secrets_of, without_pieces
+from scenarios_app.serving.cache.responses import ResponseCache
 from scenarios_app.serving.exchange import SAID, Exchange
-from scenarios_app.serving.prepared import PreparedAnswers
 from scenarios_app.serving.recorder.replay import replayed
 from scenarios_app.serving.reply import (
     BODILESS,
@@ -87,9 +87,9 @@ def respond(
     exchange: Exchange,
     decision: Decision,
     request: CanonicalRequest,
-    prepared: PreparedAnswers | None = None,
+    responses: ResponseCache | None = None,
 ) -> Reply:
-    """The reply that a decision comes to; what is `prepared` is not encoded again."""
+    """Return the reply of a decision, from the response cache if one is given."""
     match decision.kind:
         case "unmatched":
             error = ErrorAnswer(404, decision.text, code="no_scenario_matched")
@@ -107,10 +107,10 @@ def respond(
             return _unscripted(exchange, decision.scripted, request, pacing=pacing, fault=fault)
         case "failure":
             return _struck(exchange, decision, request, decision.fault, delay=0.0)
-        case "step" if prepared is None or _is_recorded(decision):
+        case "step" if responses is None or _is_recorded(decision):
             return _scripted(exchange, decision, request)
         case "step":
-            return prepared.reply(exchange, decision, request, _scripted)
+            return responses.encode(exchange, decision, request, _scripted)
 
 
 def _scripted(exchange: Exchange, decision: Decision, request: CanonicalRequest) -> Reply:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from mockllm_site.kit.testcase import running_connection
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.snapshot import can_be_shared
+from scenarios_app.cluster import redis_connections
 from scenarios_app.conf import setting
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document.recorded import MAX_BODY_BYTES
@@ -22,21 +23,20 @@ from scenarios_app.engine.matching.index import Index, build_index
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.engine.scenario import Produce, Scenario, ScriptedAnswer, ScriptedChoice, Step
-from scenarios_app.everywhere import Everywhere
 from scenarios_app.journal import journal
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.recording.upstreams import read_upstreams
+from scenarios_app.serving.cluster import Cluster
 from scenarios_app.serving.metrics import Tally
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Pipeline
-from scenarios_app.shared.here import connections
 from scenarios_app.verdict.metrics import StepCounts
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits
 
 if TYPE_CHECKING:
-    from scenarios_app.shared.connections import Connections
-    from scenarios_app.shared.state import RedisState
+    from scenarios_app.cluster.connections import Connections
+    from scenarios_app.cluster.state import RedisState
 
 log = logging.getLogger(__name__)
 
@@ -47,11 +47,11 @@ class Services:
     """The pipeline, and what stands around it for as long as the process serves."""
 
     def __init__(self) -> None:
-        shared = connections()
+        shared = redis_connections()
         self.state = _state(shared)
         self.tally = Tally()
         self.steps = StepCounts()
-        self.everywhere = Everywhere(self.steps, self.state.own_changed)
+        self.cluster = Cluster(self.steps, self.state.own_changed)
         # What recordings that have ended say of what was asked, as the control API shows it.
         self.drifts: deque[dict[str, Json]] = deque(maxlen=MOST_DRIFTS)
         self.pipeline = Pipeline(
@@ -73,7 +73,7 @@ class Services:
     async def start(self) -> None:
         """Compile the scenarios and everything that a first request would have to wait for."""
         catalog.start()
-        await asyncio.to_thread(self.everywhere.start)
+        await asyncio.to_thread(self.cluster.start)
         journal.unread = not can_be_shared()
         if not journal.unread:
             journal.start()
@@ -87,16 +87,16 @@ class Services:
         self.started = False
         catalog.stop()
         journal.stop()
-        self.everywhere.stop()
+        self.cluster.stop()
 
     def stay(self) -> None:
         """The running event loop is the one that serves from now on."""
-        if shared := connections():
+        if shared := redis_connections():
             shared.stay()
 
     async def leave(self) -> None:
         """It is about to end."""
-        if shared := connections():
+        if shared := redis_connections():
             await shared.leave()
 
     def drain(self, seconds: float) -> None:
@@ -119,7 +119,7 @@ def _state(shared: "Connections | None") -> "MemoryState | RedisState":
     if shared is None:
         return MemoryState(most)
     # As late as Redis's client itself.
-    from scenarios_app.shared.state import RedisState
+    from scenarios_app.cluster.state import RedisState
 
     return RedisState(shared, most)
 

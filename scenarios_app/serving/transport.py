@@ -12,10 +12,10 @@ from typing import TypeAlias
 
 import httpx2
 
-from scenarios_app.serving.doors.calls import make_call
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.serving.playback import Answer
 from scenarios_app.serving.services import running_pipeline
+from scenarios_app.serving.transports.asgi_scope import make_call
 from scenarios_app.wire.base import Call
 
 GetPipeline: TypeAlias = Callable[[], Awaitable[Pipeline]]
@@ -37,11 +37,11 @@ class MockTransport(httpx2.AsyncBaseTransport):
         """The response to a call; `read_timeout` bounds the wait for each of its pieces."""
         pipeline = await self._pipeline()
         answer = await pipeline.answer(call)
-        if not answer.at_once:
+        if not answer.is_immediate:
             return await _opened(answer, read_timeout)
         # A stream, as everything is that comes over a wire: clients time it until it is closed.
-        stream = httpx2.ByteStream(answer.give_at_once())
-        answer.through()
+        stream = httpx2.ByteStream(answer.immediate_body())
+        answer.finish()
         return _response(answer, stream)
 
 
@@ -133,7 +133,7 @@ async def _fill(queue: asyncio.Queue[Item], answer: Answer) -> None:
                 sent = True
     except Exception as error:
         end = error
-    if answer.cuts and end is None:
+    if answer.closes_connection and end is None:
         end = httpx2.RemoteProtocolError(
             "peer closed connection without sending complete message body (incomplete read)"
             if sent

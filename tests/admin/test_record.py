@@ -69,7 +69,7 @@ def test_a_session_or_all_are_recorded_into_a_draft(
 def test_a_server_of_several_processes_says_why_it_records_nothing(
     root: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(services().everywhere, "_bus", object())
+    monkeypatch.setattr(services().cluster, "_bus", object())
     assert "in the memory of one process" in page(root, SESSIONS)
     assert "record_form" not in page(root, SESSIONS)
     answer = root.post(RECORD, {}, follow=True)

@@ -7,12 +7,12 @@ import pytest
 from django.test import Client
 
 from scenarios_app.journal import journal
-from scenarios_app.journal.losses import Losses
+from scenarios_app.journal.dropped import DroppedRows
 from tests.control.asking import Control, chat, says, scenario
 
 
 def test_losses_are_counted_by_session() -> None:
-    losses = Losses()
+    losses = DroppedRows()
     losses.add("a")
     losses.add("b", 3)
     losses.add("a")
@@ -24,7 +24,7 @@ def test_losses_are_counted_by_session() -> None:
 
 
 def test_of_too_many_sessions_only_the_sum_is_known() -> None:
-    losses = Losses(most_sessions=2)
+    losses = DroppedRows(max_sessions=2)
     for name in ("a", "b", "c"):
         losses.add(name)
     # Any session may be the one whose count is not kept.
@@ -33,7 +33,7 @@ def test_of_too_many_sessions_only_the_sum_is_known() -> None:
 
 @pytest.mark.parametrize(("lost", "begins"), [(1, "1 request is"), (1234, "1,234 requests are")])
 def test_a_page_says_how_many(lost: int, begins: str) -> None:
-    losses = Losses()
+    losses = DroppedRows()
     assert losses.told(None) == ""
     losses.add("a", lost)
     assert losses.told("a").startswith(begins)
@@ -41,9 +41,9 @@ def test_a_page_says_how_many(lost: int, begins: str) -> None:
 
 @pytest.fixture
 def lossy() -> Iterator[None]:
-    journal.losses.add("lossy", 2)
+    journal.dropped_rows.add("lossy", 2)
     yield
-    journal.losses.forget(None)
+    journal.dropped_rows.forget(None)
 
 
 @pytest.mark.django_db
@@ -86,7 +86,7 @@ def test_what_finds_no_room_is_told(control: Control, monkeypatch: pytest.Monkey
     monkeypatch.setenv("MOCKLLM_LISTENING_ON", "127.0.0.1")
     told = control.get("requests", session="sk-of-this-test").json()
     assert (told["requests"], told["complete"], told["lost"]) == ([], False, 1)
-    journal.losses.forget(None)
+    journal.dropped_rows.forget(None)
 
 
 @pytest.mark.django_db
@@ -108,7 +108,7 @@ def test_every_session_that_found_no_room_is_told_of_its_own(
         assert (len(told["requests"]), told["complete"], told["lost"]) == (kept, not lost, lost)
     told = control.get("requests").json()
     assert (len(told["requests"]), told["complete"], told["lost"]) == (3, False, 4)
-    journal.losses.forget(None)
+    journal.dropped_rows.forget(None)
 
 
 @pytest.mark.django_db
@@ -123,5 +123,5 @@ def test_every_session_that_found_no_room_is_told_of_its_own(
 )
 def test_the_pages_say_so(admin_client: Client, lossy: None, url: str) -> None:
     assert "2 requests are missing here" in admin_client.get(url, follow=True).content.decode()
-    journal.losses.forget(None)
+    journal.dropped_rows.forget(None)
     assert "missing here" not in admin_client.get(url, follow=True).content.decode()

@@ -68,7 +68,7 @@ def test_what_several_processes_answer_is_not_recorded_by_one(
     control: Control, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where there is a REDIS_URL: some other process may get the next request."""
-    monkeypatch.setattr(services().everywhere, "_bus", object())
+    monkeypatch.setattr(services().cluster, "_bus", object())
     for mode in ("none", "new", "all"):
         refused = control.put("recording", {"mode": mode, "name": "c"})
         assert refused.status_code == 409

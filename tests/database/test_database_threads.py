@@ -12,7 +12,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 
 from mockllm_site.serve import database_threads
 from mockllm_site.serve.database_threads import DatabaseThread, OneThread, with_database_threads
-from scenarios_app.serving.doors.calls import App, Receive, Scope, Send
+from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
 from tests.chat.chatting import scenario
 from tests.chat.scripts import ENDLESS
 from tests.database.at_once import close_all, following, statuses, watched

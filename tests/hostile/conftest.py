@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from scenarios_app.serving.doors.calls import App, with_close
+from scenarios_app.serving.transports.asgi_scope import App, with_close
 from tests.conftest import forget
 from tests.support.live_server import Live, LiveServer
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios_app.serving.doors import django as view
-from scenarios_app.serving.doors.asgi import ProviderDoor
+from scenarios_app.serving.transports import django as view
+from scenarios_app.serving.transports.asgi import ProviderApp
 from tests.hostile.asked_ways import (
     ANTHROPIC,
     CHAT,
@@ -144,7 +144,7 @@ REQUESTS: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {
     "ollama embed": ("/api/embed", OLLAMA, EMBED_ASKED),
 }
 playing = Playing(ANYTHING)
-DOOR = ProviderDoor(playing.running)
+DOOR = ProviderApp(playing.running)
 
 
 def broken(value: Any) -> Iterator[Any]:
@@ -191,7 +191,7 @@ async def test_wrong_things_through_django(provider: str, monkeypatch: pytest.Mo
 
     path, headers, asked = REQUESTS[provider]
     inside, outside = Playing(ANYTHING), Playing(ANYTHING)
-    door = ProviderDoor(outside.running)
+    door = ProviderApp(outside.running)
     monkeypatch.setattr(view, "running_pipeline", inside.running)
     for i, body in enumerate(broken(asked)):
         if i % 15:

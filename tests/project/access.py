@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from mockllm_site.roles import EDITOR, READER
-from scenarios_app.serving.doors.django import provider
+from scenarios_app.serving.transports.django import provider
 
 # What has a matrix of its own, by the module of its routes: tests/control/test_access.py and
 # tests/chat/api/test_api_access.py with test_api_owners.py.

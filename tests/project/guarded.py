@@ -11,7 +11,7 @@ import uvicorn
 from mockllm_site.serve import protocol
 from mockllm_site.serve.protocol import GuardedProtocol, Limits
 from mockllm_site.serve.server import Server, Stop
-from scenarios_app.serving.doors.calls import App, Message, Receive, Scope, Send
+from scenarios_app.serving.transports.asgi_scope import App, Message, Receive, Scope, Send
 
 HEAD_BYTES = 32_768
 OPENING = b"POST / HTTP/1.1\r\nhost: any\r\n"

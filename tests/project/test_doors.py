@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from mockllm_site.kit.api.locality import VARIABLE
-from scenarios_app.serving.doors.django import provider
+from scenarios_app.serving.transports.django import provider
 
 pytestmark = pytest.mark.django_db
 

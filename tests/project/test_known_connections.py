@@ -5,10 +5,10 @@ import time
 import pytest
 
 from mockllm_site.serve.protocol import GuardedProtocol
-from tests.serving.doors import guarded
-from tests.serving.doors.direct_door import raw
-from tests.serving.doors.guarded import HEAD_BYTES, Client, nothing
 from tests.serving.pipelines import Playing, chat, says, scenario
+from tests.serving.transports import guarded
+from tests.serving.transports.direct_door import raw
+from tests.serving.transports.guarded import HEAD_BYTES, Client, nothing
 
 Connection = tuple[GuardedProtocol, Client]
 

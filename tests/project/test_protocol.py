@@ -13,8 +13,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from mockllm_site.serve.protocol import GuardedProtocol, look_at_all
 from mockllm_site.serve.server import GARBAGE
 from tests.project.guarded import HEAD_BYTES, OPENING, connected, serving, told
-from tests.serving.doors.direct_door import answer_of, raw
 from tests.serving.pipelines import Playing, chat, says, scenario
+from tests.serving.transports.direct_door import answer_of, raw
 
 
 async def test_a_head_that_does_not_end_is_refused_and_not_collected(

@@ -16,12 +16,12 @@ from mockllm_site.serve.request_queue import (
     MAX_HELD_BYTES,
     SerialProtocol,
 )
-from scenarios_app.serving.doors.calls import Message, Receive, Scope, Send, make_call
+from scenarios_app.serving.transports.asgi_scope import Message, Receive, Scope, Send, make_call
 from tests.project.guarded import HEAD_BYTES, OPENING, answer, connected, reading, serving
-from tests.serving.doors import guarded
-from tests.serving.doors.direct_door import raw
-from tests.serving.doors.guarded import Client
 from tests.serving.pipelines import Playing, chat, says, scenario
+from tests.serving.transports import guarded
+from tests.serving.transports.direct_door import raw
+from tests.serving.transports.guarded import Client
 
 CHAT = "/v1/chat/completions"
 GET = b"GET / HTTP/1.1\r\nhost: any\r\n\r\n"

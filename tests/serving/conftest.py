@@ -19,5 +19,7 @@ def port(request: pytest.FixtureRequest) -> Iterator[int]:
     with ExitStack() as running:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "executable", fork_server.python())
-            port = running.enter_context(serving(server, f"tests.serving.doors.door_apps:{app}"))
+            port = running.enter_context(
+                serving(server, f"tests.serving.transports.door_apps:{app}")
+            )
         yield port

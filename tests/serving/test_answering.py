@@ -128,8 +128,10 @@ async def test_a_failing_attempt_may_break_the_steps_own_answer() -> None:
     playing = Playing(scenario("s", step))
     first = await playing.pipeline.answer(chat(stream=True))
     second = await playing.pipeline.answer(chat(stream=True))
-    assert first.cuts and b"one" in first.reply.body and b"three" not in first.reply.body
-    assert not second.cuts and b"three" in second.reply.body
+    assert (
+        first.closes_connection and b"one" in first.reply.body and b"three" not in first.reply.body
+    )
+    assert not second.closes_connection and b"three" in second.reply.body
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -176,11 +178,11 @@ async def outcome(call: Call, step: dict[str, Any], *, end: str, **how: Any) -> 
     """What the journal says of an answer whose first piece has left, and that ends so."""
     playing = Playing(scenario("s", step))
     answer = await playing.pipeline.answer(call)
-    answer.give_at_once()
+    answer.immediate_body()
     getattr(answer, end)(**how)
     # It ends once, however often it is told so.
-    answer.through()
-    answer.left()
+    answer.finish()
+    answer.abort()
     (entry,) = playing.journal
     return entry.outcome
 
@@ -188,10 +190,10 @@ async def outcome(call: Call, step: dict[str, Any], *, end: str, **how: Any) -> 
 @pytest.mark.parametrize(
     ("end", "how", "told"),
     [
-        ("through", {}, "complete"),
-        ("through", {"early": False}, "complete"),
-        ("through", {"early": True}, "fault"),
-        ("left", {}, "client_gone"),
+        ("finish", {}, "complete"),
+        ("finish", {"early": False}, "complete"),
+        ("finish", {"early": True}, "fault"),
+        ("abort", {}, "client_gone"),
     ],
 )
 async def test_how_an_answer_ends_is_told_once(end: str, how: dict[str, Any], told: str) -> None:
@@ -200,23 +202,23 @@ async def test_how_an_answer_ends_is_told_once(end: str, how: dict[str, Any], to
 
 async def test_where_no_connection_can_be_closed_an_error_says_so() -> None:
     answer = await Playing(scenario("s", faulty("disconnect"))).pipeline.answer(chat())
-    assert answer.cuts and answer.may_cut
-    answer.without_cut()
-    assert not answer.cuts and answer.reply.status == 500
+    assert answer.closes_connection and answer.may_close_connection
+    answer.replace_cut_with_error()
+    assert not answer.closes_connection and answer.reply.status == 500
     assert dict(answer.reply.headers)["x-mockllm-fault"] == "unsupported"
     assert json.loads(answer.reply.body)["error"]["message"] == (
         "This step closes the connection, which works under uvicorn and daphne and in process, "
         "but not on this server."
     )
-    answer.left()
+    answer.abort()
 
 
 async def test_what_closes_no_connection_stays_as_it_is() -> None:
     answer = await Playing(scenario("s", says("Hi!"))).pipeline.answer(chat())
     before = answer.reply
-    answer.without_cut()
+    answer.replace_cut_with_error()
     assert answer.reply is before
-    answer.left()
+    answer.abort()
 
 
 def test_so_many_streams_are_open_at_once() -> None:

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from scenarios_app.engine.state import key_session
 from scenarios_app.serving.cors import METHODS, preflight_headers, shared_headers
-from scenarios_app.serving.doors.calls import (
+from scenarios_app.serving.exchange import session_of
+from scenarios_app.serving.transports.asgi_scope import (
     EXTENSION,
     Scope,
     call_of_scope,
@@ -19,7 +20,6 @@ from scenarios_app.serving.doors.calls import (
     path_of,
     with_close,
 )
-from scenarios_app.serving.exchange import session_of
 from scenarios_app.wire.anthropic.wire import WIRE as ANTHROPIC
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.openai.wire import WIRE as OPENAI

@@ -17,7 +17,7 @@ from scenarios_app.engine.scenario import (
     Scenario,
 )
 from scenarios_app.engine.state import AttemptRef, StepRef
-from scenarios_app.serving.choose import Choosing, choose_in_band, received, with_cancel
+from scenarios_app.serving.choose import StepSelection, choose_in_band, received, with_cancel
 from scenarios_app.serving.options import Options
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
@@ -33,7 +33,7 @@ async def decided(
     *scenarios: Scenario, state: MemoryState | None = None, said: str = "hi", **fields: Any
 ) -> Decision:
     index = build_index(scenarios)
-    choosing = Choosing(index, ask(said, **fields), "a", frozenset(), state or MemoryState())
+    choosing = StepSelection(index, ask(said, **fields), "a", frozenset(), state or MemoryState())
     return await choosing.choose()
 
 

@@ -7,7 +7,7 @@ from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.scenario import Failures, Step
 from scenarios_app.engine.state import AttemptRef, StepRef
-from scenarios_app.serving.choose import AT_ONCE, Choosing
+from scenarios_app.serving.choose import CLAIM_BATCH, StepSelection
 from tests.engine.asking import ask, scenario, step
 
 
@@ -28,7 +28,7 @@ async def chosen(state: MemoryState, *steps: Step, others: int = 0) -> Decision:
     for one in steps[:others]:
         assert await state.consume("a", StepRef("s", one.key, one.label))
     index = build_index([scenario("s", *steps)])
-    return await Choosing(index, ask("hi"), "a", frozenset(), state).choose()
+    return await StepSelection(index, ask("hi"), "a", frozenset(), state).choose()
 
 
 async def taken(state: MemoryState, session: str = "a") -> list[str]:
@@ -46,11 +46,11 @@ async def test_the_next_free_step_answers() -> None:
 
 async def test_so_many_are_asked_for_at_once() -> None:
     state = Watched()
-    steps = [step(key=f"{number}") for number in range(AT_ONCE + 10)]
-    found = await chosen(state, *steps, others=AT_ONCE + 5)
-    assert found.step and found.step.key == f"{AT_ONCE + 5}"
+    steps = [step(key=f"{number}") for number in range(CLAIM_BATCH + 10)]
+    found = await chosen(state, *steps, others=CLAIM_BATCH + 5)
+    assert found.step and found.step.key == f"{CLAIM_BATCH + 5}"
     # One by itself, as many as go at once, and one by itself again before the rest.
-    assert state.at_once == [AT_ONCE, 8]
+    assert state.at_once == [CLAIM_BATCH, 8]
 
 
 async def test_a_step_that_fails_first_is_tried_by_itself() -> None:

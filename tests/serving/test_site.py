@@ -16,8 +16,8 @@ from mockllm_site.asgi import application
 from mockllm_site.serve import lifespan as lifespan_module
 from mockllm_site.serve.limits import with_body_limit
 from scenarios_app.models import CatalogVersion
-from scenarios_app.serving.doors.calls import Message, Receive, Scope, Send
 from scenarios_app.serving.services import Services
+from scenarios_app.serving.transports.asgi_scope import Message, Receive, Scope, Send
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

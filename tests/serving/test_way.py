@@ -11,11 +11,11 @@ import pytest
 
 from scenarios_app.journal import Journal
 from scenarios_app.serving import services
-from scenarios_app.serving.doors.asgi import ProviderDoor
-from tests.serving.doors.direct_door import raw
-from tests.serving.doors.guarded import connection
-from tests.serving.doors.test_asgi_door import Client
+from scenarios_app.serving.transports.asgi import ProviderApp
 from tests.serving.pipelines import Playing, chat, says, scenario
+from tests.serving.transports.direct_door import raw
+from tests.serving.transports.guarded import connection
+from tests.serving.transports.test_asgi_door import Client
 
 ROOT = Path(__file__).resolve().parents[2]
 # Around the pipeline, where this test has other things in their place.
@@ -66,7 +66,7 @@ def seeing() -> Iterator[set[str]]:
     found.update(str(path.relative_to(ROOT).with_suffix("")) for path in inside)
 
 
-async def passed(door: ProviderDoor, *, stream: bool) -> set[str]:
+async def passed(door: ProviderApp, *, stream: bool) -> set[str]:
     """The files whose functions are called for one chat request."""
     client = Client(chat("How is the weather?", stream=stream))
     with seeing() as found:
@@ -86,7 +86,7 @@ def count(number: str) -> int:
 
 @pytest.mark.parametrize(("stream", "first"), [(False, "files"), (True, "streamed")])
 async def test_the_page_counts_the_files(stream: bool, first: str) -> None:
-    door = ProviderDoor(Playing(WEATHER).running)
+    door = ProviderApp(Playing(WEATHER).running)
     await passed(door, stream=stream)
     assert len(await passed(door, stream=stream) | AROUND) == count(first)
     assert len(await passed(door, stream=stream) | AROUND) == count("alike")
@@ -113,7 +113,7 @@ async def test_a_request_that_comes_again_passes_few(
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_the_page_names_the_files_that_a_request_passes(stream: bool) -> None:
-    door = ProviderDoor(Playing(WEATHER).running)
+    door = ProviderApp(Playing(WEATHER).running)
     await passed(door, stream=stream)
     found = await passed(door, stream=stream)
     assert found | AROUND | ONLY_STREAMS | ONLY_WHOLE == told()

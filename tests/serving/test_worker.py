@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from scenarios_app.serving import pipeline as pipelines
-from scenarios_app.serving.worker import (
+from scenarios_app.serving.executor import (
     LARGE_BYTES,
     MANY_TEXTS,
     MEDIUM_BYTES,
-    at_once,
-    in_thread,
-    in_turn,
+    run_cooperatively,
+    run_in_thread,
+    run_inline,
     work_for,
 )
 from scenarios_app.wire.base import Call
@@ -40,48 +40,48 @@ async def turns_of(work: Any, number: int) -> list[int]:
 
 
 async def test_medium_work_is_done_once_in_a_turn() -> None:
-    done = await turns_of(in_turn, 5)
+    done = await turns_of(run_cooperatively, 5)
     assert len(set(done)) == 5
     assert sorted(done) == done
 
 
 async def test_small_work_is_done_at_once() -> None:
-    assert len(set(await turns_of(at_once, 5))) == 1
+    assert len(set(await turns_of(run_inline, 5))) == 1
 
 
 async def test_what_fails_takes_no_turn_for_good() -> None:
     with pytest.raises(ZeroDivisionError):
-        await in_turn(lambda: 1 / 0)
-    assert await in_turn(divmod, 7, 2) == (3, 1)
+        await run_cooperatively(lambda: 1 / 0)
+    assert await run_cooperatively(divmod, 7, 2) == (3, 1)
 
 
 async def test_large_work_is_done_in_another_thread_one_after_another() -> None:
-    threads = await asyncio.gather(*(in_thread(threading.current_thread) for _ in range(3)))
+    threads = await asyncio.gather(*(run_in_thread(threading.current_thread) for _ in range(3)))
     assert len(set(threads)) == 1
     assert threads[0] is not threading.current_thread()
     with pytest.raises(ZeroDivisionError):
-        await in_thread(lambda: 1 / 0)
+        await run_in_thread(lambda: 1 / 0)
 
 
 def test_a_forked_child_has_a_thread_of_its_own() -> None:
-    assert asyncio.run(in_thread(divmod, 7, 2)) == (3, 1)
+    assert asyncio.run(run_in_thread(divmod, 7, 2)) == (3, 1)
     child = os.fork()
     if not child:
         # Where the thread is missing, this ends the wait for it.
         signal.alarm(10)
-        os._exit(0 if asyncio.run(in_thread(divmod, 7, 2)) == (3, 1) else 1)
+        os._exit(0 if asyncio.run(run_in_thread(divmod, 7, 2)) == (3, 1) else 1)
     assert os.waitpid(child, 0)[1] == 0
 
 
 @pytest.mark.parametrize(
     ("size", "texts", "work"),
     [
-        (0, 0, at_once),
-        (MEDIUM_BYTES, MANY_TEXTS, at_once),
-        (MEDIUM_BYTES + 1, 0, in_turn),
-        (LARGE_BYTES, 0, in_turn),
-        (LARGE_BYTES + 1, 0, in_thread),
-        (0, MANY_TEXTS + 1, in_thread),
+        (0, 0, run_inline),
+        (MEDIUM_BYTES, MANY_TEXTS, run_inline),
+        (MEDIUM_BYTES + 1, 0, run_cooperatively),
+        (LARGE_BYTES, 0, run_cooperatively),
+        (LARGE_BYTES + 1, 0, run_in_thread),
+        (0, MANY_TEXTS + 1, run_in_thread),
     ],
 )
 def test_how_work_is_done_is_a_matter_of_size(size: int, texts: int, work: object) -> None:
@@ -166,10 +166,10 @@ async def test_what_takes_the_place_of_a_large_answer_has_the_ids_it_would_have(
             journal_body_bytes=most,
         )
         answer = await playing.pipeline.answer(chat("x" * LARGE_BYTES, stream=True))
-        answer.without_cut()
+        answer.replace_cut_with_error()
         assert answer.reply.status == 500
         ids.append(dict(answer.reply.headers)["x-request-id"])
-        answer.through()
+        answer.finish()
     assert ids[0] == ids[1]
 
 
@@ -184,7 +184,7 @@ async def test_a_body_that_is_refused_is_let_go_without_the_garbage_collector(bo
         status, _, _ = await here.ask(call)
         del call
         # The thread lets go of what it has done when it does the next.
-        await in_thread(int)
+        await run_in_thread(int)
         assert (status, sys.getrefcount(body)) == (400, before)
     finally:
         gc.enable()

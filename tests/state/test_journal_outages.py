@@ -19,7 +19,7 @@ def test_what_finds_no_room_is_counted_and_dropped(journal: Journal) -> None:
     for number in range(5):
         small.record(entry(path=f"/{number}"))
     del small.start
-    assert small.dropped == small.losses.of(None) == 2
+    assert small.dropped == small.dropped_rows.of(None) == 2
     small.stop()
     assert paths() == ["/0", "/1", "/2"]
     small.record(entry(path="/room again"))
@@ -63,7 +63,7 @@ def test_a_database_that_stays_away_for_long_costs_nothing(
         journal.record(entry(path=f"/{number}"))
     assert journal.flush()
     assert (paths(), journal.failed) == ([f"/{number}" for number in range(50)], 0)
-    assert journal.losses.of(None) == 0
+    assert journal.dropped_rows.of(None) == 0
 
 
 def test_a_process_that_ends_does_not_wait_for_a_database_that_is_gone(
@@ -79,7 +79,7 @@ def test_a_process_that_ends_does_not_wait_for_a_database_that_is_gone(
     assert journal.flush()
     assert (paths(), journal.failed) == (["/kept"], 1)
     assert "journal: 1 of its rows could not be written" in caplog.text
-    assert [journal.losses.of(name) for name in ("theirs", "ours", None)] == [1, 0, 1]
+    assert [journal.dropped_rows.of(name) for name in ("theirs", "ours", None)] == [1, 0, 1]
 
 
 def test_an_error_that_time_does_not_heal_is_not_tried_again(

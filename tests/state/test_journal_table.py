@@ -115,7 +115,7 @@ def test_of_what_nobody_reads_the_newest_is_kept(unread: Journal, settings: Sett
     assert unread.waiting_bytes == 3 * journal_module.ENTRY_BYTES
     unread.flush()
     assert paths() == ["/2", "/3", "/4"]
-    assert (unread.dropped, unread.losses.of(None)) == (0, 0)
+    assert (unread.dropped, unread.dropped_rows.of(None)) == (0, 0)
 
 
 def test_what_takes_too_much_memory_unread_is_written(

@@ -72,13 +72,13 @@ class Layers:
     def __init__(self, *, stream: bool, differ: bool) -> None:
         from scenarios_app.journal import journal
         from scenarios_app.journal.entry import JournalEntry
-        from scenarios_app.serving.choose import Choosing
-        from scenarios_app.serving.doors.calls import make_call
+        from scenarios_app.serving.choose import StepSelection
         from scenarios_app.serving.exchange import head_of
+        from scenarios_app.serving.executor import run_eagerly, run_inline
         from scenarios_app.serving.playback import Answer
         from scenarios_app.serving.respond import respond
         from scenarios_app.serving.services import services
-        from scenarios_app.serving.worker import at_once, begun
+        from scenarios_app.serving.transports.asgi_scope import make_call
         from tests.serving.pipelines import Playing
         from tools.bench.peers import DIFFERENT, document, request
 
@@ -97,43 +97,45 @@ class Layers:
         path = "/v1/chat/completions"
         calls = [make_call("POST", path, query=b"", headers=headers, body=body) for body in bodies]
         head, call_after = head_of(calls[0]), cycle(calls).__next__
-        head.kept = True
+        head.is_cached = True
 
         def read() -> tuple[Any, Any]:
             exchange = pipeline.exchange(call_after(), head)
-            known = pipeline._known.find(head, exchange.call.body)
-            begun(pipeline._request(exchange, at_once, known))
+            known = pipeline._requests.get(head, exchange.call.body)
+            run_eagerly(pipeline._request(exchange, run_inline, known))
             return exchange, known
 
         async def chosen() -> Any:
             arrival = await self.playing.state.arrive(head.session)
             index = self.playing.catalog.index_for(arrival.documents, arrival.revision)
             consumed, state = arrival.consumed, self.playing.state
-            return await Choosing(
-                index, parsed, head.session, consumed, state, at_once, (), known
+            return await StepSelection(
+                index, parsed, head.session, consumed, state, run_inline, (), known
             ).choose()
 
         read()
         exchange, known = read()
         parsed = exchange.request
-        decision = begun(chosen())
+        decision = run_eagerly(chosen())
         exchange.ordinal = 1
 
         def made() -> Any:
             exchange.decide(decision)
-            reply = pipeline._prepared.find(exchange, decision, parsed)
-            reply = reply or respond(exchange, decision, parsed, pipeline._prepared)
-            return Answer(pipeline.dressed(exchange, reply), exchange, pipeline).give_at_once()
+            reply = pipeline._responses.get(exchange, decision, parsed)
+            reply = reply or respond(exchange, decision, parsed, pipeline._responses)
+            return Answer(
+                pipeline.with_mockllm_headers(exchange, reply), exchange, pipeline
+            ).immediate_body()
 
         def answered() -> Answer:
-            answer = begun(pipeline.answer(call_after(), head))
-            assert isinstance(answer, Answer) and answer.at_once
-            answer.give_at_once()
+            answer = run_eagerly(pipeline.answer(call_after(), head))
+            assert isinstance(answer, Answer) and answer.is_immediate
+            answer.immediate_body()
             return answer
 
         self.parts: dict[str, Callable[[], Any]] = {
             "reading and admission": read,
-            "choosing": lambda: begun(chosen()),
+            "choosing": lambda: run_eagerly(chosen()),
             "producing and encoding": made,
         }
         self.answered = answered
@@ -141,7 +143,7 @@ class Layers:
     def costs(self) -> dict[str, float]:
         cost_by_layer = {name: measured(part) for name, part in self.parts.items()}
         record, self.pipeline._record = self.pipeline._record, None
-        pipeline = measured(lambda: self.answered().through())
+        pipeline = measured(lambda: self.answered().finish())
         cost_by_layer["the pipeline around these three"] = pipeline - sum(cost_by_layer.values())
         cost_by_layer["HTTP"] = uvloop.run(self.http()) - pipeline
         self.pipeline._record = record
@@ -156,7 +158,7 @@ class Layers:
             answers = [self.answered() for _ in range(MAX_ROWS // 5)]
             start = time.process_time()
             for answer in answers:
-                answer.through()
+                answer.finish()
             best = min(best, (time.process_time() - start) / len(answers) * 1e6)
         return best
 
@@ -166,7 +168,7 @@ class Layers:
         return measured(lambda: protocol.data_received(next(self.data)))
 
     async def bytecodes(self) -> Counter[CodeType]:
-        """Those of one answer, by function, once it is prepared."""
+        """Those of one answer, by function, once it is cached."""
         protocol = self.protocol()
         for _ in range(10):
             protocol.data_received(next(self.data))
@@ -229,7 +231,7 @@ class Layers:
     def fresh(self) -> Any:
         """The entry of one more answer."""
         self.pipeline._record = self.record
-        self.answered().through()
+        self.answered().finish()
         return self.entry
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scenarios_app.serving.known import MOST
+from scenarios_app.serving.cache.requests import MOST
 from tools.bench.cpu import Spent, spent
 from tools.bench.load import ask
 from tools.bench.peer_servers import AIMOCK, NEEDLES, PYTHON, TEXT, Peer, can_install, serving

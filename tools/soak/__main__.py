@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from tests.cluster import postgres, redis
 from tests.serving.processes.serve_process import Serving, serving, written
-from tests.shared import postgres, redis
 from tools.soak.hours import QUICK, REQUESTS, hours
 from tools.soak.leavings import SHORT, SLOW, Held, drops, ended_with_streams
 from tools.soak.once import fight

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 
+from tests.cluster.redis import machine
 from tests.serving.processes.serve_process import Serving, serving, written
-from tests.shared.redis import machine
 from tests.state.outside import postgres_database
 
 

@@ -88,7 +88,7 @@ class RecordPanel:
 def record_panel(request: HttpRequest, name: str | None) -> RecordPanel:
     pipeline = services().pipeline
     upstreams = tuple(pipeline.options.upstreams.items())
-    refused = "" if services().everywhere.alone else SHARED_STATE_ERROR
+    refused = "" if services().cluster.alone else SHARED_STATE_ERROR
     choices = record_choices() if may_set_up(request) else ()
     return RecordPanel(name, pipeline.recordings.get(name), upstreams, refused, choices)
 

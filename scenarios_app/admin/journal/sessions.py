@@ -159,7 +159,7 @@ def reset(request: HttpRequest) -> HttpResponse:
 
 def reset_session(name: str | None, *, scenarios: bool) -> None:
     """Forget a session, or every one and what columns show of answers that are not kept."""
-    services().everywhere.flush()
+    services().cluster.flush()
     reset_sessions(None if name is None else [name], scenarios=scenarios)
     if name is None:
         PastAnswers.objects.all().delete()
@@ -167,7 +167,7 @@ def reset_session(name: str | None, *, scenarios: bool) -> None:
 
 def tell_losses(request: HttpRequest, session: str | None) -> None:
     """Warn on the page of a session, or of all, where the journal is not whole."""
-    if told := journal.losses.told(session):
+    if told := journal.dropped_rows.told(session):
         messages.warning(request, told)
 
 

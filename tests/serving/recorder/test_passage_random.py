@@ -163,7 +163,7 @@ async def played(playing: Playing, call: Call) -> tuple[Answer, bytes]:
 
 
 def is_cut(answer: Answer) -> bool:
-    return answer.reply.ending is Ending.CUT or bool(answer.cuts)
+    return answer.reply.ending is Ending.CUT or bool(answer.closes_connection)
 
 
 @settings(

@@ -187,7 +187,7 @@ async def test_r4_2_the_pace_is_a_setting_and_zero_is_none(pace: float, seconds:
 @pytest.mark.parametrize("wire", WIRES)
 async def test_r4_2_whole_answers_are_not_paced(wire: WireName) -> None:
     answer = await in_test_mode().pipeline.answer(asking(wire, stream=False))
-    assert answer.at_once
+    assert answer.is_immediate
 
 
 async def test_r4_2_a_steps_own_pacing_goes_before_the_setting() -> None:

@@ -26,7 +26,7 @@ def failing(times: int = 1, **keys: Any) -> Playing:
 async def attempt(playing: Playing, wire: WireName, *, stream: bool = False) -> Answer:
     """One attempt, taken without waiting for whatever it holds back."""
     answer = await playing.pipeline.answer(talk(wire, "script", stream=stream))
-    answer.through()
+    answer.finish()
     return answer
 
 

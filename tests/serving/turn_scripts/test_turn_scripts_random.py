@@ -48,7 +48,7 @@ async def ask(playing: Playing, call: Any) -> None:
     # Played without its waits: a timeout holds for half a minute.
     answer = await playing.pipeline.answer(call)
     reply = answer.reply
-    answer.through()
+    answer.finish()
     (entry,) = playing.journal[-1:]
     assert reply.status == 200 or entry.outcome in ("fault", "unmatched"), reply.body
     if reply.started and entry.outcome == "complete" and not reply.streaming:

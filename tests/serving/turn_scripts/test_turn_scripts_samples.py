@@ -53,7 +53,7 @@ async def fail_first(playing: Playing, wire: WireName, document: Sample, turn: S
         answer = await playing.pipeline.answer(call)
         reply = answer.reply
         assert (reply.status if reply.started else None, reply.delay) == failing_as(turn)
-        answer.through()
+        answer.finish()
 
 
 @each_collection

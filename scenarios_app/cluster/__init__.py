@@ -1,0 +1,31 @@
+"""State and messages that several processes share through Redis, if REDIS_URL is set."""
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from scenarios_app.conf import setting
+
+if TYPE_CHECKING:
+    from scenarios_app.cluster.connections import Connections
+
+
+@cache
+def redis_connections() -> "Connections | None":
+    """Return this process's connections to the Redis of REDIS_URL, or None without that setting."""
+    url = setting("REDIS_URL")
+    if not url:
+        return None
+    # Imported late, since a process without Redis should not wait for its client's import.
+    from scenarios_app.cluster.connections import Connections
+
+    return Connections(url)
+
+
+def announce_change() -> None:
+    """Tell every process that a change of the common scenarios is committed.
+
+    Processes that cannot be told see the change in the database a moment later.
+    """
+    shared = redis_connections()
+    if shared is not None:
+        shared.announce_change()

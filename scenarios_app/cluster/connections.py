@@ -1,0 +1,208 @@
+"""The way to Redis: scripts run there from any thread or event loop, without ever being sent twice,
+and a look at each new connection whether Redis still has all that it once had."""
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import uuid4
+
+import redis
+import redis.asyncio
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.backoff import NoBackoff
+from redis.exceptions import NoScriptError, RedisError
+from redis.retry import Retry
+
+from scenarios_app.cluster.scripts import CHANGED, CHECK, LIBRARY, NAME
+from scenarios_app.engine.state import StateUnavailable
+from scenarios_app.models import Installation
+
+log = logging.getLogger(__name__)
+
+SECONDS: Final = 10.0
+# After a failure nobody asks again for so long: who waits for a silent Redis waits for nothing.
+PAUSE_SECONDS: Final = 0.25
+CONNECTIONS: Final = 32
+AWAY: Final = "What this server shares with others (REDIS_URL) cannot be reached; try again."
+LOST: Final = (
+    "Redis has lost what it held of sessions, so consumed steps may answer again: let it write "
+    "down what it is told (appendonly yes)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script by its text and the name that Redis has for it."""
+
+    text: str
+    sha: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sha", hashlib.sha1(self.text.encode()).hexdigest())
+
+
+def script(body: str) -> Script:
+    return Script(LIBRARY + body)
+
+
+_CHECK: Final = script(CHECK)
+_CHANGED: Final = script(CHANGED)
+_NAME: Final = script(NAME)
+
+
+class Connections:
+    """One process's connections to one Redis, whose keys begin with `prefix`. Raises
+    StateUnavailable where it does not answer. `lost` counts how often Redis came back without
+    something that it had."""
+
+    def __init__(self, url: str) -> None:
+        self._prefix = b""
+        self.lost = 0
+        # The last moment of Redis that an answer has told of.
+        self.moment = 0
+        self._url = url
+        self._name = b""
+        self._away_until = 0.0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._async: redis.asyncio.Redis | None = None
+        # Who waits for a connection waits in line.
+        self._free = asyncio.Semaphore(CONNECTIONS)
+        self._sync = redis.Redis.from_url(
+            url, retry=Retry(NoBackoff(), 0), redis_connect_func=self._connected, **_settings()
+        )
+
+    @property
+    def prefix(self) -> bytes:
+        """What all keys of one database begin with; read from there in a thread, when it is first
+        asked for."""
+        if not self._prefix:
+            self._prefix = b"mockllm:{%b}:" % Installation.name().encode()
+        return self._prefix
+
+    @prefix.setter
+    def prefix(self, prefix: bytes) -> None:
+        self._prefix = prefix
+
+    @property
+    def channel(self) -> bytes:
+        """Where the processes tell one another."""
+        return self.prefix + b"bus"
+
+    def stay(self) -> None:
+        """The running event loop is one that stays: it is not kept waiting. All others, which
+        come and go, are."""
+        self._loop = asyncio.get_running_loop()
+        self._free = asyncio.Semaphore(CONNECTIONS)
+        pool = redis.asyncio.ConnectionPool.from_url(
+            self._url,
+            retry=AsyncRetry(NoBackoff(), 0),
+            redis_connect_func=self._connected_async,
+            **_settings(),
+        )
+        self._async = redis.asyncio.Redis(connection_pool=pool)
+
+    async def leave(self) -> None:
+        """The event loop that stays is about to end."""
+        client, self._async, self._loop = self._async, None, None
+        if client is not None:
+            await client.aclose(close_connection_pool=True)
+        self._sync.close()
+
+    async def run(self, wanted: Script, *arguments: Any) -> Any:
+        """What a script returns."""
+        client = self._async
+        if client is None or asyncio.get_running_loop() is not self._loop:
+            return self.run_here(wanted, *arguments)
+        async with self._free:
+            self._look()
+            try:
+                try:
+                    return await client.evalsha(wanted.sha, 1, self.prefix, *arguments)
+                except NoScriptError:
+                    return await client.eval(wanted.text, 1, self.prefix, *arguments)
+            except (RedisError, OSError) as error:
+                # What is idle is as dead as this one: nobody should find that out one by one.
+                await client.connection_pool.disconnect(inuse_connections=False)
+                raise self._away(error) from error
+
+    def run_here(self, wanted: Script, *arguments: Any) -> Any:
+        """The same, in this thread."""
+        self._look()
+        try:
+            try:
+                return self._sync.evalsha(wanted.sha, 1, self.prefix, *arguments)
+            except NoScriptError:
+                return self._sync.eval(wanted.text, 1, self.prefix, *arguments)
+        except (RedisError, OSError) as error:
+            self._sync.connection_pool.disconnect(inuse_connections=False)
+            raise self._away(error) from error
+
+    def announce_change(self) -> None:
+        """Name the latest change of the common scenarios, and tell every process of it."""
+        try:
+            self.run_here(_CHANGED, self.channel)
+        except StateUnavailable:
+            log.warning("other processes are not told of a change: they look for it by themselves")
+
+    def name(self) -> str:
+        """What tells this Redis, and the keys of this database in it, from all others."""
+        if not self._name:
+            self._name = self.run_here(_NAME, uuid4().hex)
+        return self._name.decode()
+
+    def here(self) -> redis.Redis:
+        """A client for threads."""
+        return self._sync
+
+    def problem(self) -> str | None:
+        """What is wrong with Redis, if anything: it has to take a write."""
+        try:
+            self._sync.set(self.prefix + b"probe", b"1")
+        except (RedisError, OSError) as error:
+            log.warning("Redis does not answer (%s)", error)
+            return type(error).__name__
+        return None
+
+    def _look(self) -> None:
+        if time.monotonic() < self._away_until:
+            raise StateUnavailable(AWAY)
+
+    def _away(self, error: Exception) -> StateUnavailable:
+        if time.monotonic() >= self._away_until:
+            log.error("Redis does not answer (%s: %s)", type(error).__name__, error)
+        self._away_until = time.monotonic() + PAUSE_SECONDS
+        return StateUnavailable(AWAY)
+
+    def _question(self) -> Sequence[Any]:
+        now = int(time.time() * 1_000_000)
+        return ("EVAL", _CHECK.text, 1, self._prefix, now, self.moment, self._name)
+
+    def _answered(self, whole: Any) -> None:
+        if not whole:
+            self.lost += 1
+            self.moment = 0
+            log.error(LOST)
+
+    def _connected(self, connection: Any) -> None:
+        connection.on_connect()
+        if self._prefix:
+            connection.send_command(*self._question())
+            self._answered(connection.read_response())
+
+    async def _connected_async(self, connection: Any) -> None:
+        await connection.on_connect()
+        if self._prefix:
+            await connection.send_command(*self._question())
+            self._answered(await connection.read_response())
+
+
+def _settings() -> dict[str, Any]:
+    return {
+        "socket_timeout": SECONDS,
+        "socket_connect_timeout": SECONDS,
+        "protocol": 2,
+    }

@@ -1,0 +1,244 @@
+"""What sessions remember, kept in Redis for all processes on one database."""
+
+import json
+import random
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from scenarios_app.cluster import scripts
+from scenarios_app.cluster.connections import Connections, script
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.state import (
+    RESPONSE_BYTES,
+    RESPONSES,
+    SESSIONS,
+    VIOLATIONS,
+    Arrival,
+    AttemptRef,
+    SessionState,
+    StateUnavailable,
+    StepRef,
+    alias,
+)
+
+# Of so many sessions this process knows what they have consumed, so that Redis has to tell it only
+# what is new.
+KNOWN: Final = 10_000
+_AT_ONCE: Final = 200
+
+_ARRIVE, _CONSUME, _FAIL = map(script, (scripts.ARRIVE, scripts.CONSUME, scripts.FAIL))
+_COUNT, _VIOLATE, _READ = map(script, (scripts.COUNT, scripts.VIOLATE, scripts.READ))
+_REMEMBER, _RECALL, _GIVE_UP = map(script, (scripts.REMEMBER, scripts.RECALL, scripts.GIVE_UP))
+_RECALL_ALL = script(scripts.RECALL_ALL)
+_SESSIONS, _NAMES, _CLEAR = map(script, (scripts.SESSIONS, scripts.NAMES, scripts.CLEAR))
+_RESET, _RESET_OWN = map(script, (scripts.RESET, scripts.RESET_OWN))
+_KEEP, _OWN = map(script, (scripts.KEEP, scripts.OWN))
+
+
+class _Taken:
+    """The steps that a session has consumed, as far as this process knows: the first so many of
+    the list of that epoch. It goes on to grow."""
+
+    __slots__ = ("epoch", "steps")
+
+    def __init__(self, epoch: int = 0) -> None:
+        self.epoch = epoch
+        self.steps: dict[tuple[str, str], None] = {}
+
+    def add(self, start: int, entries: Sequence[bytes]) -> None:
+        for entry in entries[max(len(self.steps) - start, 0) :]:
+            scenario, key, _ = _read(entry, 2)
+            self.steps[scenario, key] = None
+
+
+class _Own(NamedTuple):
+    revision: int
+    documents: Mapping[str, Json]
+
+
+_NONE: Final = _Own(0, MappingProxyType({}))
+
+
+class RedisState:
+    """A StateStore. `most` sessions are kept by all processes together; `kept` and `left` are as
+    of the last request. While Redis is away, requests of sessions whose own scenarios this process
+    knows arrive all the same; what has to be counted or consumed for them cannot be."""
+
+    def __init__(self, connections: Connections, most: int = SESSIONS) -> None:
+        self.most = most
+        self.kept = self.left = 0
+        self._connections = connections
+        self._run = connections.run
+        self._taken: OrderedDict[bytes, _Taken] = OrderedDict()
+        self._own: OrderedDict[str, _Own] = OrderedDict()
+
+    async def arrive(self, session: str) -> Arrival:
+        key, name = alias(session), _bytes(session)
+        taken, own = self._taken.get(name) or _Taken(), self._own.get(key)
+        known = taken.epoch, len(taken.steps), own.revision if own else 0
+        try:
+            told = await self._run(_ARRIVE, name, _bytes(key), self.most, *known)
+        except StateUnavailable:
+            if own is None:
+                raise
+            return Arrival(-random.getrandbits(53) - 1, frozenset(), *own)
+        ordinal, epoch, start, entries, revision, documents, changes, moment, kept, left = told
+        self.kept, self.left = kept, int(left)
+        self._connections.moment = max(self._connections.moment, moment)
+        if documents:
+            own = _Own(int(revision), MappingProxyType(json.loads(documents)))
+        elif own is None or own.revision != int(revision):
+            own = _NONE
+        _keep(self._own, key, own)
+        taken = self._learn(name, int(epoch), start, entries)
+        return Arrival(ordinal, taken.steps.keys(), *own, int(changes))
+
+    async def consume(self, session: str, step: StepRef) -> bool:
+        return await self.consume_first(session, [step]) is not None
+
+    async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
+        name = _bytes(session)
+        taken = self._taken.get(name) or _Taken()
+        wanted = [
+            part
+            for step in steps
+            for part in (_bytes(step.scenario), _step(step), _bytes(step.label))
+        ]
+        place, epoch, start, entries = await self._use(
+            _CONSUME, session, taken.epoch, len(taken.steps), *wanted
+        )
+        self._learn(name, int(epoch), start, entries)
+        return place - 1 if place else None
+
+    async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
+        step = attempt.step
+        field = _step(step) + _netstring(attempt.provider)
+        told = _bytes(step.scenario), field, _bytes(step.label), times
+        return bool(await self._use(_FAIL, session, *told))
+
+    async def count(self, session: str, counter: str) -> int:
+        return int(await self._use(_COUNT, session, _bytes(counter)))
+
+    async def violate(self, session: str, violation: str) -> None:
+        await self._use(_VIOLATE, session, _bytes(violation), VIOLATIONS)
+
+    async def read(self, session: str) -> SessionState:
+        told = await self._run(_READ, _bytes(session))
+        ordinal, consumed, attempts, counts, counters, violations = told
+        by_field = dict(_pairs(counts))
+        return SessionState(
+            session=session,
+            ordinal=int(ordinal),
+            consumed=tuple(StepRef(*_read(entry, 2)) for entry in consumed),
+            attempts=tuple(_attempt(entry, by_field) for entry in attempts),
+            counters={_text(name): int(count) for name, count in _pairs(counters)},
+            violations=tuple(map(_text, violations)),
+        )
+
+    async def sessions(self) -> tuple[str, ...]:
+        return tuple(sorted(map(_text, await self._run(_SESSIONS))))
+
+    async def reset(self, session: str | None, *, scenarios: bool = False) -> None:
+        names = [session] if session is not None else map(_text, await self._run(_NAMES))
+        told = [part for name in names for part in (_bytes(name), _bytes(alias(name)))]
+        options = self.most, int(scenarios)
+        for start in range(0, len(told), 2 * _AT_ONCE):
+            await self._run(_RESET, *options, *told[start : start + 2 * _AT_ONCE])
+        if session is None:
+            await self._run(_RESET_OWN, *options)
+
+    async def clear_scenario(self, scenario: str, *, session: str | None = None) -> None:
+        wanted = "" if session is None else alias(session)
+        await self._run(_CLEAR, _bytes(scenario), _bytes(wanted))
+
+    async def remember_response(self, session: str, name: str, data: bytes) -> None:
+        await self._use(_REMEMBER, session, _bytes(name), data, RESPONSES, RESPONSE_BYTES)
+
+    async def recall_response(self, session: str, name: str) -> bytes | None:
+        found: bytes | None = await self._run(_RECALL, _bytes(session), _bytes(name))
+        return found
+
+    async def recall_responses(self, session: str, prefix: str) -> dict[str, bytes]:
+        told = await self._run(_RECALL_ALL, _bytes(session), _bytes(prefix))
+        return {_text(name): data for name, data in _pairs(told)}
+
+    async def forget_response(self, session: str, name: str) -> None:
+        await self._run(_GIVE_UP, _bytes(session), _bytes(name))
+
+    async def keep_scenarios(
+        self, session: str, documents: Mapping[str, Json], *, was: int
+    ) -> bool:
+        data = json.dumps(dict(documents)) if documents else ""
+        return bool(await self._use(_KEEP, session, was, data, self._connections.channel))
+
+    async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
+        revision, data = await self._run(_OWN, _bytes(session), _bytes(alias(session)))
+        return int(revision), MappingProxyType(json.loads(data) if data else {})
+
+    def own_changed(self, key: str | None = None) -> None:
+        """The own scenarios of an alias, or any, may have changed in another process."""
+        if key is None:
+            self._own.clear()
+        else:
+            self._own.pop(key, None)
+
+    async def _use(self, wanted: Any, session: str, *arguments: Any) -> Any:
+        return await self._run(
+            wanted, _bytes(session), _bytes(alias(session)), self.most, *arguments
+        )
+
+    def _learn(self, name: bytes, epoch: int, start: int, entries: Sequence[bytes]) -> _Taken:
+        """What was consumed; answers may come out of order, and a later epoch never ends."""
+        taken = self._taken.get(name)
+        if taken is None or taken.epoch < epoch:
+            taken = _Taken(epoch)
+        if taken.epoch == epoch and start <= len(taken.steps):
+            taken.add(start, entries)
+        _keep(self._taken, name, taken)
+        return taken
+
+
+def _keep(known: OrderedDict[Any, Any], key: Any, value: Any) -> None:
+    known[key] = value
+    known.move_to_end(key)
+    if len(known) > KNOWN:
+        known.popitem(last=False)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")
+
+
+def _netstring(text: str) -> bytes:
+    data = _bytes(text)
+    return b"%d:%b" % (len(data), data)
+
+
+def _step(step: StepRef) -> bytes:
+    return _netstring(step.scenario) + _netstring(step.key)
+
+
+def _read(entry: bytes, netstrings: int) -> list[str]:
+    """So many netstrings, and the rest."""
+    found = []
+    for _ in range(netstrings):
+        size, _, entry = entry.partition(b":")
+        found.append(_text(entry[: int(size)]))
+        entry = entry[int(size) :]
+    return [*found, _text(entry)]
+
+
+def _attempt(entry: bytes, counts: Mapping[bytes, bytes]) -> tuple[AttemptRef, int]:
+    scenario, key, provider, label = _read(entry, 3)
+    attempt = AttemptRef(StepRef(scenario, key, label), provider)
+    return attempt, int(counts[_step(attempt.step) + _netstring(provider)])
+
+
+def _pairs(flat: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    return zip(flat[::2], flat[1::2], strict=True)

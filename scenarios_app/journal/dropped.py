@@ -1,0 +1,48 @@
+"""How many rows the journal has lost of each session, so that its readers are told."""
+
+from collections import OrderedDict
+from threading import Lock
+
+# So many sessions are told apart; of those that lost rows longest ago only the sum is known.
+MAX_SESSIONS = 10_000
+
+
+class DroppedRows:
+    """Counts of one process, from its start or from the session's reset on."""
+
+    def __init__(self, *, max_sessions: int = MAX_SESSIONS) -> None:
+        self._most = max_sessions
+        self._by_session: OrderedDict[str, int] = OrderedDict()
+        self._others = 0
+        self._lock = Lock()
+
+    def add(self, session: str, rows: int = 1) -> None:
+        with self._lock:
+            self._by_session[session] = self._by_session.pop(session, 0) + rows
+            if len(self._by_session) > self._most:
+                self._others += self._by_session.popitem(last=False)[1]
+
+    def of(self, session: str | None) -> int:
+        """Rows lost of a session, or of all. One of which nothing is known any more may have lost
+        any of those that are known by their sum alone."""
+        with self._lock:
+            if session is None:
+                return self._others + sum(self._by_session.values())
+            return self._by_session.get(session, self._others)
+
+    def told(self, session: str | None) -> str:
+        """What a page says of them; nothing where there are none."""
+        lost = self.of(session)
+        if not lost:
+            return ""
+        what = "1 request is" if lost == 1 else f"{lost:,} requests are"
+        return f"{what} missing here: the journal had no room for them, or could not write them."
+
+    def forget(self, session: str | None) -> None:
+        """Begin anew for a session, or for all."""
+        with self._lock:
+            if session is None:
+                self._by_session.clear()
+                self._others = 0
+            else:
+                self._by_session.pop(session, None)

@@ -1,0 +1,1 @@
+"""Caches of parsed requests and of encoded responses, one of each per pipeline."""

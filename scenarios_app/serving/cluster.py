@@ -1,0 +1,132 @@
+"""What the processes that serve from one database ask one another; a process alone asks itself."""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from scenarios_app.catalog import catalog
+from scenarios_app.cluster import redis_connections
+from scenarios_app.engine.state import StateUnavailable
+from scenarios_app.journal import journal
+from scenarios_app.verdict.metrics import RunCounts, StepCounts, merge_counts
+from scenarios_app.verdict.session import StepKey
+
+if TYPE_CHECKING:
+    from scenarios_app.cluster.bus import Bus
+
+FLUSH_SECONDS = 8.0
+
+
+class Cluster:
+    """One per process, which answers for itself whether it was asked by another one or not. What
+    raises StateUnavailable has not heard all of them."""
+
+    def __init__(self, steps: StepCounts, own_changed: Callable[[str | None], None]) -> None:
+        # Those of this process, as Prometheus reads them, once it knows how.
+        self.figures: Callable[[], str] = str
+        # What others ask, about a session or all, and what they tell.
+        self._answers: dict[str, Callable[[Any], Any]] = {
+            "flush": lambda _: journal.flush(FLUSH_SECONDS),
+            "lost": journal.dropped_rows.of,
+            "served": lambda session: sorted(steps.served_in(session)),
+            "forget": _each(steps.forget_session),
+            "begin": _done(lambda _: steps.restart_run()),
+            "seen": lambda _: steps.to_message(),
+            "figures": lambda _: self.figures(),
+            "whole": _each(journal.dropped_rows.forget),
+        }
+        told: dict[str, Callable[[str], Any]] = {
+            "own": own_changed,
+            "catalog": lambda _: catalog.reload(),
+            "missed": lambda _: own_changed(None),
+        }
+        self._bus = _bus({word: _about(answer) for word, answer in self._answers.items()} | told)
+
+    @property
+    def alone(self) -> bool:
+        """Whether no other process can answer the requests of a session that this one answers."""
+        return self._bus is None
+
+    def start(self) -> None:
+        if self._bus is not None:
+            self._bus.start()
+
+    def stop(self) -> None:
+        if self._bus is not None:
+            self._bus.stop()
+
+    def flush(self) -> bool:
+        """Wait until all that has ended, anywhere, can be read; false if that takes too long."""
+        return all(self._asked("flush"))
+
+    def lost(self, session: str | None) -> int:
+        """How many rows the journal has lost of a session, or of all."""
+        return sum(map(int, self._asked("lost", session)))
+
+    def served_in(self, session: str) -> frozenset[tuple[str, str]]:
+        """The steps that answered a session since its last reset."""
+        answers = self._asked("served", session)
+        return frozenset((scenario, key) for steps in answers for scenario, key in steps)
+
+    def run(self, also: Collection[StepKey] = ()) -> RunCounts:
+        """What the run has come by; of steps in `also` at least one answer."""
+        return merge_counts(list(self._asked("seen")), also)
+
+    def begin(self) -> None:
+        """Begin a run anew."""
+        self._asked("begin")
+
+    def all_figures(self) -> list[str]:
+        """The figures of every process; of this one alone where the others are not heard."""
+        try:
+            return [figures for figures in self._asked("figures") if figures]
+        except StateUnavailable:
+            return [self.figures()]
+
+    def forget(self, sessions: Sequence[str] | None) -> None:
+        """Forget the steps that answered these sessions, or all of them."""
+        self._asked("forget", sessions)
+
+    def forget_losses(self, sessions: Sequence[str] | None) -> None:
+        """The journal of these sessions, or of all, begins anew."""
+        self._asked("whole", sessions)
+
+    def _asked(self, word: str, about: Any = None) -> Iterable[Any]:
+        if self._bus is None:
+            return [self._answers[word](about)]
+        answers = self._bus.ask(word, json.dumps(about))
+        if None in answers or not answers:
+            raise StateUnavailable("Not every process of this server has answered; try again.")
+        return answers
+
+
+def _bus(handlers: Mapping[str, Callable[[str], Any]]) -> "Bus | None":
+    shared = redis_connections()
+    if shared is None:
+        return None
+    # As late as Redis's client itself.
+    from scenarios_app.cluster.bus import Bus
+
+    return Bus(shared, handlers)
+
+
+def _about(answer: Callable[[Any], Any]) -> Callable[[str], Any]:
+    return lambda text: answer(json.loads(text))
+
+
+def _done(do: Callable[[Any], None]) -> Callable[[Any], bool]:
+    def done(about: Any) -> bool:
+        do(about)
+        return True
+
+    return done
+
+
+def _each(forget: Callable[[str | None], None]) -> Callable[[Any], bool]:
+    """Forgets every session of a list, or with None all there are."""
+
+    def forgotten(sessions: Sequence[str] | None) -> None:
+        for session in [None] if sessions is None else sessions:
+            forget(session)
+
+    return _done(forgotten)

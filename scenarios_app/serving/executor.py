@@ -1,0 +1,99 @@
+"""Where and when work on a request is done, so that a large one keeps nobody waiting."""
+
+import asyncio
+import os
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# A request of more bytes takes long enough that many at once would have others wait for all of
+# them; one of many more bytes does so alone, and so does an answer computed from many texts.
+MEDIUM_BYTES = 8_192
+LARGE_BYTES = 65_536
+MANY_TEXTS = 16
+
+
+@cache
+def _thread() -> ThreadPoolExecutor:
+    """One, since the interpreter lets one thread compute at a time: each more is one more to wait
+    for."""
+    return ThreadPoolExecutor(1, thread_name_prefix="mockllm-large")
+
+
+# A forked child has its parent's executor, but not the thread in it.
+os.register_at_fork(after_in_child=_thread.cache_clear)
+# The loops whose turn for medium work is taken.
+_taken: set[asyncio.AbstractEventLoop] = set()
+
+
+class Work(Protocol):
+    """Does something and gives its result, sooner or later."""
+
+    def __call__(
+        self, do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Awaitable[T]: ...
+
+
+async def run_inline(do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Do it here and now."""
+    return do(*args, **kwargs)
+
+
+async def run_cooperatively(do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Do it here, but only one such thing in each turn of the event loop."""
+    loop = asyncio.get_running_loop()
+    while loop in _taken:
+        await asyncio.sleep(0)
+    _taken.add(loop)
+    loop.call_soon(_taken.discard, loop)
+    return do(*args, **kwargs)
+
+
+async def run_in_thread(do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Do it beside the event loop, after what else is large and came before."""
+    return await asyncio.wrap_future(_thread().submit(do, *args, **kwargs))
+
+
+def work_for(*, size: int, texts: int = 0) -> Work:
+    """How to work on a request of so many bytes, or on an answer made from so many texts."""
+    if size > LARGE_BYTES or texts > MANY_TEXTS:
+        return run_in_thread
+    return run_cooperatively if size > MEDIUM_BYTES else run_inline
+
+
+def run_eagerly(coroutine: Coroutine[Any, Any, T]) -> T | Awaitable[T]:
+    """Run a coroutine up to where it first has to wait: what it comes to, or else the rest of it,
+    for a task to await."""
+    try:
+        waits_for = coroutine.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    except Exception as error:
+        return _failed(error)
+    return _rest(coroutine, waits_for)
+
+
+async def _failed(error: Exception) -> NoReturn:
+    raise error
+
+
+@types.coroutine
+def _rest(coroutine: Coroutine[Any, Any, T], waits_for: Any) -> Generator[Any, Any, T]:
+    while True:
+        try:
+            sent = yield waits_for
+        except BaseException as error:
+            go_on = partial(coroutine.throw, error)
+        else:
+            go_on = partial(coroutine.send, sent)
+        try:
+            waits_for = go_on()
+        except StopIteration as end:
+            result: T = end.value
+            return result

@@ -1,0 +1,82 @@
+"""What becomes of a request in a recording that no scenario answers: it is passed on upstream, or
+is a miss."""
+
+from typing import Final
+
+from scenarios_app.engine.matching.near_misses import unmatched_message
+from scenarios_app.engine.matching.select import Decision
+from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
+from scenarios_app.recording.redaction import redacted
+from scenarios_app.recording.upstreams import NotForwarded, provider_of, upstream_of
+from scenarios_app.serving.exchange import Exchange
+from scenarios_app.serving.recorder.proxy import UpstreamCall
+from scenarios_app.serving.recorder.recordings import Asked, Recording
+from scenarios_app.serving.recorder.upstream import outgoing
+from scenarios_app.wire.base import Call
+
+# This server's own limits, which hold for what is passed on too.
+OURS_ALONE: Final = frozenset({413, 431, 503})
+
+
+class ForwardToUpstream(Exception):
+    """Nothing here answers; the upstream does."""
+
+    def __init__(self, upstream_call: UpstreamCall) -> None:
+        super().__init__(upstream_call.out.place)
+        self.upstream_call = upstream_call
+
+
+def replay_or_forward(exchange: Exchange, recording: Recording, decision: Decision) -> Decision:
+    """Return the decision, and note in the recording that its step was served.
+
+    Raises ForwardToUpstream if no step matched and the recording asks the upstream. The catch-all
+    scenario counts as no match.
+    """
+    if decision.kind == "unmatched":
+        forward_or_miss(exchange, recording)
+    elif decision.fallback:
+        near = decision.near_misses
+        forward_or_miss(exchange, recording)
+        return Decision("unmatched", "match", near_misses=near, text=unmatched_message(near))
+    elif decision.scenario is not None and decision.step is not None:
+        recording.serve(decision.scenario.name, decision.step.label)
+    return decision
+
+
+def forward_or_miss(exchange: Exchange, recording: Recording) -> Decision:
+    """Raise ForwardToUpstream where there is an upstream to ask, or else remember the miss."""
+    call, wire, options = exchange.call, exchange.wire, exchange.options
+    name, url, refusal = provider_of(call)[0], "", ""
+    try:
+        name, url = upstream_of(
+            call, recording.upstreams or options.upstreams, paths=options.upstream_paths
+        )
+    except NotForwarded as error:
+        refusal = str(error)
+    if recording.records and url:
+        key = wire.api_key(call)
+        real = recording.keys.get(name, recording.keys.get(wire.provider))
+        out = outgoing(call, name=name, url=url, key=key, real=real)
+        raise ForwardToUpstream(
+            UpstreamCall(out, recording, options.upstream_seconds, options.record_bytes)
+        )
+    if recording.records:
+        recording.tell(f"not recorded: {refusal or _no_upstream(name, recording)}")
+    recording.miss(Asked(name, _request(call)))
+    text = f"no_scenario_matched: Nothing that is recorded answers {call.method} {call.path}."
+    if recording.records and refusal:
+        text += f" {refusal}."
+    return Decision("unmatched", "match", text=text)
+
+
+def _no_upstream(name: str, recording: Recording) -> str:
+    if recording.upstreams:
+        return f"{name} is not among the providers chosen for this recording"
+    return f"no upstream of {name} is named (MOCKLLM_UPSTREAMS)"
+
+
+def _request(call: Call) -> RecordedRequest:
+    """What was asked, without its secrets."""
+    url = f"{call.path}?{call.raw_query}" if call.raw_query else call.path
+    request = RecordedRequest(call.method, url, tuple(call.headers.items()), call.body)
+    return redacted(Interaction(request, RecordedResponse(0))).request

@@ -1,0 +1,155 @@
+"""The door in front of Django: a plain ASGI application, for the paths that providers own."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+
+from scenarios_app.engine.canonical import ErrorAnswer
+from scenarios_app.serving.pipeline import Pipeline
+from scenarios_app.serving.playback import Answer
+from scenarios_app.serving.reply import Reply
+from scenarios_app.serving.services import running_pipeline
+from scenarios_app.serving.transports.asgi_scope import (
+    Close,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    announced_length,
+    call_of_scope,
+    close_of,
+)
+from scenarios_app.serving.transports.body_memory import SMALL_BODY, NoRoom, room
+
+# How long a client may take to read what was sent before its connection was closed.
+READ_SECONDS = 30.0
+
+
+class ProviderApp:
+    """Answers every request that it is given, of any path."""
+
+    def __init__(self, pipeline: Callable[[], Awaitable[Pipeline]] = running_pipeline) -> None:
+        self._pipeline = pipeline
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        pipeline = await self._pipeline()
+        most = pipeline.options.max_body_bytes
+        announced = announced_length(scope, unknown=most)
+        if announced > min(SMALL_BODY, most):
+            answer = await _answer_to_large(pipeline, scope, receive, announced=announced)
+        else:
+            answer = await _answer_to(pipeline, scope, receive)
+        if answer is not None:
+            await give(answer, receive, send)
+
+
+async def give(answer: Answer, receive: Receive, send: Send) -> None:
+    """Give an answer, whose request is read already."""
+    close = close_of(send) if answer.may_close_connection else None
+    if answer.closes_connection and close is None:
+        answer.replace_cut_with_error()
+    if answer.is_immediate:
+        body = answer.immediate_body()
+        # First the journal: who has an answer may look there at once.
+        answer.finish()
+        await send(head(answer.reply))
+        await send(_body(body, more=False))
+    else:
+        await _play(answer, receive, send, close=close)
+
+
+async def _answer_to(pipeline: Pipeline, scope: Scope, receive: Receive) -> Answer | None:
+    body = await read_body(receive, pipeline.options.max_body_bytes)
+    return None if body is None else await pipeline.answer(call_of_scope(scope, body))
+
+
+async def _answer_to_large(
+    pipeline: Pipeline, scope: Scope, receive: Receive, *, announced: int
+) -> Answer | None:
+    """What can be refused without the body is; the rest waits for its turn to be read."""
+    head = call_of_scope(scope, b"")
+    if announced > pipeline.options.max_body_bytes:
+        return pipeline.refuse_body(head)
+    if refused := pipeline.refuse_head(head):
+        return refused
+    try:
+        # Until it is answered: what waits for its turn to be worked on takes memory too.
+        async with room.taken(announced):
+            return await _answer_to(pipeline, scope, receive)
+    except NoRoom:
+        busy = "The server is reading other large requests; try again."
+        return pipeline.refuse(head, ErrorAnswer(503, busy, retry_after_ms=1000))
+
+
+async def read_body(receive: Receive, most: int) -> bytes | None:
+    """The body of a request, None if its client has gone. One that is larger than `most` is read
+    just so far that this is sure.
+
+    What is left unread the server throws away: answering with a closed connection would reach a
+    client that is still sending as a reset, not as an answer.
+    """
+    pieces, size = [], 0
+    while size <= most:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        piece: bytes = message.get("body", b"")
+        pieces.append(piece)
+        size += len(piece)
+        if not message.get("more_body", False):
+            break
+    return b"".join(pieces)
+
+
+def head(reply: Reply) -> Message:
+    """The message that opens an HTTP answer."""
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers]
+    return {"type": "http.response.start", "status": reply.status, "headers": headers}
+
+
+async def _play(answer: Answer, receive: Receive, send: Send, *, close: Close | None) -> None:
+    """Give an answer that takes its time. A client that leaves ends it at once: servers do not
+    cancel an application then, so somebody has to listen."""
+    giving = asyncio.current_task()
+    assert giving is not None
+    gone = False
+
+    async def listen() -> None:
+        nonlocal gone
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        gone = True
+        giving.cancel()
+
+    listener = asyncio.create_task(listen())
+    try:
+        started = False
+        async with aclosing(answer.pieces()) as pieces:
+            async for piece in pieces:
+                if not started:
+                    await send(head(answer.reply))
+                    started = True
+                await send(_body(piece, more=True))
+        if not answer.closes_connection:
+            await send(_body(b"", more=False))
+        elif close is None:
+            # All that ends a connection too soon on a server that has no way to close it.
+            raise ConnectionAbortedError("The answer ends here, as its provider's did.")
+        else:
+            close()
+            # Returning while the connection still stands would be an error to the server.
+            async with asyncio.timeout(READ_SECONDS):
+                await listener
+    except asyncio.CancelledError:
+        if not gone:
+            raise
+        giving.uncancel()
+    except TimeoutError:
+        pass
+    finally:
+        listener.cancel()
+        await asyncio.gather(listener, return_exceptions=True)
+
+
+def _body(data: bytes, *, more: bool) -> Message:
+    return {"type": "http.response.body", "body": data, "more_body": more}

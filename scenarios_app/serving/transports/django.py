@@ -1,0 +1,137 @@
+"""The door inside Django: a view for the paths that providers own, under any ASGI server."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import TypeVar
+from urllib.parse import quote
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.views.decorators.csrf import csrf_exempt
+
+from mockllm_site.kit.lost_streams import close_if_lost, close_soon
+from scenarios_app.engine.canonical import ErrorAnswer
+from scenarios_app.serving.playback import Answer
+from scenarios_app.serving.reply import Reply
+from scenarios_app.serving.services import running_pipeline, services
+from scenarios_app.serving.transports.asgi_scope import (
+    EXTENSION,
+    SAFE_IN_PATH,
+    Close,
+    call_of_scope,
+    make_call,
+)
+from scenarios_app.wire.base import Call
+
+Response = TypeVar("Response", bound=HttpResponseBase)
+
+# How long a connection may take to be gone once it was closed.
+CLOSE_SECONDS = 30.0
+
+
+@csrf_exempt
+async def provider(request: HttpRequest) -> HttpResponseBase:
+    """Any method, any path below a provider's prefix."""
+    pipeline = await running_pipeline()
+    most = pipeline.options.max_body_bytes
+    body = request.read(most + 1)
+    if len(body) > most:
+        answer = pipeline.refuse_body(_call(request, b""))
+    else:
+        answer = await pipeline.answer(_call(request, body))
+    scope = getattr(request, "scope", None)
+    close: Close | None = (scope or {}).get("extensions", {}).get(EXTENSION)
+    if close is None:
+        answer.replace_cut_with_error()
+    return await _response(answer, close, live=scope is not None)
+
+
+def refusal(request: HttpRequest, error: ErrorAnswer) -> HttpResponse:
+    """The answer on a provider's path where Django gives up before or behind the view."""
+    answer = services().pipeline.refuse(_call(request, b""), error)
+    response = HttpResponse(answer.immediate_body())
+    answer.finish()
+    return _headed(response, answer.reply)
+
+
+async def _response(answer: Answer, close: Close | None, *, live: bool) -> HttpResponseBase:
+    pieces = answer.pieces()
+    try:
+        first = await anext(pieces, None)
+        if first is None:
+            await _cut(close)
+            return HttpResponse(status=500)
+        if not live:
+            # Without an event loop nobody can wait for the pieces one by one.
+            return _headed(
+                HttpResponse(first + b"".join([piece async for piece in pieces])), answer.reply
+            )
+        if answer.is_immediate and not answer.reply.streaming:
+            await pieces.aclose()
+            return _headed(HttpResponse(first), answer.reply)
+    except BaseException:
+        await pieces.aclose()
+        raise
+    body = _Body(first, pieces, answer, close)
+    close_if_lost(body)
+    return _headed(StreamingHttpResponse(body), answer.reply)
+
+
+class _Body:
+    """The body of a stream. Django calls `close` whether it read all of it, some, or nothing."""
+
+    def __init__(
+        self,
+        first: bytes,
+        pieces: AsyncGenerator[bytes, None],
+        answer: Answer,
+        close_connection: Close | None,
+    ) -> None:
+        self._first = first
+        self._pieces = pieces
+        self._answer = answer
+        self._close_connection = close_connection
+        self._loop = asyncio.get_running_loop()
+        self._through = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._first
+        async for piece in self._pieces:
+            yield piece
+        self._through = True
+        if self._answer.closes_connection:
+            await _cut(self._close_connection)
+
+    def close(self) -> None:
+        if not self._through:
+            close_soon(self._pieces, self._loop)
+
+
+async def _cut(close: Close | None) -> None:
+    """Close the connection and wait to be cancelled for it: returning ends the answer properly."""
+    if close is not None:
+        close()
+        await asyncio.sleep(CLOSE_SECONDS)
+
+
+def _call(request: HttpRequest, body: bytes) -> Call:
+    scope = getattr(request, "scope", None)
+    if scope is not None:
+        return call_of_scope(scope, body)
+    # Under WSGI, as in Django's own test client, the raw path and headers are lost.
+    return make_call(
+        request.method or "",
+        quote(request.path_info, safe=SAFE_IN_PATH),
+        query=request.META.get("QUERY_STRING", "").encode(),
+        headers=[(name.encode(), value.encode()) for name, value in request.headers.items()],
+        body=body,
+        scheme=request.scheme or "http",
+    )
+
+
+def _headed(response: Response, reply: Reply) -> Response:
+    response.status_code = reply.status
+    del response["content-type"]
+    for name, value in reply.headers:
+        response.headers[name] = value
+    return response

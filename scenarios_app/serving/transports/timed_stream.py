@@ -1,0 +1,87 @@
+"""A stream on its way through uvicorn's protocol, written by the event loop's timers: what is open
+for long takes no task, and each moment costs one write."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from scenarios_app.serving.playback import Answer
+from scenarios_app.serving.reply import PIECE_BYTES
+
+
+class TimedStream:
+    """One stream. `write` takes each piece, and whether it is the last; then `end` is called.
+
+    To uvicorn's protocol it is the cycle of its request, so it has what that asks of one.
+    """
+
+    def __init__(
+        self,
+        answer: Answer,
+        *,
+        write: Callable[[bytes, bool], None],
+        end: Callable[[], None],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self.response_started = self.response_complete = self.disconnected = False
+        self.keep_alive = True
+        self.message_event = _NOBODY
+        self._answer = answer
+        self._player = answer.player()
+        self._write, self._end, self._loop = write, end, loop
+        self._timer: asyncio.TimerHandle | None = None
+        self._blocked = False
+
+    def go_on(self) -> None:
+        """Write what is due, and come back for the rest when that is."""
+        self._timer = None
+        if self._blocked or self.response_complete:
+            return
+        now, player = time.monotonic(), self._player
+        move = player.next(now)
+        if isinstance(move, bytes):
+            if not self._give(move):
+                return
+            # After so much others have their turn, however fast this one is taken.
+            again = now if len(move) >= PIECE_BYTES else player.again
+        elif move is None:
+            return
+        else:
+            again = move
+        self._timer = self._loop.call_later(again - now if again > now else 0, self.go_on)
+
+    def block(self) -> None:
+        """The client reads too slowly: nothing is written until `unblock`."""
+        self._blocked = True
+
+    def unblock(self) -> None:
+        self._blocked = False
+        if self._timer is None:
+            self.go_on()
+
+    def leave(self) -> None:
+        """The client has gone."""
+        if not self.response_complete:
+            self.response_complete = self.disconnected = True
+            if self._timer is not None:
+                self._timer.cancel()
+            self._answer.abort()
+
+    def _give(self, piece: bytes) -> bool:
+        """Write a piece; whether more may be written."""
+        self._answer.record_sent(piece)
+        if not self._player.over:
+            self._write(piece, False)
+            self.response_started = True
+            return not self._blocked
+        self.response_complete = True
+        # First the journal: who has an answer may look there at once.
+        self._answer.finish(early=not self._player.whole)
+        self._write(piece, True)
+        self.response_started = True
+        self._end()
+        return False
+
+
+# Set by the protocol for those who wait in a cycle, and nobody does.
+_NOBODY = asyncio.Event()

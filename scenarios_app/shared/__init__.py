@@ -1,1 +1,0 @@
-"""What several processes share through Redis."""

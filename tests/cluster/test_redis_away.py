@@ -1,0 +1,165 @@
+"""While Redis is away what needs no state goes on, and the rest says so; it recovers by itself."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scenarios_app.cluster import connections as shared_connections
+from scenarios_app.engine.state import AttemptRef, StateUnavailable, StepRef, put_scenario
+from tests.cluster.redis import Own
+from tests.cluster.stores import fresh_state, same_state
+from tests.serving.processes.serve_process import Serving
+from tools.soak.client import Client
+from tools.soak.servers import shared
+
+STEP = StepRef("weather", "k1", "1")
+
+
+def says(name: str, *, asked: str, **step: object) -> dict[str, object]:
+    match = {"messages": [{"contains": asked}]}
+    return {"name": name, "steps": [{"match": match, "produce": {"text": f"{name}."}, **step}]}
+
+
+SCENARIOS = (
+    says("always", asked="plain", consume=False),
+    says("once", asked="once", consume=True),
+    says("counted", asked="counted", consume=False, side_effects={"counter": "calls"}),
+    says(
+        "fails",
+        asked="fails",
+        consume=False,
+        failures={"times": 1, "fault": {"kind": "http", "status": 500}},
+    ),
+)
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Own]:
+    engine = Own(tmp_path)
+    yield engine
+    engine.stop()
+
+
+async def test_each_operation_says_so_and_works_again(engine: Own) -> None:
+    state = fresh_state(url=engine.url)
+    state._connections.stay()
+    await state.arrive("a")
+    engine.stop()
+    operations = (
+        lambda: state.arrive("b"),
+        lambda: state.consume("a", STEP),
+        lambda: state.fail("a", AttemptRef(STEP, "openai"), times=1),
+        lambda: state.count("a", "calls"),
+        lambda: state.violate("a", "It should not."),
+        lambda: state.read("a"),
+        lambda: state.sessions(),
+        lambda: state.reset(None),
+        lambda: state.clear_scenario("weather"),
+        lambda: state.scenarios_of("a"),
+        lambda: put_scenario(state, "a", "own", {}),
+        lambda: state.remember_response("a", "r1", b"one"),
+        lambda: state.recall_response("a", "r1"),
+        lambda: state.forget_response("a", "r1"),
+    )
+    for operation in operations:
+        with pytest.raises(StateUnavailable, match="try again"):
+            await operation()
+    engine.start()
+    await asyncio.sleep(shared_connections.PAUSE_SECONDS)
+    assert (await state.arrive("a")).ordinal == 2
+    assert state._connections.lost == 0
+    await state._connections.leave()
+
+
+async def test_a_session_whose_scenarios_are_known_arrives_all_the_same(engine: Own) -> None:
+    state = fresh_state(url=engine.url)
+    await state.arrive("a")
+    await state.consume("a", STEP)
+    await put_scenario(state, "own", "mine", {"name": "mine"})
+    await state.arrive("own")
+    engine.stop()
+    one, another = await state.arrive("a"), await state.arrive("a")
+    # Its ids are nobody else's, and what it may have consumed has to be asked for.
+    assert one.ordinal < 0 and one.ordinal != another.ordinal
+    assert ("weather", "k1") not in one.consumed and one.documents == {}
+    assert (await state.arrive("own")).documents == {"mine": {"name": "mine"}}
+    state.own_changed("nobody")
+    state.own_changed()
+    with pytest.raises(StateUnavailable):
+        await state.arrive("a")
+    await state._connections.leave()
+
+
+@pytest.mark.parametrize("clock", [None, 1.0], ids=["right", "set back"])
+async def test_a_redis_that_comes_back_without_what_it_had_is_told_of(
+    clock: float | None,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = Own(tmp_path, writes_down=False)
+    state = fresh_state(url=engine.url)
+    other = same_state(state)
+    state._connections.stay()
+    name = state._connections.name()
+    await state.arrive("a")
+    before = state._connections.moment
+    engine.stop()
+    if clock is not None:
+        monkeypatch.setattr(shared_connections.time, "time", lambda: clock)
+    engine.start()
+    # The connection that it had is found to be dead.
+    assert (await state.arrive("a")).ordinal < 0
+    await asyncio.sleep(shared_connections.PAUSE_SECONDS)
+    assert (await state.arrive("a")).ordinal == 1
+    assert state._connections.lost == 1 and "appendonly" in caplog.text
+    # What was named before by a moment is never named so again, and the Redis is the same one.
+    assert state._connections.moment > before
+    assert other._connections.name() == name
+    await other.arrive("a")
+    assert other._connections.lost == 0
+    await state._connections.leave()
+    engine.stop()
+
+
+@pytest.mark.timeout(300)
+def test_what_needs_no_state_is_answered(engine: Own, tmp_path: Path) -> None:
+    with shared(tmp_path, *SCENARIOS, workers=1, redis=engine.url) as server:
+        asyncio.run(_away_and_back(server, engine))
+        code, _, _ = server.end()
+    assert code == 0
+
+
+async def _away_and_back(server: Serving, engine: Own) -> None:
+    known, unknown = (Client(server.port, session=name) for name in ("known", "unknown"))
+    assert await known.ask("plain") == (200, "always.")
+    engine.stop()
+    assert await known.ask("plain") == (200, "always.")
+    assert await known.ask("plain", stream=True) == (200, "always.")
+    assert (await known.request("GET", "/v1/models"))[0] == 200
+    for asked in ("once", "counted", "fails"):
+        status, body = await known.ask(asked)
+        assert status == 503 and json.loads(body)["error"]["type"] == "server_error", (asked, body)
+    assert (await unknown.ask("plain"))[0] == 503
+    status, body = await known.request("GET", "/control/state?session=known")
+    assert (status, json.loads(body)["code"]) == (503, "SERVICE_UNAVAILABLE")
+    status, body = await known.request("GET", "/readyz")
+    assert (status, json.loads(body)["ready"]) == (503, False)
+    assert (await known.request("GET", "/livez"))[0] == 200
+    engine.start()
+    answers: list[tuple[int, str]] = []
+
+    async def again() -> None:
+        while (answer := await known.ask("once"))[0] == 503:
+            await asyncio.sleep(0.05)
+        answers.append(answer)
+
+    await asyncio.wait_for(again(), 60)
+    assert answers == [(200, "once.")] and (await known.ask("once"))[0] == 404
+    status, _ = await known.request("GET", "/readyz")
+    assert status == 200
+    known.close()
+    unknown.close()

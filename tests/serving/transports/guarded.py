@@ -1,0 +1,74 @@
+"""A connection of the guarded protocol in this process, whose client takes what it gets."""
+
+import asyncio
+from collections import OrderedDict
+from typing import Any
+
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+
+from mockllm_site.serve.protocol import GuardedProtocol, Limits
+from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
+from scenarios_app.serving.transports.uvicorn_protocol import UvicornProtocol
+from tests.serving.pipelines import Playing
+
+HEAD_BYTES = 1_000
+
+
+class Client(asyncio.Transport):
+    """Takes what it gets, until it is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard: list[bytes] = []
+        self.closed = False
+        self.paused = False
+        self.unread = 0
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return ("127.0.0.1", 1) if name in ("peername", "sockname") else default
+
+    def write(self, data: Any) -> None:
+        self.heard.append(bytes(data))
+
+    def write_eof(self) -> None:
+        """Nobody waits for it."""
+
+    def get_write_buffer_size(self) -> int:
+        return self.unread
+
+    def pause_reading(self) -> None:
+        self.paused = True
+
+    def resume_reading(self) -> None:
+        self.paused = False
+
+    def abort(self) -> None:
+        self.closed = True
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+
+async def nothing(scope: Scope, receive: Receive, send: Send) -> None:
+    raise AssertionError("it is answered in the protocol")
+
+
+def connection(
+    playing: Playing, monkeypatch: pytest.MonkeyPatch, *, app: App = nothing
+) -> tuple[GuardedProtocol, Client]:
+    """A connection to a server that knows no head yet; `app` answers what is not for providers."""
+    client = Client()
+    monkeypatch.setattr(UvicornProtocol, "_known", OrderedDict())
+    monkeypatch.setattr(GuardedProtocol, "running", (lambda: playing.pipeline,))
+    limits = Limits(HEAD_BYTES, 100, nothing)
+    monkeypatch.setattr(GuardedProtocol, "limits", limits, raising=False)
+    config = uvicorn.Config(app, log_config=None, lifespan="off")
+    config.load()
+    protocol = GuardedProtocol(config, ServerState(), {}, asyncio.get_running_loop())
+    protocol.connection_made(client)
+    return protocol, client
