@@ -1,8 +1,7 @@
-"""Settings of dev and prod, from the environment or `.env`; `.env.example` explains each."""
+"""Django settings of dev and prod. `kit.settings_table` declares what the environment sets."""
 
 import secrets
 import sys
-from pathlib import Path
 
 from mockllm_site import __version__, paths
 from mockllm_site.kit import env
@@ -12,80 +11,26 @@ from mockllm_site.pages import theme as look
 MOCKLLM_ENV = "prod" if env.mode(env.variables()) == "prod" else "dev"
 PROD = MOCKLLM_ENV == "prod"
 
-SECRET_KEY = env.text("SECRET_KEY")
+# Every setting of the table is a variable of its name here, the address of the database apart: it
+# may hold a password.
+_VALUES = env.read_settings(prod=PROD)
+globals().update({name: value for name, value in _VALUES.items() if name != "DATABASE_URL"})
+
 if PROD:
     env.refuse_weak_key("SECRET_KEY")
-SECRET_KEY = SECRET_KEY or secrets.token_urlsafe(48)
-# What may come from anywhere must not be guessed.
-LEAST_TOKEN = 16 if PROD else 1
-DEBUG = env.flag("DEBUG", default=False) and not PROD
-ALLOWED_HOSTS = env.names("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
-
-DATABASES = {"default": env.database("DATABASE_URL", Path.cwd() / "mockllm.sqlite3")}
-MOCKLLM_DATABASE_THREADS = env.whole("MOCKLLM_DATABASE_THREADS", 8)
-REDIS_URL = env.redis("REDIS_URL")
-
-# ── What the mock does ──
+SECRET_KEY = _VALUES["SECRET_KEY"] or secrets.token_urlsafe(48)
+DEBUG = _VALUES["DEBUG"] and not PROD
+DATABASES = {"default": _VALUES["DATABASE_URL"]}
 MOCKLLM_PORT = 8000
 MOCKLLM_CLOCK: str | None = None
-# What clients inside this process send through in place of a socket; named by path, so that the
-# chat needs to import nothing of the mock's.
+# Transports of clients inside this process, instead of a socket; named by path, so that the chat
+# imports nothing of the mock.
 MOCKLLM_TRANSPORT = "scenarios_app.serving.transport.MockTransport"
 MOCKLLM_SYNC_TRANSPORT = "scenarios_app.serving.sync_transport.SyncMockTransport"
-MOCKLLM_SCENARIOS = env.paths("MOCKLLM_SCENARIOS")
-MOCKLLM_CONTROL_TOKEN = env.token("MOCKLLM_CONTROL_TOKEN", least=LEAST_TOKEN)
-MOCKLLM_METRICS_TOKEN = env.token("MOCKLLM_METRICS_TOKEN", least=LEAST_TOKEN)
-MOCKLLM_ADMIN_PASSWORD = env.text("MOCKLLM_ADMIN_PASSWORD")
-MOCKLLM_REQUIRE_AUTH = env.flag("MOCKLLM_REQUIRE_AUTH", default=True)
-MOCKLLM_INBAND = env.flag("MOCKLLM_INBAND", default=True)
-MOCKLLM_WORDS_PER_SECOND = env.number("MOCKLLM_WORDS_PER_SECOND", 50)
-MOCKLLM_CANCEL_AFTER_CHUNKS = env.optional_whole("MOCKLLM_CANCEL_AFTER_CHUNKS")
-MOCKLLM_MODELS = env.names("MOCKLLM_MODELS")
-MOCKLLM_CORS_ORIGINS = env.origins("MOCKLLM_CORS_ORIGINS", "" if PROD else "*")
-MOCKLLM_TRUSTED_PROXIES = env.networks("MOCKLLM_TRUSTED_PROXIES")
-MOCKLLM_DRAIN_SECONDS = env.number("MOCKLLM_DRAIN_SECONDS", 10)
-# The providers themselves, for recordings: NAME=URL, or NAME for its own address.
-MOCKLLM_UPSTREAMS = env.names("MOCKLLM_UPSTREAMS")
-MOCKLLM_UPSTREAM_PATHS = env.names("MOCKLLM_UPSTREAM_PATHS")
-MOCKLLM_UPSTREAM_SECONDS = env.number("MOCKLLM_UPSTREAM_SECONDS", 600)
 
-# ── What the chat does ──
-AB_TESTING_ENABLED = env.flag("AB_TESTING_ENABLED", default=not PROD)
-# None: outside prod the bundled server `demo`.
-MCP_SERVERS = env.text("MCP_SERVERS")
-CHAT_ALLOWED_HOSTS = env.names("CHAT_ALLOWED_HOSTS")
-# Variables that may be sent to hosts, beside each named provider's own.
-CHAT_KEYS = env.pairs("CHAT_KEYS")
-CHAT_TOKEN = env.token("CHAT_TOKEN", least=LEAST_TOKEN)
-CHAT_MAX_ROUNDS = env.whole("CHAT_MAX_ROUNDS", 25)
-CHAT_RUN_SECONDS = env.whole("CHAT_RUN_SECONDS", 900)
-CHAT_RUN_TEXT_BYTES = env.whole("CHAT_RUN_TEXT_BYTES", 2_097_152)
-CHAT_RUN_TOOL_CALLS = env.whole("CHAT_RUN_TOOL_CALLS", 128)
-CHAT_CONNECT_SECONDS = env.number("CHAT_CONNECT_SECONDS", 10)
-CHAT_READ_SECONDS = env.number("CHAT_READ_SECONDS", 60)
-MCP_CALL_SECONDS = env.number("MCP_CALL_SECONDS", 30)
-RETENTION_DAYS = env.optional_whole("RETENTION_DAYS")
-
-# ── Limits ──
-MOCKLLM_MAX_BODY_BYTES = env.whole("MOCKLLM_MAX_BODY_BYTES", 10_485_760)
-MOCKLLM_MAX_JSON_DEPTH = env.whole("MOCKLLM_MAX_JSON_DEPTH", 64)
-MOCKLLM_MAX_JSON_NODES = env.whole("MOCKLLM_MAX_JSON_NODES", 200_000)
-MOCKLLM_MAX_MESSAGES = env.whole("MOCKLLM_MAX_MESSAGES", 10_000)
-MOCKLLM_MAX_HEADER_BYTES = env.whole("MOCKLLM_MAX_HEADER_BYTES", 16_384)
-MOCKLLM_MAX_TEXT_BYTES = env.whole("MOCKLLM_MAX_TEXT_BYTES", 2_097_152)
-MOCKLLM_MAX_CONNECTIONS = env.whole("MOCKLLM_MAX_CONNECTIONS", 5_000)
-MOCKLLM_MAX_SESSIONS = env.whole("MOCKLLM_MAX_SESSIONS", 100_000)
-MOCKLLM_MAX_STREAMS = env.whole("MOCKLLM_MAX_STREAMS", 2_000)
-MOCKLLM_MAX_STREAM_SECONDS = env.whole("MOCKLLM_MAX_STREAM_SECONDS", 600)
-MOCKLLM_MAX_LATENCY_MS = env.whole("MOCKLLM_MAX_LATENCY_MS", 600_000)
-MOCKLLM_JOURNAL_ROWS = env.whole("MOCKLLM_JOURNAL_ROWS", 10_000)
-MOCKLLM_JOURNAL_BODY_BYTES = env.whole("MOCKLLM_JOURNAL_BODY_BYTES", 65_536)
-MOCKLLM_RECORD_BYTES = env.whole("MOCKLLM_RECORD_BYTES", 10_000_000)
-MOCKLLM_MAX_UPLOAD_BYTES = env.whole("MOCKLLM_MAX_UPLOAD_BYTES", 5_242_880)
-
-# Django's own limits stand just behind ours, so that ours speak first; an admin page of a
-# scenario with 300 steps posts thousands of fields.
-DATA_UPLOAD_MAX_MEMORY_SIZE = MOCKLLM_MAX_BODY_BYTES + 1
+# Django's limits are just above ours, so that our errors are shown; the admin page of a scenario
+# with 300 steps posts thousands of fields.
+DATA_UPLOAD_MAX_MEMORY_SIZE = _VALUES["MOCKLLM_MAX_BODY_BYTES"] + 1
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 50_000
 
 # ── Django ──
@@ -191,12 +136,12 @@ STATIC_URL = "/static/"
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
 
-if REDIS_URL:
+if _VALUES["REDIS_URL"]:
     CHANNEL_LAYERS = {
         "default": {
             "BACKEND": "channels_redis.core.RedisChannelLayer",
             # A listener waits 5 s for each message, as long as a Redis client waits by itself.
-            "CONFIG": {"hosts": [{"address": REDIS_URL, "socket_timeout": 30}]},
+            "CONFIG": {"hosts": [{"address": _VALUES["REDIS_URL"], "socket_timeout": 30}]},
         }
     }
 else:
@@ -224,13 +169,12 @@ SPECTACULAR_SETTINGS = {
 # TLS ends at the proxy in front (`serve` speaks plain HTTP and believes no forwarded header),
 # so prod asks for secure cookies and trusts https origins of its own hosts, but never redirects.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PROD
-MOCKLLM_HSTS_SECONDS = env.optional_whole("MOCKLLM_HSTS_SECONDS")
 # Whether plain HTTP is refused or redirected, and for how long browsers remember, is said where TLS
 # ends: Django would answer both by a scheme that it can't know here.
 SILENCED_SYSTEM_CHECKS = ["security.W004", "security.W008"]
 CSRF_TRUSTED_ORIGINS = [
     f"https://{'*' if host.startswith('.') else ''}{host}"
-    for host in ALLOWED_HOSTS
+    for host in _VALUES["ALLOWED_HOSTS"]
     if PROD and host != "*"
 ]
 

@@ -8,7 +8,7 @@ import re
 import sys
 import warnings
 from collections import ChainMap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib.util import find_spec
@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import environ
+
+from mockllm_site.kit.settings_table import SETTINGS, Setting
 
 MODULES = {
     "dev": "mockllm_site.settings",
@@ -38,9 +40,8 @@ NO_SETTINGS = {
     *("MOCKLLM_URL", "MOCKLLM_FRAMEWORKS", "MOCKLLM_LISTENING_ON", "MOCKLLM_RECORD"),
     "MOCKLLM_DRIFT",
 }
-
-# The settings that were asked for; nothing else knows all of them.
-_known = {"MOCKLLM_ENV"}
+# In prod a token must be hard to guess.
+MIN_TOKEN_CHARS, MIN_PROD_TOKEN_CHARS = 1, 16
 
 
 class SettingError(Exception):
@@ -90,9 +91,9 @@ def unknown() -> Iterator[str]:
     """
     if "mockllm_site.settings" not in sys.modules:
         return
-    bare = {name.removeprefix(PREFIX): name for name in _known}
+    bare = {name.removeprefix(PREFIX): name for name in SETTINGS}
     for name in sorted(variables()):
-        if name.startswith(PREFIX) and name not in _known | NO_SETTINGS:
+        if name.startswith(PREFIX) and name not in SETTINGS.keys() | NO_SETTINGS:
             near = get_close_matches(name.removeprefix(PREFIX), bare, n=1, cutoff=0.55)
             meant = f"did you mean {bare[near[0]]}?" if near else "ignored"
             yield f"{name}: no such setting, {meant}"
@@ -124,8 +125,29 @@ def variables() -> ChainMap[str, str]:
     return ChainMap({}, os.environ, Dotenv.ENVIRON)
 
 
+def read_settings(*, prod: bool) -> dict[str, Any]:
+    """Read every setting of the table but the mode; SettingError names the first wrong one."""
+    return {
+        setting.name: _read(setting, prod=prod)
+        for setting in SETTINGS.values()
+        if setting.kind != "mode"
+    }
+
+
+def _read(setting: Setting, *, prod: bool) -> Any:
+    name, default = setting.name, setting.default_in(prod=prod)
+    match setting.kind:
+        case "flag":
+            return flag(name, default=default)
+        case "token":
+            return token(name, least=MIN_PROD_TOKEN_CHARS if prod else MIN_TOKEN_CHARS)
+        case "database":
+            return database(name, Path.cwd() / "mockllm.sqlite3")
+    parse = _PARSERS[setting.kind]
+    return parse(name) if default is None else parse(name, default)
+
+
 def text(name: str, default: str = "") -> str:
-    _known.add(name)
     return variables().get(name, "").strip() or default
 
 
@@ -266,3 +288,17 @@ def redis(name: str) -> str:
     if value and find_spec("channels_redis") is None:
         raise SettingError(f"{name}: {EXTRA.format('redis')}")
     return value
+
+
+_PARSERS: dict[str, Callable[..., Any]] = {
+    "names": names,
+    "networks": networks,
+    "number": number,
+    "optional_whole": optional_whole,
+    "origins": origins,
+    "pairs": pairs,
+    "paths": paths,
+    "redis": redis,
+    "text": text,
+    "whole": whole,
+}

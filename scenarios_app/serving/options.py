@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mockllm_site.kit.settings_table import default_of
 from scenarios_app.wire.body import Limits
 
 
@@ -20,19 +21,19 @@ class Options:
 
     require_auth: bool = True
     inband: bool = True
-    words_per_second: float = 50
+    words_per_second: float = default_of("MOCKLLM_WORDS_PER_SECOND")
     cancel_after_chunks: int | None = None
     clock: int | None = None
     models: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
-    max_body_bytes: int = 10_000_000
-    max_header_bytes: int = 16_384
-    max_text_bytes: int = 2_000_000
-    max_streams: int = 2_000
-    max_stream_seconds: float = 600
-    journal_body_bytes: int = 65_536
+    max_body_bytes: int = default_of("MOCKLLM_MAX_BODY_BYTES")
+    max_header_bytes: int = default_of("MOCKLLM_MAX_HEADER_BYTES")
+    max_text_bytes: int = default_of("MOCKLLM_MAX_TEXT_BYTES")
+    max_streams: int = default_of("MOCKLLM_MAX_STREAMS")
+    max_stream_seconds: float = default_of("MOCKLLM_MAX_STREAM_SECONDS")
+    journal_body_bytes: int = default_of("MOCKLLM_JOURNAL_BODY_BYTES")
     upstreams: Mapping[str, str] = field(default_factory=dict)
     upstream_paths: tuple[str, ...] = ()
-    upstream_seconds: float = 600
-    record_bytes: int = 10_000_000
+    upstream_seconds: float = default_of("MOCKLLM_UPSTREAM_SECONDS")
+    record_bytes: int = default_of("MOCKLLM_RECORD_BYTES")

@@ -1,18 +1,18 @@
 """Tables of the reference: settings, commands, faults and providers' routes, from the code."""
 
-import ast
 import re
 from argparse import SUPPRESS, Action
 from collections.abc import Iterator, Mapping
+from textwrap import wrap
 
 from django.core.management import BaseCommand, get_commands, load_command_class
 
 from mockllm_site.command_line import PACKAGES
+from mockllm_site.kit.settings_table import SECTIONS, SETTINGS, Setting
 from scenarios_app.engine.producing.faults import FaultKind, Strike, fault_kinds
 from scenarios_app.wire.base import Endpoint
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI
 from scenarios_app.wire.registry import wires
-from tests.docs.blocks import ROOT
 from tests.docs.document_tables import table
 
 HOLDS: Mapping[str, str] = {
@@ -21,15 +21,15 @@ HOLDS: Mapping[str, str] = {
     "mode": "`dev`, `test` or `prod`",
     "names": "names, separated by commas",
     "networks": "IP addresses and ranges, separated by commas",
-    "number": "number",
-    "optional_whole": "whole number",
+    "number": "number from 0",
+    "optional_whole": "whole number from 1",
     "origins": "origins, separated by commas",
     "pairs": "pairs `VARIABLE@HOST`, separated by commas",
     "paths": "paths, separated as in `PATH`",
     "redis": "address of a Redis",
     "text": "text",
     "token": "text",
-    "whole": "whole number",
+    "whole": "whole number from 1",
 }
 STRIKES: Mapping[Strike, str] = {
     "error": "an HTTP error in the provider's envelope",
@@ -41,31 +41,46 @@ STRIKES: Mapping[Strike, str] = {
     "malformed_event": "ends with an event that no client can read",
     "error_event": "ends with the provider's error event",
 }
-_SETTING = re.compile(r"((?:^#.*\n)+)^([A-Z_]+)=(.*)$", re.MULTILINE)
+EXAMPLE_HEAD = """\
+# Every setting with its default; `make docs` writes this file. Copy it to `.env` in the working
+# directory, or export the variables; the environment wins over the file. Empty: the default."""
+LISTED: Mapping[str, str] = {
+    "names": "Separated by commas",
+    "networks": "IP addresses and ranges, separated by commas",
+    "origins": "Separated by commas",
+    "pairs": "Separated by commas",
+    "paths": "Separated as in PATH",
+}
+UNBROKEN: Mapping[str, bool] = {"break_long_words": False, "break_on_hyphens": False}
 
 
 def settings_table() -> str:
-    """Every setting: what the function that reads it takes, and what `.env.example` says of it."""
-    kinds = readers()
-    rows = []
-    for about, name, default in _SETTING.findall((ROOT / ".env.example").read_text()):
-        said = " ".join(line.removeprefix("#").strip() for line in about.splitlines())
-        rows.append((f"`{name}`", HOLDS[kinds[name]], f"`{default}`" if default else "", said))
+    """Return the table of every setting with its type, default and meaning."""
+    rows = [
+        (f"`{setting.name}`", HOLDS[setting.kind], _default(setting), setting.meaning)
+        for setting in SETTINGS.values()
+    ]
     return table(("setting", "holds", "default", "meaning"), rows)
 
 
-def readers() -> dict[str, str]:
-    """Every setting with the function of `env` that reads it."""
-    tree = ast.parse((ROOT / "mockllm_site" / "settings.py").read_text())
-    found = {"MOCKLLM_ENV": "mode"}
-    for node in ast.walk(tree):
-        match node:
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id="env"), attr=reader),
-                args=[ast.Constant(value=str(name)), *_],
-            ) if reader in HOLDS:
-                found[name] = reader
-    return found
+def _default(setting: Setting) -> str:
+    text = setting.default_text()
+    return f"`{text}`" if text else ""
+
+
+def example_file() -> str:
+    """Return the text of `.env.example`: every setting below its meaning."""
+    blocks = [EXAMPLE_HEAD]
+    for section in SECTIONS:
+        lines = []
+        for setting in section:
+            choice = "dev, test or prod. " if setting.kind == "mode" else ""
+            listed = "" if setting.kind not in LISTED else f" {LISTED[setting.kind]}."
+            meaning = f"{choice}{setting.meaning}{listed}"
+            lines += wrap(meaning, 98, initial_indent="# ", subsequent_indent="# ", **UNBROKEN)
+            lines.append(f"{setting.name}={setting.default_text()}")
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks) + "\n"
 
 
 def commands_list() -> str:

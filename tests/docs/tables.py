@@ -13,6 +13,7 @@ from tests.docs.document_tables import faults_table, keys_table, recording_rules
 from tests.docs.fixture_tables import columns_table
 from tests.docs.reference_tables import (
     commands_list,
+    example_file,
     providers_table,
     settings_table,
     strikes_table,
@@ -50,6 +51,7 @@ def renewed(text: str) -> str:
 
 
 def main() -> None:
+    (ROOT / ".env.example").write_text(example_file(), encoding="utf-8")
     for page in pages():
         path = ROOT / page
         text = path.read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.docs.blocks import ROOT, pages
+from tests.docs.reference_tables import example_file
 from tests.docs.tables import renewed
 
 
@@ -16,3 +17,8 @@ def test_a_table_that_is_stale_is_written_anew() -> None:
     stale = "<!-- table: keys model=GenerateDocument -->\n\n| key |\n\n<!-- /table -->\nmore"
     assert "| `kind` | `lorem` or `auto` | required |" in renewed(stale)
     assert renewed(renewed(stale)) == renewed(stale) != stale
+
+
+def test_example_file_is_fresh() -> None:
+    text = (ROOT / ".env.example").read_text(encoding="utf-8")
+    assert text == example_file(), "make docs writes it anew"
