@@ -1,8 +1,14 @@
-"""Another Django project that has `scenarios_app` among its apps, and none of our settings."""
+"""Another Django project with `scenarios_app` and none of our settings: it has our defaults."""
 
 from pathlib import Path
 
+from mockllm_site.kit.settings_table import SECTIONS, SETTINGS, default_of
 from scenarios_app.conf import DEFAULTS
+from scenarios_app.engine.document.checks import DocumentLimits
+from scenarios_app.engine.document.recorded import MAX_BODY_BYTES
+from scenarios_app.engine.producing.produce import MAX_TEXT_BYTES
+from scenarios_app.serving.options import Options
+from scenarios_app.wire.body import Limits
 from tests.project import processes
 
 SETTINGS = """
@@ -77,3 +83,28 @@ def test_other_project_has_the_defaults_of_prod(tmp_path: Path) -> None:
     assert {name: chosen[name] for name in DEFAULTS} == {
         name: list(value) if isinstance(value, tuple) else value for name, value in DEFAULTS.items()
     }
+
+
+def test_json_limits_of_the_wire_equal_the_settings() -> None:
+    limits = Limits()
+    assert limits.depth == default_of("MOCKLLM_MAX_JSON_DEPTH")
+    assert limits.nodes == default_of("MOCKLLM_MAX_JSON_NODES")
+    assert limits.messages == default_of("MOCKLLM_MAX_MESSAGES")
+
+
+def test_limits_of_the_engine_equal_the_settings() -> None:
+    limits = DocumentLimits()
+    assert limits.text_bytes == MAX_TEXT_BYTES == default_of("MOCKLLM_MAX_TEXT_BYTES")
+    assert limits.latency_ms == default_of("MOCKLLM_MAX_LATENCY_MS")
+    assert default_of("MOCKLLM_RECORD_BYTES") == MAX_BODY_BYTES
+
+
+def test_options_without_settings_have_the_limits_of_serve() -> None:
+    options = Options()
+    assert (options.max_body_bytes, options.max_text_bytes) == (10_485_760, 2_097_152)
+    assert options.require_auth == default_of("MOCKLLM_REQUIRE_AUTH")
+    assert options.inband == default_of("MOCKLLM_INBAND")
+
+
+def test_each_setting_is_declared_once() -> None:
+    assert len(SETTINGS) == sum(map(len, SECTIONS))
