@@ -11,7 +11,7 @@ from scenarios_app.serving.options import Options
 from scenarios_app.wire.body import Limits
 from tests.project import processes
 
-SETTINGS = """
+SHOP_SETTINGS = """
 SECRET_KEY = "shop"
 INSTALLED_APPS = ["django.contrib.contenttypes", "django.contrib.auth", "scenarios_app"]
 DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
@@ -68,7 +68,7 @@ class WithoutFixture(TestCase):
 def test_other_project_tests_with_our_fixtures_and_transports(wheel: Path, tmp_path: Path) -> None:
     shop = tmp_path / "shop"
     shop.mkdir()
-    for name, text in (("__init__", ""), ("settings", SETTINGS), ("tests", TESTS)):
+    for name, text in (("__init__", ""), ("settings", SHOP_SETTINGS), ("tests", TESTS)):
         (shop / f"{name}.py").write_text(text)
     variables = {"PYTHONPATH": str(wheel), "DJANGO_SETTINGS_MODULE": "shop.settings"}
     done = processes.python("-m", "django", "test", "shop", cwd=tmp_path, variables=variables)
