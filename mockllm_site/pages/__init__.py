@@ -1,1 +1,1 @@
-"""The site's own pages: home, health, figures, and what errors look like."""
+"""The site's own pages: home, docs, health, metrics and errors."""

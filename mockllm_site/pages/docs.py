@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = "/docs/"
 CACHE_SECONDS: Final = 300
-# Pages beside the folder, by the name that they have on the documentation site too.
+# Pages outside of `docs/`, with their names on the documentation site.
 BESIDE: Final = {
     "README.md": "overview",
     "CONTRIBUTING.md": "contributing",
@@ -53,7 +53,7 @@ class DocsPage:
 @require_safe
 @cache_control(max_age=CACHE_SECONDS)
 def docs_page(request: HttpRequest, name: str = "") -> HttpResponse:
-    """Show one page; without a name the one that lists the others."""
+    """Show one page, or the index if no name is given."""
     if name not in page_files():
         raise Http404
     return render(request, "mockllm_site/docs.html", {"page": rendered_page(name), "root": ROOT})
@@ -74,8 +74,10 @@ def docs_file(request: HttpRequest, name: str) -> HttpResponseBase:
 
 @cache
 def page_files() -> Mapping[str, Path]:
-    """Every page by its name: the path below `docs/` without `.md`; a folder's index has the name
-    of the folder."""
+    """Return the files of all pages by page name: the path below `docs/` without `.md`.
+
+    The index of a folder has the folder's name.
+    """
     files = sorted((paths.PROJECT / "docs").rglob("*.md"))
     beside = [file for name in BESIDE if (file := paths.PROJECT / name).is_file()]
     return {page_name(_source(file)): file for file in (*files, *beside)}
@@ -83,14 +85,14 @@ def page_files() -> Mapping[str, Path]:
 
 @cache
 def picture_files() -> Mapping[str, Path]:
-    """Every picture by its path below `docs/`."""
+    """Return the files of all pictures by path below `docs/`."""
     folder = paths.PROJECT / "docs"
-    found = sorted(file for file in folder.rglob("*") if file.suffix in _PICTURES)
-    return {file.relative_to(folder).as_posix(): file for file in found}
+    pictures = sorted(file for file in folder.rglob("*") if file.suffix in _PICTURES)
+    return {file.relative_to(folder).as_posix(): file for file in pictures}
 
 
 def page_name(source: str) -> str:
-    """The name of the page that a Markdown file of the project is shown as."""
+    """Return the name of the page for a Markdown file of the project."""
     if source in BESIDE:
         return BESIDE[source]
     name = source.removeprefix("docs/").removesuffix(".md")
@@ -120,11 +122,11 @@ def rendered_page(name: str) -> DocsPage:
             token.attrSet("id", anchor)
             headings.append((token.tag, Heading(anchor, _plain(text))))
         elif token.type in ("th_open", "td_open"):
-            # The page's policy allows no style attribute.
+            # The content security policy allows no style attribute.
             if "right" in str(token.attrs.pop("style", "")):
                 token.attrSet("class", "number")
             if not tokens[place + 1].content:
-                # A corner without words is no heading of its column.
+                # An empty corner cell is not the heading of a column.
                 token.tag = tokens[place + 2].tag = "td"
         elif token.type == "inline":
             _lead_to_pages(token, _source(file))
@@ -135,7 +137,8 @@ def rendered_page(name: str) -> DocsPage:
 
 
 def anchor_of(heading: str) -> str:
-    """The anchor that code hosts give a heading: lower case, no punctuation, hyphens for spaces."""
+    """Return the anchor that code hosts give a heading: lower case, no punctuation, hyphens for
+    spaces."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
@@ -156,7 +159,7 @@ def _lead_to_pages(inline: "Token", source: str) -> None:
 
 
 def link_in(source: str, target: str) -> str:
-    """Where a link in a file of the project leads on this server."""
+    """Translate a link in a file of the project to an address on this server."""
     path, mark, anchor = target.partition("#")
     if not path or "://" in path:
         return target
@@ -167,12 +170,12 @@ def link_in(source: str, target: str) -> str:
 
 @cache
 def _markdown() -> "MarkdownIt":
-    # The import takes a tenth of a second, which only readers of the docs should wait for.
+    # Imported late: the import takes 0.1 s, and only readers of the docs need it.
     from markdown_it import MarkdownIt
 
     markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     rules: dict[str, Any] = markdown.renderer.rules  # type: ignore[attr-defined]
-    # Wide tables scroll inside the page, with the keyboard too.
+    # Wide tables scroll inside the page, also with the keyboard.
     opened = '<div class="scroll" tabindex="0" role="group" aria-label="Table">\n<table>\n'
     rules["table_open"] = lambda *_: opened
     rules["table_close"] = lambda *_: "</table>\n</div>\n"
@@ -180,7 +183,7 @@ def _markdown() -> "MarkdownIt":
     return markdown
 
 
-# The page of the docs that explains a page of the admin; of several that fit, the first.
+# Docs pages by the admin page that they explain; the first match counts.
 _EXPLAINED_BY: Final = tuple(
     (re.compile(f"/admin/{pattern}"), page)
     for pattern, page in (
@@ -204,10 +207,10 @@ _EXPLAINED_BY: Final = tuple(
 
 
 def help_url(path: str) -> str:
-    """The page of the docs that explains a page of this server."""
+    """Return the address of the docs page that explains a page of this server."""
     return f"{ROOT}{next((page for pattern, page in _EXPLAINED_BY if pattern.match(path)), '')}"
 
 
 def help_targets() -> Iterator[str]:
-    """Every page, with its anchor, that Help leads to."""
+    """Return the address of every docs page, with anchor, that Help links lead to."""
     return (f"{ROOT}{page}" for _, page in _EXPLAINED_BY)

@@ -1,5 +1,4 @@
-"""What Django answers when no view does: in the shape that belongs to the path, and JSON below our
-APIs also where it comes before every view."""
+"""Error responses of Django itself: in a provider's shape, as JSON or as a page, by path."""
 
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -30,14 +29,14 @@ from scenarios_app.wire.registry import is_provider_path
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
-    """A Host header that is not ours, a form that is none."""
-    shaped = _shaped(request, 400, "VALIDATION_ERROR", "The request is malformed.")
+    """Answer a malformed request, such as one with a foreign Host header."""
+    shaped = _api_error(request, 400, "VALIDATION_ERROR", "The request is malformed.")
     return shaped or defaults.bad_request(request, exception)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponseBase:
-    """Name the missing permission; to staff also the roles that have it and who can give it."""
-    shaped = _shaped(request, 403, "FORBIDDEN", "You may not do this.")
+    """Name the missing permission; staff also see which roles have it and who can grant it."""
+    shaped = _api_error(request, 403, "FORBIDDEN", "You may not do this.")
     if shaped is not None:
         return shaped
     context = _refusal(request, missing_permissions(request, exception))
@@ -46,7 +45,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponseBase:
 
 def _refusal(request: HttpRequest, missing: Sequence[str]) -> dict[str, Any]:
     if not (request.user.is_active and request.user.is_staff):
-        # Names of accounts and groups are for staff, who see them in the admin anyway.
+        # Names of accounts and groups are shown only to staff, who see them in the admin anyway.
         return {"permissions": [(_title(name), ()) for name in missing]}
     permissions = [(_title(name), _roles_with(name)) for name in missing]
     superusers = get_user_model().objects.filter(is_superuser=True, is_active=True)
@@ -55,7 +54,7 @@ def _refusal(request: HttpRequest, missing: Sequence[str]) -> dict[str, Any]:
 
 
 def _title(permission: str) -> str:
-    """The permission as the admin's pages of users and groups call it."""
+    """Return the permission's name as the admin's pages of users and groups show it."""
     return str(_rows(permission).values_list("name", flat=True).first() or permission)
 
 
@@ -70,20 +69,22 @@ def _rows(permission: str) -> QuerySet[Permission]:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
-    shaped = _shaped(request, 404, "NOT_FOUND", f"There is no {request.path}.")
+    shaped = _api_error(request, 404, "NOT_FOUND", f"There is no {request.path}.")
     return shaped or defaults.page_not_found(request, exception)
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
     """Answer 503 if the database failed (away, locked, disk full), else 500."""
     if isinstance(sys.exc_info()[1], DATABASE_FAILURES):
-        shaped = _shaped(request, 503, "SERVICE_UNAVAILABLE", DATABASE_UNAVAILABLE)
+        shaped = _api_error(request, 503, "SERVICE_UNAVAILABLE", DATABASE_UNAVAILABLE)
         return shaped or render(request, "503.html", status=503)
-    shaped = _shaped(request, 500, "INTERNAL_ERROR", "The server failed; its log says why.")
+    shaped = _api_error(request, 500, "INTERNAL_ERROR", "The server failed; its log says why.")
     return shaped or defaults.server_error(request)
 
 
-def _shaped(request: HttpRequest, status: int, code: str, message: str) -> HttpResponseBase | None:
+def _api_error(
+    request: HttpRequest, status: int, code: str, message: str
+) -> HttpResponseBase | None:
     if is_provider_path(request.path):
         return refusal(request, ErrorAnswer(status, message))
     if request.path.startswith(PREFIXES):
@@ -96,7 +97,7 @@ MANAGERS_SHOWN = ROLES_SHOWN = 3
 
 
 def locked_out(request: HttpRequest, response: object, credentials: Any) -> HttpResponse:
-    """A page that says how long to wait; the same for names that are there and that are not."""
+    """Say how long to wait after failed logins; the same for existing and unknown user names."""
     wait = cool_off(request)
     answer = render(
         request,
@@ -112,24 +113,24 @@ MESSAGES = {400: "The request is malformed: its Host header or its address is no
 
 
 @sync_and_async_middleware
-def json_errors(
+def errors_as_json(
     get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]],
 ) -> Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]:
     if iscoroutinefunction(get_response):
 
-        async def asked(request: HttpRequest) -> HttpResponseBase:
+        async def async_middleware(request: HttpRequest) -> HttpResponseBase:
             return _as_json(request, await get_response(request))
 
-        return asked
+        return async_middleware
 
-    def asked_at_once(request: HttpRequest) -> HttpResponseBase:
+    def sync_middleware(request: HttpRequest) -> HttpResponseBase:
         return _as_json(request, get_response(request))  # type: ignore[arg-type]
 
-    return asked_at_once
+    return sync_middleware
 
 
 def _as_json(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """Debug pages above all, which take the place of the error handlers."""
+    """Replace HTML errors below the APIs by JSON, above all Django's debug pages."""
     status = response.status_code
     path = request.path_info
     if status < 400 or not path.startswith(PREFIXES) or is_provider_path(path):

@@ -1,4 +1,4 @@
-"""Whether it works: the pages of health, readiness and figures."""
+"""The health, readiness and metrics endpoints."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from prometheus_client.exposition import choose_encoder
 
 from mockllm_site.kit.api.access import bearer_of, is_token
 from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
-from mockllm_site.pages.figures import registry, together
+from mockllm_site.pages.metrics import merge_metrics, registry
 from scenarios_app.catalog import catalog
 from scenarios_app.cluster import redis_connections
 from scenarios_app.journal import journal
@@ -30,36 +30,40 @@ PLAIN = "text/plain; charset=utf-8"
 @require_safe
 @never_cache
 async def livez(request: HttpRequest) -> JsonResponse:
-    """Plays one built-in step from end to end: whether this process works. No database is asked,
-    since a new process would have no other."""
-    return _told({"pipeline": await play_built_in(services().pipeline.options)})
+    """Play one built-in step end to end: 200 if this process works, else 503.
+
+    The database is not checked, because a restarted process would have the same one.
+    """
+    return _checks_response({"pipeline": await play_built_in(services().pipeline.options)})
 
 
 @require_safe
 @never_cache
 async def healthz(request: HttpRequest) -> JsonResponse:
-    """The same, and writes to the database; 503 names what fails."""
-    return _told(
+    """Check as `livez` does and write to the database; a 503 names what fails."""
+    return _checks_response(
         {
             "pipeline": await play_built_in(services().pipeline.options),
-            "database": await _write(),
+            "database": await _database_problem(),
         }
     )
 
 
-def _told(checks: Mapping[str, str | None]) -> JsonResponse:
+def _checks_response(checks: Mapping[str, str | None]) -> JsonResponse:
     works = not any(checks.values())
-    shown = {name: problem or "ok" for name, problem in checks.items()}
+    results = {name: problem or "ok" for name, problem in checks.items()}
     status = "ok" if works else "failing"
-    return JsonResponse({"status": status, "checks": shown}, status=200 if works else 503)
+    return JsonResponse({"status": status, "checks": results}, status=200 if works else 503)
 
 
 @require_safe
 @never_cache
 async def readyz(request: HttpRequest) -> JsonResponse:
-    """Whether the scenarios are loaded, the server is not about to stop, and what it shares with
-    others can be reached. A database that is away, and a journal that waits for it, are told of and
-    keep no request away: provider routes answer from memory, in every process of a deployment."""
+    """Say whether to route requests here: scenarios loaded, not draining, shared state reachable.
+
+    A failing database or journal is reported without making the process unready, because provider
+    routes answer from memory.
+    """
     ready = services().ready
     checks = {"database": catalog.database_problem, "journal": journal.problem}
     if shared := redis_connections():
@@ -73,15 +77,17 @@ async def readyz(request: HttpRequest) -> JsonResponse:
 @require_safe
 @never_cache
 async def metrics(request: HttpRequest) -> HttpResponse:
-    """The figures of every process, in the form that is asked for: for this machine in dev and
-    test, elsewhere for those who have the token."""
+    """Return the metrics of every process in the requested format.
+
+    Open to this machine in dev and test; elsewhere it needs the metrics token.
+    """
     if refused := _refusal(request):
         return refused
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
-    found = registry()
+    metrics_registry = registry()
     if redis_connections():
-        found = together(await asyncio.to_thread(services().cluster.all_figures))
-    return HttpResponse(encode(found), content_type=content_type)
+        metrics_registry = merge_metrics(await asyncio.to_thread(services().cluster.all_figures))
+    return HttpResponse(encode(metrics_registry), content_type=content_type)
 
 
 def _refusal(request: HttpRequest) -> HttpResponse | None:
@@ -103,9 +109,11 @@ def _refusal(request: HttpRequest) -> HttpResponse | None:
     return HttpResponse(message, status=401, content_type=PLAIN, headers=headers)
 
 
-async def _write() -> str | None:
-    """What is wrong with the database, if anything; what it says itself, which may name its
-    address, is in the log."""
+async def _database_problem() -> str | None:
+    """Return why the database takes no write, or None.
+
+    The error itself may name the database's address, so it is only logged.
+    """
     try:
         async with asyncio.timeout(DATABASE_SECONDS):
             await sync_to_async(CatalogVersion.write)(DEFAULT_DB_ALIAS)

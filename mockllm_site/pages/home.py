@@ -1,5 +1,5 @@
-"""The first page: what is here, how to point an SDK at it, and what was asked today; and the links
-at the top of every page."""
+"""The home page with links, addresses for SDKs and today's traffic; and the links in every page's
+header."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +21,7 @@ from scenarios_app.models import Scenario
 from scenarios_app.wire.registry import wires_by_name
 from scenarios_app.wire.samples import SdkSetup
 
-# What may be here, and what it is for; a page that this installation lacks is not shown.
+# Links with their descriptions; pages that are not installed are left out.
 LINKS = (
     ("/admin/", "Scenarios, sessions and the journal: everything QA edits"),
     ("/chat/", "A playground to talk to models, scripted or real"),
@@ -36,9 +36,9 @@ LINKS = (
     ("/readyz", "Whether new requests are welcome"),
     ("/metrics", "Figures for Prometheus"),
 )
-# As many scenarios with unserved steps are named.
-SHOWN = 8
-# Those that every page has a link to, where they are here.
+# How many scenarios with unused steps are listed.
+MAX_UNUSED_SHOWN = 8
+# Links in the header of every page.
 PAGES = (
     ("Playground", "/chat/"),
     ("Leaderboard", "/chat/leaderboard/"),
@@ -53,8 +53,10 @@ register = template.Library()
 @require_safe
 @never_cache
 def home(request: HttpRequest) -> HttpResponse:
-    """Open to everybody; what was asked here is told to this machine in dev and test,
-    and to those who are logged in."""
+    """Show the home page.
+
+    Traffic is shown only to this machine in dev and test, and to users who are logged in.
+    """
     origin = request.build_absolute_uri("/").removesuffix("/")
     context: dict[str, Any] = {
         "version": __version__,
@@ -65,19 +67,19 @@ def home(request: HttpRequest) -> HttpResponse:
     }
     if is_open(request) or request.user.is_authenticated:
         today = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
-        found = coverage()
+        step_coverage = coverage()
         context |= {
             "scenarios": Scenario.objects.filter(enabled=True).count(),
             "traffic": traffic_since(today),
-            "coverage": found,
-            "unserved": found.unserved[:SHOWN],
-            "more": max(len(found.unserved) - SHOWN, 0),
+            "coverage": step_coverage,
+            "unserved": step_coverage.unserved[:MAX_UNUSED_SHOWN],
+            "more": max(len(step_coverage.unserved) - MAX_UNUSED_SHOWN, 0),
         }
     return render(request, "mockllm_site/home.html", context)
 
 
 def control_access(request: HttpRequest) -> str:
-    """Say what a program needs to use the control API from where this request comes from."""
+    """Return what a program at the request's origin needs to use the control API."""
     if is_open(request):
         return (
             "The control API is open to this machine: programs here may read and change scenarios, "
@@ -92,7 +94,7 @@ def control_access(request: HttpRequest) -> str:
 
 
 def clients(origin: str) -> list[SdkSetup]:
-    """Each provider's own SDK, with the address that it wants."""
+    """Return each provider's SDK with the base URL that it needs."""
     return [sdk for wire in wires_by_name().values() for sdk in wire.clients(origin)]
 
 
@@ -100,21 +102,21 @@ def clients(origin: str) -> list[SdkSetup]:
 class Link:
     name: str
     path: str
-    here: bool
+    is_current: bool
 
 
 @register.simple_tag(takes_context=True)
 def page_links(context: dict[str, Any]) -> list[Link]:
-    """The pages that this installation has; `here` is the one that is shown."""
+    """Return the installed pages; `is_current` marks the one that is shown."""
     request = context.get("request")
     path = request.path if request else ""
-    # Of a page and one below it, the one below.
-    here = max((url for _, url in PAGES if path.startswith(url)), key=len, default="")
-    return [Link(name, url, url == here) for name, url in PAGES if is_valid_path(url)]
+    # The longest path wins: /chat/leaderboard/ over /chat/.
+    current = max((url for _, url in PAGES if path.startswith(url)), key=len, default="")
+    return [Link(name, url, url == current) for name, url in PAGES if is_valid_path(url)]
 
 
 @register.simple_tag(takes_context=True)
 def help_link(context: dict[str, Any]) -> str:
-    """The page of the docs that explains the page that is shown."""
+    """Return the address of the docs page that explains the shown page."""
     request = context.get("request")
     return docs.help_url(request.path if request else "")

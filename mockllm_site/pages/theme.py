@@ -1,4 +1,4 @@
-"""How the admin looks, and what its sidebar offers to whom."""
+"""Colours, sidebar and tabs of the admin, with the permission that each link needs."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ UNFOLD: dict[str, Any] = {
                 for title, route in (
                     ("Published", "scenario_changelist"),
                     ("Drafts", "draft_changelist"),
-                    ("Bin", "scenario_bin"),
+                    ("Bin", "scenario_trash"),
                 )
             ],
         }

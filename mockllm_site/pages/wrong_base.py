@@ -1,5 +1,5 @@
-"""Requests of providers' clients that a wrong base URL has sent past every provider's path: they
-are answered as a provider answers, not with a page."""
+"""Answers provider requests that a wrong base URL sent to an unknown path in the provider's shape,
+not with an HTML page."""
 
 from collections.abc import Awaitable, Callable, Iterable
 
@@ -12,50 +12,50 @@ from scenarios_app.serving.transports.asgi_scope import Scope, path_of
 from scenarios_app.serving.transports.django import provider
 from scenarios_app.wire.registry import find_intended_path, is_provider_path
 
-# Below these, it is ours to tell what is not there.
+# Paths below these belong to this site, which reports unknown ones itself.
 OURS = frozenset({"admin", "api", "chat", "control", "docs", "journal", "static", "traces"})
 
 
-def is_misled(scope: Scope) -> bool:
-    """Whether a request is no provider's by its path, looks meant for one, and wants no page."""
+def has_wrong_base_url(scope: Scope) -> bool:
+    """Return whether an unknown path looks like a provider request that wants no page."""
     headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
-    given = {name: value.decode("latin-1") for name, value in headers if name in _HEADERS}
-    return _is_misled(scope["method"], path_of(scope), *(given.get(n, "") for n in _HEADERS))
+    values = {name: value.decode("latin-1") for name, value in headers if name in _HEADERS}
+    return _is_misled(scope["method"], path_of(scope), *(values.get(n, "") for n in _HEADERS))
 
 
 @sync_and_async_middleware
-def answer_misled(
+def answer_wrong_base_url(
     get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]],
 ) -> Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]:
-    """The same for what reaches Django, before it looks for a page or a slash that is missing."""
+    """Answer such requests before Django looks for a page or adds a missing slash."""
     if iscoroutinefunction(get_response):
 
-        async def asked(request: HttpRequest) -> HttpResponseBase:
+        async def async_middleware(request: HttpRequest) -> HttpResponseBase:
             if _request_is_misled(request):
                 return await provider(request)
             return await get_response(request)
 
-        return asked
+        return async_middleware
 
-    def asked_at_once(request: HttpRequest) -> HttpResponseBase:
+    def sync_middleware(request: HttpRequest) -> HttpResponseBase:
         if _request_is_misled(request):
             return async_to_sync(provider)(request)
         return get_response(request)  # type: ignore[return-value]
 
-    return asked_at_once
+    return sync_middleware
 
 
 _HEADERS = (b"accept", b"access-control-request-method")
 
 
 def _request_is_misled(request: HttpRequest) -> bool:
-    given = (request.headers.get(name.decode(), "") for name in _HEADERS)
-    return _is_misled(request.method or "", request.path_info, *given)
+    values = (request.headers.get(name.decode(), "") for name in _HEADERS)
+    return _is_misled(request.method or "", request.path_info, *values)
 
 
 def _is_misled(method: str, path: str, accept: str, preflight: str) -> bool:
     if "text/html" in accept or is_provider_path(path):
         return False
-    # Before a page of another origin may ask at all, its browser asks whether it may.
-    found = find_intended_path(preflight if method == "OPTIONS" else method, path)
-    return found is not None and found.lead.strip("/").partition("/")[0] not in OURS
+    # A CORS preflight names the method of the request that follows.
+    intended = find_intended_path(preflight if method == "OPTIONS" else method, path)
+    return intended is not None and intended.lead.strip("/").partition("/")[0] not in OURS

@@ -70,7 +70,7 @@ def check_upstreams() -> None:
 def load_scenarios(documents: Sequence[ScenarioDocument]) -> None:
     """Let the files' scenarios take the place of those of their names."""
     try:
-        load(documents, why="loaded from MOCKLLM_SCENARIOS")
+        load(documents, reason="loaded from MOCKLLM_SCENARIOS")
     except DocumentError as error:
         raise CannotLoad(f"MOCKLLM_SCENARIOS: {error}") from None
 

@@ -14,7 +14,7 @@ from chat_app import loop
 from chat_app.runs.registry import end_within
 from chat_app.runs.startup import repair
 from mockllm_site.kit.database_thread import close_connection
-from mockllm_site.pages.figures import figures
+from mockllm_site.pages.metrics import labelled_metrics
 from mockllm_site.serve import database, database_threads, lease
 from mockllm_site.serve import first_start as starting
 from mockllm_site.serve.lease import Refused
@@ -68,7 +68,7 @@ async def start() -> None:
     await sync_to_async(_prepare)()
     try:
         services().stay()
-        services().cluster.figures = figures
+        services().cluster.figures = labelled_metrics
         await services().start()
         await repair()
     except BaseException:

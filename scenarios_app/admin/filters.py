@@ -1,4 +1,4 @@
-"""The filters of the lists: by problems, by drafts, and by what the journal has seen lately."""
+"""Filters of the lists: by problems, by drafts, and by recent values of the journal."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ from scenarios_app.engine.matching.lint import Suspicion
 from scenarios_app.models import UNANSWERED, Draft
 from scenarios_app.store import RowProblem
 
-_LATEST = 20
+_MAX_CHOICES = 20
 
 
 class ProblemFilter(admin.SimpleListFilter):
@@ -29,20 +29,19 @@ class ProblemFilter(admin.SimpleListFilter):
         return [("yes", "not served: errors"), ("warnings", "with warnings")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        found: Iterable[RowProblem | Suspicion]
+        findings: Iterable[RowProblem | Suspicion]
         match self.value():
             case "yes":
-                found = catalog.problems
+                findings = catalog.problems
             case "warnings":
-                found = stored_suspicions()
+                findings = stored_suspicions()
             case _:
                 return queryset
-        return queryset.filter(name__in={one.scenario for one in found})
+        return queryset.filter(name__in={finding.scenario for finding in findings})
 
 
 class DraftFilter(admin.SimpleListFilter):
-    """On both lists, of scenarios and of drafts: a choice of rows that are on the other one leads
-    there."""
+    """Filters scenarios and drafts; a choice whose rows are on the other list links there."""
 
     title = "draft"
     parameter_name = "draft"
@@ -69,26 +68,26 @@ class DraftFilter(admin.SimpleListFilter):
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
         other = "scenario" if self._of_drafts else "draft"
-        elsewhere = "no" if self._of_drafts else "only"
+        on_other_list = "no" if self._of_drafts else "only"
         url = reverse(f"admin:scenarios_app_{other}_changelist")
         values = (None, *(value for value, _ in self.lookup_choices))
         for value, choice in zip(values, super().choices(changelist), strict=True):
-            if value == elsewhere:
+            if value == on_other_list:
                 choice["query_string"] = f"{url}?{self.parameter_name}={value}"
             yield choice
 
 
-FOUND, UNANSWERED_BY_ALL = "found", "no"
+MATCH_PARAMETER, UNMATCHED = "found", "no"
 
 
-class FoundFilter(admin.SimpleListFilter):
-    """Whether a scenario matched; an answer of the catch-all counts as none."""
+class MatchFilter(admin.SimpleListFilter):
+    """Filters by whether a scenario matched; a default answer counts as no match."""
 
     title = "match"
-    parameter_name = FOUND
+    parameter_name = MATCH_PARAMETER
     _kinds: ClassVar[dict[str, tuple[str, Q]]] = {
         "yes": ("matched", Q(matched=True, fallback=False)),
-        UNANSWERED_BY_ALL: ("no scenario matched", UNANSWERED),
+        UNMATCHED: ("no scenario matched", UNANSWERED),
         "catch-all": ("no scenario matched: default answer", Q(fallback=True)),
         "none": ("no scenario matched: error", UNANSWERED & Q(fallback=False)),
     }
@@ -104,17 +103,17 @@ class FoundFilter(admin.SimpleListFilter):
 
 
 class LatestFilter(admin.SimpleListFilter):
-    """The values of a column that came last, and the one that is asked for."""
+    """Filters by the most recent values of a column; the selected one is always a choice."""
 
     def lookups(
         self, request: HttpRequest, model_admin: "ModelAdmin[Any]"
     ) -> list[tuple[str, str]]:
         column = self.parameter_name
         rows = model_admin.model._default_manager.order_by().exclude(**{str(column): ""})
-        found = rows.values_list(column).annotate(last=Max("pk")).order_by("-last")[:_LATEST]
-        values = [str(value) for value, _ in found]
-        if (asked := request.GET.get(str(column))) and asked not in values:
-            values.append(asked)
+        latest = rows.values_list(column).annotate(last=Max("pk")).order_by("-last")[:_MAX_CHOICES]
+        values = [str(value) for value, _ in latest]
+        if (selected := request.GET.get(str(column))) and selected not in values:
+            values.append(selected)
         return [(value, value) for value in values]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:

@@ -1,5 +1,5 @@
-"""The page on which a conversation is dump_play and played: what should come beside what came, turn
-by turn, and which steps answered. Nothing is consumed, counted or journalled by it."""
+"""*Play it*: plays a conversation turn by turn, compares each answer with the expected one, and
+shows which steps answered. No step is used up, and nothing is counted or journalled."""
 
 import asyncio
 import json
@@ -11,8 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.http import content_disposition_header
 
+from scenarios_app.admin.dry_run import DryRunScenario, scenario_from_fields
 from scenarios_app.admin.site import may_see_journal
-from scenarios_app.admin.trial import Tried, tried
 from scenarios_app.catalog import catalog
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError, dump
@@ -32,45 +32,45 @@ from scenarios_app.play.proposal import propose_conversation
 from scenarios_app.play.report import failure_reasons
 from scenarios_app.serving.services import services
 from scenarios_app.store import document_of
-from scenarios_app.store.documents import conversation_for, keep
+from scenarios_app.store.documents import conversation_for, save_conversation
 from scenarios_app.wire.registry import wires_by_name
 
-# So many of a session's requests are taken, the latest.
-LATEST = 50
+# How many of a session's requests are loaded, the latest ones.
+MAX_SESSION_REQUESTS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class StepLine:
-    """A step of the scenario, and the turns that it answered."""
+    """A step of the scenario, and the numbers of the turns that it answered."""
 
     label: str
     turns: tuple[int, ...]
 
 
 def play_page(request: HttpRequest, admin: Any) -> HttpResponse:
-    """The page for what is served, or for a draft that the address names."""
-    given = request.POST if request.method == "POST" else request.GET
-    instead = tried(given.dict())
-    only = instead.name if instead else given.get("scenario", "")
-    return _page(request, admin, given, only=only, instead=instead)
+    """Show the page for published scenarios, or for the draft in the address."""
+    fields = request.POST if request.method == "POST" else request.GET
+    instead = scenario_from_fields(fields.dict())
+    only = instead.name if instead else fields.get("scenario", "")
+    return _page(request, admin, fields, only=only, instead=instead)
 
 
 def play_edits(request: HttpRequest, admin: Any, hidden: Mapping[str, str]) -> HttpResponse:
     """Return the page for unsaved edits, with their conversation played."""
-    instead = tried(hidden)
+    instead = scenario_from_fields(hidden)
     only = instead.name if instead else ""
-    conversation = conversation_for(only) or _proposal(_compiled(only, instead), instead)[0]
-    given = {"conversation": json.dumps(conversation)}
-    return _page(request, admin, given, only=only, instead=instead)
+    conversation = conversation_for(only) or _propose(_find_compiled(only, instead), instead)[0]
+    fields = {"conversation": json.dumps(conversation)}
+    return _page(request, admin, fields, only=only, instead=instead)
 
 
 def _page(
     request: HttpRequest,
     admin: Any,
-    given: Mapping[str, str],
+    fields: Mapping[str, str],
     *,
     only: str,
-    instead: Tried | None,
+    instead: DryRunScenario | None,
 ) -> HttpResponse:
     context: dict[str, Any] = {
         **admin.admin_site.each_context(request),
@@ -81,35 +81,35 @@ def _page(
         "may_keep": _is_stored(only) and admin.has_change_permission(request),
         "left_out": 0,
     }
-    compiled = _compiled(only, instead)
+    compiled = _find_compiled(only, instead)
     context["steps"] = [step.label for step in compiled.steps] if compiled else []
-    if "conversation" in given:
-        text = given["conversation"]
-        context["conversation"] = _plain(text)
+    if "conversation" in fields:
+        text = fields["conversation"]
+        context["conversation"] = _decode_or_empty(text)
         try:
             conversation = load_conversation(decode(text.encode("utf-8", "replace")))
         except DocumentError as error:
             context["problems"] = error.problems
         else:
             context["conversation"] = dump_play(conversation)
-            if "download" in given:
-                return _file(only, dump_play(conversation))
-            if "keep" in given and context["may_keep"]:
-                keep(only, dump_play(conversation))
+            if "download" in fields:
+                return _download_response(only, dump_play(conversation))
+            if "keep" in fields and context["may_keep"]:
+                save_conversation(only, dump_play(conversation))
                 context["kept"] = True
             run = _run(conversation, instead, only)
-            context |= {"run": run, "lines": _lines(run, compiled)}
+            context |= {"run": run, "lines": _step_lines(run, compiled)}
             context["why"] = {turn.number: list(failure_reasons(turn)) for turn in run.turns}
             context["came"] = [_expectation(turn.response) for turn in run.turns]
     else:
-        session = given.get("session", "")
+        session = fields.get("session", "")
         if session and may_see_journal(request):
             context["session"] = session
-            context["conversation"], context["left_out"] = _of_session(session)
+            context["conversation"], context["left_out"] = _conversation_of_session(session)
         else:
             context["conversation"] = conversation_for(only)
             if not context["conversation"]:
-                context["conversation"], context["unplayable"] = _proposal(compiled, instead)
+                context["conversation"], context["unplayable"] = _propose(compiled, instead)
     return TemplateResponse(request, "scenarios_app/admin/play.html", context)
 
 
@@ -118,20 +118,20 @@ def _is_stored(name: str) -> bool:
 
 
 def _run(
-    conversation: ConversationDocument, instead: Tried | None, only: str
+    conversation: ConversationDocument, instead: DryRunScenario | None, only: str
 ) -> PlayedConversation:
     fixed = FixedCatalog(_index(instead))
     options = services().pipeline.options
     return asyncio.run(play(conversation, catalog=fixed, options=options, scenario=only))
 
 
-def _compiled(only: str, instead: Tried | None) -> Compiled | None:
+def _find_compiled(only: str, instead: DryRunScenario | None) -> Compiled | None:
     if instead:
         return instead.scenarios[-1]
     return catalog.snapshot().index.by_name.get(only)
 
 
-def _lines(run: PlayedConversation, compiled: Compiled | None) -> Sequence[StepLine]:
+def _step_lines(run: PlayedConversation, compiled: Compiled | None) -> Sequence[StepLine]:
     if compiled is None:
         return ()
     return [
@@ -147,12 +147,14 @@ def _lines(run: PlayedConversation, compiled: Compiled | None) -> Sequence[StepL
     ]
 
 
-def _index(instead: Tried | None) -> Index:
+def _index(instead: DryRunScenario | None) -> Index:
     index = catalog.index()
     return overlay(index, instead.scenarios) if instead else index
 
 
-def _proposal(compiled: Compiled | None, instead: Tried | None) -> tuple[dict[str, Json], str]:
+def _propose(
+    compiled: Compiled | None, instead: DryRunScenario | None
+) -> tuple[dict[str, Json], str]:
     """Return a conversation for the scenario, and why it fails, or "" if it passes."""
     if compiled is None:
         return {"name": "conversation", "turns": [{"user": ""}]}, ""
@@ -161,14 +163,14 @@ def _proposal(compiled: Compiled | None, instead: Tried | None) -> tuple[dict[st
     return asyncio.run(propose_conversation(compiled, index=index, options=options))
 
 
-def _of_session(session: str) -> tuple[dict[str, Json], int]:
+def _conversation_of_session(session: str) -> tuple[dict[str, Json], int]:
     journal.flush()
-    latest = ServedRequest.objects.filter(session=session)[:LATEST]
+    latest = ServedRequest.objects.filter(session=session)[:MAX_SESSION_REQUESTS]
     return journaled_conversation(session, reversed(latest))
 
 
-def _plain(text: str) -> Json:
-    """What was sent, so that it is not lost though it cannot be played."""
+def _decode_or_empty(text: str) -> Json:
+    """Return the posted conversation even if it cannot be played, so that it is not lost."""
     try:
         return decode(text.encode("utf-8", "replace"))
     except DocumentError:
@@ -191,8 +193,8 @@ def _expectation(response: TurnResponse) -> dict[str, Any]:
     return expect
 
 
-def _file(only: str, conversation: dict[str, Json]) -> HttpResponse:
-    """A file for `mockllm play`, with the scenario in it where it is stored."""
+def _download_response(only: str, conversation: dict[str, Json]) -> HttpResponse:
+    """Return a file for `mockllm play`, including the scenario if it is stored."""
     row: Scenario | Draft | None = Scenario.objects.filter(name=only).first()
     row = row or Draft.objects.filter(name=only).first()
     document: dict[str, Json] = {"conversations": [conversation]}

@@ -1,4 +1,4 @@
-"""Users and groups in the looks of the rest of the admin."""
+"""Users and groups in the theme of the admin."""
 
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin

@@ -1,5 +1,4 @@
-"""What the sidebar asks of a request: who may see a link, and which one stands for this page;
-and the figures and first steps of the overview."""
+"""Permissions and active links of the sidebar; figures and first steps of the overview."""
 
 import json
 from dataclasses import dataclass
@@ -13,8 +12,8 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from scenarios_app.admin.filters import FOUND, UNANSWERED_BY_ALL
-from scenarios_app.admin.journal.sessions import names_of
+from scenarios_app.admin.filters import MATCH_PARAMETER, UNMATCHED
+from scenarios_app.admin.journal.sessions import display_names_of
 from scenarios_app.catalog import catalog
 from scenarios_app.journal import journal
 from scenarios_app.models import UNANSWERED, Scenario, ServedRequest
@@ -70,7 +69,7 @@ _LATEST = 5
 
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """The page's context with figures that this user may see."""
+    """Return the overview's context with the figures that this user may see."""
     tiles: list[tuple[str, int, str, bool]] = []
     origin = f"{request.scheme}://{request.get_host()}"
     context |= {
@@ -89,14 +88,14 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         url = reverse("admin:scenarios_app_servedrequest_changelist")
         unmatched = ServedRequest.objects.filter(UNANSWERED)
         lost = unmatched.count()
-        query = urlencode({FOUND: UNANSWERED_BY_ALL})
+        query = urlencode({MATCH_PARAMETER: UNMATCHED})
         tiles.append(("Requests in the journal", ServedRequest.objects.count(), url, False))
         tiles.append(("Unmatched requests", lost, f"{url}?{query}", lost > 0))
         context["first_steps"] = first_steps() if may_see_scenarios(request) else []
         latest: list[Any] = list(
             unmatched.only("at", "path", "model", "session", "near_misses")[:_LATEST]
         )
-        called = names_of({row.session for row in latest})
+        called = display_names_of({row.session for row in latest})
         for row in latest:
             row.called = called.get(row.session, row.session)
         context["unmatched"] = latest
@@ -116,8 +115,7 @@ class FirstStep:
 
 
 def first_steps() -> list[FirstStep]:
-    """Three things that a newcomer does first, as far as the rows show them done; none when all
-    are."""
+    """Return the first steps of a new user with those done marked; none once all are done."""
     own = Scenario.objects.exclude(name__in=shipped_names()).values("name")
     requests = ServedRequest.objects.order_by()
     answered = requests.filter(scenario__in=own, matched=True).exists()

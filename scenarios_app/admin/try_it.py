@@ -1,5 +1,5 @@
-"""The page on which a request is tried: which step would answer, why not the others, and every
-byte that would be sent. Nothing is consumed, counted or journalled by it."""
+"""*Try it*: shows which step would answer a request, why others would not, and the bytes that would
+be sent. No step is used up, and nothing is counted or journalled."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from scenarios_app.admin.site import may_see_journal
-from scenarios_app.admin.trial import (
+from scenarios_app.admin.dry_run import (
     FORM,
     RAW,
-    FormOfRequest,
-    Tried,
+    DryRunScenario,
+    PrefilledForm,
     TryForm,
-    form_of,
-    number_in,
-    tried,
+    parse_row_id,
+    prefilled_form,
+    scenario_from_fields,
 )
+from scenarios_app.admin.site import may_see_journal
 from scenarios_app.catalog import catalog
 from scenarios_app.control.explain import explain_call
 from scenarios_app.engine.conditions.match import ConditionResult
@@ -34,11 +34,11 @@ from scenarios_app.serving.reply import Frame, Reply
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import wires_by_name
 
-# So many steps are shown: the one that answers, then those that come closest.
-SHOWN = 30
-_LONGEST = 20_000
+# How many steps are shown: the one that answers, then the closest ones.
+MAX_STEPS_SHOWN = 30
+_MAX_TEXT_CHARS = 20_000
 STATES = ("wins", "matches", "misses")
-# Why a scenario goes before another one that matches as well.
+# Why a scenario is tried before another one that matches too.
 REASONS = {
     "priority": "higher priority",
     "particularity": "more specific match",
@@ -47,7 +47,7 @@ REASONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class StepCard:
     """One step; `state` is wins, matches or misses."""
 
     step: ExplainedStep
@@ -60,9 +60,11 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class GoesFirst:
-    """Another scenario that answers the request. `reason` says why it goes first; empty if the
-    scenario that is tried alone does not match."""
+class PrecedingScenario:
+    """Another scenario that answers the request first.
+
+    `reason` says why; it is empty if the tried scenario does not match at all.
+    """
 
     scenario: str
     url: str | None
@@ -70,51 +72,50 @@ class GoesFirst:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """What leaves in one piece, so many milliseconds after the request."""
+class TimedLine:
+    """A piece of the response, and the milliseconds after the request at which it is sent."""
 
     ms: int
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Bytes:
-    """What one provider's client would get, streamed and whole."""
+class ResponseBytes:
+    """The response for one provider's client, streamed and whole."""
 
     name: str
     status: int | None
-    streamed: tuple[Line, ...]
+    streamed: tuple[TimedLine, ...]
     whole: str
     cut: bool
 
 
 def try_page(request: HttpRequest, admin: Any) -> HttpResponse:
-    """The form, and below or beside it what would happen."""
-    served = _served(request.GET.get("request", "")) if may_see_journal(request) else None
-    posted = request.method == "POST"
-    given = request.POST if posted else request.GET
-    instead = tried(given.dict())
-    only = instead.name if instead else given.get("scenario", "")
-    described = form_of(served) if served else None
-    initial = {} if posted else _initial(only, served, described, instead)
-    form = TryForm(request.POST) if posted else TryForm(initial=initial)
-    page = {"described": described, "raw_only": served is not None and described is None}
+    """Show the form, and the result of a posted or given request."""
+    served = _find_entry(request.GET.get("request", "")) if may_see_journal(request) else None
+    is_post = request.method == "POST"
+    fields = request.POST if is_post else request.GET
+    instead = scenario_from_fields(fields.dict())
+    only = instead.name if instead else fields.get("scenario", "")
+    prefilled = prefilled_form(served) if served else None
+    initial = {} if is_post else _initial(only, served, prefilled, instead)
+    form = TryForm(request.POST) if is_post else TryForm(initial=initial)
+    page = {"described": prefilled, "raw_only": served is not None and prefilled is None}
     return _page(request, admin, form, only=only, served=served, instead=instead, **page)
 
 
 def try_edits(request: HttpRequest, admin: Any, hidden: Mapping[str, str]) -> HttpResponse:
-    """The page for edits that nobody has saved, with the request tried that their first step asks
-    for."""
-    instead = tried(hidden)
+    """Show the page for unsaved edits, with a request that matches their first step."""
+    instead = scenario_from_fields(hidden)
     first: dict[str, Any] = {
         "mode": FORM,
         "provider": next(iter(wires_by_name())),
         "model": "gpt-4o",
     }
     first |= {"turn": 1, "stream": True}
-    asked = first | first_step(instead.scenarios[-1] if instead else None)
+    initial = first | request_for_first_step(instead.scenarios[-1] if instead else None)
     only = instead.name if instead else ""
-    return _page(request, admin, TryForm(asked), only=only, served=None, instead=instead)
+    return _page(request, admin, TryForm(initial), only=only, served=None, instead=instead)
 
 
 def _page(
@@ -124,7 +125,7 @@ def _page(
     *,
     only: str,
     served: ServedRequest | None,
-    instead: Tried | None,
+    instead: DryRunScenario | None,
     **more: Any,
 ) -> HttpResponse:
     context = {
@@ -137,67 +138,72 @@ def _page(
         "instead": instead,
     }
     if form.is_bound and form.is_valid():
-        context |= _tried(form, served, only=only, instead=instead)
+        context |= _dry_run(form, served, only=only, instead=instead)
     return TemplateResponse(request, "scenarios_app/admin/try.html", context)
 
 
-def _tried(
-    form: TryForm, served: ServedRequest | None, *, only: str, instead: Tried | None
+def _dry_run(
+    form: TryForm, served: ServedRequest | None, *, only: str, instead: DryRunScenario | None
 ) -> dict[str, Any]:
-    given = form.cleaned_data
-    session = given["session"].strip()
+    values = form.cleaned_data
+    session = values["session"].strip()
     if form.is_raw:
         headers = served.request_headers if served else {}
-        calls = {"": raw_call(given["path"], given["body"], headers=headers, session=session)}
+        calls = {"": raw_call(values["path"], values["body"], headers=headers, session=session)}
         chosen = ""
     else:
-        asked = form.asked()
+        sample = form.asked()
         calls = {
-            name: sample_call(wire.sample(asked), session=session)
+            name: sample_call(wire.sample(sample), session=session)
             for name, wire in wires_by_name().items()
         }
-        chosen = given["provider"]
+        chosen = values["provider"]
     scenarios = instead.scenarios if instead else ()
-    found = {key: explain_call(call, replacements=scenarios) for key, call in calls.items()}
-    explanation = found[chosen]
+    explanations = {key: explain_call(call, replacements=scenarios) for key, call in calls.items()}
+    explanation = explanations[chosen]
     cards = list(_cards(explanation, only, instead))
-    first = _goes_first(explanation, cards, only)
+    first = _find_preceding(explanation, cards, only)
     alone = instead.scenarios[-1] if instead else catalog.snapshot().index.by_name.get(only)
     if first and first.reason and alone:
-        found = {key: explain_call(call, only=alone) for key, call in calls.items()}
-        explanation = found[chosen]
+        explanations = {key: explain_call(call, only=alone) for key, call in calls.items()}
+        explanation = explanations[chosen]
     return {
         "explanation": explanation,
         "first": first,
-        "cards": [card for card in cards[:SHOWN] if card.state != "misses"],
-        "misses": [card for card in cards[:SHOWN] if card.state == "misses"],
-        "left": max(len(cards) - SHOWN, 0),
-        "answer": _decision(explanation),
-        "told": _told(explanation),
+        "cards": [card for card in cards[:MAX_STEPS_SHOWN] if card.state != "misses"],
+        "misses": [card for card in cards[:MAX_STEPS_SHOWN] if card.state == "misses"],
+        "left": max(len(cards) - MAX_STEPS_SHOWN, 0),
+        "answer": _decision_kind(explanation),
+        "told": _answer_summary(explanation),
         "violations": _violations(explanation),
-        "bytes": [_bytes(key, found[key], calls[key]) for key in _first(chosen, found)],
+        "bytes": [
+            _response_bytes(key, explanations[key], calls[key])
+            for key in _chosen_first(chosen, explanations)
+        ],
         "chosen": chosen,
     }
 
 
-def _first(chosen: str, found: dict[str, Explanation]) -> list[str]:
-    return sorted(found, key=lambda key: key != chosen)
+def _chosen_first(chosen: str, explanations: dict[str, Explanation]) -> list[str]:
+    return sorted(explanations, key=lambda key: key != chosen)
 
 
-def _cards(explanation: Explanation, only: str, instead: Tried | None) -> Iterator[Card]:
+def _cards(
+    explanation: Explanation, only: str, instead: DryRunScenario | None
+) -> Iterator[StepCard]:
     steps = [step for step in explanation.steps if not only or step.scenario == only]
     urls = _urls({step.scenario for step in steps})
     if instead and instead.url:
         urls[instead.name] = instead.url
     order = {step.key: number for number, step in enumerate(steps)}
 
-    def closeness(card: Card) -> tuple[int, int, bool, int]:
+    def closeness(card: StepCard) -> tuple[int, int, bool, int]:
         step = card.step
         place = order[step.key] if step.near is None else step.near
         return (STATES.index(card.state), len(card.failed), step.near is None, place)
 
     yield from sorted(
-        (Card(step, _state(step), urls.get(step.scenario)) for step in steps), key=closeness
+        (StepCard(step, _state(step), urls.get(step.scenario)) for step in steps), key=closeness
     )
 
 
@@ -205,8 +211,10 @@ def _state(step: ExplainedStep) -> str:
     return "wins" if step.wins else "matches" if step.matches else "misses"
 
 
-def _goes_first(explanation: Explanation, cards: Sequence[Card], only: str) -> GoesFirst | None:
-    """The other scenario that answers where one alone is tried; None without one."""
+def _find_preceding(
+    explanation: Explanation, cards: Sequence[StepCard], only: str
+) -> PrecedingScenario | None:
+    """Return the other scenario that answers when only one is tried, or None."""
     decision = explanation.decision
     if not only or decision is None or decision.scenario is None:
         return None
@@ -215,7 +223,7 @@ def _goes_first(explanation: Explanation, cards: Sequence[Card], only: str) -> G
         return None
     url = next(iter(_urls([winner.name]).values()), None)
     beaten = next((card.step.conditions[-1] for card in cards if card.state == "matches"), None)
-    return GoesFirst(winner.name, url, REASONS.get(beaten.field, "") if beaten else "")
+    return PrecedingScenario(winner.name, url, REASONS.get(beaten.field, "") if beaten else "")
 
 
 def _urls(names: Iterable[str]) -> dict[str, str]:
@@ -224,9 +232,11 @@ def _urls(names: Iterable[str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What the step would say, or else the status that it fails with, None where nothing is sent;
-    `cut` where it breaks off."""
+class AnswerSummary:
+    """The text of the answer, or the status of a failure, None if nothing is sent.
+
+    `cut` is true if the answer breaks off.
+    """
 
     scenario: str
     step: str
@@ -236,11 +246,11 @@ class Answer:
     fallback: bool
 
 
-def _told(explanation: Explanation) -> Answer | None:
+def _answer_summary(explanation: Explanation) -> AnswerSummary | None:
     decision, reply = explanation.decision, explanation.reply
     if decision is None or decision.scenario is None or decision.step is None:
         return None
-    return Answer(
+    return AnswerSummary(
         scenario=decision.scenario.name,
         step=decision.step.label,
         said=reply.said if reply.status < 400 else "",
@@ -250,7 +260,7 @@ def _told(explanation: Explanation) -> Answer | None:
     )
 
 
-def _decision(explanation: Explanation) -> str:
+def _decision_kind(explanation: Explanation) -> str:
     decision = explanation.decision
     if decision is None:
         return "computed" if explanation.reply.status < 400 else "refused"
@@ -264,12 +274,12 @@ def _violations(explanation: Explanation) -> Sequence[str]:
     return decision.violations if decision else ()
 
 
-def _bytes(key: str, explanation: Explanation, call: Call) -> Bytes:
+def _response_bytes(key: str, explanation: Explanation, call: Call) -> ResponseBytes:
     streamed = explanation.streamed
     if explanation.reply.streaming or streamed is None:
         streamed = explanation.reply
     whole = explanation.whole or explanation.reply
-    return Bytes(
+    return ResponseBytes(
         name=wires_by_name()[key].title if key else call.path,
         status=explanation.reply.status if explanation.reply.started else None,
         streamed=tuple(_lines(streamed)) if streamed.streaming else (),
@@ -278,10 +288,10 @@ def _bytes(key: str, explanation: Explanation, call: Call) -> Bytes:
     )
 
 
-def _lines(reply: Reply) -> Iterator[Line]:
+def _lines(reply: Reply) -> Iterator[TimedLine]:
     for frame in reply.frames:
         for text in _events(frame):
-            yield Line(round((reply.delay + frame.at) * 1_000), text)
+            yield TimedLine(round((reply.delay + frame.at) * 1_000), text)
 
 
 def _events(frame: Frame) -> Iterator[str]:
@@ -293,11 +303,11 @@ def _events(frame: Frame) -> Iterator[str]:
 
 def _text(data: bytes) -> str:
     text = data.decode("utf-8", "backslashreplace")
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return text if len(text) <= _MAX_TEXT_CHARS else f"{text[:_MAX_TEXT_CHARS]}…"
 
 
-def _served(key: str) -> ServedRequest | None:
-    number = number_in(key)
+def _find_entry(key: str) -> ServedRequest | None:
+    number = parse_row_id(key)
     if number is None:
         return None
     journal.flush()
@@ -307,39 +317,39 @@ def _served(key: str) -> ServedRequest | None:
 def _initial(
     name: str,
     served: ServedRequest | None,
-    described: FormOfRequest | None,
-    instead: Tried | None,
+    prefilled: PrefilledForm | None,
+    instead: DryRunScenario | None,
 ) -> dict[str, Any]:
     initial: dict[str, Any] = {"mode": FORM, "turn": 1, "stream": True, "model": "gpt-4o"}
     if served is not None:
         query = "&".join(f"{name}={value}" for name, value in served.query.items())
         path = f"{served.path}?{query}" if query else served.path
         initial |= {"path": path, "body": served.request_body, "session": served.session}
-        initial |= described.fields if described else {"mode": RAW}
+        initial |= prefilled.fields if prefilled else {"mode": RAW}
     else:
         stored = catalog.snapshot().index.by_name.get(name)
-        initial |= first_step(instead.scenarios[-1] if instead else stored)
+        initial |= request_for_first_step(instead.scenarios[-1] if instead else stored)
     return initial
 
 
-def first_step(scenario: Compiled | None) -> dict[str, Any]:
-    """What a scenario's first step asks for, so that the page begins with something that fits."""
+def request_for_first_step(scenario: Compiled | None) -> dict[str, Any]:
+    """Return form fields of a request that matches the scenario's first step."""
     if scenario is None or not scenario.steps:
         return {}
     if scenario.select == "first_user_message":
         return {"user": scenario.name}
     match = scenario.steps[0].match
     tools = (condition.name for condition in match.of(OfferedToolCondition))
-    found: dict[str, Any] = {"tools": ", ".join(tools)}
+    fields: dict[str, Any] = {"tools": ", ".join(tools)}
     for message in match.of(MessageCondition):
         (text,), role = message.alternatives, message.subject.name
         literal = text.equals or text.startswith or text.contains
         if literal and role in ("user", ""):
-            found["user"] = literal
+            fields["user"] = literal
         elif literal and role == "system":
-            found["system"] = literal
+            fields["system"] = literal
     for condition in match.model:
         if condition.equals:
-            found["model"] = condition.equals
+            fields["model"] = condition.equals
             break
-    return found
+    return fields

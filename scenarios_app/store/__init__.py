@@ -1,6 +1,5 @@
-"""Scenario documents as rows, read, written, exported and drafted: reading a document out of them,
-writing documents down, many rows at a time, each with its entry in the history, and at which row
-something is wrong."""
+"""Scenario documents as database rows: read, save and export documents, write the history, and map
+problems to rows."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -34,13 +33,13 @@ from scenarios_app.store.translate import scenario_object, scenario_values, step
 _COLUMNS = [*SCENARIO_KEYS, "extra"]
 T = TypeVar("T")
 
-_PART = 500
+_BATCH_ROWS = 500
 
 
 def document_of(scenario: AnyScenario, steps: Iterable[AnyStep] | None = None) -> ScenarioDocument:
-    """The document of a scenario's rows, saved or not. Raises DocumentError.
+    """Return the document of a scenario's rows, saved or not. Raises DocumentError.
 
-    `steps` are its steps in order; without them they are looked up.
+    `steps` are its steps in order; by default they are loaded.
     """
     rows: Iterable[AnyStep] = scenario.steps.all() if steps is None else steps
     data = scenario_object(scenario, [step_object(row) for row in rows])
@@ -49,7 +48,7 @@ def document_of(scenario: AnyScenario, steps: Iterable[AnyStep] | None = None) -
 
 
 def rows_of(document: ScenarioDocument) -> tuple[Scenario, list[Step]]:
-    """The rows of a document, not saved."""
+    """Return the unsaved rows of a document."""
     data = dump(document)
     scenario = Scenario(**scenario_values(data))
     return scenario, [
@@ -59,36 +58,35 @@ def rows_of(document: ScenarioDocument) -> tuple[Scenario, list[Step]]:
 
 
 def limits() -> DocumentLimits:
-    """The most that a scenario may ask for on this server."""
+    """Return the limits of this server for a scenario document."""
     return DocumentLimits(
         text_bytes=setting("MOCKLLM_MAX_TEXT_BYTES"), latency_ms=setting("MOCKLLM_MAX_LATENCY_MS")
     )
 
 
 def save_document(document: ScenarioDocument) -> Scenario:
-    """Store one document, in place of the scenario of its name if there is one."""
+    """Store one document; replace the scenario of its name if there is one."""
     (scenario,) = save_documents([document])
     return scenario
 
 
 @transaction.atomic
-def save_documents(documents: Sequence[ScenarioDocument], why: str = "") -> list[Scenario]:
-    """Store documents of different names, each in place of the scenario of its name; the history
-    gives `why` as the reason.
+def save_documents(documents: Sequence[ScenarioDocument], reason: str = "") -> list[Scenario]:
+    """Store documents of different names; each replaces the scenario of its name.
 
-    All steps get new keys, so that no session knows anything of them. A scenario that stays as it
-    is gets nothing else: neither its rows nor their history grow by it.
+    `reason` is written to the history. All steps get new keys, so that they are unused in every
+    session. An unchanged scenario keeps its rows, and its history does not grow.
     """
-    stored = _stored([document.name for document in documents])
-    writing = _Writing()
+    stored = _stored_by_name([document.name for document in documents])
+    writing = _DocumentWriter()
     saved = [writing.take(document, stored.get(document.name)) for document in documents]
-    writing.write(why)
+    writing.write(reason)
     return saved
 
 
 @dataclass(slots=True)
-class _Writing:
-    """All rows that a load writes, so that each kind is written at once."""
+class _DocumentWriter:
+    """Collects all rows of a load, and writes each kind of row in one statement."""
 
     created: list[Scenario] = field(default_factory=list)
     changed: list[Scenario] = field(default_factory=list)
@@ -98,7 +96,7 @@ class _Writing:
 
     def take(self, document: ScenarioDocument, stored: Scenario | None) -> Scenario:
         before = list(stored.steps.all()) if stored else []
-        if stored and _plain(stored, before) == dump(document):
+        if stored and _stored_object(stored, before) == dump(document):
             self.kept.append(stored)
             return stored
         scenario, steps = rows_of(document)
@@ -115,29 +113,29 @@ class _Writing:
         self.steps += steps
         return stored
 
-    def write(self, why: str) -> None:
+    def write(self, reason: str) -> None:
         Scenario.objects.bulk_create(self.created)
-        remember("+", self.created, why)
+        add_history("+", self.created, reason)
         Scenario.objects.bulk_update(self.changed, _COLUMNS)
-        remember("~", self.changed, why)
-        remember("-", self.removed, why)
-        for part in parts([scenario.pk for scenario in self.changed]):
+        add_history("~", self.changed, reason)
+        add_history("-", self.removed, reason)
+        for part in batches([scenario.pk for scenario in self.changed]):
             Step.objects.filter(scenario__in=part).discard()
         Step.objects.bulk_create(self.steps)
-        remember("+", self.steps, why)
-        for part in parts([scenario.pk for scenario in self.kept]):
+        add_history("+", self.steps, reason)
+        for part in batches([scenario.pk for scenario in self.kept]):
             Step.objects.filter(scenario__in=part).renew_keys()
 
 
-def _stored(names: Sequence[str]) -> dict[str, Scenario]:
-    found: dict[str, Scenario] = {}
-    for part in parts(names):
+def _stored_by_name(names: Sequence[str]) -> dict[str, Scenario]:
+    scenarios: dict[str, Scenario] = {}
+    for part in batches(names):
         rows = Scenario.objects.filter(name__in=part).prefetch_related("steps")
-        found |= {row.name: row for row in rows}
-    return found
+        scenarios |= {row.name: row for row in rows}
+    return scenarios
 
 
-def _plain(scenario: Scenario, steps: Iterable[Step]) -> dict[str, Json] | None:
+def _stored_object(scenario: Scenario, steps: Iterable[Step]) -> dict[str, Json] | None:
     try:
         return scenario_object(scenario, [step_object(row) for row in steps])
     except DocumentError:
@@ -153,8 +151,11 @@ _STEP = re.compile(r"steps\[(\d+)\]\.?")
 
 @dataclass(frozen=True, slots=True)
 class RowProblem:
-    """Why a scenario is left out. `step` is the number from 1 of the step it is about, if it is
-    about one, and `place` the place in that step's document, else in the scenario's."""
+    """Why a scenario is not served.
+
+    `step` is the number of the step from 1, None if the problem is not in a step; `place` is the
+    place in that step's document, else in the scenario's.
+    """
 
     scenario: str
     step: int | None
@@ -167,25 +168,28 @@ class RowProblem:
 
 
 def problems_of(error: DocumentError, scenario: str) -> tuple[RowProblem, ...]:
-    """What is wrong with a scenario's document, by step."""
-    found: list[RowProblem] = []
+    """Split the problems of a scenario's document by step."""
+    problems: list[RowProblem] = []
     for problem in error.problems:
         step = _STEP.match(problem.place)
         place = problem.place[step.end() :] if step else problem.place
         number = int(step[1]) + 1 if step else None
-        found.append(RowProblem(scenario, number, place, problem.message))
-    return tuple(found)
+        problems.append(RowProblem(scenario, number, place, problem.message))
+    return tuple(problems)
 
 
-def parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """As many at a time as one statement may name."""
-    return (items[start : start + _PART] for start in range(0, len(items), _PART))
+def batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Split items into as many as one SQL statement may name."""
+    return (items[start : start + _BATCH_ROWS] for start in range(0, len(items), _BATCH_ROWS))
 
 
-def remember(kind: str, rows: Sequence[AnyScenario] | Sequence[AnyStep], why: str = "") -> None:
-    """Enter rows into the history as they are stored, before a deletion and after other changes.
+def add_history(
+    kind: str, rows: Sequence[AnyScenario] | Sequence[AnyStep], reason: str = ""
+) -> None:
+    """Copy rows into the history; before a deletion, and after other changes.
 
-    `kind` is `+`, `~` or `-`, `why` the reason that the entries give."""
+    `kind` is `+`, `~` or `-`.
+    """
     if not rows:
         return
     model: Any = type(rows[0])
@@ -196,20 +200,20 @@ def remember(kind: str, rows: Sequence[AnyScenario] | Sequence[AnyStep], why: st
         history_type=kind,
         history_date=timezone.now(),
         history_user=history.get_default_history_user(rows[0]),
-        history_change_reason=why or None,
+        history_change_reason=reason or None,
     )
-    own = ("history_type", "history_date", "history_user", "history_change_reason")
-    fields = [history._meta.get_field(name) for name in own]
-    given = [f.get_db_prep_save(getattr(entry, f.attname), connection) for f in fields]
+    names = ("history_type", "history_date", "history_user", "history_change_reason")
+    fields = [history._meta.get_field(name) for name in names]
+    values = [f.get_db_prep_save(getattr(entry, f.attname), connection) for f in fields]
     copied = ", ".join(quote(field.column) for field in history.tracked_fields)
     named = ", ".join(quote(field.column) for field in fields)
-    into = f"INSERT INTO {quote(history._meta.db_table)} ({copied}, {named})"
-    out_of = f"SELECT {copied}, %s, %s, %s, %s FROM {quote(model._meta.db_table)}"
+    insert = f"INSERT INTO {quote(history._meta.db_table)} ({copied}, {named})"
+    select = f"SELECT {copied}, %s, %s, %s, %s FROM {quote(model._meta.db_table)}"
     with connection.cursor() as cursor:
-        for part in parts([row.pk for row in rows]):
-            listed = ", ".join(["%s"] * len(part))
+        for batch in batches([row.pk for row in rows]):
+            listed = ", ".join(["%s"] * len(batch))
             where = f'WHERE "id" IN ({listed}) ORDER BY "id"'
-            cursor.execute(f"{into} {out_of} {where}", [*given, *part])
+            cursor.execute(f"{insert} {select} {where}", [*values, *batch])
 
 
 @transaction.atomic
@@ -219,28 +223,28 @@ def save_steps(
     changed: Sequence[AnyStep] = (),
     columns: Collection[str] = (),
     gone: Sequence[AnyStep] = (),
-    why: str = "",
+    reason: str = "",
 ) -> None:
-    """Store steps of one kind: new ones, `columns` of changed ones, and the end of others."""
+    """Store new steps, `columns` of changed steps, and deletions. All steps are of one model."""
     model = next((type(step) for step in (*new, *changed, *gone)), None)
     if model is None:
         return
     rows: Any = model._default_manager
     if model is Step:
         CatalogVersion.bump(rows.db)
-    remember("-", gone, why)
-    for part in parts([step.pk for step in gone]):
-        rows.filter(pk__in=part).discard()
-    _write(changed, columns)
-    remember("~", changed, why)
+    add_history("-", gone, reason)
+    for batch in batches([step.pk for step in gone]):
+        rows.filter(pk__in=batch).discard()
+    _update_columns(changed, columns)
+    add_history("~", changed, reason)
     rows.bulk_create(new)
-    remember("+", new, why)
+    add_history("+", new, reason)
     if model is Step:
         announce({step.scenario_id for step in changed}, rows.db)
 
 
-def _write(steps: Sequence[AnyStep], columns: Iterable[str]) -> None:
-    """Columns of rows that are there; `bulk_update` would spell out each row in SQL."""
+def _update_columns(steps: Sequence[AnyStep], columns: Iterable[str]) -> None:
+    """Update columns of stored rows; `bulk_update` would spell out each row in SQL."""
     if not steps:
         return
     model: Any = type(steps[0])

@@ -1,4 +1,4 @@
-"""What a column can hold, by the kind of its field."""
+"""Says which document values a database column can hold."""
 
 import math
 from functools import cache
@@ -12,52 +12,52 @@ from scenarios_app.models.columns import Place, places_of
 from scenarios_app.models.fields import JsonField, LinesField, NamesField
 
 SCENARIO_KEYS = tuple(places_of(ScenarioColumns))
-# Columns that hold one value just as it stands.
+# Columns that hold one value of the document.
 VALUES = places_of(StepColumns)
-# Columns that hold what is left of a section; an inner section comes before the one around it.
+# Columns that hold the rest of a section, inner sections first.
 EXTRAS = places_of(StepColumns, rest=True)
 MODEL: Place = ("match", "model")
 MESSAGES: Place = ("match", "messages")
 TOOL_RESULTS: Place = ("match", "tool_results")
-# Message conditions with columns, by role, in the order in which they open `match.messages`.
+# Columns of message conditions by role, in the order in which they begin `match.messages`.
 MESSAGE_COLUMNS = {"match_system": "system", "match_user": "user", "match_tool_result": "tool"}
 
 
 Model: TypeAlias = type[models.Model]
 
-LARGEST = 2**31 - 1
+MAX_INTEGER = 2**31 - 1
 
 
 @cache
 def empty_value(model: Model, column: str) -> Any:
-    """What the column holds when the document does not have its key."""
+    """Return the value that the column has if the document does not have its key."""
     return _field(model, column).get_default()
 
 
-def holds(model: Model, column: str, value: Json) -> bool:
-    """Whether the column can hold this value, which is not the one that says "no such key"."""
+def can_hold(model: Model, column: str, value: Json) -> bool:
+    """Return whether the column can hold this value; its empty value stands for a missing key."""
     field = _field(model, column)
     if value == empty_value(model, column):
         return False
     match field:
         case NamesField():
-            return _items(value, apart=",")
+            return _is_list_of_lines(value, separator=",")
         case LinesField():
-            return _items(value, apart="\n")
+            return _is_list_of_lines(value, separator="\n")
         case JsonField():
             return isinstance(value, type(empty_value(model, column)))
         case models.BooleanField():
             return isinstance(value, bool)
         case models.IntegerField():
-            return _whole(value)
+            return _is_integer(value)
         case models.FloatField():
             return isinstance(value, float) and math.isfinite(value)
         case models.CharField():
-            return _line(value, field.max_length) and (
+            return _is_line(value, field.max_length) and (
                 not field.choices or value in dict(field.choices)
             )
         case _:
-            return _text(value)
+            return _is_text(value)
 
 
 @cache
@@ -65,30 +65,30 @@ def _field(model: Model, column: str) -> Any:
     return model._meta.get_field(column)
 
 
-def _whole(value: Json) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST
+def _is_integer(value: Json) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MAX_INTEGER
 
 
-def _text(value: Json) -> bool:
-    # No database column takes NUL or half a surrogate pair; no form field keeps a lone "\r".
+def _is_text(value: Json) -> bool:
+    # Databases reject NUL and half of a surrogate pair; form fields drop a lone "\r".
     return isinstance(value, str) and not any(
         c in "\0\r" or "\ud800" <= c <= "\udfff" for c in value
     )
 
 
-def _line(value: Json, longest: int | None) -> bool:
-    """One line of text, of which a form would take nothing away."""
+def _is_line(value: Json, max_chars: int | None) -> bool:
+    """Return whether a form field would return this line of text unchanged."""
     return (
         isinstance(value, str)
-        and _text(value)
-        and (longest is None or len(value) <= longest)
+        and _is_text(value)
+        and (max_chars is None or len(value) <= max_chars)
         and value == value.strip()
         and "\n" not in value
     )
 
 
-def _items(value: Json, *, apart: str) -> bool:
-    """A list of texts that a form gives back as they are, with `apart` between them."""
+def _is_list_of_lines(value: Json, *, separator: str) -> bool:
+    """Return whether a form field with this separator would return the list unchanged."""
     return isinstance(value, list) and all(
-        _line(item, None) and item != "" and apart not in str(item) for item in value
+        _is_line(item, None) and item != "" and separator not in str(item) for item in value
     )

@@ -1,6 +1,5 @@
-"""Whole documents into the database, checked before anything is written, and out of it: as files
-and the control API hold them, or as the rows that `loaddata` takes; and the conversations that are
-kept with scenarios, by name."""
+"""Loads whole documents into the database and exports them as documents or fixtures; stores the
+conversations of *Play it*."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,41 +24,42 @@ from scenarios_app.store.columns import SCENARIO_KEYS, empty_value
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Names of the scenarios that were new, and of those that took the place of another."""
+    """The names of the scenarios that were created and of those that were replaced."""
 
     created: tuple[str, ...]
     replaced: tuple[str, ...]
 
 
-def load(documents: Sequence[ScenarioDocument], *, replace: bool = True, why: str = "") -> Loaded:
-    """Store all documents or none; scenarios that they do not name stay. Raises DocumentError.
+def load(
+    documents: Sequence[ScenarioDocument], *, replace: bool = True, reason: str = ""
+) -> Loaded:
+    """Store all documents or none; other scenarios stay. Raises DocumentError.
 
-    Documents of one name are merged. Without `replace` a name that is taken is an error. Once this
-    returns, the caller tells its sessions: `await state.clear_scenario(name)` for each that was
-    replaced.
+    Documents of one name are merged. Without `replace` a taken name is an error. The caller then
+    calls `await state.clear_scenario(name)` for each replaced scenario.
     """
-    merged = check(documents)
+    merged = merge_checked(documents)
     with transaction.atomic():
-        taken = set(Scenario.objects.values_list("name", flat=True))
-        if not replace and (names := [d.name for d in merged if d.name in taken]):
+        stored_names = set(Scenario.objects.values_list("name", flat=True))
+        if not replace and (names := [d.name for d in merged if d.name in stored_names]):
             raise DocumentError.of(
                 Problem(name, "a scenario of this name exists") for name in names
             )
-        save_documents(merged, why)
+        save_documents(merged, reason)
     return Loaded(
-        created=tuple(d.name for d in merged if d.name not in taken),
-        replaced=tuple(d.name for d in merged if d.name in taken),
+        created=tuple(d.name for d in merged if d.name not in stored_names),
+        replaced=tuple(d.name for d in merged if d.name in stored_names),
     )
 
 
-def written_names() -> set[str]:
-    """The names of stored scenarios that are no recordings, which no recording takes over."""
+def authored_names() -> set[str]:
+    """Return the names of stored scenarios that are no recordings; no recording replaces them."""
     rows = Scenario.objects.values_list("name", "tags")
     return {name for name, tags in rows if TAG not in tags}
 
 
-def check(documents: Sequence[ScenarioDocument]) -> list[ScenarioDocument]:
-    """The documents as they would be stored: merged by name. Raises DocumentError."""
+def merge_checked(documents: Sequence[ScenarioDocument]) -> list[ScenarioDocument]:
+    """Merge documents of one name and validate them. Raises DocumentError."""
     return merge_documents(documents, limits=limits())
 
 
@@ -74,7 +74,7 @@ _STEP = tuple(
 
 
 def documents_json(documents: Sequence[ScenarioDocument]) -> Object:
-    """One file of documents: the document itself where there is one, else a list."""
+    """Return one document as it is, several as one file."""
     written: list[Json] = [dump(document) for document in documents]
     if len(written) == 1 and isinstance(written[0], dict):
         return written[0]
@@ -82,7 +82,7 @@ def documents_json(documents: Sequence[ScenarioDocument]) -> Object:
 
 
 def fixture_json(documents: Iterable[ScenarioDocument]) -> list[Object]:
-    """The same scenarios as rows with natural keys, empty columns left out."""
+    """Return the scenarios as fixture rows with natural keys, without empty columns."""
     fixture: list[Object] = []
     for document in documents:
         scenario, steps = rows_of(document)
@@ -104,23 +104,25 @@ def _row(row: Model, columns: Iterable[str], first: dict[str, Any]) -> Object:
 
 
 def conversation_for(name: str) -> dict[str, Json] | None:
-    """The one that is kept for a scenario."""
-    found = TrialConversation.objects.filter(scenario=name).first()
-    return found.content if found and isinstance(found.content, dict) else None
+    """Return the stored conversation of a scenario, or None."""
+    row = TrialConversation.objects.filter(scenario=name).first()
+    return row.content if row and isinstance(row.content, dict) else None
 
 
-def keep(name: str, content: dict[str, Json]) -> None:
-    """Keep it for a scenario, in place of the one so far."""
+def save_conversation(name: str, content: dict[str, Json]) -> None:
+    """Store the conversation of a scenario; replaces the previous one."""
     TrialConversation.objects.update_or_create(scenario=name, defaults={"content": content})
 
 
-def follow(before: str, name: str) -> None:
-    """What is kept goes with a scenario, or a draft of it, that has another name now. Where the old
-    name stays in use, by the scenario or by its draft, both have it."""
+def move_conversation(before: str, name: str) -> None:
+    """Move the conversation of a renamed scenario or draft to its new name.
+
+    If its draft or published scenario keeps the old name, both get a copy.
+    """
     content = conversation_for(before)
     if content is None or conversation_for(name) is not None:
         return
     if any(model.objects.filter(name=before).exists() for model in (Scenario, Draft)):
-        keep(name, content)
+        save_conversation(name, content)
     else:
         TrialConversation.objects.filter(scenario=before).update(scenario=name)

@@ -1,4 +1,4 @@
-"""Drafts: copies of published scenarios to work on, and how they take the place of these."""
+"""Drafts: copies of published scenarios to edit, and how they are published."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -36,32 +36,35 @@ from scenarios_app.store.history import (
     PUBLISHED,
     State,
     StepId,
-    authors_since,
     changes_between,
-    remover_of,
+    editors_since,
+    last_deleter_of,
     state_at,
 )
 from scenarios_app.store.translate import scenario_object, step_object
 
 DELETED = "the published scenario was deleted"
 NAME_TAKEN = "another scenario has this name"
-# A document's name has so many characters at most.
+# The maximum length of a name in a scenario document.
 NAME_LENGTH = 200
 
 _SCENARIO = (*SCENARIO_KEYS, "extra")
 _STEP = tuple(column.name for column in StepColumns._meta.local_concrete_fields)
-_NOTHING = State(None, {})
+_EMPTY_STATE = State(None, {})
 
 
-class NotPublished(Exception):
-    """A draft stays one; the message says why."""
+class PublishError(Exception):
+    """The draft was not published; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What publishing a draft would do now. `changes` are those of the published scenario, if
-    there is one; `meanwhile` is what `who` changed of it since the draft was made. `token` names
-    all that was looked at: when it differs, something has changed."""
+    """What publishing a draft would do now.
+
+    `changes` are those of the published scenario, if there is one. `meanwhile` lists what `who`
+    changed in it since the draft was created. `token` is a hash of all this: if it differs later,
+    something has changed.
+    """
 
     changes: tuple[str, ...]
     meanwhile: tuple[str, ...]
@@ -70,45 +73,45 @@ class Publication:
     token: str
 
 
-def draft_of(scenario: Scenario) -> tuple[Draft, bool]:
-    """The draft of a published scenario, and whether it was made just now, as a copy. Raises
-    DocumentError where the scenario cannot be read."""
+def get_or_create_draft(scenario: Scenario) -> tuple[Draft, bool]:
+    """Return the draft of a published scenario, and whether it was created now.
+
+    Raises DocumentError if the scenario cannot be read.
+    """
     with transaction.atomic():
-        # Who else asks for it waits, and then finds this one.
+        # A concurrent call waits here, and then finds this draft.
         published = Scenario.objects.select_for_update().get(pk=scenario.pk)
         if found := Draft.objects.filter(published=published).first():
             return found, False
         state = _state_of(published)
         base = {"scenario": state.scenario, "steps": state.steps}
-        draft = Draft(published=published, base=base, **_values(published, _SCENARIO))
+        draft = Draft(published=published, base=base, **_column_values(published, _SCENARIO))
         draft.save()
-        _fill(draft, [(step.key, step) for step in published.steps.all()])
+        _save_rows(draft, [(step.key, step) for step in published.steps.all()])
     return draft, True
 
 
-def drafted(document: ScenarioDocument) -> Draft:
-    """A new draft of what a document says, of no published scenario; where another scenario or
-    draft has the name, with a number behind it."""
+def create_draft(document: ScenarioDocument) -> Draft:
+    """Create a draft without a published scenario; a number is appended if its name is taken."""
     scenario, steps = rows_of(document)
     with transaction.atomic():
-        draft = Draft(**_values(scenario, _SCENARIO))
+        draft = Draft(**_column_values(scenario, _SCENARIO))
         draft.name = free_name(document.name)
         draft.save()
-        _fill(draft, [(new_key(), step) for step in steps])
+        _save_rows(draft, [(new_key(), step) for step in steps])
     return draft
 
 
 def append_step(scenario: AnyScenario, step: Step) -> None:
-    """Store a copy of a step as the last one of a scenario or a draft."""
+    """Store a copy of a step as the last step of a scenario or draft."""
     last = scenario.steps.aggregate(last=Max("order"))["last"] or 0
     model: Any = scenario.steps.model
-    values = _values(step, _STEP) | {"order": last + 1}
+    values = _column_values(step, _STEP) | {"order": last + 1}
     save_steps(new=[model(scenario=scenario, key=new_key(), **values)])
 
 
 def free_name(name: str, *, drafts: bool = True, taken: Collection[str] = ()) -> str:
-    """The name, with a number behind it where a scenario has it already, or a draft too, or it is
-    one of the `taken` names."""
+    """Return the name, with a number if a scenario, a draft or `taken` has it already."""
     kinds: tuple[Any, ...] = (Scenario, Draft) if drafts else (Scenario,)
     for number in count(1):
         suffix = f" ({number})" if number > 1 else ""
@@ -120,110 +123,122 @@ def free_name(name: str, *, drafts: bool = True, taken: Collection[str] = ()) ->
     return free
 
 
-def publication_of(draft: Draft) -> Publication:
-    """What publishing it would do, and what stands against it."""
-    # What the draft's row remembers of it may be old.
+def plan_publication(draft: Draft) -> Publication:
+    """Return what publishing the draft would do, and what prevents it."""
+    # Read again: the draft's cached row may be old.
     published = Scenario.objects.filter(pk=draft.published_id or 0).first()
     problems = _problems_of(draft)
-    base, now, mine = _base_of(draft), _NOTHING, _NOTHING
+    base, published_state, drafted_state = _base_of(draft), _EMPTY_STATE, _EMPTY_STATE
     try:
-        now = _state_of(published) if published else _NOTHING
-        mine = _state_of(draft)
+        published_state = _state_of(published) if published else _EMPTY_STATE
+        drafted_state = _state_of(draft)
     except DocumentError as error:
         problems = problems or problems_of(error, draft.name)
-    known = _present_keys(base, now)
+    keys = _current_keys(base, published_state)
     meanwhile: tuple[str, ...] = ()
     if published:
-        meanwhile = tuple(changes_between(_with_keys(base, known), now))
+        meanwhile = tuple(changes_between(_with_keys(base, keys), published_state))
     elif base.scenario:
         meanwhile = (DELETED,)
     return Publication(
-        changes=tuple(changes_between(now, _with_keys(mine, known))) if published else (),
+        changes=tuple(changes_between(published_state, _with_keys(drafted_state, keys)))
+        if published
+        else (),
         meanwhile=meanwhile,
-        who=_who(published, draft, base) if meanwhile else "",
+        who=_authors_text(published, draft, base) if meanwhile else "",
         problems=problems,
-        token=sha256(f"{_text(now)}\n{_text(mine)}\n{meanwhile}".encode()).hexdigest(),
+        token=sha256(
+            f"{_state_json(published_state)}\n{_state_json(drafted_state)}\n{meanwhile}".encode()
+        ).hexdigest(),
     )
 
 
 def compiled_draft(draft: Draft) -> list[Compiled]:
-    """What requests would see of it and of the scenario that it replaces, which gives up its name
-    to it. Raises DocumentError."""
+    """Return the compiled draft, preceded by an empty scenario of the name that it replaces.
+
+    Raises DocumentError.
+    """
     steps = list(draft.steps.all())
     document, keys = document_of(draft, steps), [step.key for step in steps]
-    own = compile_scenario(document, step_keys=keys) if draft.enabled else Compiled(draft.name)
-    gone = draft.published.name if draft.published else draft.name
-    return [own] if gone == draft.name else [Compiled(gone), own]
+    compiled = compile_scenario(document, step_keys=keys) if draft.enabled else Compiled(draft.name)
+    replaced = draft.published.name if draft.published else draft.name
+    return [compiled] if replaced == draft.name else [Compiled(replaced), compiled]
 
 
 def publish(draft: Draft, *, seen: str, over: bool = False) -> Scenario:
-    """Make the published scenario what its draft says, and the draft gone; or a new scenario of
-    a draft that is of none. Raises NotPublished, and changes nothing then.
+    """Replace the published scenario by its draft, or create one, and delete the draft.
 
-    `seen` is the token of the publication that was looked at; `over` publishes over what others
-    have changed meanwhile. Steps that come from published ones keep their keys.
+    `seen` is the token of the publication that the user saw; `over` overwrites what others changed
+    meanwhile. Steps that come from published ones keep their keys. Raises PublishError, and changes
+    nothing, if the token is outdated, the draft has errors or others changed the scenario.
     """
     with transaction.atomic():
-        # All who write scenarios wait from here on.
+        # Other writers of scenarios wait from here on.
         CatalogVersion.bump(DEFAULT_DB_ALIAS)
         latest = Draft.objects.select_related("published").filter(pk=draft.pk).first()
         if latest is None:
-            raise NotPublished("It has been published or discarded in the meantime.")
-        found = publication_of(latest)
-        if found.token != seen:
-            raise NotPublished("It has changed since you looked. Look at it again.")
-        if found.problems:
-            raise NotPublished("It has errors.")
-        if found.meanwhile and not over:
-            raise NotPublished(f"{found.who} changed the published scenario since it was made.")
-        scenario = _write(latest)
+            raise PublishError("It has been published or discarded in the meantime.")
+        publication = plan_publication(latest)
+        if publication.token != seen:
+            raise PublishError("It has changed since you looked. Look at it again.")
+        if publication.problems:
+            raise PublishError("It has errors.")
+        if publication.meanwhile and not over:
+            raise PublishError(
+                f"{publication.who} changed the published scenario since it was made."
+            )
+        scenario = _write_scenario(latest)
         discard(latest)
     return scenario
 
 
 @transaction.atomic
 def discard(draft: Draft) -> None:
-    """Delete a draft and its past, and nothing else."""
+    """Delete a draft and its history, and nothing else."""
     pk = draft.pk
     draft.delete()
     for model, column in ((Draft, "id"), (DraftStep, "scenario_id")):
         model.history.filter(**{column: pk}).delete()
 
 
-def restore(scenario: AnyScenario, moment: datetime) -> None:
-    """Make a scenario or a draft what it was at a moment, under the name that it has now. Steps
-    that are still there stay themselves: for sessions, and for what counts their answers. Raises
-    DocumentError where this server would not take it any more, and changes nothing then."""
-    state = state_at(scenario, moment)
+def restore(scenario: AnyScenario, time: datetime) -> None:
+    """Restore the version of a scenario or draft at a time, under its current name.
+
+    Steps that still exist keep their keys, so sessions and counts of answers know them. Raises
+    DocumentError, and changes nothing, if this server would reject that version.
+    """
+    state = state_at(scenario, time)
     (document,) = load_documents(state.document(scenario.name), limits=limits())
     row, steps = rows_of(document)
-    known = scenario.steps if isinstance(scenario, Scenario) else _past_steps(scenario)
-    keys: dict[StepId, str] = dict(known.values_list("id", "key"))
+    stored_steps = scenario.steps if isinstance(scenario, Scenario) else _past_steps(scenario)
+    keys: dict[StepId, str] = dict(stored_steps.values_list("id", "key"))
     with transaction.atomic():
-        _set(scenario, row, _SCENARIO)
+        _copy_columns(scenario, row, _SCENARIO)
         scenario.updated_at = timezone.now()
         scenario.save()
-        found = zip(state.steps, steps, strict=True)
-        _fill(scenario, [(keys.get(pk) or new_key(), step) for pk, step in found])
+        rows = zip(state.steps, steps, strict=True)
+        _save_rows(scenario, [(keys.get(pk) or new_key(), step) for pk, step in rows])
 
 
 def _past_steps(draft: Draft) -> Any:
     return DraftStep.history.filter(scenario_id=draft.pk)
 
 
-def _write(draft: Draft) -> Scenario:
+def _write_scenario(draft: Draft) -> Scenario:
     scenario = draft.published or Scenario()
-    known = _present_keys(_base_of(draft), _state_of(scenario)) if scenario.pk else {}
-    rows = [(known.get(row.key) or new_key(), row) for row in draft.steps.all()]
-    _set(scenario, draft, _SCENARIO)
-    _say(scenario, PUBLISHED)
+    keys = _current_keys(_base_of(draft), _state_of(scenario)) if scenario.pk else {}
+    rows = [(keys.get(row.key) or new_key(), row) for row in draft.steps.all()]
+    _copy_columns(scenario, draft, _SCENARIO)
+    _set_change_reason(scenario, PUBLISHED)
     scenario.save()
-    _fill(scenario, rows, why=PUBLISHED)
+    _save_rows(scenario, rows, reason=PUBLISHED)
     return scenario
 
 
-def _fill(scenario: AnyScenario, rows: Iterable[tuple[str, StepColumns]], why: str = "") -> None:
-    """Give a scenario these steps by their keys; those that it has and that differ are changed."""
+def _save_rows(
+    scenario: AnyScenario, rows: Iterable[tuple[str, StepColumns]], reason: str = ""
+) -> None:
+    """Store these steps by key: add new ones, change those that differ, delete the others."""
     model: Any = scenario.steps.model
     there = {step.key: step for step in scenario.steps.all()}
     new: list[Any] = []
@@ -231,15 +246,15 @@ def _fill(scenario: AnyScenario, rows: Iterable[tuple[str, StepColumns]], why: s
     for key, row in rows:
         step: Any = there.pop(key, None)
         if step is None:
-            new.append(model(scenario=scenario, key=key, **_values(row, _STEP)))
-        elif _differ(step, row):
-            _set(step, row, _STEP)
+            new.append(model(scenario=scenario, key=key, **_column_values(row, _STEP)))
+        elif _steps_differ(step, row):
+            _copy_columns(step, row, _STEP)
             changed.append(step)
-    save_steps(new=new, changed=changed, columns=_STEP, gone=list(there.values()), why=why)
+    save_steps(new=new, changed=changed, columns=_STEP, gone=list(there.values()), reason=reason)
 
 
 def _problems_of(draft: Draft) -> tuple[RowProblem, ...]:
-    """What a save would refuse, or the name that somebody else has."""
+    """Return what a save would refuse, or that the name is taken."""
     others = Scenario.objects.filter(name=draft.name).exclude(pk=draft.published_id or 0)
     if others.exists():
         return (RowProblem(draft.name, None, "name", NAME_TAKEN),)
@@ -250,10 +265,10 @@ def _problems_of(draft: Draft) -> tuple[RowProblem, ...]:
     return ()
 
 
-def _who(published: Scenario | None, draft: Draft, base: State) -> str:
+def _authors_text(published: Scenario | None, draft: Draft, base: State) -> str:
     if published is None:
-        return remover_of(str((base.scenario or {}).get("name")))
-    return " and ".join(authors_since(published, draft.created_at))
+        return last_deleter_of(str((base.scenario or {}).get("name")))
+    return " and ".join(editors_since(published, draft.created_at))
 
 
 def _state_of(scenario: AnyScenario) -> State:
@@ -267,12 +282,12 @@ def _base_of(draft: Draft) -> State:
     match draft.base:
         case {"scenario": dict(scenario), "steps": dict(steps)}:
             return State(scenario, {k: step for k, step in steps.items() if isinstance(step, dict)})
-    return _NOTHING
+    return _EMPTY_STATE
 
 
-def _present_keys(base: State, now: State) -> dict[Any, Any]:
-    """The keys that steps of then have now. A load of the same document has renewed them all."""
-    if _text(base) == _text(now):
+def _current_keys(base: State, now: State) -> dict[Any, Any]:
+    """Map keys of old steps to current keys. Loading the same document again renews all keys."""
+    if _state_json(base) == _state_json(now):
         return dict(zip(base.steps, now.steps, strict=True))
     return {key: key for key in base.steps if key in now.steps}
 
@@ -281,24 +296,24 @@ def _with_keys(state: State, keys: Mapping[Any, Any]) -> State:
     return State(state.scenario, {keys.get(key, key): step for key, step in state.steps.items()})
 
 
-def _text(state: State) -> str:
+def _state_json(state: State) -> str:
     return json.dumps([state.scenario, list(state.steps.values())])
 
 
-def _values(row: models.Model, columns: Iterable[str]) -> dict[str, Any]:
+def _column_values(row: models.Model, columns: Iterable[str]) -> dict[str, Any]:
     return {column: getattr(row, column) for column in columns}
 
 
-def _differ(one: models.Model, other: models.Model) -> bool:
-    # As text: 1 is not true.
-    return json.dumps(_values(one, _STEP)) != json.dumps(_values(other, _STEP))
+def _steps_differ(one: models.Model, other: models.Model) -> bool:
+    # Compared as text: 1 is not true.
+    return json.dumps(_column_values(one, _STEP)) != json.dumps(_column_values(other, _STEP))
 
 
-def _set(row: models.Model, other: models.Model, columns: Iterable[str]) -> None:
-    for column, value in _values(other, columns).items():
+def _copy_columns(row: models.Model, other: models.Model, columns: Iterable[str]) -> None:
+    for column, value in _column_values(other, columns).items():
         setattr(row, column, value)
 
 
-def _say(row: Any, why: str) -> None:
-    """What the history of the row gives as the reason of the next change."""
-    row._change_reason = why or None
+def _set_change_reason(row: Any, reason: str) -> None:
+    """Set the reason that the history records for the row's next change."""
+    row._change_reason = reason or None

@@ -1,7 +1,7 @@
-"""What of a scenario document lies in which column of its rows, both ways and without loss.
+"""Translates scenario documents to database columns and back, without loss.
 
-A value that its column can hold is lifted out of the document; what is left stays, in the
-document's own form, in the extra column of its section. Lowering puts the two together again.
+A value that its column can hold is moved to the column. The rest stays, in document form, in the
+extra column of its section.
 """
 
 import re
@@ -22,20 +22,20 @@ from scenarios_app.store.columns import (
     TOOL_RESULTS,
     VALUES,
     Place,
+    can_hold,
     empty_value,
-    holds,
 )
 
 Object: TypeAlias = dict[str, Json]
 Values: TypeAlias = dict[str, Any]
 
-# All at once: a step has many columns, and a scenario may have many steps.
+# Read in one call, because a step has many columns and a scenario many steps.
 _values_of = attrgetter(*VALUES)
 _PLACES = tuple((place, empty_value(Step, column)) for column, place in VALUES.items())
 
 
 def scenario_object(scenario: ScenarioColumns, steps: Sequence[Object]) -> Object:
-    """The document of a row, as plain data that nobody has checked yet."""
+    """Return the document of a scenario row as unvalidated data."""
     document = _extra(scenario, "extra")
     for key in SCENARIO_KEYS:
         value = getattr(scenario, key)
@@ -45,7 +45,7 @@ def scenario_object(scenario: ScenarioColumns, steps: Sequence[Object]) -> Objec
 
 
 def step_object(row: StepColumns) -> Object:
-    """The document of a step's row, as plain data that nobody has checked yet."""
+    """Return the document of a step row as unvalidated data."""
     step: Object = {}
     for column, place in reversed(EXTRAS.items()):
         if rest := _extra(row, column):
@@ -59,7 +59,7 @@ def step_object(row: StepColumns) -> Object:
 
 
 def column_at(place: str, row: StepColumns) -> str:
-    """The column in which one edits what stands at `place` in the document of this row."""
+    """Return the column that edits the value at `place` in the document of this row."""
     keys = tuple(re.findall(r"[^.\[\]]+", place))
     if keys[: len(MESSAGES)] == MESSAGES:
         used = [column for column in MESSAGE_COLUMNS if getattr(row, column)]
@@ -70,10 +70,16 @@ def column_at(place: str, row: StepColumns) -> str:
         "match_tool_result_name": (*TOOL_RESULTS, "0"),
         **VALUES,
     }
-    for column, known in columns.items():
-        if keys[: len(known)] == known and getattr(row, column) != empty_value(Step, column):
+    for column, column_place in columns.items():
+        if keys[: len(column_place)] == column_place and getattr(row, column) != empty_value(
+            Step, column
+        ):
             return column
-    return next(column for column, known in EXTRAS.items() if keys[: len(known)] == known)
+    return next(
+        column
+        for column, column_place in EXTRAS.items()
+        if keys[: len(column_place)] == column_place
+    )
 
 
 def _lower_conditions(row: StepColumns, step: Object) -> None:
@@ -120,42 +126,42 @@ def _put_first(step: Object, place: Place, items: list[Json]) -> None:
 
 
 def scenario_values(document: Object) -> Values:
-    """Column values of a document's scenario; its steps are not looked at."""
+    """Return the column values of a document's scenario, without its steps."""
     rest = deepcopy({key: value for key, value in document.items() if key != "steps"})
-    lifted = [key for key in SCENARIO_KEYS if key in rest and holds(Scenario, key, rest[key])]
+    lifted = [key for key in SCENARIO_KEYS if key in rest and can_hold(Scenario, key, rest[key])]
     return {key: rest.pop(key) for key in lifted} | {"extra": rest}
 
 
 def step_values(step: Object) -> Values:
-    """Column values of one step of a document."""
+    """Return the column values of one step of a document."""
     rest = deepcopy(step)
     values: Values = {}
     for column, place in VALUES.items():
-        if place[0] in rest and holds(Step, column, found := _look(rest, place)):
-            values[column] = found
-            _take(rest, place)
+        if place[0] in rest and can_hold(Step, column, value := _get(rest, place)):
+            values[column] = value
+            _remove(rest, place)
     _lift_conditions(rest, values)
     for column, place in EXTRAS.items():
-        if place and holds(Step, column, found := _look(rest, place)):
-            values[column] = found
-            _take(rest, place)
+        if place and can_hold(Step, column, value := _get(rest, place)):
+            values[column] = value
+            _remove(rest, place)
     return values | {"extra": rest}
 
 
 def _lift_conditions(rest: Object, values: Values) -> None:
-    if lifted := _model(_look(rest, MODEL)):
+    if lifted := _model(_get(rest, MODEL)):
         values |= lifted
-        _take(rest, MODEL)
-    match _look(rest, TOOL_RESULTS):
+        _remove(rest, MODEL)
+    match _get(rest, TOOL_RESULTS):
         case [{"name": name, **others}, *_] if not others:
-            if holds(Step, "match_tool_result_name", name):
+            if can_hold(Step, "match_tool_result_name", name):
                 values["match_tool_result_name"] = name
-                _take_first(rest, TOOL_RESULTS)
+                _remove_first(rest, TOOL_RESULTS)
     for column, role in MESSAGE_COLUMNS.items():
-        match _look(rest, MESSAGES):
+        match _get(rest, MESSAGES):
             case [first, *_] if lifted := _message(column, role, first):
                 values |= lifted
-                _take_first(rest, MESSAGES)
+                _remove_first(rest, MESSAGES)
 
 
 def _model(condition: Json) -> Values:
@@ -178,24 +184,24 @@ def _message(column: str, role: str, condition: Json) -> Values:
 
 
 def _text(column: str, condition: Json) -> Values:
-    """A condition of one mode and nothing else."""
+    """Return the columns of a text condition that has one mode and nothing else, or {}."""
     if not isinstance(condition, dict) or len(condition) != 1:
         return {}
     ((mode, text),) = condition.items()
-    if mode not in TextMode.values or not holds(Step, column, text):
+    if mode not in TextMode.values or not can_hold(Step, column, text):
         return {}
     return {column: text, f"{column}_mode": mode}
 
 
-def _look(rest: Object, place: Place) -> Json:
-    found: Json = rest
+def _get(rest: Object, place: Place) -> Json:
+    value: Json = rest
     for key in place:
-        found = found.get(key) if isinstance(found, dict) else None
-    return found
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
-def _take(rest: Object, place: Place) -> None:
-    """Take a value out, and the objects around it that it leaves empty."""
+def _remove(rest: Object, place: Place) -> None:
+    """Remove a value, and the objects around it that become empty."""
     around = [rest]
     for key in place[:-1]:
         inner = around[-1][key]
@@ -207,9 +213,9 @@ def _take(rest: Object, place: Place) -> None:
             return
 
 
-def _take_first(rest: Object, place: Place) -> None:
-    items = _look(rest, place)
+def _remove_first(rest: Object, place: Place) -> None:
+    items = _get(rest, place)
     assert isinstance(items, list)
     del items[0]
     if not items:
-        _take(rest, place)
+        _remove(rest, place)

@@ -1,5 +1,8 @@
-"""How the admin's pages show times and scenarios, and what they call a place in a document, for
-people who have never seen one. Templates are loaded before the admin is."""
+"""Template tags and filters of the admin: times, links to scenarios, and labels for places in
+documents.
+
+Templates are loaded before the admin, so this module may not import it.
+"""
 
 import json
 import re
@@ -17,8 +20,8 @@ from scenarios_app.models import Scenario, Step
 from scenarios_app.models.columns import column_of, places_of
 
 register = template.Library()
-# Places that several fields share, or none has alone.
-_OTHERS = {
+# Labels of places that several fields share, or that have no field.
+_SHARED_LABELS = {
     "match": "If the request matches",
     "match.messages": "Message",
     "match.model": "Model",
@@ -35,18 +38,20 @@ _INDEX = re.compile(r"\[\d+\]")
 
 @cache
 def _labels() -> dict[str, str]:
-    found = dict(_OTHERS)
+    labels = dict(_SHARED_LABELS)
     for model in (Scenario, Step):
         for name, place in places_of(model).items():
-            found[".".join(place)] = column_of(model, name).label
-    return found
+            labels[".".join(place)] = column_of(model, name).label
+    return labels
 
 
-def in_words(place: str) -> str:
-    """The label of the field at a place, with what is inside it: `Answer text`, `Tool calls [0]`.
-    The place itself, where no field is known."""
+def label_of_place(place: str) -> str:
+    """Return the label of the field at a place: `Answer text`, `Tool calls ([0])`.
+
+    A place without a field is returned unchanged.
+    """
     if place == "name":
-        # A scenario and a step have one.
+        # Both a scenario and a step have a name.
         return "Name"
     keys = place.split(".")
     for length in range(len(keys), 0, -1):
@@ -60,7 +65,7 @@ def in_words(place: str) -> str:
 
 @register.filter
 def ago(time: datetime | None) -> str:
-    """How long ago a time is, with the time itself behind it; a dash for none."""
+    """Return how long ago a time is, with the time as a tooltip; a dash for None."""
     if time is None:
         return "–"
     passed = timesince(time, depth=1)
@@ -72,7 +77,7 @@ def ago(time: datetime | None) -> str:
     )
 
 
-_COUNTED = re.compile(
+_PLACE_WITH_NUMBERS = re.compile(
     r"(?:(?:scenarios)?\[(?P<scenario>\d+)\]\.?)?"
     r"(?:(?P<list>step|turn)s\[(?P<number>\d+)\]\.?)?(?P<rest>.*)",
     re.DOTALL,
@@ -80,24 +85,24 @@ _COUNTED = re.compile(
 
 
 @register.filter
-def counted(place: str) -> str:
-    """A place in a document with its scenario and step counted from 1, before what is wrong there:
-    `scenarios[1].steps[0].turn` is `Scenario 2, step 1: turn: `."""
-    found = _COUNTED.fullmatch(place)
-    if not found or not place:
+def numbered_place(place: str) -> str:
+    """Return a place with scenario and step counted from 1, to precede a problem:
+    `scenarios[1].steps[0].turn` becomes `Scenario 2, step 1: turn: `."""
+    match = _PLACE_WITH_NUMBERS.fullmatch(place)
+    if not match or not place:
         return ""
-    numbers = (("scenario", found["scenario"]), (found["list"], found["number"]))
+    numbers = (("scenario", match["scenario"]), (match["list"], match["number"]))
     words = ", ".join(f"{what} {int(index) + 1}" for what, index in numbers if index)
     return format_html(
         "{}{}",
         format_html("<b>{}:</b> ", words.capitalize()) if words else "",
-        format_html("<code>{}</code>: ", found["rest"]) if found["rest"] else "",
+        format_html("<code>{}</code>: ", match["rest"]) if match["rest"] else "",
     )
 
 
 @register.filter
-def moment(time: datetime | None) -> str:
-    """A time, and how long ago it is; a dash for none."""
+def time_and_age(time: datetime | None) -> str:
+    """Return a time and how long ago it is; a dash for None."""
     return (
         "–" if time is None else format_html("{} ({})", f"{time:%Y-%m-%d %H:%M:%S %Z}", ago(time))
     )
@@ -107,29 +112,29 @@ _CHANGE = re.compile(r"(step \d+: |)(\S+) (removed|set to|from)\b(.*)", re.DOTAL
 
 
 @register.filter
-def worded(place: str) -> str:
-    """A place in a document in the words of the page, the place itself in a tooltip."""
-    return format_html('<span title="{}">{}</span>', place, in_words(place))
+def place_label(place: str) -> str:
+    """Return the page's label for a place in a document, with the place as a tooltip."""
+    return format_html('<span title="{}">{}</span>', place, label_of_place(place))
 
 
 @register.filter
-def change_worded(change: str) -> str:
-    """A line of the history in the words of the page."""
-    if not (found := _CHANGE.fullmatch(change)):
+def change_label(change: str) -> str:
+    """Return a line of the history with the page's labels for places."""
+    if not (match := _CHANGE.fullmatch(change)):
         return format_html("{}", change)
-    step, place, verb, rest = found.groups()
-    return format_html("{}{} {}{}", step, worded(place), verb, rest)
+    step, place, verb, rest = match.groups()
+    return format_html("{}{} {}{}", step, place_label(place), verb, rest)
 
 
 @register.simple_tag
 def traffic_today() -> Today:
-    """Today's requests by the hour, for the card on the overview."""
+    """Return today's requests by hour, for the card on the overview."""
     return traffic_of_today()
 
 
 @register.simple_tag
 def scenario_link(name: str, pages: Mapping[str, str]) -> str:
-    """A scenario's name, and the way to its page if it has one."""
+    """Return a scenario's name, linked to its page if it has one."""
     if url := pages.get(name):
         return format_html('<a class="sc-link" href="{}">{}</a>', url, name)
     return format_html("{}", name)
@@ -137,9 +142,10 @@ def scenario_link(name: str, pages: Mapping[str, str]) -> str:
 
 @register.filter
 def alpine_state(groups: Iterable[Any]) -> str:
-    """The starting values of the fields that show or hide others, as JSON for `x-data`.
+    """Return the initial values of the fields that show or hide others, as JSON for `x-data`.
 
-    A state that starts empty would select the radio with the empty value and clear the stored one.
+    With an empty initial state Alpine would select the radio with the empty value and clear the
+    stored one.
     """
     fields = (cell.field for group in groups for cell in group.cells)
     named = ((field.field.widget.attrs.get("x-model"), field) for field in fields)

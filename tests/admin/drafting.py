@@ -33,13 +33,14 @@ def publish(client: Client, draft: Draft, **ticks: str) -> Any:
     return client.post(url, sent, follow=True)
 
 
-def said(response: Any) -> str:
+def message_text(response: Any) -> str:
     return " ".join(str(message) for message in response.context["messages"])
 
 
-def served() -> dict[str, list[str]]:
+def served_step_keys() -> dict[str, list[str]]:
     """The answers that requests can get, by scenario."""
-    found = catalog.index().by_name
+    scenarios = catalog.index().by_name
     return {
-        name: [str(step.key) for step in scenario.steps] for name, scenario in sorted(found.items())
+        name: [str(step.key) for step in scenario.steps]
+        for name, scenario in sorted(scenarios.items())
     }

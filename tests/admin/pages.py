@@ -60,7 +60,7 @@ def new_step(index: int, **columns: str) -> dict[str, str]:
     return {f"steps-{index}-{name}": value for name, value in (_NEW | columns).items()}
 
 
-def told(response: HttpResponse) -> list[str]:
+def error_lines(response: HttpResponse) -> list[str]:
     """The lines of the summary of errors."""
     return [f"{line.where}: {line.message}" for line in response.context["told"]]
 
@@ -75,22 +75,22 @@ class _Reader(HTMLParser):
         self._select = self._area = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        name = given.get("name") or ""
+        attributes = dict(attrs)
+        name = attributes.get("name") or ""
         if tag == "form":
-            self._inside = given.get("id") == self._form
+            self._inside = attributes.get("id") == self._form
         elif tag == "template":
             self._template = True
-        elif tag == "fieldset" and (self._disabled or "disabled" in given):
+        elif tag == "fieldset" and (self._disabled or "disabled" in attributes):
             self._disabled += 1
         elif not self._inside or self._template or self._disabled:
             return
         elif tag == "input" and name:
-            self._input(name, given)
+            self._input(name, attributes)
         elif tag == "select":
             self._select = name
-        elif tag == "option" and (self._select not in self.values or "selected" in given):
-            self.values[self._select] = given.get("value") or ""
+        elif tag == "option" and (self._select not in self.values or "selected" in attributes):
+            self.values[self._select] = attributes.get("value") or ""
         elif tag == "textarea":
             self._area = name
             self.values[name] = ""
@@ -112,10 +112,10 @@ class _Reader(HTMLParser):
         if self._area:
             self.values[self._area] += data
 
-    def _input(self, name: str, given: dict[str, str | None]) -> None:
-        kind = given.get("type", "text")
+    def _input(self, name: str, attributes: dict[str, str | None]) -> None:
+        kind = attributes.get("type", "text")
         if kind in ("checkbox", "radio"):
-            if "checked" in given:
-                self.values[name] = (given["value"] or "") if "value" in given else "on"
+            if "checked" in attributes:
+                self.values[name] = (attributes["value"] or "") if "value" in attributes else "on"
         elif kind not in ("submit", "button", "file"):
-            self.values[name] = given.get("value") or ""
+            self.values[name] = attributes.get("value") or ""

@@ -14,23 +14,23 @@ pytestmark = pytest.mark.django_db
 
 def set_on(client: Client, *scenarios: Scenario, **fields: Any) -> Any:
     chosen = [scenario.pk for scenario in scenarios]
-    given = {"action": "set_on_steps", "_selected_action": chosen, **fields}
-    return client.post(LIST, given, follow=True)
+    posted = {"action": "set_on_steps", "_selected_action": chosen, **fields}
+    return client.post(LIST, posted, follow=True)
 
 
-def test_the_page_between_names_what_is_chosen(root: Client) -> None:
+def test_bulk_page_names_the_selected_scenarios(root: Client) -> None:
     one, two = a_scenario("one", {}), a_scenario("two", {})
     page = set_on(root, one, two).content.decode()
     assert "On every step of 2 scenarios" in page
     assert set(Step.objects.values_list("latency_ms", flat=True)) == {None}
 
 
-def test_latency_is_set_on_every_step_of_the_chosen(root: Client) -> None:
+def test_latency_is_set_on_every_step_of_the_selected_scenarios(root: Client) -> None:
     one, two = a_scenario("one", {}, {}), a_scenario("two", {})
     a_scenario("other", {})
     set_on(root, one, two, apply="1", latency_ms="250")
-    found = Step.objects.values_list("scenario__name", "latency_ms")
-    assert sorted(found, key=str) == [
+    latencies = Step.objects.values_list("scenario__name", "latency_ms")
+    assert sorted(latencies, key=str) == [
         ("one", 250),
         ("one", 250),
         ("other", None),
@@ -39,7 +39,7 @@ def test_latency_is_set_on_every_step_of_the_chosen(root: Client) -> None:
     assert one.steps.first().history.count() == 2
 
 
-def test_failures_are_set_and_taken_away(root: Client) -> None:
+def test_failures_are_set_and_removed_in_bulk(root: Client) -> None:
     one = a_scenario("one", {})
     set_on(root, one, apply="1", failure="rate_limit", times="3")
     failures = catalog.index().by_name["one"].steps[0].failures
@@ -49,7 +49,7 @@ def test_failures_are_set_and_taken_away(root: Client) -> None:
     assert catalog.index().by_name["one"].steps[0].failures is None
 
 
-def test_what_is_left_empty_stays(root: Client) -> None:
+def test_empty_bulk_fields_change_nothing(root: Client) -> None:
     one = a_scenario("one", {"latency_ms": 7})
     page = set_on(root, one, apply="1", latency_ms="", failure="")
     assert "Set on 0 steps" in page.content.decode()
@@ -57,16 +57,14 @@ def test_what_is_left_empty_stays(root: Client) -> None:
 
 
 @pytest.mark.parametrize("latency", ["-1", "600001", "long"])
-def test_a_latency_that_no_step_may_have_is_an_error_at_its_field(
-    root: Client, latency: str
-) -> None:
+def test_too_long_latency_is_an_error_at_its_field(root: Client, latency: str) -> None:
     one = a_scenario("one", {})
     page = set_on(root, one, apply="1", latency_ms=latency)
     assert list(page.context["form"].errors) == ["latency_ms"]
     assert one.steps.get().latency_ms is None
 
 
-def test_a_scenario_that_is_wrong_by_itself_changes_none(root: Client) -> None:
+def test_invalid_scenario_prevents_the_whole_bulk_change(root: Client) -> None:
     fine = a_scenario("a fine one", {})
     broken = a_scenario("broken", {"answer_text": "{{ nobody }}"})
     page = set_on(root, fine, broken, apply="1", latency_ms="5").content.decode()
@@ -74,7 +72,7 @@ def test_a_scenario_that_is_wrong_by_itself_changes_none(root: Client) -> None:
     assert set(Step.objects.values_list("latency_ms", flat=True)) == {None}
 
 
-def test_readers_set_nothing(reader: Client) -> None:
+def test_reader_cannot_set_values_in_bulk(reader: Client) -> None:
     one = a_scenario("one", {})
     set_on(reader, one, apply="1", latency_ms="5")
     assert one.steps.get().latency_ms is None

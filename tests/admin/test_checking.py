@@ -47,7 +47,7 @@ def notes(client: Client, scenario: Scenario, **changes: str) -> list[tuple[str,
         ([{"consume": False}], [("steps-0-consume", "once", ""), ("priority", "-1", "")]),
     ],
 )
-def test_a_finding_has_what_mends_it(
+def test_warning_offers_its_fix(
     root: Client, steps: list[dict[str, object]], mends: list[tuple[str, str, str]]
 ) -> None:
     scenario = a_scenario("pair", *steps)
@@ -56,8 +56,8 @@ def test_a_finding_has_what_mends_it(
     checked = root.post(check_url(scenario), posted).content.decode()
     button = r'data-target="([^"]*)" data-value="([^"]*)" data-before="([^"]*)"'
     for html in (page, checked):
-        found = re.findall(button, html)
-        assert found[: len(mends)] == mends
+        buttons = re.findall(button, html)
+        assert buttons[: len(mends)] == mends
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def pair(db: None) -> Scenario:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "expected"),
     [
         (
             {"steps-0-match_user": "s", "steps-0-consume": ""},
@@ -114,18 +114,18 @@ def pair(db: None) -> Scenario:
         "name",
     ],
 )
-def test_each_note_leads_to_its_place(
-    root: Client, pair: Scenario, changes: dict[str, str], told: list[tuple[str, str]]
+def test_each_note_links_to_its_field(
+    root: Client, pair: Scenario, changes: dict[str, str], expected: list[tuple[str, str]]
 ) -> None:
     served(request_body='{"tools": [{"name": "get_weather"}]}')
-    found = notes(root, pair, **changes)
-    assert len(found) == len(told)
-    for (target, said), (place, words) in zip(found, told, strict=True):
+    lines = notes(root, pair, **changes)
+    assert len(lines) == len(expected)
+    for (target, message), (place, words) in zip(lines, expected, strict=True):
         assert target == place
-        assert escape(words) in said
+        assert escape(words) in message
 
 
-def test_nothing_is_saved_and_nothing_consumed(root: Client, pair: Scenario) -> None:
+def test_check_saves_nothing_and_uses_up_no_step(root: Client, pair: Scenario) -> None:
     before = list(pair.steps.values())
     assert notes(root, pair, **{"steps-0-answer_text": "new", "name": "renamed"}) == []
     assert notes(root, pair, **{"steps-0-answer_text": "{{ x }}"}) != []
@@ -136,9 +136,7 @@ def test_nothing_is_saved_and_nothing_consumed(root: Client, pair: Scenario) -> 
     assert Scenario.objects.count() == 1
 
 
-def test_a_row_is_named_by_where_it_stands_and_found_by_what_it_is(
-    root: Client, pair: Scenario
-) -> None:
+def test_note_names_the_rows_position_and_links_to_its_id(root: Client, pair: Scenario) -> None:
     moved = {"steps-0-order": "2", "steps-1-order": "1", "steps-1-consume": ""}
     moved |= {"steps-1-match_user": "ra"}
     assert notes(root, pair, **moved) == [
@@ -146,23 +144,23 @@ def test_a_row_is_named_by_where_it_stands_and_found_by_what_it_is(
     ]
 
 
-def test_of_a_row_whose_fields_are_not_there_the_row_is_what_is_found(root: Client) -> None:
+def test_note_of_a_closed_row_links_to_the_row(root: Client) -> None:
     scenario = a_scenario(
         "long",
         *({"match_user": f"question {n}", "answer_text": "{{ city }}"} for n in range(20)),
         variables={"city": "Paris"},
     )
-    found = notes(root, scenario, variables="{}")
-    assert [target for target, _ in found] == [f"steps-{n}" for n in range(20)]
+    lines = notes(root, scenario, variables="{}")
+    assert [target for target, _ in lines] == [f"steps-{n}" for n in range(20)]
 
 
-def test_a_disabled_scenario_is_not_doubted(root: Client, pair: Scenario) -> None:
+def test_disabled_scenario_has_no_warnings(root: Client, pair: Scenario) -> None:
     greedy = {"steps-0-consume": "", "steps-0-match_user": ""}
     assert notes(root, pair, **greedy) != []
     assert notes(root, pair, **greedy, enabled="") == []
 
 
-def test_names_in_the_notes_are_text(root: Client, pair: Scenario) -> None:
+def test_names_in_notes_are_escaped(root: Client, pair: Scenario) -> None:
     above = {"match_user": "rain", "consume": False}
     a_scenario("<img src=x onerror=alert(1)>", above, priority=5)
     (line,) = notes(root, pair, description="changed")
@@ -173,7 +171,7 @@ def test_names_in_the_notes_are_text(root: Client, pair: Scenario) -> None:
     )
 
 
-def test_only_who_may_change_it_has_it_checked(
+def test_check_needs_the_permission_to_change(
     root: Client, reader: Client, client: Client, pair: Scenario
 ) -> None:
     posted = fields_at(root, page_of(pair))

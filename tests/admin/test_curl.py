@@ -110,7 +110,7 @@ def run(server: Seen, folder: Any, **columns: Any) -> tuple[str, str, dict[str, 
 
 
 @pytest.mark.parametrize("body", BODIES, ids=range(len(BODIES)))
-def test_the_server_gets_the_same_body(server: Seen, tmp_path: Any, body: str) -> None:
+def test_curl_command_sends_the_same_body(server: Seen, tmp_path: Any, body: str) -> None:
     headers = {"Content-Type": "application/json", "Authorization": "Bearer ***1234"}
     method, path, sent, got = run(
         server, tmp_path, request_body=body, request_headers=headers, method="POST"
@@ -122,7 +122,7 @@ def test_the_server_gets_the_same_body(server: Seen, tmp_path: Any, body: str) -
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
-def test_the_address_is_the_same(
+def test_curl_command_requests_the_same_address(
     server: Seen, tmp_path: Any, path: str, query: dict[str, str]
 ) -> None:
     _, target, _, _ = run(server, tmp_path, path=path, query=query, method="GET")
@@ -132,7 +132,7 @@ def test_the_address_is_the_same(
     assert dict(parse_qsl(parts.query)) == query
 
 
-def test_headers_are_sent_as_they_came(server: Seen, tmp_path: Any) -> None:
+def test_curl_command_sends_the_same_headers(server: Seen, tmp_path: Any) -> None:
     headers = {"x-empty": "", "x-team": "@/etc/passwd", "@/etc/passwd": "x", "x-odd": "a'b\"c"}
     _, _, sent, body = run(
         server, tmp_path, request_headers=headers, request_body="{}", method="POST"
@@ -143,7 +143,7 @@ def test_headers_are_sent_as_they_came(server: Seen, tmp_path: Any) -> None:
     assert not any("root:" in value for value in sent.values())
 
 
-def test_curl_command_quotes_what_it_sends_and_holds_no_mask(root: Client) -> None:
+def test_curl_command_quotes_its_values_and_contains_no_mask(root: Client) -> None:
     row = served(request_headers={"authorization": "Bearer ***"}, query={"beta": "true"})
     page = root.get(f"/admin/scenarios_app/servedrequest/{row.pk}/change/")
     command = page.context["curl"]

@@ -7,27 +7,27 @@ import pytest
 from django.test import Client
 
 from scenarios_app.models import Draft, DraftStep, Scenario
-from scenarios_app.store.drafts import draft_of, publication_of
+from scenarios_app.store.drafts import get_or_create_draft, plan_publication
 from scenarios_app.store.history import versions_of
 from tests.admin.drafting import (
     DRAFTS,
     draft_page,
     edit_as_draft,
+    message_text,
     publish,
-    said,
     save_draft,
-    served,
+    served_step_keys,
 )
 from tests.admin.pages import (
     ADD,
     LIST,
     a_scenario,
+    error_lines,
     fields,
     fields_at,
     new_step,
     page_of,
     texts,
-    told,
 )
 
 pytestmark = pytest.mark.django_db
@@ -36,18 +36,18 @@ pytestmark = pytest.mark.django_db
 # ── Writing one ──
 
 
-def test_a_draft_is_edited_while_the_published_one_is_served(editor: Client) -> None:
+def test_published_scenario_is_served_while_its_draft_is_edited(editor: Client) -> None:
     scenario = a_scenario("weather", {}, {})
-    before = served()
+    before = served_step_keys()
     draft = edit_as_draft(editor, scenario)
     response = save_draft(editor, draft, **{"steps-0-answer_text": "new", "name": "climate"})
     assert response.status_code == 302
     assert list(draft.steps.values_list("answer_text", flat=True)) == ["new", "answer 2"]
     assert texts(scenario) == ["answer 1", "answer 2"]
-    assert served() == before
+    assert served_step_keys() == before
 
 
-def test_a_scenario_has_one_draft(editor: Client, root: Client) -> None:
+def test_scenario_has_one_draft(editor: Client, root: Client) -> None:
     scenario = a_scenario("weather", {})
     draft = edit_as_draft(editor, scenario)
     response = root.post(f"{LIST}{scenario.pk}/draft/")
@@ -55,7 +55,7 @@ def test_a_scenario_has_one_draft(editor: Client, root: Client) -> None:
     assert draft.steps.count() == 1
 
 
-def test_a_new_scenario_is_saved_as_a_draft_by_the_form_of_its_page(editor: Client) -> None:
+def test_new_scenario_is_saved_as_a_draft_from_its_page(editor: Client) -> None:
     page = editor.get(ADD).content.decode()
     assert f'formaction="{DRAFTS}add/"' in page
     sent = fields(page) | {"name": "soon", "steps-TOTAL_FORMS": "1"}
@@ -65,17 +65,17 @@ def test_a_new_scenario_is_saved_as_a_draft_by_the_form_of_its_page(editor: Clie
     assert response.url == draft_page(draft)
     assert (draft.name, draft.published, draft.steps.get().answer_text) == ("soon", None, "later")
     assert not Scenario.objects.exists()
-    assert served() == {}
+    assert served_step_keys() == {}
 
 
-def test_what_a_save_refuses_is_told_at_its_field(editor: Client) -> None:
+def test_refused_draft_shows_errors_at_their_fields(editor: Client) -> None:
     draft = edit_as_draft(editor, a_scenario("weather", {}))
     response = save_draft(editor, draft, **{"steps-0-answer_text": ""})
-    assert told(response) == ["Step 1, Answer text: say what to answer with"]
+    assert error_lines(response) == ["Step 1, Answer text: say what to answer with"]
     assert draft.steps.get().answer_text == "answer 1"
 
 
-def test_lint_looks_at_a_draft_in_place_of_what_is_published(editor: Client) -> None:
+def test_lint_checks_a_draft_instead_of_its_published_scenario(editor: Client) -> None:
     scenario = a_scenario("weather", {"match_user": "rain", "consume": False})
     draft = edit_as_draft(editor, scenario)
     sent = fields_at(editor, draft_page(draft), "draft_form")
@@ -86,7 +86,7 @@ def test_lint_looks_at_a_draft_in_place_of_what_is_published(editor: Client) -> 
     assert "Step 1" in page
 
 
-def test_the_rows_of_a_long_draft_come_when_they_are_opened(editor: Client) -> None:
+def test_rows_of_a_long_draft_are_loaded_when_opened(editor: Client) -> None:
     draft = edit_as_draft(editor, a_scenario("weather", *({} for _ in range(12))))
     step = draft.steps.all()[3]
     url = f"{DRAFTS}{draft.pk}/steps/{step.pk}/?prefix=steps-3"
@@ -96,18 +96,18 @@ def test_the_rows_of_a_long_draft_come_when_they_are_opened(editor: Client) -> N
     assert draft.steps.count() == 12
 
 
-def test_two_people_in_one_draft_are_told_of_each_other(editor: Client, root: Client) -> None:
+def test_two_editors_of_a_draft_see_each_other(editor: Client, root: Client) -> None:
     draft = edit_as_draft(editor, a_scenario("weather", {}))
     mine = fields_at(root, draft_page(draft), "draft_form")
     save_draft(editor, draft, **{"steps-0-answer_text": "theirs"})
     response = root.post(draft_page(draft), mine | {"steps-0-answer_text": "mine"})
-    assert told(response) == [
+    assert error_lines(response) == [
         "Step 1, Answer text: QA editor changed this since you opened the page, "
         "to “theirs”. You have “mine”."
     ]
 
 
-def test_a_draft_has_a_past_and_the_way_back(editor: Client) -> None:
+def test_draft_has_a_history_and_versions_to_restore(editor: Client) -> None:
     draft = edit_as_draft(editor, a_scenario("weather", {}, {}))
     for model in (Draft, DraftStep):
         for record in model.history.all():
@@ -118,10 +118,10 @@ def test_a_draft_has_a_past_and_the_way_back(editor: Client) -> None:
     assert 'step 1: produce.text from "answer 1" to "changed"' in newest.changes
     editor.post(f"{DRAFTS}{draft.pk}/history/", {"at": oldest.at.isoformat()})
     assert list(draft.steps.values_list("answer_text", flat=True)) == ["answer 1", "answer 2"]
-    assert publication_of(draft).changes == ()
+    assert plan_publication(draft).changes == ()
 
 
-def test_a_draft_is_tried_in_place_of_what_is_published(editor: Client) -> None:
+def test_draft_is_tried_instead_of_its_published_scenario(editor: Client) -> None:
     scenario = a_scenario("weather", {"match_user": "rain"})
     draft = edit_as_draft(editor, scenario)
     save_draft(editor, draft, **{"steps-0-answer_text": "new answer", "name": "climate"})
@@ -141,7 +141,7 @@ def test_a_draft_is_tried_in_place_of_what_is_published(editor: Client) -> None:
 # ── Seeing which there are ──
 
 
-def test_the_list_marks_and_filters_what_has_a_draft(editor: Client) -> None:
+def test_list_marks_and_filters_scenarios_with_a_draft(editor: Client) -> None:
     plain, drafted = a_scenario("plain", {}), a_scenario("drafted", {})
     edit_as_draft(editor, drafted)
     only = Draft.objects.create(name="new")
@@ -159,7 +159,7 @@ def test_the_list_marks_and_filters_what_has_a_draft(editor: Client) -> None:
     assert f"{LIST}?draft=no" in editor.get(DRAFTS).content.decode()
 
 
-def test_the_banner_says_of_what_by_whom_and_what_publishing_changes(editor: Client) -> None:
+def test_banner_names_scenario_author_and_changes(editor: Client) -> None:
     draft = edit_as_draft(editor, a_scenario("weather", {}))
     save_draft(editor, draft, **{"steps-0-answer_text": "<b>new</b>"})
     page = editor.get(draft_page(draft))
@@ -171,7 +171,7 @@ def test_the_banner_says_of_what_by_whom_and_what_publishing_changes(editor: Cli
     assert "Open the draft" in editor.get(page_of(Scenario.objects.get())).content.decode()
 
 
-def test_readers_see_drafts_and_change_none(editor: Client, reader: Client) -> None:
+def test_reader_sees_drafts_and_cannot_change_them(editor: Client, reader: Client) -> None:
     scenario = a_scenario("weather", {})
     draft = edit_as_draft(editor, scenario)
     page = reader.get(draft_page(draft)).content.decode()
@@ -200,25 +200,25 @@ FROM_DOCUMENT = f"{DRAFTS}from-document/"
 RECORDED = {"name": "trace-1", "tags": ["trace"], "steps": [{"turn": 1, "produce": {"text": "Hi"}}]}
 
 
-def test_a_document_becomes_a_draft_that_nothing_serves(editor: Client) -> None:
+def test_posted_document_becomes_an_unserved_draft(editor: Client) -> None:
     response = editor.post(FROM_DOCUMENT, {"document": json.dumps(RECORDED)})
     draft = Draft.objects.get()
     assert response["Location"] == draft_page(draft)
     assert (draft.name, draft.tags, texts(draft)) == ("trace-1", ["trace"], ["Hi"])
     assert [version.who for version in versions_of(draft)] == ["QA editor"]
-    assert served() == {}
+    assert served_step_keys() == {}
     publish(editor, draft)
-    assert list(served()) == ["trace-1"]
+    assert list(served_step_keys()) == ["trace-1"]
 
 
-def test_a_second_draft_of_a_name_has_a_number(editor: Client) -> None:
+def test_second_draft_of_a_name_gets_a_number(editor: Client) -> None:
     a_scenario("trace-1", {})
     for _ in range(2):
         editor.post(FROM_DOCUMENT, {"document": json.dumps(RECORDED)})
     assert [draft.name for draft in Draft.objects.all()] == ["trace-1 (2)", "trace-1 (3)"]
 
 
-def test_the_longest_name_gives_way_to_its_number(editor: Client) -> None:
+def test_longest_name_is_cut_to_fit_its_number(editor: Client) -> None:
     for _ in range(2):
         editor.post(FROM_DOCUMENT, {"document": json.dumps(RECORDED | {"name": "x" * 200})})
     assert [len(draft.name) for draft in Draft.objects.all()] == [200, 200]
@@ -233,11 +233,11 @@ def test_the_longest_name_gives_way_to_its_number(editor: Client) -> None:
         ("", "JSON"),
     ],
 )
-def test_what_is_no_scenario_is_said_and_nothing_made(
+def test_invalid_document_is_refused_and_no_draft_is_created(
     editor: Client, document: str, why: str
 ) -> None:
     page = editor.post(FROM_DOCUMENT, {"document": document}, follow=True)
-    (message,) = said(page).splitlines()
+    (message,) = message_text(page).splitlines()
     assert message.startswith("No draft was made: ") and why in message
     assert not Draft.objects.exists()
 
@@ -245,11 +245,11 @@ def test_what_is_no_scenario_is_said_and_nothing_made(
 # ── Discarding ──
 
 
-def test_discarding_asks_and_removes_the_draft_alone(editor: Client) -> None:
+def test_discarding_asks_and_removes_only_the_draft(editor: Client) -> None:
     scenario = a_scenario("weather", {})
     draft = edit_as_draft(editor, scenario)
-    asked = editor.get(f"{DRAFTS}{draft.pk}/delete/").content.decode()
-    assert "The published scenario weather stays as it is." in asked
+    question = editor.get(f"{DRAFTS}{draft.pk}/delete/").content.decode()
+    assert "The published scenario weather stays as it is." in question
     response = editor.post(f"{DRAFTS}{draft.pk}/delete/", {"post": "yes"})
     assert response["Location"] == page_of(scenario)
     assert not Draft.objects.exists()
@@ -257,9 +257,9 @@ def test_discarding_asks_and_removes_the_draft_alone(editor: Client) -> None:
     assert texts(scenario) == ["answer 1"]
 
 
-def test_many_are_discarded_from_the_list(editor: Client) -> None:
+def test_several_drafts_are_discarded_from_the_list(editor: Client) -> None:
     for name in ("one", "two"):
-        draft_of(a_scenario(name, {}))
+        get_or_create_draft(a_scenario(name, {}))
     chosen = [draft.pk for draft in Draft.objects.all()]
     sent = {"action": "delete_selected", "post": "yes", "_selected_action": chosen}
     editor.post(DRAFTS, sent)

@@ -8,7 +8,7 @@ from scenarios_app.admin.editor.frequency import ALWAYS, ONCE, shown_when
 from scenarios_app.engine.producing.faults import fault_kinds
 from scenarios_app.models import Scenario, Step
 from scenarios_app.store import document_of
-from tests.admin.pages import ADD, a_scenario, fields_at, new_step, page_of, save, told
+from tests.admin.pages import ADD, a_scenario, error_lines, fields_at, new_step, page_of, save
 
 pytestmark = pytest.mark.django_db
 
@@ -20,14 +20,14 @@ def choice(client: Client, scenario: Scenario) -> str:
 
 
 @pytest.mark.parametrize("often", [ALWAYS, ONCE])
-def test_each_choice_is_stored_and_shown_again(root: Client, often: str) -> None:
+def test_each_frequency_is_stored_and_shown_again(root: Client, often: str) -> None:
     scenario = a_scenario("one", {"consume": often == ALWAYS})
     save(root, scenario, **{"steps-0-consume": often})
     assert scenario.steps.get().consume == (often == ONCE)
     assert choice(root, scenario) == often
 
 
-def test_a_new_step_answers_every_time(root: Client) -> None:
+def test_new_step_answers_every_time(root: Client) -> None:
     posted = fields_at(root, ADD) | {"name": "fresh", "steps-TOTAL_FORMS": "1"}
     added = new_step(0, answer_text="Hi!")
     del added["steps-0-consume"]
@@ -35,21 +35,23 @@ def test_a_new_step_answers_every_time(root: Client) -> None:
     assert Step.objects.get().consume is False
 
 
-def test_failure_fields_that_are_not_sent_are_emptied(root: Client) -> None:
+def test_unposted_failure_fields_are_emptied(root: Client) -> None:
     failing = {"failures_times": 3, "failures_kind": "http", "failures_status": 503}
     fault = {"fault_kind": "stall", "fault_hold_ms": 5, "fault_extra": {"message": "late"}}
     scenario = a_scenario("one", {**failing, "failures_extra": {"code": "busy"}, **fault})
     posted = fields_at(root, page_of(scenario))
     # A browser leaves out what is disabled.
-    shown = {name: posted[name] for name in posted if not any(part in name for part in FAILURES)}
-    assert root.post(page_of(scenario), shown).status_code == 302
+    remaining = {
+        name: posted[name] for name in posted if not any(part in name for part in FAILURES)
+    }
+    assert root.post(page_of(scenario), remaining).status_code == 302
     (step,) = document_of(scenario).steps or ()
     assert (step.failures, step.produce.fault if step.produce else None) == (None, None)
     row = scenario.steps.get()
     assert (row.failures_extra, row.fault_extra, row.fault_hold_ms) == ({}, {}, None)
 
 
-def test_a_kind_without_a_status_leaves_none_behind(root: Client) -> None:
+def test_failure_type_without_a_status_empties_the_status(root: Client) -> None:
     scenario = a_scenario("one", {"fault_kind": "http", "fault_status": 503, "answer_text": ""})
     posted = fields_at(root, page_of(scenario)) | {"steps-0-fault_kind": "rate_limit"}
     del posted["steps-0-fault_status"]
@@ -57,13 +59,13 @@ def test_a_kind_without_a_status_leaves_none_behind(root: Client) -> None:
     assert scenario.steps.get().fault_status is None
 
 
-def test_a_failure_type_without_a_number_fails_the_first_request(root: Client) -> None:
+def test_failure_type_without_a_number_fails_the_first_request(root: Client) -> None:
     scenario = a_scenario("one", {})
     assert save(root, scenario, **{"steps-0-failures_kind": "timeout"}).status_code == 302
     assert scenario.steps.get().failures_times == 1
 
 
-def test_failures_without_a_kind_are_shown_as_model_error_and_stay_without(root: Client) -> None:
+def test_failures_without_a_type_are_shown_as_model_error_and_stay_unchanged(root: Client) -> None:
     scenario = a_scenario("one", {"failures_times": 2})
     assert fields_at(root, page_of(scenario))["steps-0-failures_kind"] == "model_error"
     assert save(root, scenario, description="changed").status_code == 302
@@ -73,7 +75,7 @@ def test_failures_without_a_kind_are_shown_as_model_error_and_stay_without(root:
 
 
 @pytest.mark.parametrize("kind", fault_kinds())
-def test_failures_in_both_places_are_unchanged_by_a_save(root: Client, kind: str) -> None:
+def test_save_keeps_failures_in_both_places(root: Client, kind: str) -> None:
     required = {"status": 503} if kind == "http" else {}
     columns: dict[str, object] = {"failures_kind": kind, "fault_kind": kind, "failures_times": 2}
     for place in ("failures", "fault"):
@@ -100,26 +102,26 @@ def test_failures_in_both_places_are_unchanged_by_a_save(root: Client, kind: str
         ),
     ],
 )
-def test_the_folded_group_says_what_fails(
+def test_folded_group_summarises_the_failures(
     root: Client, columns: dict[str, object], line: str
 ) -> None:
     scenario = a_scenario("one", columns)
     assert f">{line}</span>" in root.get(page_of(scenario)).content.decode()
 
 
-def test_a_scenario_chosen_by_its_name_knows_no_once(root: Client) -> None:
+def test_scenario_selected_by_name_has_no_once(root: Client) -> None:
     scenario = a_scenario("talk", {"turn": 1}, select="first_user_message")
     assert choice(root, scenario) == ALWAYS
     assert b"once per session</span>" not in root.get(page_of(scenario)).content
     assert save(root, scenario, description="changed").status_code == 302
     assert scenario.steps.get().consume
     refused = save(root, scenario, **{"steps-0-consume": ONCE})
-    assert told(refused) == [
+    assert error_lines(refused) == [
         "Step 1, Can answer: A scenario that is selected by its name answers every time."
     ]
 
 
-def test_a_stored_value_without_effect_stays_in_sight() -> None:
+def test_stored_value_without_effect_stays_visible() -> None:
     """Out of sight it would not be sent, and be lost."""
     stored, without = Step(fault_kind="http", fault_after_chunks=1), Step(fault_kind="http")
     assert "'http'" in shown_when("fault_after_chunks", StepForm(instance=stored))

@@ -29,13 +29,13 @@ def names(client: Client, url: str = LIST, **query: str) -> list[str]:
 
 def act(client: Client, action: str, *scenarios: Scenario, **posted: Any) -> HttpResponse:
     chosen = [scenario.pk for scenario in scenarios]
-    given = {"action": action, "_selected_action": chosen, **posted}
-    return client.post(LIST, given, follow=True)
+    fields = {"action": action, "_selected_action": chosen, **posted}
+    return client.post(LIST, fields, follow=True)
 
 
 def tags(name: str) -> list[str]:
-    found: list[str] = Scenario.objects.get(name=name).tags
-    return found
+    stored: list[str] = Scenario.objects.get(name=name).tags
+    return stored
 
 
 def test_first_tag_is_the_group_and_groups_have_counts(root: Client) -> None:
@@ -94,8 +94,8 @@ def test_list_is_sorted_by_group_without_mixing_cases(root: Client) -> None:
         a_scenario(f"s{number}", {}, tags=[group, "x"] if group else [])
     column = root.get(LIST).context["cl"].list_display.index("tag_list")
     listed = root.get(LIST, {"o": str(column)}).context["cl"].result_list
-    found = [(row.tags or [""])[0] for row in listed]
-    assert found == ["", "air", "Bank", "Bank", "bank", "bank", "zoo", "zoo"]
+    groups = [(row.tags or [""])[0] for row in listed]
+    assert groups == ["", "air", "Bank", "Bank", "bank", "bank", "zoo", "zoo"]
 
 
 def test_names_are_sorted_without_regard_to_case(root: Client) -> None:
@@ -110,8 +110,10 @@ def test_names_are_sorted_without_regard_to_case(root: Client) -> None:
 def test_scenarios_are_moved_to_a_new_group(root: Client) -> None:
     one = a_scenario("one", {}, tags=["old", "smoke"])
     two = a_scenario("two", {})
-    asked = act(root, "move_to_group", one, two)
-    assert "Move 2 scenarios" in asked.content.decode() and asked.context["form"].groups == ["old"]
+    question = act(root, "move_to_group", one, two)
+    assert "Move 2 scenarios" in question.content.decode() and question.context["form"].groups == [
+        "old"
+    ]
     moved = act(root, "move_to_group", one, two, apply="1", group=" new ")
     assert "Moved 2 of 2 to “new”." in moved.content.decode()
     assert (tags("one"), tags("two")) == (["new", "smoke"], ["new"])
@@ -140,15 +142,15 @@ def test_move_replaces_the_group_and_keeps_other_tags(
 
 
 @pytest.mark.parametrize(
-    ("group", "said"),
+    ("group", "message"),
     [("", "This field is required."), ("a, b", "cannot contain a comma"), ("x" * 201, "200")],
 )
-def test_name_that_no_group_may_have_is_an_error_at_its_field(
-    root: Client, group: str, said: str
+def test_invalid_group_name_is_an_error_at_its_field(
+    root: Client, group: str, message: str
 ) -> None:
     one = a_scenario("one", {}, tags=["old"])
     page = act(root, "move_to_group", one, apply="1", group=group)
-    assert said in str(page.context["form"].errors["group"])
+    assert message in str(page.context["form"].errors["group"])
     assert tags("one") == ["old"]
 
 
@@ -157,8 +159,8 @@ def test_tags_are_added_and_removed_in_bulk(root: Client) -> None:
     two = a_scenario("two", {}, tags=["smoke"])
     three = a_scenario("three", {})
     a_scenario("other", {}, tags=["slow"])
-    asked = act(root, "set_tags", one, two, three)
-    choices = asked.context["form"].fields["remove"].choices
+    question = act(root, "set_tags", one, two, three)
+    choices = question.context["form"].fields["remove"].choices
     assert choices == [("shop", "shop (1)"), ("slow", "slow (1)"), ("smoke", "smoke (2)")]
     act(root, "set_tags", one, two, three, apply="1", add="night, shop", remove=["smoke", "slow"])
     assert tags("one") == ["shop", "night"]
@@ -173,7 +175,7 @@ def test_tags_without_a_choice_are_an_error(root: Client) -> None:
     assert tags("one") == ["shop"]
 
 
-def test_scenario_that_stays_as_it_is_gets_no_history(root: Client) -> None:
+def test_unchanged_scenario_gets_no_history_entry(root: Client) -> None:
     one = a_scenario("one", {}, tags=["shop"])
     before = one.history.count()
     page = act(root, "set_tags", one, apply="1", add="shop")
@@ -181,19 +183,19 @@ def test_scenario_that_stays_as_it_is_gets_no_history(root: Client) -> None:
     assert one.history.count() == before
 
 
-def test_all_rows_of_all_pages_are_moved(root: Client) -> None:
+def test_move_applies_to_rows_of_all_pages(root: Client) -> None:
     scenarios = [a_scenario(f"s{number}", {}) for number in range(52)]
-    asked = act(root, "move_to_group", *scenarios[:50], select_across="1")
-    assert b'name="select_across" value="1"' in asked.content
-    posted = fields(asked.content.decode(), "bulk_form") | {"apply": "1", "group": "all"}
+    question = act(root, "move_to_group", *scenarios[:50], select_across="1")
+    assert b'name="select_across" value="1"' in question.content
+    posted = fields(question.content.decode(), "bulk_form") | {"apply": "1", "group": "all"}
     assert posted["_selected_action"] in {str(scenario.pk) for scenario in scenarios}
     root.post(LIST, posted)
     assert [row.tags for row in Scenario.objects.all()] == [["all"]] * 52
 
 
-def test_reader_moves_nothing(reader: Client) -> None:
+def test_reader_cannot_move_or_tag_scenarios(reader: Client) -> None:
     one = a_scenario("one", {}, tags=["old"])
-    for action, given in (("move_to_group", {"group": "new"}), ("set_tags", {"add": "new"})):
-        act(reader, action, one, apply="1", **given)
+    for action, posted in (("move_to_group", {"group": "new"}), ("set_tags", {"add": "new"})):
+        act(reader, action, one, apply="1", **posted)
     assert tags("one") == ["old"]
     assert dict(groups(reader)) == {"All": 1, "old": 1}

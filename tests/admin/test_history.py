@@ -8,11 +8,11 @@ from django.db.models import F
 from django.test import Client
 
 from mockllm_site.serve import first_start
-from scenarios_app.admin.editor.step_inline import SENT_AT_ONCE
+from scenarios_app.admin.editor.step_inline import MAX_STEPS_WITH_FIELDS
 from scenarios_app.engine.document import load_documents
 from scenarios_app.models import Scenario, Step
-from scenarios_app.store.history import NOBODY, state_at, versions_of
-from tests.admin.pages import a_scenario, fields, fields_at, page_of, save, texts, told
+from scenarios_app.store.history import NO_USER, state_at, versions_of
+from tests.admin.pages import a_scenario, error_lines, fields, fields_at, page_of, save, texts
 
 pytestmark = pytest.mark.django_db
 
@@ -32,7 +32,7 @@ def spread(scenario: Scenario) -> None:
         record.save()
 
 
-def test_each_save_says_who_changed_what(root: Client) -> None:
+def test_history_lists_author_and_changes_of_each_save(root: Client) -> None:
     scenario = a_scenario("weather", {}, {})
     spread(scenario)
     response = save(root, scenario, **{"steps-1-answer_text": "rain", "priority": "7"})
@@ -45,7 +45,7 @@ def test_each_save_says_who_changed_what(root: Client) -> None:
     )
 
 
-def test_steps_that_come_go_and_move_are_told(root: Client) -> None:
+def test_history_lists_added_removed_and_moved_steps(root: Client) -> None:
     scenario = a_scenario("weather", {}, {}, {})
     spread(scenario)
     save(root, scenario, **{"steps-0-DELETE": "on", "steps-1-order": "9"})
@@ -53,7 +53,7 @@ def test_steps_that_come_go_and_move_are_told(root: Client) -> None:
     assert set(newest.changes) == {"step 1 removed", "steps moved"}
 
 
-def test_the_page_shows_the_past_and_brings_it_back(root: Client) -> None:
+def test_history_page_lists_versions_and_restores_one(root: Client) -> None:
     scenario = a_scenario("weather", {})
     spread(scenario)
     save(root, scenario, **{"steps-0-answer_text": "changed"})
@@ -65,7 +65,7 @@ def test_the_page_shows_the_past_and_brings_it_back(root: Client) -> None:
     assert versions_of(scenario)[0].who == "root"
 
 
-def test_a_moment_before_it_was_there_brings_nothing_back(root: Client) -> None:
+def test_time_before_creation_restores_nothing(root: Client) -> None:
     scenario = a_scenario("weather", {})
     page = root.post(history_of(scenario), {"at": "2020-01-01T00:00:00+00:00"}, follow=True)
     assert b"There was no such scenario then." in page.content
@@ -73,13 +73,13 @@ def test_a_moment_before_it_was_there_brings_nothing_back(root: Client) -> None:
 
 
 @pytest.mark.parametrize("at", ["", "yesterday", "2020-01-01"])
-def test_a_moment_that_is_none_brings_nothing_back(root: Client, at: str) -> None:
+def test_invalid_time_restores_nothing(root: Client, at: str) -> None:
     scenario = a_scenario("weather", {})
     assert root.post(history_of(scenario), {"at": at}).status_code == 302
     assert texts(scenario) == ["answer 1"]
 
 
-def test_readers_see_the_past_and_bring_nothing_back(reader: Client) -> None:
+def test_reader_sees_the_history_and_restores_nothing(reader: Client) -> None:
     scenario = a_scenario("weather", {})
     page = reader.get(history_of(scenario))
     assert page.status_code == 200
@@ -96,14 +96,14 @@ def loaded(name: str = "weather") -> Scenario:
     return Scenario.objects.get(name=name)
 
 
-def test_a_fixture_loads_scenarios_with_a_first_version() -> None:
+def test_fixture_scenario_has_a_first_version() -> None:
     scenario = loaded()
     (version,) = versions_of(scenario)
-    assert (version.changes, version.why) == (("created",), "loaded from demo")
+    assert (version.changes, version.reason) == (("created",), "loaded from demo")
     assert len(state_at(scenario, version.at).steps) == scenario.steps.count() > 0
 
 
-def test_the_first_edit_of_a_loaded_scenario_can_be_undone(root: Client) -> None:
+def test_first_edit_of_a_loaded_scenario_can_be_undone(root: Client) -> None:
     scenario = loaded()
     before = texts(scenario)
     save(root, scenario, **{"steps-1-answer_text": "changed"})
@@ -112,41 +112,41 @@ def test_the_first_edit_of_a_loaded_scenario_can_be_undone(root: Client) -> None
     assert texts(scenario) == before
 
 
-def test_two_first_edits_of_a_loaded_scenario_do_not_overwrite_one_another(
+def test_concurrent_first_edits_of_a_loaded_scenario_are_merged(
     root: Client, editor: Client
 ) -> None:
     scenario = loaded()
     mine = fields_at(root, page_of(scenario))
     assert save(editor, scenario, **{"steps-1-answer_text": "theirs"}).status_code == 302
     response = root.post(page_of(scenario), mine | {"steps-1-answer_text": "mine"})
-    assert "QA editor changed this since you opened the page" in told(response)[0]
+    assert "QA editor changed this since you opened the page" in error_lines(response)[0]
     assert texts(scenario)[1] == "theirs"
 
 
-def test_a_fixture_loaded_again_adds_a_version_only_of_what_it_changed(root: Client) -> None:
+def test_reloaded_fixture_adds_versions_only_of_changed_rows(root: Client) -> None:
     scenario, other = loaded(), Scenario.objects.get(name="story")
     save(root, scenario, description="edited")
     call_command("loaddata", "demo", verbosity=0)
     newest, edit, _ = versions_of(scenario)
-    assert (newest.why, edit.who) == ("loaded from demo", "root")
+    assert (newest.reason, edit.who) == ("loaded from demo", "root")
     assert newest.changes[0].startswith("description")
     assert len(versions_of(other)) == 1
 
 
-def test_a_configured_file_loads_scenarios_with_a_first_version() -> None:
+def test_configured_file_scenario_has_a_first_version() -> None:
     first_start.load_scenarios(
         load_documents({"name": "file", "steps": [{"produce": {"text": "x"}}]})
     )
     (version,) = versions_of(Scenario.objects.get(name="file"))
-    assert version.why == "loaded from MOCKLLM_SCENARIOS"
+    assert version.reason == "loaded from MOCKLLM_SCENARIOS"
 
 
-def test_what_programs_changed_is_nobodys(root: Client) -> None:
+def test_changes_by_programs_have_no_author(root: Client) -> None:
     scenario = a_scenario("weather", {})
-    assert {version.who for version in versions_of(scenario)} == {NOBODY}
+    assert {version.who for version in versions_of(scenario)} == {NO_USER}
 
 
-def test_what_was_said_is_shown_as_text(root: Client) -> None:
+def test_history_shows_values_escaped(root: Client) -> None:
     scenario = a_scenario("weather", {})
     spread(scenario)
     save(root, scenario, description="<script>1</script>")
@@ -158,14 +158,12 @@ def test_what_was_said_is_shown_as_text(root: Client) -> None:
 # ── Two people on one page ──
 
 
-def test_a_step_that_somebody_changed_meanwhile_is_not_written_over(
-    root: Client, editor: Client
-) -> None:
+def test_step_changed_by_another_editor_is_not_overwritten(root: Client, editor: Client) -> None:
     scenario = a_scenario("weather", {}, {})
     mine = fields_at(root, page_of(scenario))
     assert save(editor, scenario, **{"steps-0-answer_text": "theirs"}).status_code == 302
     response = root.post(page_of(scenario), mine | {"steps-0-answer_text": "mine"})
-    assert told(response) == [
+    assert error_lines(response) == [
         "Step 1, Answer text: QA editor changed this since you opened the page, "
         "to “theirs”. You have “mine”."
     ]
@@ -173,7 +171,7 @@ def test_a_step_that_somebody_changed_meanwhile_is_not_written_over(
     assert texts(scenario)[0] == "theirs"
 
 
-def test_asked_to_it_is_written_over(root: Client, editor: Client) -> None:
+def test_overwrite_option_overwrites_the_other_editors_change(root: Client, editor: Client) -> None:
     scenario = a_scenario("weather", {})
     mine = fields_at(root, page_of(scenario))
     save(editor, scenario, **{"steps-0-answer_text": "theirs"})
@@ -182,22 +180,24 @@ def test_asked_to_it_is_written_over(root: Client, editor: Client) -> None:
     assert texts(scenario) == ["mine"]
 
 
-def test_a_field_of_the_scenario_is_looked_after_too(root: Client, editor: Client) -> None:
+def test_scenario_field_changed_by_another_editor_is_not_overwritten(
+    root: Client, editor: Client
+) -> None:
     scenario = a_scenario("weather", {})
     mine = fields_at(root, page_of(scenario))
     save(editor, scenario, priority="3")
     response = root.post(page_of(scenario), mine | {"priority": "5"})
-    assert told(response) == [
+    assert error_lines(response) == [
         "Priority: QA editor changed this since you opened the page, to “3”. You have “5”."
     ]
     scenario.refresh_from_db()
     assert scenario.priority == 3
 
 
-def test_two_people_may_work_in_different_steps_of_a_long_scenario(
+def test_two_editors_change_different_steps_of_a_long_scenario(
     root: Client, editor: Client
 ) -> None:
-    scenario = a_scenario("weather", *({} for _ in range(SENT_AT_ONCE + 1)))
+    scenario = a_scenario("weather", *({} for _ in range(MAX_STEPS_WITH_FIELDS + 1)))
     mine = fields_at(root, page_of(scenario))
     pages = {"root": (root, 0), "editor": (editor, 1)}
     for client, row in pages.values():
@@ -210,9 +210,7 @@ def test_two_people_may_work_in_different_steps_of_a_long_scenario(
     assert texts(scenario)[:3] == ["by True", "by False", "answer 3"]
 
 
-def test_deleting_a_step_that_somebody_changed_meanwhile_is_asked_about(
-    root: Client, editor: Client
-) -> None:
+def test_deleting_a_step_changed_by_another_editor_is_refused(root: Client, editor: Client) -> None:
     scenario = a_scenario("weather", {}, {})
     mine = fields_at(root, page_of(scenario))
     save(editor, scenario, **{"steps-1-answer_text": "theirs"})

@@ -13,7 +13,7 @@ from tests.admin.traffic import NOON, served, unmatched
 pytestmark = pytest.mark.django_db
 
 
-def test_answers_are_counted_by_scenario_and_by_step() -> None:
+def test_answers_are_counted_by_scenario_and_step() -> None:
     scenario = a_scenario("one", {}, {})
     first, second = scenario.steps.all()
     for step in (first, first, second):
@@ -26,7 +26,7 @@ def test_answers_are_counted_by_scenario_and_by_step() -> None:
     assert answers(["one"])["one"] == {first.key: 2, second.key: 1}
 
 
-def test_list_and_page_show_them(root: Client) -> None:
+def test_list_and_page_show_the_number_of_answers(root: Client) -> None:
     scenario = a_scenario("one", {}, {})
     for _ in range(7):
         served(scenario="one", step_key=scenario.steps.first().key)  # type: ignore[union-attr]
@@ -38,7 +38,7 @@ def test_list_and_page_show_them(root: Client) -> None:
     assert "7 answers in the journal" in html and " 7×</span>" in html
 
 
-def test_a_real_answer_counts_at_once(root: Client) -> None:
+def test_answer_is_counted_immediately(root: Client) -> None:
     scenario = a_scenario("one", {"answer_text": "Hi!"})
     response = Client().post(
         "/v1/chat/completions",

@@ -43,7 +43,7 @@ def problems(response: HttpResponse) -> list[str]:
     return [f"{problem.place}: {problem.message}" for problem in response.context["problems"]]
 
 
-def test_a_preview_changes_nothing(root: Client) -> None:
+def test_import_preview_changes_nothing(root: Client) -> None:
     a_scenario("one", {})
     response = preview(root, BOTH)
     changes = [(c.name, c.was, c.steps, c.same) for c in response.context["changes"]]
@@ -53,7 +53,7 @@ def test_a_preview_changes_nothing(root: Client) -> None:
     assert names() == {"one"}
 
 
-def test_loading_adds_and_replaces(
+def test_import_adds_and_replaces_scenarios(
     root: Client, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
     one = a_scenario("one", {})
@@ -67,12 +67,12 @@ def test_loading_adds_and_replaces(
     assert async_to_sync(state.read)("s").consumed == ()
 
 
-def test_the_same_again_is_told_so(root: Client) -> None:
+def test_preview_marks_an_unchanged_scenario(root: Client) -> None:
     load(root, preview(root, BOTH))
     assert [change.same for change in preview(root, BOTH).context["changes"]] == [True, True]
 
 
-def test_adding_refuses_names_that_are_taken(root: Client) -> None:
+def test_import_without_replace_refuses_taken_names(root: Client) -> None:
     a_scenario("one", {"answer_text": "old"})
     assert problems(preview(root, BOTH, "add")) == ["one: a scenario of this name exists"]
     response = preview(root, TWO, "add")
@@ -80,14 +80,14 @@ def test_adding_refuses_names_that_are_taken(root: Client) -> None:
     assert names() == {"one", "two"}
 
 
-def test_a_name_taken_after_the_preview_is_still_refused(root: Client) -> None:
+def test_name_taken_after_the_preview_is_refused(root: Client) -> None:
     response = preview(root, BOTH, "add")
     a_scenario("two", {"answer_text": "mine"})
     assert problems(load(root, response)) == ["two: a scenario of this name exists"]
     assert names() == {"two"}
 
 
-def test_a_file_may_be_chosen_instead(root: Client) -> None:
+def test_uploaded_file_is_imported(root: Client) -> None:
     file = SimpleUploadedFile("a.json", json.dumps(ONE, ensure_ascii=False).encode())
     response = root.post(IMPORT, {"file": file, "existing": "replace"})
     load(root, response)
@@ -103,22 +103,22 @@ def test_a_file_may_be_chosen_instead(root: Client) -> None:
         ('{"name": "a", "name": "b"}', "name: this key is given twice"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(root: Client, text: str, line: str) -> None:
+def test_import_errors_name_their_place(root: Client, text: str, line: str) -> None:
     response = preview(root, text)
     assert [problem.startswith(line) for problem in problems(response)] == [True]
     assert text.removeprefix("\ufeff") in unescape(response.content.decode())
 
 
-def test_one_wrong_scenario_keeps_all_out(root: Client) -> None:
+def test_one_invalid_scenario_prevents_the_import(root: Client) -> None:
     wrong = {"name": "three", "steps": [{"produce": {"text": "{{ x }}"}}, {"turn": 0}]}
-    found = problems(preview(root, {"scenarios": [ONE, wrong]}))
-    assert {line.partition(":")[0] for line in found} >= {"scenarios[1].steps[1].turn"}
+    errors = problems(preview(root, {"scenarios": [ONE, wrong]}))
+    assert {line.partition(":")[0] for line in errors} >= {"scenarios[1].steps[1].turn"}
     forged = {"text": json.dumps({"scenarios": [ONE, wrong]}), "existing": "replace", "load": "1"}
     root.post(IMPORT, forged)
     assert names() == set()
 
 
-def test_nothing_given_and_too_much_given(root: Client, settings: LazySettings) -> None:
+def test_empty_and_too_large_imports_are_refused(root: Client, settings: LazySettings) -> None:
     settings.MOCKLLM_MAX_UPLOAD_BYTES = 100
     empty = root.post(IMPORT, {"existing": "replace"})
     assert "Choose a file" in empty.content.decode()
@@ -129,13 +129,13 @@ def test_nothing_given_and_too_much_given(root: Client, settings: LazySettings) 
     assert names() == set()
 
 
-def test_five_megabytes_go_through(root: Client) -> None:
+def test_upload_of_five_megabytes_is_accepted(root: Client) -> None:
     steps = [{"produce": {"text": "x" * 1_000_000}} for _ in range(4)]
     load(root, preview(root, {"name": "large", "steps": steps}))
     assert [len(text) for text in texts(Scenario.objects.get())] == [1_000_000] * 4
 
 
-def test_what_was_exported_is_imported_unchanged(root: Client) -> None:
+def test_exported_scenario_is_imported_unchanged(root: Client) -> None:
     scenario = a_scenario(
         "whole",
         {"match_extra": {"headers": {"x-a": "1"}}, "answer_text": '</textarea>\r\n<b>"&amp;'},
@@ -152,13 +152,13 @@ def test_what_was_exported_is_imported_unchanged(root: Client) -> None:
     assert root.get(f"{LIST}{again.pk}/export/").content == exported.content
 
 
-def test_a_broken_scenario_says_why_it_is_not_exported(root: Client) -> None:
+def test_invalid_scenario_is_not_exported_with_the_reason(root: Client) -> None:
     broken = a_scenario("broken", {"answer_text": "{{ nobody }}"})
     response = root.get(f"{LIST}{broken.pk}/export/", follow=True)
     assert "cannot be exported" in response.content.decode()
 
 
-def test_one_is_duplicated_from_its_page(root: Client) -> None:
+def test_scenario_is_duplicated_from_its_page(root: Client) -> None:
     one = a_scenario("one", {})
     url = f"{LIST}{one.pk}/duplicate/"
     assert root.get(url).status_code == 405
@@ -183,15 +183,15 @@ def test_taken_name_is_imported_under_another_name_and_switched_off(root: Client
     assert changes == [("one (3)", None, "one"), ("two", None, "")]
     assert names() == {"one", "one (2)"}
     html = unescape(load(root, previewed).content.decode())
-    told = "Scenarios imported: 1 added, 1 under another name, switched off (“one (3)”)."
-    assert told in html
+    message = "Scenarios imported: 1 added, 1 under another name, switched off (“one (3)”)."
+    assert message in html
     assert texts(stored) == ["old"]
     renamed = Scenario.objects.get(name="one (3)")
     assert (texts(renamed), renamed.enabled) == (["new", "newer"], False)
     assert Scenario.objects.get(name="two").enabled
 
 
-def test_other_name_is_not_one_of_the_same_file(root: Client) -> None:
+def test_new_name_differs_from_names_in_the_same_file(root: Client) -> None:
     a_scenario("one", {"answer_text": "old"})
     second = {"name": "one (2)", "steps": [{"produce": {"text": "second"}}]}
     load(root, preview(root, {"scenarios": [ONE, second]}, "rename"))
@@ -210,11 +210,11 @@ def test_preview_says_that_requests_need_the_new_name(root: Client) -> None:
 def test_preview_warns_of_a_broken_template(root: Client) -> None:
     a_scenario("one", {})
     broken = {"name": "one", "steps": [{"produce": {"text": "Go to {{ city"}}]}
-    told = "one: step 1: “{{ city” is not filled in: placeholders look like {{ name }}"
-    assert told in map(str, preview(root, broken).context["warnings"])
+    warning = "one: step 1: “{{ city” is not filled in: placeholders look like {{ name }}"
+    assert warning in map(str, preview(root, broken).context["warnings"])
     # A scenario that will be switched off is checked too.
-    told = told.replace("one", "one (2)", 1)
-    assert told in map(str, preview(root, broken, "rename").context["warnings"])
+    warning = warning.replace("one", "one (2)", 1)
+    assert warning in map(str, preview(root, broken, "rename").context["warnings"])
 
 
 def test_preview_of_a_scenario_without_findings_has_no_warning(root: Client) -> None:

@@ -28,12 +28,12 @@ def page(client: Client, row: ServedRequest) -> str:
     return unescape(response.content.decode())
 
 
-def test_the_newest_is_first(root: Client) -> None:
+def test_journal_lists_the_newest_request_first(root: Client) -> None:
     one, two = served(), served()
     assert [row.pk for row in rows(root)] == [two.pk, one.pk]
 
 
-def test_what_has_just_ended_is_there(root: Client) -> None:
+def test_journal_lists_a_request_that_just_ended(root: Client) -> None:
     journal.record(entry(path="/v1/just-now"))
     assert [row.path for row in rows(root)] == ["/v1/just-now"]
 
@@ -67,20 +67,20 @@ def test_filters_and_search(root: Client, query: dict[str, str]) -> None:
     assert [row.pk for row in rows(root, **query)] == [wanted.pk]
 
 
-def test_a_row_says_what_was_asked_and_answered(root: Client) -> None:
+def test_journal_row_shows_message_and_answer(root: Client) -> None:
     served(asked="<b>Rain?</b>", answered="Yes.")
     html = root.get(JOURNAL).content.decode()
     assert '<span class="sc-said" title="&lt;b&gt;Rain?&lt;/b&gt;">' in html
     assert ">Yes.</span>" in html
 
 
-def test_a_request_id_from_a_header_finds_its_request(root: Client) -> None:
+def test_search_for_a_request_id_finds_the_request(root: Client) -> None:
     served()
     wanted = served()
     assert [row.pk for row in rows(root, q=f" {wanted.uid} ")] == [wanted.pk]
 
 
-def test_a_filter_names_a_value_that_is_not_among_the_latest(root: Client) -> None:
+def test_filter_offers_the_selected_value_among_the_latest(root: Client) -> None:
     for number in range(25):
         served(session=f"s{number}")
     response = root.get(JOURNAL, {"session": "s0"})
@@ -88,11 +88,11 @@ def test_a_filter_names_a_value_that_is_not_among_the_latest(root: Client) -> No
     assert [value for value, _ in spec.lookup_choices][-2:] == ["s5", "s0"]
 
 
-def test_what_the_catch_all_answered_is_answered_by_no_step_of_anybodys(root: Client) -> None:
+def test_default_answer_counts_as_unmatched(root: Client) -> None:
     caught = served(scenario="test-mode", step="1", fallback=True)
     lost, answered = unmatched(), served(scenario="s", step="1")
-    found = {kind: [row.pk for row in rows(root, found=kind)] for kind in ("no", "yes", "none")}
-    assert found == {"no": [lost.pk, caught.pk], "yes": [answered.pk], "none": [lost.pk]}
+    by_filter = {kind: [row.pk for row in rows(root, found=kind)] for kind in ("no", "yes", "none")}
+    assert by_filter == {"no": [lost.pk, caught.pk], "yes": [answered.pk], "none": [lost.pk]}
     assert [row.pk for row in rows(root, found="catch-all")] == [caught.pk]
     html = root.get(JOURNAL).content.decode()
     badge = 'class="sc-outcome sc-fallback">200 default answer</span>'
@@ -107,7 +107,7 @@ def test_what_the_catch_all_answered_is_answered_by_no_step_of_anybodys(root: Cl
     assert (line.seen.requests, line.seen.unmatched) == (3, 2)
 
 
-def test_every_count_has_the_same_definition_of_unmatched(root: Client) -> None:
+def test_all_counts_of_unmatched_requests_agree(root: Client) -> None:
     unmatched()
     unmatched(outcome=Outcome.CLIENT_GONE)
     served(scenario="test-mode", step="1", way="match", fallback=True)
@@ -120,7 +120,7 @@ def test_every_count_has_the_same_definition_of_unmatched(root: Client) -> None:
     assert len(by_row) == 4
 
 
-def test_a_page_tells_everything(root: Client) -> None:
+def test_request_page_shows_decision_near_misses_and_bodies(root: Client) -> None:
     scenario = a_scenario("weather", {})
     miss = {"field": "match.model", "expected": "equals gpt-5", "actual": '"gpt-4o"'}
     row = served(
@@ -156,17 +156,17 @@ def test_a_page_tells_everything(root: Client) -> None:
 
 
 @pytest.mark.parametrize("body", ["", "{", "[" * 5000, '{"a": 1e999}', "\x1b[31m", '"\\ud800"'])
-def test_any_body_can_be_shown(root: Client, body: str) -> None:
+def test_request_page_shows_any_body(root: Client, body: str) -> None:
     page(root, served(request_body=body, response_body=body))
 
 
 @pytest.mark.parametrize("key", ["999999", "x", "9" * 40, "-1"])
-def test_what_is_not_there_leads_back(root: Client, key: str) -> None:
+def test_unknown_request_redirects_to_the_overview(root: Client, key: str) -> None:
     response = root.get(f"{JOURNAL}{key}/change/", follow=True)
     assert "doesn’t exist" in unescape(response.content.decode())
 
 
-def test_nothing_can_be_changed(root: Client) -> None:
+def test_journal_is_read_only(root: Client) -> None:
     row = served()
     assert root.get(f"{JOURNAL}add/").status_code == 403
     assert root.post(f"{JOURNAL}{row.pk}/delete/", {"post": "yes"}).status_code == 403
@@ -176,7 +176,7 @@ def test_nothing_can_be_changed(root: Client) -> None:
     assert ServedRequest.objects.get().path == "/v1/chat/completions"
 
 
-def test_a_list_of_many_reads_no_bodies_and_counts_nothing(
+def test_journal_list_reads_no_bodies_and_runs_no_count(
     root: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     for _ in range(60):
@@ -184,7 +184,9 @@ def test_a_list_of_many_reads_no_bodies_and_counts_nothing(
     with django_assert_max_num_queries(14) as queries:
         response = root.get(JOURNAL)
     assert len(response.context["cl"].result_list) == 50
-    asked = [query["sql"] for query in queries.captured_queries if "servedrequest" in query["sql"]]
-    assert [sql for sql in asked if "request_body" in sql or "response_body" in sql] == []
-    assert [sql for sql in asked if "COUNT(" in sql and "GROUP BY" not in sql] == []
+    statements = [
+        query["sql"] for query in queries.captured_queries if "servedrequest" in query["sql"]
+    ]
+    assert [sql for sql in statements if "request_body" in sql or "response_body" in sql] == []
+    assert [sql for sql in statements if "COUNT(" in sql and "GROUP BY" not in sql] == []
     assert len(root.get(JOURNAL, {"p": "2"}).context["cl"].result_list) == 10

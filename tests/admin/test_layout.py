@@ -14,7 +14,7 @@ ELSEWHERE = {"id", "scenario", "order"}
 
 
 @pytest.mark.parametrize(("groups", "model"), [(STEP, Step), (SCENARIO, Scenario)])
-def test_every_column_that_can_be_edited_has_one_place(
+def test_every_editable_column_is_in_one_cell(
     groups: tuple[Group, ...], model: type[Step | Scenario]
 ) -> None:
     columns = {field.name for field in model._meta.concrete_fields if field.editable} - ELSEWHERE
@@ -23,23 +23,23 @@ def test_every_column_that_can_be_edited_has_one_place(
 
 
 @pytest.mark.parametrize("groups", [STEP, SCENARIO])
-def test_a_name_means_one_field(groups: tuple[Group, ...]) -> None:
+def test_field_labels_are_unique(groups: tuple[Group, ...]) -> None:
     labels = Counter(cell.label for group in groups for cell in group.cells)
     assert [label for label, count in labels.items() if count > 1] == []
 
 
 @pytest.mark.parametrize("groups", [STEP, SCENARIO])
-def test_cells_fit_their_row(groups: tuple[Group, ...]) -> None:
+def test_cells_fill_their_rows(groups: tuple[Group, ...]) -> None:
     assert {cell.width for group in groups for cell in group.cells} <= set(range(2, 10)) | {12}
 
 
-def test_what_one_needs_first_is_not_folded() -> None:
+def test_message_and_answer_are_not_folded() -> None:
     open_groups = [group.title for group in STEP if not group.folded]
     assert open_groups == ["If the request matches", "Then reply"]
 
 
-def test_who_writes_a_regex_is_told_of_ascii(root: Client) -> None:
+def test_help_text_says_that_regex_classes_are_ascii(root: Client) -> None:
     page = root.get("/admin/scenarios_app/scenario/add/").content.decode()
     assert r"\w, \b, \d and \s match ASCII only: \w+$ finds ln in Köln; [\pL\pN_]" in page
-    found = compile_regex(r"(?P<found>\w+)$").search("Köln")
-    assert found is not None and found.groupdict("") == {"found": "ln"}
+    match = compile_regex(r"(?P<found>\w+)$").search("Köln")
+    assert match is not None and match.groupdict("") == {"found": "ln"}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from scenarios_app.admin.editor.problems import Mend, mends_of
+from scenarios_app.admin.editor.problems import Fix, fixes_for
 from scenarios_app.engine.conditions.base import SuspicionKind
 from scenarios_app.engine.matching.lint import Suspicion
 from scenarios_app.models import Step
@@ -20,10 +20,10 @@ def mends(
     by: tuple[str, int] | None = None,
     above: int | None = None,
     instead: tuple[str, str] | None = None,
-) -> list[Mend]:
+) -> list[Fix]:
     one = Suspicion(kind, "s", step, place, "so", by, instead, ("get_order",))
     steps = [Step(), Step(match_user="é", match_tools=["a"], match_provider="x")]
-    return list(mends_of(one, ROWS, steps, above=above))
+    return list(fixes_for(one, ROWS, steps, above=above))
 
 
 @pytest.mark.parametrize(
@@ -41,27 +41,27 @@ def mends(
         (mends("narrow", place="match.messages[0]"), "Show it", "steps-1-match_user"),
     ],
 )
-def test_every_finding_has_a_mend(found: list[Mend], label: str, target: str) -> None:
+def test_every_suspicion_has_a_fix(found: list[Fix], label: str, target: str) -> None:
     assert (found[0].label, found[0].target) == (label, target)
 
 
-def test_a_class_is_replaced_where_it_stands() -> None:
+def test_regex_class_is_replaced_in_its_field() -> None:
     (one,) = mends("narrow", place="match.messages[0]", instead=(r"\w", r"[\pL\pN_]"))
     assert one.target == "steps-1-match_user"
     assert (one.was, one.value) == (r"\w", r"[\pL\pN_]")
 
 
-def test_a_loop_gets_a_step_before_it_for_the_result_in_the_same_conversation() -> None:
+def test_loop_is_fixed_by_a_step_for_the_tool_result() -> None:
     one = Suspicion("looping", "s", 1, "consume", "so", tools=("get_order", "track"))
     step = Step(match_user="order", match_user_ignore_case=True)
-    (mend,) = mends_of(one, ["steps-0"], [step])
+    (mend,) = fixes_for(one, ["steps-0"], [step])
     columns = json.loads(mend.value)
     assert (mend.does, mend.before) == ("add", "steps-0")
     assert columns.items() >= {"match_user": "order", "match_user_ignore_case": True}.items()
     assert columns["match_tool_result_name"] == "get_order"
 
 
-def test_a_loop_of_a_step_for_a_result_is_only_shown() -> None:
+def test_loop_of_a_tool_result_step_is_only_shown() -> None:
     one = Suspicion("looping", "s", 1, "consume", "so", tools=("get_order",))
-    (mend,) = mends_of(one, ["steps-0"], [Step(match_tool_result_name="get_order")])
+    (mend,) = fixes_for(one, ["steps-0"], [Step(match_tool_result_name="get_order")])
     assert mend.does == "show"

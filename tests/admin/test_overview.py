@@ -19,7 +19,7 @@ def tiles(client: Client) -> dict[str, int]:
     return {name: figure for name, figure, *_ in client.get("/admin/").context["tiles"]}
 
 
-def test_it_counts_scenarios_problems_requests_and_unmatched(root: Client) -> None:
+def test_overview_counts_scenarios_errors_requests_and_unmatched(root: Client) -> None:
     a_scenario("fine", {}), a_scenario("off", {}, enabled=False)
     a_scenario("broken", {"answer_text": "{{ x }}"}, {"answer_text": "{{ y }}"})
     served(), unmatched()
@@ -31,7 +31,7 @@ def test_it_counts_scenarios_problems_requests_and_unmatched(root: Client) -> No
     }
 
 
-def test_its_figures_lead_to_what_they_count(root: Client) -> None:
+def test_overview_figures_link_to_filtered_lists(root: Client) -> None:
     a_scenario("fine", {}), a_scenario("off", {}, enabled=False)
     a_scenario("broken", {"answer_text": "{{ x }}"})
     served(), unmatched()
@@ -39,12 +39,12 @@ def test_its_figures_lead_to_what_they_count(root: Client) -> None:
         assert len(root.get(url).context["cl"].result_list) == figure
 
 
-def test_it_says_where_to_point_an_sdk(root: Client) -> None:
+def test_overview_shows_base_urls_for_sdks(root: Client) -> None:
     html = root.get("/admin/", headers={"host": "localhost:8123"}).content.decode()
     assert "http://localhost:8123/v1" in html
 
 
-def test_what_nothing_answered_is_there_with_its_reason(root: Client) -> None:
+def test_overview_lists_unmatched_requests_with_reasons(root: Client) -> None:
     miss = {"field": "match.model", "expected": "equals gpt-5", "actual": "gpt-4o"}
     unmatched(near_misses=[{"scenario": "weather", "step": "1", "mismatches": [miss]}])
     unmatched(path="/v1/odd")
@@ -56,7 +56,7 @@ def done_steps(client: Client) -> list[bool]:
     return [step.done for step in client.get("/admin/").context["first_steps"]]
 
 
-def test_first_steps_are_ticked_as_the_rows_show_them_and_go_when_all_are_done(
+def test_first_steps_are_ticked_and_disappear_when_all_are_done(
     root: Client,
 ) -> None:
     call_command("loaddata", "demo", "auto", verbosity=0)
@@ -76,7 +76,7 @@ def test_shipped_scenarios_are_those_of_the_fixtures_that_a_first_start_loads() 
     assert set(Scenario.objects.values_list("name", flat=True)) == shipped_names()
 
 
-def test_it_tells_nobody_what_they_may_not_see() -> None:
+def test_overview_hides_figures_without_permission() -> None:
     served()
     bare = Client()
     bare.force_login(User.objects.create_user("bare", is_staff=True))
@@ -84,7 +84,7 @@ def test_it_tells_nobody_what_they_may_not_see() -> None:
     assert "First three steps" not in bare.get("/admin/").content.decode()
 
 
-def test_users_are_made_and_given_a_role(root: Client) -> None:
+def test_users_are_created_and_get_a_role(root: Client) -> None:
     typed = {"username": "eva", "password1": "long enough 9", "password2": "long enough 9"}
     response = root.post("/admin/auth/user/add/", typed | {"usable_password": "true"})
     eva = User.objects.get(username="eva")
@@ -101,7 +101,7 @@ def test_lists_and_pages_write_times_in_one_format(root: Client) -> None:
     assert f"{stored:%Y-%m-%d %H:%M:%S} UTC" in html
 
 
-def test_a_traces_page_shows_no_owner_and_no_lease(root: Client) -> None:
+def test_trace_page_shows_no_owner_and_no_lease(root: Client) -> None:
     trace = Trace.objects.filter(conversation=talk("words")).first()
     assert trace is not None
     Trace.objects.filter(pk=trace.pk).update(owner="machine:4711")

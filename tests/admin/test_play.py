@@ -36,7 +36,7 @@ def states(page: Any) -> list[bool]:
     return [turn.passed for turn in page.context["run"].turns]
 
 
-def test_each_turn_is_green_or_red_beside_what_came(root: Client) -> None:
+def test_each_turn_passes_or_fails_beside_the_actual_answer(root: Client) -> None:
     a_scenario("weather", STEP)
     page = played(
         root,
@@ -52,7 +52,7 @@ def test_each_turn_is_green_or_red_beside_what_came(root: Client) -> None:
     assert (line.label, line.turns) == ("sun", (1, 2))
 
 
-def test_nothing_is_consumed_and_nothing_journalled(root: Client) -> None:
+def test_dry_run_uses_up_no_step_and_is_not_journalled(root: Client) -> None:
     a_scenario("once", {"match_user": "hello"})
     for _ in range(2):
         assert states(played(root, {"user": "hello"})) == [True]
@@ -60,7 +60,7 @@ def test_nothing_is_consumed_and_nothing_journalled(root: Client) -> None:
     assert not ServedRequest.objects.exists()
 
 
-def test_what_cannot_be_played_is_told_and_not_lost(root: Client) -> None:
+def test_unplayable_conversation_shows_errors_and_is_kept(root: Client) -> None:
     page = played(root, {"user": "a", "expect": {"status": 7}})
     text = page.content.decode()
     assert "turns[0].expect.status" in text
@@ -68,7 +68,7 @@ def test_what_cannot_be_played_is_told_and_not_lost(root: Client) -> None:
     assert root.post(PLAY, {"conversation": "{"}).status_code == 200
 
 
-def test_a_draft_and_edits_that_nobody_has_saved_are_played(root: Client) -> None:
+def test_draft_and_unsaved_edits_are_played(root: Client) -> None:
     scenario = a_scenario("weather", STEP)
     draft = edit_as_draft(root, scenario)
     draft.steps.update(answer_text="It rains.")
@@ -80,18 +80,18 @@ def test_a_draft_and_edits_that_nobody_has_saved_are_played(root: Client) -> Non
     edits["steps-TOTAL_FORMS"] = "2"
     page = root.post(url.replace("/change/", "/play/"), edits)
     hidden = dict(page.context["instead"].hidden)
-    asked = {"user": "moon?", "expect": {"text": "It shines."}}
-    assert states(played(root, asked, **hidden)) == [True]
+    turn = {"user": "moon?", "expect": {"text": "It shines."}}
+    assert states(played(root, turn, **hidden)) == [True]
     assert Scenario.objects.get().steps.count() == 1
 
 
-def test_edits_with_errors_say_what_to_put_right(root: Client) -> None:
+def test_edits_with_errors_list_the_errors(root: Client) -> None:
     url = page_of(a_scenario("weather", STEP))
     page = root.post(url.replace("/change/", "/play/"), fields_at(root, url) | {"name": ""})
     assert "can be tried once this is right" in page.content.decode()
 
 
-def test_the_page_begins_with_what_the_first_step_asks_for(root: Client) -> None:
+def test_play_page_starts_with_a_request_for_the_first_step(root: Client) -> None:
     a_scenario("weather", STEP)
     page = root.get(PLAY, {"scenario": "weather"})
     assert page.context["conversation"]["turns"] == [{"user": "sun"}]
@@ -111,7 +111,7 @@ def test_scenario_without_a_proposal_shows_the_reason(root: Client) -> None:
     assert "x-team" in text
 
 
-def test_a_kept_conversation_stays_with_the_scenario(root: Client) -> None:
+def test_saved_conversation_stays_with_the_scenario(root: Client) -> None:
     scenario = a_scenario("weather", STEP)
     turn = {"user": "Is there sun in Rome?"}
     played(root, turn, scenario="weather", keep="1")
@@ -121,13 +121,13 @@ def test_a_kept_conversation_stays_with_the_scenario(root: Client) -> None:
     assert TrialConversation.objects.count() == 1
 
 
-def test_readers_play_and_keep_nothing(reader: Client) -> None:
+def test_reader_plays_and_cannot_save_conversations(reader: Client) -> None:
     a_scenario("weather", STEP)
     assert states(played(reader, {"user": "sun?"}, scenario="weather", keep="1")) == [True]
     assert not TrialConversation.objects.exists()
 
 
-def test_a_session_of_the_journal_is_played_again(root: Client) -> None:
+def test_session_of_the_journal_is_played_again(root: Client) -> None:
     a_scenario("weather", STEP)
     session = "key-1"
     served(request_body=asking("Is there sun?"), session=session, **ANSWERED)
@@ -144,7 +144,7 @@ def test_a_session_of_the_journal_is_played_again(root: Client) -> None:
     assert states(page) == [True, False]
 
 
-def test_who_may_not_see_the_journal_gets_no_session(db: None) -> None:
+def test_session_is_not_played_without_permission_for_the_journal(db: None) -> None:
     served(request_body=asking("Is there sun?"), session="key-1", **ANSWERED)
     user = User.objects.create_user("half", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename="view_scenario"))
@@ -155,7 +155,7 @@ def test_who_may_not_see_the_journal_gets_no_session(db: None) -> None:
     assert page.context["conversation"]["turns"] == [{"user": ""}]
 
 
-def test_the_download_is_a_file_for_the_command(root: Client) -> None:
+def test_downloaded_conversation_is_played_by_the_command(root: Client) -> None:
     a_scenario("weather", STEP)
     page = played(root, {"user": "sun?"}, scenario="weather", download="1")
     assert page["Content-Disposition"] == 'attachment; filename="weather.play.json"'
@@ -164,7 +164,7 @@ def test_the_download_is_a_file_for_the_command(root: Client) -> None:
     assert document["conversations"][0]["turns"] == [{"user": "sun?"}]
 
 
-def test_an_example_becomes_a_draft_with_its_conversation(editor: Client) -> None:
+def test_example_becomes_a_draft_with_its_conversation(editor: Client) -> None:
     assert f'href="{ADD}"' in editor.get(NEW).content.decode()
     for number in (1, 2):
         done = editor.post(NEW, {"example": "tool-loop"})
@@ -181,13 +181,13 @@ def test_an_example_becomes_a_draft_with_its_conversation(editor: Client) -> Non
     assert len(editor.get(PLAY, {"scenario": draft.name}).context["conversation"]["turns"]) == 3
 
 
-def test_there_is_no_other_example_and_none_for_readers(editor: Client, reader: Client) -> None:
+def test_unknown_example_and_reader_are_refused(editor: Client, reader: Client) -> None:
     assert editor.post(NEW, {"example": "nonsense"}).status_code == 404
     assert reader.get(NEW).status_code == 403
     assert not Draft.objects.exists()
 
 
-def test_the_ways_to_a_new_scenario_lead_to_the_examples(root: Client) -> None:
+def test_new_scenario_links_open_the_examples(root: Client) -> None:
     for page in (LIST, "/admin/", "/"):
         assert f'href="{NEW}"' in root.get(page).content.decode()
     assert 'id="begin"' in root.get(LIST).content.decode()

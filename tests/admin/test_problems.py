@@ -7,7 +7,7 @@ from scenarios_app.models import Step
 
 
 @pytest.mark.parametrize(
-    ("columns", "place", "column", "said"),
+    ("columns", "place", "column", "message"),
     [
         ({"match_model": "("}, "match.model.regex", "match_model", "wrong"),
         ({"match_user": "("}, "match.messages[0].regex", "match_user", "wrong"),
@@ -60,13 +60,13 @@ from scenarios_app.models import Step
         ({"extra": {"what": 1}}, "what", "extra", "what: wrong"),
     ],
 )
-def test_every_place_has_its_field(
-    columns: dict[str, object], place: str, column: str, said: str
+def test_every_place_maps_to_a_field(
+    columns: dict[str, object], place: str, column: str, message: str
 ) -> None:
-    assert step_problem(place, "wrong", Step(**columns)) == (column, said)
+    assert step_problem(place, "wrong", Step(**columns)) == (column, message)
 
 
-def test_a_step_without_an_answer_is_told_what_it_lacks() -> None:
+def test_step_without_an_answer_is_an_error_at_the_answer_text() -> None:
     for message in ("missing", 'says nothing: give it an answer (text "" for an empty one)'):
         assert step_problem("produce", message, Step()) == (
             "answer_text",
@@ -75,7 +75,7 @@ def test_a_step_without_an_answer_is_told_what_it_lacks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "column", "said"),
+    ("place", "column", "message"),
     [
         ("name", "name", "wrong"),
         ("tags[1]", "tags", "[1]: wrong"),
@@ -84,5 +84,5 @@ def test_a_step_without_an_answer_is_told_what_it_lacks() -> None:
         ("", "extra", "wrong"),
     ],
 )
-def test_places_of_the_scenario(place: str, column: str, said: str) -> None:
-    assert scenario_problem(place, "wrong") == (column, said)
+def test_scenario_place_maps_to_a_field(place: str, column: str, message: str) -> None:
+    assert scenario_problem(place, "wrong") == (column, message)

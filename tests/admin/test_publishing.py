@@ -4,15 +4,15 @@ import pytest
 from django.test import Client
 
 from scenarios_app.models import Draft, DraftStep, Scenario, Step
-from scenarios_app.store.drafts import publication_of
+from scenarios_app.store.drafts import plan_publication
 from scenarios_app.store.history import PUBLISHED, versions_of
 from tests.admin.drafting import (
     DRAFTS,
     edit_as_draft,
+    message_text,
     publish,
-    said,
     save_draft,
-    served,
+    served_step_keys,
 )
 from tests.admin.pages import (
     LIST,
@@ -27,9 +27,9 @@ from tests.admin.pages import (
 pytestmark = pytest.mark.django_db
 
 
-def test_the_published_scenario_becomes_what_the_draft_says(editor: Client) -> None:
+def test_published_scenario_is_replaced_by_its_draft(editor: Client) -> None:
     scenario = a_scenario("weather", {}, {}, {})
-    kept, edited, removed = scenario.steps.all()
+    unchanged, edited, removed = scenario.steps.all()
     draft = edit_as_draft(editor, scenario)
     changes = {"priority": "4", "steps-1-answer_text": "edited", "steps-2-DELETE": "on"}
     changes |= {"steps-TOTAL_FORMS": "4", **new_step(3, answer_text="new")}
@@ -39,15 +39,15 @@ def test_the_published_scenario_becomes_what_the_draft_says(editor: Client) -> N
     assert (scenario.priority, texts(scenario)) == (4, ["answer 1", "edited", "new"])
     steps = list(scenario.steps.all())
     assert [(step.pk, step.key) for step in steps[:2]] == [
-        (kept.pk, kept.key),
+        (unchanged.pk, unchanged.key),
         (edited.pk, edited.key),
     ]
-    assert steps[2].key not in (kept.key, edited.key, removed.key)
-    assert served() == {"weather": [step.key for step in steps]}
+    assert steps[2].key not in (unchanged.key, edited.key, removed.key)
+    assert served_step_keys() == {"weather": [step.key for step in steps]}
     assert response.redirect_chain[-1][0] == page_of(scenario)
 
 
-def test_nothing_is_left_of_a_published_draft(editor: Client) -> None:
+def test_published_draft_is_deleted(editor: Client) -> None:
     draft = edit_as_draft(editor, a_scenario("weather", {}))
     publish(editor, draft)
     for model in (Draft, DraftStep):
@@ -55,53 +55,53 @@ def test_nothing_is_left_of_a_published_draft(editor: Client) -> None:
         assert not model.history.exists()
 
 
-def test_the_history_says_who_published(editor: Client, root: Client) -> None:
+def test_history_names_who_published(editor: Client, root: Client) -> None:
     draft = edit_as_draft(editor, a_scenario("weather", {}))
     save_draft(editor, draft, **{"steps-0-answer_text": "new"})
     publish(root, draft)
     newest, *_ = versions_of(Scenario.objects.get())
-    assert (newest.who, newest.why) == ("root", PUBLISHED)
+    assert (newest.who, newest.reason) == ("root", PUBLISHED)
     assert newest.changes == ('step 1: produce.text from "answer 1" to "new"',)
 
 
-def test_a_draft_of_none_becomes_a_new_scenario(editor: Client) -> None:
+def test_draft_without_published_scenario_becomes_a_new_scenario(editor: Client) -> None:
     draft = Draft.objects.create(name="soon")
     draft.steps.create(order=1, answer_text="here")
     publish(editor, draft)
     scenario = Scenario.objects.get()
     assert (scenario.name, texts(scenario)) == ("soon", ["here"])
-    assert list(served()) == ["soon"]
+    assert list(served_step_keys()) == ["soon"]
 
 
-def test_saving_and_publishing_are_one_click_apart(editor: Client) -> None:
+def test_save_and_publish_opens_the_publish_page(editor: Client) -> None:
     draft = edit_as_draft(editor, a_scenario("weather", {}))
     response = save_draft(editor, draft, _publish="1", **{"steps-0-answer_text": "new"})
     assert response["Location"] == f"{DRAFTS}{draft.pk}/publish/"
     assert "to &quot;new&quot;" in editor.get(response["Location"]).content.decode()
 
 
-def test_renaming_a_draft_renames_on_publishing(editor: Client) -> None:
+def test_renamed_draft_renames_the_scenario_on_publishing(editor: Client) -> None:
     scenario = a_scenario("weather", {})
     draft = edit_as_draft(editor, scenario)
     save_draft(editor, draft, name="climate")
     publish(editor, draft)
-    assert list(served()) == ["climate"]
+    assert list(served_step_keys()) == ["climate"]
     assert Scenario.objects.get().pk == scenario.pk
 
 
-def test_a_name_that_another_has_is_refused(editor: Client) -> None:
+def test_publishing_under_a_taken_name_is_refused(editor: Client) -> None:
     draft = edit_as_draft(editor, a_scenario("weather", {}))
     a_scenario("taken", {})
     save_draft(editor, draft, name="taken")
     response = publish(editor, draft)
-    assert "has errors" in said(response)
+    assert "has errors" in message_text(response)
     assert [(line.where, line.message) for line in response.context["wrong"]] == [
         ("Name", "another scenario has this name")
     ]
-    assert list(served()) == ["taken", "weather"]
+    assert list(served_step_keys()) == ["taken", "weather"]
 
 
-def test_errors_name_step_and_field_and_publish_nothing(editor: Client) -> None:
+def test_draft_with_errors_is_not_published_and_lists_them(editor: Client) -> None:
     draft = edit_as_draft(editor, a_scenario("weather", {}, {}))
     # As a fixture can hold it.
     draft.steps.filter(order=2).update(answer_text="")
@@ -113,7 +113,7 @@ def test_errors_name_step_and_field_and_publish_nothing(editor: Client) -> None:
     assert Draft.objects.exists()
 
 
-def test_a_published_side_that_changed_meanwhile_is_not_published_over(
+def test_concurrent_change_of_the_published_scenario_stops_publishing(
     editor: Client, root: Client
 ) -> None:
     scenario = a_scenario("weather", {}, {})
@@ -121,50 +121,53 @@ def test_a_published_side_that_changed_meanwhile_is_not_published_over(
     save_draft(editor, draft, **{"steps-0-answer_text": "mine"})
     save(root, scenario, **{"steps-1-answer_text": "theirs"})
     response = publish(editor, draft)
-    assert "root changed the published scenario" in said(response)
-    found = response.context["publication"]
-    assert found.meanwhile == ('step 2: produce.text from "answer 2" to "theirs"',)
+    assert "root changed the published scenario" in message_text(response)
+    publication = response.context["publication"]
+    assert publication.meanwhile == ('step 2: produce.text from "answer 2" to "theirs"',)
     assert texts(scenario) == ["answer 1", "theirs"]
     publish(editor, draft, over="1")
     assert texts(scenario) == ["mine", "answer 2"]
 
 
-def test_what_was_not_looked_at_is_not_published(editor: Client, root: Client) -> None:
+def test_draft_changed_after_the_preview_is_not_published(editor: Client, root: Client) -> None:
     draft = edit_as_draft(editor, a_scenario("weather", {}))
     url = f"{DRAFTS}{draft.pk}/publish/"
     seen = fields_at(editor, url, "publish_form")
     save_draft(root, draft, **{"steps-0-answer_text": "theirs"})
-    assert "changed since you looked" in said(editor.post(url, seen, follow=True))
+    assert "changed since you looked" in message_text(editor.post(url, seen, follow=True))
     assert texts(Scenario.objects.get()) == ["answer 1"]
 
 
-def test_a_draft_that_is_gone_is_not_published(editor: Client, root: Client) -> None:
+def test_deleted_draft_is_not_published(editor: Client, root: Client) -> None:
     draft = edit_as_draft(editor, a_scenario("weather", {}))
     publish(root, draft)
     assert editor.post(f"{DRAFTS}{draft.pk}/publish/").status_code == 404
 
 
-def test_a_draft_outlives_the_scenario_and_asks_before_it_comes_back(
+def test_draft_of_a_deleted_scenario_is_published_after_confirmation(
     editor: Client, root: Client
 ) -> None:
     scenario = a_scenario("weather", {})
     draft = edit_as_draft(editor, scenario)
     root.post(f"{LIST}{scenario.pk}/delete/", {"post": "yes"})
     response = publish(editor, draft)
-    found = response.context["publication"]
-    assert (found.meanwhile, found.who) == (("the published scenario was deleted",), "root")
+    publication = response.context["publication"]
+    assert (publication.meanwhile, publication.who) == (
+        ("the published scenario was deleted",),
+        "root",
+    )
     assert not Scenario.objects.exists()
     publish(editor, draft, over="1")
     assert texts(Scenario.objects.get()) == ["answer 1"]
 
 
-def test_steps_whose_keys_a_load_renewed_are_known_again(editor: Client) -> None:
+def test_steps_keep_their_keys_after_a_reload_of_the_same_document(editor: Client) -> None:
     scenario = a_scenario("weather", {}, {})
     draft = edit_as_draft(editor, scenario)
     save_draft(editor, draft, **{"steps-1-answer_text": "new"})
     Step.objects.filter(scenario=scenario).renew_keys()
     keys = list(scenario.steps.values_list("pk", "key"))
-    assert publication_of(draft).meanwhile == ()
+    assert plan_publication(draft).meanwhile == ()
     publish(editor, draft)
     assert list(scenario.steps.values_list("pk", "key")) == keys
     assert texts(scenario) == ["answer 1", "new"]

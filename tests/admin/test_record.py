@@ -22,7 +22,7 @@ from tests.admin.pages import SESSION, SESSIONS
 
 pytestmark = pytest.mark.django_db
 RECORD = "/admin/scenarios_app/servedrequest/session/record/"
-HEARD = Interaction(
+RECORDED = Interaction(
     RecordedRequest("POST", "/v1/chat/completions", body=b'{"model":"m","messages":[]}'),
     RecordedResponse(200, (("content-type", "application/json"),), ((1.0, b'{"a": 1}'),)),
 )
@@ -48,7 +48,7 @@ def page(client: Client, url: str) -> str:
 @pytest.mark.parametrize(
     ("name", "url"), [(None, SESSIONS), ("a/b", f"{SESSION}?{urlencode({'name': 'a/b'})}")]
 )
-def test_a_session_or_all_are_recorded_into_a_draft(
+def test_one_session_or_all_are_recorded_into_a_draft(
     root: Client, name: str | None, url: str
 ) -> None:
     named = {} if name is None else {"name": name}
@@ -56,7 +56,7 @@ def test_a_session_or_all_are_recorded_into_a_draft(
     answer = root.post(RECORD, named)
     assert answer.status_code == 302 and answer["location"] == url
     recording = services().pipeline.recordings[name]
-    recording.end(recording.begin(), HEARD)
+    recording.end(recording.begin(), RECORDED)
     assert "Recording: 1 answer so far." in page(root, url)
     answer = root.post(RECORD, {**named, "end": "1"}, follow=True)
     draft = Draft.objects.get()
@@ -66,7 +66,7 @@ def test_a_session_or_all_are_recorded_into_a_draft(
     assert services().pipeline.recordings == {}
 
 
-def test_a_server_of_several_processes_says_why_it_records_nothing(
+def test_recording_is_refused_with_several_processes(
     root: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(services().cluster, "_bus", object())
@@ -85,10 +85,10 @@ def test_recording_is_kept_when_its_draft_cannot_be_stored(
 
     root.post(RECORD, {"name": "kept"})
     recording = services().pipeline.recordings["kept"]
-    recording.end(recording.begin(), HEARD)
+    recording.end(recording.begin(), RECORDED)
     root.raise_request_exception = False
     with monkeypatch.context() as patch:
-        patch.setattr(import_module("scenarios_app.admin.journal.record"), "drafted", fail)
+        patch.setattr(import_module("scenarios_app.admin.journal.record"), "create_draft", fail)
         answer = root.post(RECORD, {"name": "kept", "end": "1"})
     assert answer.status_code == 503
     assert "Nothing was saved." in answer.content.decode()
@@ -98,19 +98,21 @@ def test_recording_is_kept_when_its_draft_cannot_be_stored(
     assert "kept" not in services().pipeline.recordings
 
 
-def test_a_recording_of_nothing_makes_no_draft(root: Client) -> None:
+def test_empty_recording_makes_no_draft(root: Client) -> None:
     root.post(RECORD)
     answer = root.post(RECORD, {"end": "1"}, follow=True)
     assert "Nothing of all sessions was recorded" in answer.content.decode()
     assert not Draft.objects.exists()
 
 
-def test_what_is_not_recorded_cannot_be_stopped(root: Client) -> None:
+def test_stopping_an_unknown_recording_is_refused(root: Client) -> None:
     answer = root.post(RECORD, {"end": "1"}, follow=True)
     assert "There is no recording of all sessions." in answer.content.decode()
 
 
-def test_without_an_upstream_there_is_no_button(root: Client, upstreams: dict[str, str]) -> None:
+def test_record_button_is_missing_without_an_upstream(
+    root: Client, upstreams: dict[str, str]
+) -> None:
     upstreams.clear()
     html = page(root, SESSIONS)
     assert "record_form" not in html and "MOCKLLM_UPSTREAMS" in html
@@ -119,12 +121,12 @@ def test_without_an_upstream_there_is_no_button(root: Client, upstreams: dict[st
     assert services().pipeline.recordings == {}
 
 
-def test_no_address_comes_from_a_form(root: Client) -> None:
+def test_posted_upstream_address_is_ignored(root: Client) -> None:
     root.post(RECORD, {"openai": "http://127.0.0.1:1", "upstreams": "openai=http://127.0.0.1:1"})
     assert services().pipeline.options.upstreams == {"openai": "https://upstream.example"}
 
 
-def test_who_only_reads_cannot_record(reader: Client) -> None:
+def test_reader_cannot_record(reader: Client) -> None:
     assert "record_form" not in page(reader, SESSIONS)
     assert reader.post(RECORD).status_code == 403
     assert services().pipeline.recordings == {}
@@ -148,30 +150,30 @@ def choices(client: Client) -> dict[str, str]:
     return {one.name: one.url for one in panel.choices}
 
 
-def test_in_dev_every_provider_on_the_internet_may_be_chosen(
+def test_dev_mode_offers_every_official_provider(
     chooser: Client, upstreams: dict[str, str]
 ) -> None:
-    found = choices(chooser)
-    assert found["openai"] == "https://upstream.example"
-    assert found["anthropic"] == "https://api.anthropic.com"
-    assert all(url.startswith("https://") for url in found.values())
+    offered = choices(chooser)
+    assert offered["openai"] == "https://upstream.example"
+    assert offered["anthropic"] == "https://api.anthropic.com"
+    assert all(url.startswith("https://") for url in offered.values())
 
 
 @pytest.mark.parametrize("mode", ["prod", "test"])
-def test_outside_dev_only_what_the_operator_names_may_be_chosen(
+def test_other_modes_offer_only_configured_upstreams(
     chooser: Client, settings: Any, mode: str
 ) -> None:
     settings.MOCKLLM_ENV = mode
     assert choices(chooser) == {"openai": "https://upstream.example"}
-    given = {"name": "s", "choose": "1", "upstream": "anthropic"}
-    answer = chooser.post(RECORD, given, follow=True)
+    posted = {"name": "s", "choose": "1", "upstream": "anthropic"}
+    answer = chooser.post(RECORD, posted, follow=True)
     assert "“anthropic” is no provider that this server may record from" in text_of(answer)
     assert recording() is None
 
 
-def test_a_recording_sends_to_the_chosen_providers_alone(chooser: Client) -> None:
-    given = {"name": "s", "choose": "1", "upstream": ["anthropic", "gemini"]}
-    answer = chooser.post(RECORD, given, follow=True)
+def test_recording_forwards_only_to_chosen_providers(chooser: Client) -> None:
+    posted = {"name": "s", "choose": "1", "upstream": ["anthropic", "gemini"]}
+    answer = chooser.post(RECORD, posted, follow=True)
     begun = recording()
     assert begun is not None
     assert begun.upstreams == {
@@ -186,26 +188,26 @@ def test_a_recording_sends_to_the_chosen_providers_alone(chooser: Client) -> Non
 
 @pytest.mark.parametrize("upstream", ["", "https://evil.example", "openai=https://evil.example"])
 def test_unknown_provider_is_refused(chooser: Client, upstream: str) -> None:
-    given = {"name": "s", "choose": "1", **({"upstream": upstream} if upstream else {})}
-    answer = chooser.post(RECORD, given, follow=True)
+    posted = {"name": "s", "choose": "1", **({"upstream": upstream} if upstream else {})}
+    answer = chooser.post(RECORD, posted, follow=True)
     wanted = "is no provider that" if upstream else "Choose at least one provider"
     assert wanted in text_of(answer) and recording() is None
 
 
-def test_the_servers_key_goes_to_its_own_provider_and_is_not_shown(
+def test_server_key_is_sent_to_its_provider_and_not_shown(
     chooser: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(env.variables(), "ANTHROPIC_API_KEY", "sk-ant-of-the-server")
     monkeypatch.setitem(env.variables(), "OPENAI_API_KEY", "sk-of-the-server")
-    given = {"name": "s", "choose": "1", "upstream": "anthropic", "key-anthropic": "server"}
-    page = text_of(chooser.post(RECORD, given, follow=True))
+    posted = {"name": "s", "choose": "1", "upstream": "anthropic", "key-anthropic": "server"}
+    page = text_of(chooser.post(RECORD, posted, follow=True))
     begun = recording()
     assert begun is not None and begun.keys == {"anthropic": "sk-ant-of-the-server"}
     assert "with this server’s key" in page and "sk-ant-of-the-server" not in page
     # The operator's upstream of openai is another host.
     services().pipeline.recordings.clear()
-    given = {"name": "s", "choose": "1", "upstream": "openai", "key-openai": "server"}
-    answer = chooser.post(RECORD, given, follow=True)
+    posted = {"name": "s", "choose": "1", "upstream": "openai", "key-openai": "server"}
+    answer = chooser.post(RECORD, posted, follow=True)
     assert "This server has no key for openai" in text_of(answer)
     assert recording() is None
 
@@ -221,18 +223,18 @@ def test_editor_without_the_permission_records_from_named_upstreams(editor: Clie
     assert begun is not None and not begun.upstreams and not begun.keys
 
 
-def test_a_reader_with_the_permission_cannot_record(reader: Client) -> None:
+def test_reader_with_the_permission_cannot_record(reader: Client) -> None:
     right = Permission.objects.get(codename="set_up_recording")
     User.objects.get(username=READER).user_permissions.add(right)
     assert choices(reader) == {}
     assert reader.post(RECORD, {"name": "s", "choose": "1"}).status_code == 403
 
 
-def test_a_recording_stops_by_itself_and_keeps_what_it_has(root: Client) -> None:
+def test_recording_stops_after_an_hour_and_keeps_its_answers(root: Client) -> None:
     root.post(RECORD, {"name": "s"})
     begun = recording()
     assert begun is not None and begun.ends_at is not None
-    begun.end(begun.begin(), HEARD)
+    begun.end(begun.begin(), RECORDED)
     recordings = services().pipeline.recordings
     assert recording_of(recordings, "s", clock=lambda: begun.ends_at - 1) is begun
     assert recording_of(recordings, "s", clock=lambda: begun.ends_at) is None

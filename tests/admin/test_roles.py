@@ -16,7 +16,7 @@ from django.test import Client
 from mockllm_site.roles import EDITOR, READER, ROLES, create_roles
 from scenarios_app.models import Draft, Scenario, ServedRequest
 from scenarios_app.play.conversation import examples
-from scenarios_app.store.drafts import draft_of
+from scenarios_app.store.drafts import get_or_create_draft
 from tests.admin.drafting import DRAFTS, draft_page, edit_as_draft, publish, save_draft
 from tests.admin.pages import (
     ADD,
@@ -94,7 +94,7 @@ def everything() -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("role", ["editor", "reader"])
-def test_both_see_scenarios_journal_and_sessions(
+def test_editor_and_reader_see_scenarios_journal_and_sessions(
     request: pytest.FixtureRequest, role: str, one: Scenario
 ) -> None:
     client: Client = request.getfixturevalue(role)
@@ -103,14 +103,14 @@ def test_both_see_scenarios_journal_and_sessions(
     )
 
 
-def test_read_only_changes_nothing(reader: Client, one: Scenario) -> None:
+def test_reader_cannot_change_anything(reader: Client, one: Scenario) -> None:
     before = everything()
     for name, write in writes(one).items():
         write(reader)
         assert everything() == before, name
 
 
-def test_read_only_is_offered_nothing_to_change(reader: Client, one: Scenario) -> None:
+def test_reader_sees_no_buttons_that_change_anything(reader: Client, one: Scenario) -> None:
     html = reader.get(page_of(one)).content.decode()
     assert "<fieldset disabled " in html and 'class="sc-card" disabled' in html
     for offer in ("sc-add", "sc-trash", "sc-handle", "Duplicate", 'name="_save"', "/import/"):
@@ -126,7 +126,7 @@ def test_read_only_is_offered_nothing_to_change(reader: Client, one: Scenario) -
     assert {reader.get(url).status_code for url in (ADD, IMPORT)} == {403}
 
 
-def test_an_editor_writes_scenarios(editor: Client, one: Scenario) -> None:
+def test_editor_writes_scenarios(editor: Client, one: Scenario) -> None:
     assert save(editor, one, **{"steps-0-answer_text": "b"}).status_code == 302
     assert texts(one) == ["b"]
     posted = fields_at(editor, ADD) | {"name": "new"}
@@ -138,14 +138,16 @@ def test_an_editor_writes_scenarios(editor: Client, one: Scenario) -> None:
 
 
 @pytest.mark.parametrize("role", ["editor", "reader"])
-def test_neither_manages_accounts(request: pytest.FixtureRequest, role: str) -> None:
+def test_editor_and_reader_cannot_manage_accounts(
+    request: pytest.FixtureRequest, role: str
+) -> None:
     client: Client = request.getfixturevalue(role)
     urls = ["/admin/auth/user/", "/admin/auth/group/", "/admin/auth/user/add/"]
     assert {client.get(url).status_code for url in urls} == {403}
     assert "/admin/auth/user/" not in client.get("/admin/").content.decode()
 
 
-def test_nobody_without_a_role_sees_anything(one: Scenario) -> None:
+def test_user_without_a_role_sees_nothing(one: Scenario) -> None:
     bare = Client()
     bare.force_login(User.objects.create_user("bare", is_staff=True))
     urls = [url for url in pages(one) if url != "/admin/"]
@@ -156,7 +158,7 @@ def test_nobody_without_a_role_sees_anything(one: Scenario) -> None:
     assert everything() == before
 
 
-def test_strangers_are_asked_to_log_in(one: Scenario) -> None:
+def test_anonymous_user_is_redirected_to_the_login(one: Scenario) -> None:
     for url in (*pages(one), ADD, IMPORT):
         response = Client().get(url)
         assert response.status_code == 302 and response["Location"].startswith("/admin/login/")
@@ -178,7 +180,7 @@ def allow(user: User, *codenames: str) -> Client:
     return client
 
 
-def test_an_author_writes_drafts(author: Client, one: Scenario) -> None:
+def test_author_writes_drafts(author: Client, one: Scenario) -> None:
     draft = edit_as_draft(author, one)
     assert save_draft(author, draft, **{"steps-0-answer_text": "b"}).status_code == 302
     assert [step.answer_text for step in draft.steps.all()] == ["b"]
@@ -189,14 +191,14 @@ def test_an_author_writes_drafts(author: Client, one: Scenario) -> None:
     assert Draft.objects.count() == 2
 
 
-def test_an_author_changes_nothing_that_is_published(author: Client, one: Scenario) -> None:
+def test_author_cannot_change_published_scenarios(author: Client, one: Scenario) -> None:
     before = everything()
     for name, write in writes(one).items():
         write(author)
         assert everything() == before, name
 
 
-def test_an_author_cannot_publish(author: Client, one: Scenario) -> None:
+def test_author_cannot_publish(author: Client, one: Scenario) -> None:
     draft = edit_as_draft(author, one)
     page = author.get(draft_page(draft)).content.decode()
     assert "Publish…" not in page and "Save and publish…" not in page and "Discard…" in page
@@ -211,7 +213,7 @@ def test_an_author_cannot_publish(author: Client, one: Scenario) -> None:
 
 
 def test_publishing_needs_both_its_own_permission_and_that_on_scenarios(one: Scenario) -> None:
-    draft, _ = draft_of(one)
+    draft, _ = get_or_create_draft(one)
     user = User.objects.create_user("reviewer", is_staff=True)
     url = draft_url(draft, "publish")
     reads = ("view_scenario", "view_draft")
@@ -248,7 +250,7 @@ def test_publishing_a_new_scenario_needs_the_permission_to_add_one(author: Clien
         ("/admin/chat_app/modelprofile/add/", "Can add model profile"),
     ],
 )
-def test_a_refusal_names_the_permission_the_roles_and_whom_to_ask(
+def test_refusal_names_permission_roles_and_managers(
     reader: Client, url: str, permission: str
 ) -> None:
     User.objects.create_superuser("alice")
@@ -261,12 +263,12 @@ def test_a_refusal_names_the_permission_the_roles_and_whom_to_ask(
     assert "Ask somebody who manages users: alice." in html
 
 
-def test_a_refused_save_names_the_permission_to_change(reader: Client, one: Scenario) -> None:
+def test_refused_save_names_the_missing_permission(reader: Client, one: Scenario) -> None:
     refused = reader.post(page_of(one), {"name": "new", "steps-TOTAL_FORMS": "0"})
     assert "“Can change scenario” (role QA editor)" in unescape(refused.content.decode())
 
 
-def test_a_refusal_names_no_account_and_no_role_to_others_than_staff() -> None:
+def test_refusal_hides_accounts_and_roles_from_others_than_staff() -> None:
     User.objects.create_superuser("alice")
     client = Client()
     client.force_login(User.objects.create_user("bare"))
@@ -276,7 +278,7 @@ def test_a_refusal_names_no_account_and_no_role_to_others_than_staff() -> None:
     assert "alice" not in html and "QA " not in html
 
 
-def test_a_role_that_was_changed_stays_so() -> None:
+def test_changed_role_survives_migrate() -> None:
     group = Group.objects.get(name=READER)
     group.permissions.clear()
     Group.objects.get(name=EDITOR).delete()
@@ -285,18 +287,20 @@ def test_a_role_that_was_changed_stays_so() -> None:
     assert Group.objects.get(name=EDITOR).permissions.count() == len(ROLES[EDITOR])
 
 
-def test_an_app_that_is_migrated_alone_leaves_the_roles_to_the_others(settings: Any) -> None:
+def test_app_migrated_alone_creates_no_incomplete_roles(settings: Any) -> None:
     """They would lack what these have to permit, and stay so."""
     settings.MIGRATION_MODULES = {}
     Group.objects.all().delete()
     Permission.objects.exclude(content_type__app_label="scenarios_app").delete()
     graph = MigrationLoader(connection).graph
     alone = [graph.leaf_nodes(app)[0] for app in ("contenttypes", "auth", "scenarios_app")]
-    for known in (ProjectState(), graph.make_state(nodes=alone)):
-        create_roles(apps.get_app_config("scenarios_app"), using="default", apps=known.apps)
+    for state in (ProjectState(), graph.make_state(nodes=alone)):
+        create_roles(apps.get_app_config("scenarios_app"), using="default", apps=state.apps)
         assert not Group.objects.exists()
 
 
 def test_roles_name_only_permissions_that_exist() -> None:
-    found = Permission.objects.values_list("content_type__app_label", "codename")
-    assert {name for names in ROLES.values() for name in names} <= {".".join(one) for one in found}
+    existing = Permission.objects.values_list("content_type__app_label", "codename")
+    assert {name for names in ROLES.values() for name in names} <= {
+        ".".join(one) for one in existing
+    }

@@ -43,7 +43,7 @@ PAYLOADS = [
 ]
 
 
-class Found(HTMLParser):
+class InjectedMarkup(HTMLParser):
     """Elements and attributes that only a payload can have brought, and all addresses."""
 
     def __init__(self) -> None:
@@ -52,23 +52,23 @@ class Found(HTMLParser):
         self.urls: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        if tag == "script" and not given.get("src"):
+        attributes = {name: value or "" for name, value in attrs}
+        if tag == "script" and not attributes.get("src"):
             self.strange.append(tag)
-        is_own_image = tag == "img" and given.get("src", "").startswith("/static/")
+        is_own_image = tag == "img" and attributes.get("src", "").startswith("/static/")
         if tag in ("iframe", "img", "object", "embed") and not is_own_image:
             self.strange.append(tag)
-        for name, value in given.items():
+        for name, value in attributes.items():
             if name.startswith("on") or ("alert(1)" in value and name[:2] in ("x-", ":", "@")):
                 self.strange.append(f"{tag} {name}")
             if name in ("href", "src", "action", "formaction", "hx-get"):
                 self.urls.append(value)
 
 
-def read(html: str) -> Found:
-    found = Found()
-    found.feed(html)
-    return found
+def read(html: str) -> InjectedMarkup:
+    markup = InjectedMarkup()
+    markup.feed(html)
+    return markup
 
 
 @pytest.fixture(params=[" ".join(PAYLOADS), "javascript:alert(1)"], ids=["markup", "address"])
@@ -124,7 +124,7 @@ def addresses(text: str) -> Iterator[str]:
     yield from (f"{LIST}{scenario.pk}/{page}/" for page in ("history", "delete"))
 
 
-def test_nothing_of_it_becomes_markup(root: Client, hostile: str) -> None:
+def test_hostile_values_are_escaped_on_every_page(root: Client, hostile: str) -> None:
     pages = {url: root.get(url) for url in addresses(hostile)}
     pages["session"] = root.get(SESSION, {"name": hostile})
     pages["filtered"] = root.get(JOURNAL, {"session": hostile, "q": hostile})
@@ -134,12 +134,12 @@ def test_nothing_of_it_becomes_markup(root: Client, hostile: str) -> None:
     pages["problems"] = root.post(IMPORT, {"text": document, "existing": "add"})
     for where, response in pages.items():
         assert response.status_code == 200, where
-        found = read(response.content.decode())
-        assert found.strange == [], where
-        assert [url for url in found.urls if url.startswith(("javascript:", "data:"))] == [], where
+        markup = read(response.content.decode())
+        assert markup.strange == [], where
+        assert [url for url in markup.urls if url.startswith(("javascript:", "data:"))] == [], where
 
 
-def test_the_import_preview_is_text_too(root: Client) -> None:
+def test_import_preview_escapes_hostile_values(root: Client) -> None:
     for payload in PAYLOADS:
         document = (
             f'{{"name": {_json(payload[:150])}, "description": {_json(payload)}, "steps": []}}'
@@ -149,7 +149,7 @@ def test_the_import_preview_is_text_too(root: Client) -> None:
         assert read(response.content.decode()).strange == []
 
 
-def test_pages_ask_no_other_host(root: Client) -> None:
+def test_pages_request_no_other_host(root: Client) -> None:
     scenario = a_scenario("one", {})
     urls = [*("/admin/", LIST, page_of(scenario), ADD, IMPORT, JOURNAL, SESSIONS)]
     for client, url in [(Client(), "/admin/login/"), *((root, url) for url in urls)]:
@@ -158,7 +158,7 @@ def test_pages_ask_no_other_host(root: Client) -> None:
         assert outside == [], url
 
 
-def test_every_page_of_the_admin_has_a_policy(root: Client) -> None:
+def test_every_admin_page_has_a_content_security_policy(root: Client) -> None:
     for client, url in ((Client(), "/admin/login/"), (root, "/admin/"), (root, "/admin/none/")):
         policy = dict(
             part.split(maxsplit=1)
@@ -175,7 +175,7 @@ def test_no_page_needs_an_inline_script(root: Client) -> None:
         assert "<script>" not in root.get(url).content.decode()
 
 
-def test_logging_in_leads_to_the_admin() -> None:
+def test_login_redirects_to_the_admin() -> None:
     User.objects.create_superuser("root", password="secret")
     response = Client().post("/admin/login/", {"username": "root", "password": "secret"})
     assert response["Location"] == "/admin/"

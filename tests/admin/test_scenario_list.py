@@ -14,7 +14,7 @@ from scenarios_app.catalog import catalog
 from scenarios_app.engine.state import StepRef
 from scenarios_app.models import Scenario, Step
 from scenarios_app.serving.services import services
-from scenarios_app.store.drafts import draft_of
+from scenarios_app.store.drafts import get_or_create_draft
 from tests.admin.drafting import DRAFTS
 from tests.admin.pages import LIST, a_scenario, fields_at, save, texts
 
@@ -26,7 +26,7 @@ def act(client: Client, action: str, *scenarios: Scenario) -> HttpResponse:
     return client.post(LIST, {"action": action, "_selected_action": chosen}, follow=True)
 
 
-def said(response: HttpResponse) -> list[str]:
+def messages_of(response: HttpResponse) -> list[str]:
     return [str(message) for message in response.context["messages"]]
 
 
@@ -34,7 +34,7 @@ def names(client: Client, **query: str) -> list[str]:
     return [row.name for row in client.get(LIST, query).context["cl"].result_list]
 
 
-def test_it_shows_steps_tags_and_problems(root: Client) -> None:
+def test_list_shows_steps_tags_and_problems(root: Client) -> None:
     a_scenario("fine", {}, {}, tags=["demo"], description="Says\nmuch")
     a_scenario("broken", {"answer_text": "{{ nobody }}"}, {})
     html = unescape(root.get(LIST).content.decode())
@@ -47,13 +47,13 @@ def test_it_shows_steps_tags_and_problems(root: Client) -> None:
 @pytest.mark.parametrize("path", [LIST, DRAFTS])
 def test_step_count_is_the_same_after_a_search(root: Client, path: str) -> None:
     scenario = a_scenario("many", *({"answer_text": "sunny"} for _ in range(3)))
-    draft_of(scenario)
+    get_or_create_draft(scenario)
     for query in ({}, {"q": "sunny"}, {"q": "many sunny"}):
         (row,) = root.get(path, query).context["cl"].result_list
         assert row.steps_in_it == 3, query
 
 
-def test_the_switches_are_saved_together(root: Client) -> None:
+def test_enabled_switches_are_saved_together(root: Client) -> None:
     a_scenario("a", {}), a_scenario("b", {}, enabled=False)
     posted = fields_at(root, LIST, "changelist-form") | {"_save": "Save"}
     assert posted.pop("form-0-enabled") == "on"
@@ -66,29 +66,29 @@ def test_the_switches_are_saved_together(root: Client) -> None:
     "said",
     ["Hellö", "look up", "tagged", "Be brief", "sunny", "get_weather", "umbrella", "call_it", "Hm"],
 )
-def test_the_search_looks_into_steps_and_tags(root: Client, said: str) -> None:
+def test_search_covers_steps_and_tags(root: Client, messages_of: str) -> None:
     a_scenario("other", {"match_user": "something else"})
     step = {"match_user": "Hellö", "name": "look up", "match_system": "Be brief"}
     step |= {"match_tool_result": "sunny", "match_tools": ["get_weather"], "answer_reasoning": "Hm"}
     step |= {"answer_text": "umbrella", "answer_tool_calls": [{"name": "call_it"}]}
     a_scenario("wanted", step, {"answer_text": "umbrella"}, tags=["tagged"])
-    assert names(root, q=said) == ["wanted"]
+    assert names(root, q=messages_of) == ["wanted"]
 
 
-def test_disable_and_enable(root: Client) -> None:
+def test_actions_disable_and_enable_scenarios(root: Client) -> None:
     one, two = a_scenario("one", {}), a_scenario("two", {}, enabled=False)
-    assert said(act(root, "disable", one, two)) == ["Disabled 1 of 2."]
+    assert messages_of(act(root, "disable", one, two)) == ["Disabled 1 of 2."]
     assert set(catalog.index().by_name) == set()
     assert one.history.first().enabled is False
     assert LogEntry.objects.get().change_message == "Disabled."
-    assert said(act(root, "enable", one, two)) == ["Enabled 2 of 2."]
+    assert messages_of(act(root, "enable", one, two)) == ["Enabled 2 of 2."]
     assert set(catalog.index().by_name) == {"one", "two"}
 
 
-def test_a_duplicate_has_a_free_name_its_own_keys_and_is_off(root: Client) -> None:
+def test_duplicate_has_a_free_name_new_keys_and_is_disabled(root: Client) -> None:
     one = a_scenario("one", {"answer_text": "a", "match_user": "x"}, {}, tags=["t"], priority=5)
     a_scenario("one copy", {})
-    said_so = said(act(root, "duplicate", one))
+    said_so = messages_of(act(root, "duplicate", one))
     assert said_so == ["Made “one copy 2”, switched off until you enable them."]
     copy = Scenario.objects.get(name="one copy 2")
     assert (copy.enabled, copy.tags, copy.priority) == (False, ["t"], 5)
@@ -96,12 +96,12 @@ def test_a_duplicate_has_a_free_name_its_own_keys_and_is_off(root: Client) -> No
     assert Step.objects.values("key").distinct().count() == Step.objects.count() == 5
 
 
-def test_a_name_that_has_no_room_left_is_cut(root: Client) -> None:
+def test_name_of_a_duplicate_is_cut_to_the_limit(root: Client) -> None:
     act(root, "duplicate", a_scenario("n" * 200, {}))
     assert Scenario.objects.filter(name="n" * 195 + " copy").exists()
 
 
-def test_export_gives_the_documents(root: Client) -> None:
+def test_export_returns_the_documents(root: Client) -> None:
     one, two = a_scenario("öne", {"answer_text": "ä"}), a_scenario("two", {})
     response = act(root, "export", one)
     assert response["Content-Type"] == "application/json; charset=utf-8"
@@ -113,15 +113,15 @@ def test_export_gives_the_documents(root: Client) -> None:
     assert "scenarios.json" in response["Content-Disposition"]
 
 
-def test_what_is_broken_is_neither_exported_nor_duplicated(root: Client) -> None:
+def test_invalid_scenario_is_neither_exported_nor_duplicated(root: Client) -> None:
     fine, broken = a_scenario("fine", {}), a_scenario("broken", {"answer_text": "{{ nobody }}"})
     for action, began in (("export", "Nothing was exported"), ("duplicate", "Nothing was dup")):
-        (message,) = said(act(root, action, fine, broken))
+        (message,) = messages_of(act(root, action, fine, broken))
         assert message.startswith(began) and "steps[0].produce.text" in message
     assert Scenario.objects.count() == 2
 
 
-def test_deleting_takes_the_steps_and_what_sessions_know(
+def test_deletion_removes_steps_and_session_state(
     root: Client, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
     one, two = a_scenario("one", {}), a_scenario("two", {})
@@ -147,7 +147,7 @@ def test_filters_and_search(root: Client) -> None:
     assert names(root, q="sun") == ["b", "c"] and names(root, q="weather") == ["a"]
 
 
-def test_a_longer_list_takes_no_more_queries(
+def test_longer_list_takes_no_more_queries(
     root: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     for number in range(30):
@@ -158,7 +158,7 @@ def test_a_longer_list_takes_no_more_queries(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_warnings_are_told_counted_and_filtered_right_after_a_save(root: Client) -> None:
+def test_warnings_are_shown_counted_and_filtered_after_a_save(root: Client) -> None:
     scenario = a_scenario("weather", {"match_user": "rain", "consume": False})
     a_scenario("fine", {"match_user": "sun"})
     assert "sc-doubt" not in root.get(LIST).content.decode()
@@ -171,7 +171,7 @@ def test_warnings_are_told_counted_and_filtered_right_after_a_save(root: Client)
     assert names(root, problems="warnings") == ["weather"]
 
 
-def test_errors_are_filtered_apart_from_warnings(root: Client) -> None:
+def test_errors_and_warnings_have_separate_filters(root: Client) -> None:
     a_scenario("broken", {"answer_text": "{{ nobody }}"})
     a_scenario("doubtful", {"consume": False})
     assert names(root, problems="yes") == ["broken"]

@@ -42,19 +42,19 @@ def state_of(name: str) -> SessionState:
     return async_to_sync(services().state.read)(name)
 
 
-def test_every_session_is_listed_the_last_one_first(root: Client, busy: str) -> None:
+def test_sessions_are_listed_by_last_use(root: Client, busy: str) -> None:
     lines = root.get(SESSIONS).context["lines"]
     assert [line.name for line in lines] == ["quiet", busy]
     assert (lines[1].seen.requests, lines[1].seen.unmatched) == (2, 1)
     assert len(lines[1].state.consumed) == 1
 
 
-def test_a_session_of_state_alone_is_listed_too(root: Client) -> None:
+def test_session_without_requests_is_listed(root: Client) -> None:
     async_to_sync(services().state.arrive)("fresh")
     assert [line.name for line in root.get(SESSIONS).context["lines"]] == ["fresh"]
 
 
-def test_its_page_tells_what_it_has_done(root: Client, busy: str) -> None:
+def test_session_page_shows_used_steps_attempts_and_counters(root: Client, busy: str) -> None:
     (_, line) = root.get(SESSIONS).context["lines"]
     html = unescape(root.get(line.url).content.decode())
     for text in ("step ask", "step busy one", "weather_calls", "1×", "my own", "openai"):
@@ -62,14 +62,14 @@ def test_its_page_tells_what_it_has_done(root: Client, busy: str) -> None:
     assert "Tools not available: get_weather" in html and "2 requests in the journal" in html
 
 
-def test_it_leads_to_the_scenarios(root: Client, busy: str) -> None:
+def test_session_page_links_to_scenarios(root: Client, busy: str) -> None:
     response = root.get(SESSION, {"name": busy})
     (url,) = response.context["pages"].values()
     assert root.get(url).context["original"].name == "weather"
     assert url.startswith("/admin/") and f'href="{url}"' in response.content.decode()
 
 
-def test_reset_forgets_it_and_its_journal(root: Client, busy: str) -> None:
+def test_reset_clears_session_and_journal(root: Client, busy: str) -> None:
     page = root.get(SESSION, {"name": busy})
     posted = fields(page.content.decode(), "reset_form")
     assert posted["name"] == busy
@@ -80,19 +80,19 @@ def test_reset_forgets_it_and_its_journal(root: Client, busy: str) -> None:
     assert async_to_sync(services().state.scenarios_of)(busy)[1] != {}
 
 
-def test_its_own_scenarios_go_only_if_asked(root: Client, busy: str) -> None:
+def test_reset_removes_private_scenarios_only_on_request(root: Client, busy: str) -> None:
     root.post(RESET, {"name": busy, "scenarios": "on"})
     assert async_to_sync(services().state.scenarios_of)(busy)[1] == {}
 
 
-def test_reset_of_all(root: Client, busy: str) -> None:
+def test_reset_of_all_sessions_clears_every_session(root: Client, busy: str) -> None:
     async_to_sync(services().state.arrive)("other")
     root.post(RESET, {})
     assert state_of(busy).ordinal == state_of("other").ordinal == 0
     assert not ServedRequest.objects.exists()
 
 
-def test_a_reset_is_posted_from_our_own_page(root: Client, busy: str) -> None:
+def test_reset_needs_a_csrf_token(root: Client, busy: str) -> None:
     assert root.get(RESET, {"name": busy}).status_code == 405
     strict = Client(enforce_csrf_checks=True)
     strict.cookies = root.cookies
@@ -100,7 +100,7 @@ def test_a_reset_is_posted_from_our_own_page(root: Client, busy: str) -> None:
     assert state_of(busy).ordinal == 1
 
 
-def test_an_edit_of_a_scenario_leaves_sessions_alone(root: Client, busy: str) -> None:
+def test_edit_of_a_scenario_keeps_session_state(root: Client, busy: str) -> None:
     scenario = Scenario.objects.get()
     before = state_of(busy)
     assert save(root, scenario, description="new").status_code == 302
@@ -108,7 +108,7 @@ def test_an_edit_of_a_scenario_leaves_sessions_alone(root: Client, busy: str) ->
     assert state_of(busy) == before
 
 
-def test_a_reset_forgets_which_steps_the_session_was_served() -> None:
+def test_reset_clears_the_steps_served_to_the_session() -> None:
     steps = services().steps
     steps.count_answer("gone", ("s", "1"), fault="", refused=False)
     reset_session("gone", scenarios=False)

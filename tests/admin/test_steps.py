@@ -8,13 +8,13 @@ from scenarios_app.models import Scenario, Step
 from tests.admin.pages import (
     ADD,
     a_scenario,
+    error_lines,
     fields,
     fields_at,
     new_step,
     page_of,
     save,
     texts,
-    told,
 )
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +25,7 @@ def three(db: None) -> Scenario:
     return a_scenario("three", {"answer_text": "a"}, {"answer_text": "b"}, {"answer_text": "c"})
 
 
-def test_a_scenario_is_written_with_its_steps(root: Client) -> None:
+def test_scenario_is_saved_with_its_steps(root: Client) -> None:
     posted = fields_at(root, ADD) | {"name": "fresh", "steps-TOTAL_FORMS": "2"}
     posted |= new_step(0, answer_text="one", order="1", match_user="hi\r\nthere")
     posted |= new_step(1, answer_text="two", order="2")
@@ -35,7 +35,7 @@ def test_a_scenario_is_written_with_its_steps(root: Client) -> None:
     assert scenario.steps.get(order=1).match_user == "hi\nthere"
 
 
-def test_saving_a_page_as_it_came_changes_nothing(root: Client, three: Scenario) -> None:
+def test_unchanged_page_saves_no_change(root: Client, three: Scenario) -> None:
     step = three.steps.get(order=1)
     extras = {"match_extra": {"headers": {"x-a": "1"}}, "answer_extra": {"stop_sequence": "END"}}
     for column, value in {**extras, "answer_finish_reason": "stop_sequence"}.items():
@@ -45,51 +45,51 @@ def test_saving_a_page_as_it_came_changes_nothing(root: Client, three: Scenario)
     step.words_per_second = 10.0
     step.save()
     before = list(Step.objects.order_by("pk").values())
-    known = Step.history.count(), Scenario.history.count()
+    counts = Step.history.count(), Scenario.history.count()
     assert save(root, three).status_code == 302
     assert list(Step.objects.order_by("pk").values()) == before
-    assert (Step.history.count(), Scenario.history.count()) == known
+    assert (Step.history.count(), Scenario.history.count()) == counts
 
 
-def test_a_step_that_names_no_place_comes_last(root: Client, three: Scenario) -> None:
+def test_step_without_an_order_is_appended(root: Client, three: Scenario) -> None:
     total = {"steps-TOTAL_FORMS": "4"}
     assert save(root, three, **total, **new_step(3, answer_text="new")).status_code == 302
     assert texts(three) == ["a", "b", "c", "new"]
 
 
-def test_a_new_step_can_stand_between_others(root: Client, three: Scenario) -> None:
+def test_new_step_is_inserted_between_others(root: Client, three: Scenario) -> None:
     places = {"steps-0-order": "1", "steps-1-order": "3", "steps-2-order": "4"}
     added = new_step(3, answer_text="new", order="2")
     save(root, three, **{"steps-TOTAL_FORMS": "4"}, **places, **added)
     assert texts(three) == ["a", "new", "b", "c"]
 
 
-def test_the_order_of_the_rows_is_kept(root: Client, three: Scenario) -> None:
+def test_order_of_the_rows_is_saved(root: Client, three: Scenario) -> None:
     keys = dict(three.steps.values_list("answer_text", "key"))
     save(root, three, **{"steps-0-order": "3", "steps-1-order": "1", "steps-2-order": "2"})
     assert texts(three) == ["b", "c", "a"]
     assert dict(three.steps.values_list("answer_text", "key")) == keys
 
 
-def test_a_step_is_deleted(root: Client, three: Scenario) -> None:
+def test_step_marked_for_deletion_is_deleted(root: Client, three: Scenario) -> None:
     save(root, three, **{"steps-1-DELETE": "on"})
     assert texts(three) == ["a", "c"]
 
 
-def test_a_deleted_step_need_not_be_right(root: Client, three: Scenario) -> None:
+def test_deleted_step_is_not_validated(root: Client, three: Scenario) -> None:
     wrong = {"steps-1-DELETE": "on", "steps-1-answer_text": "{{ nobody }}"}
     assert save(root, three, **wrong).status_code == 302
     assert texts(three) == ["a", "c"]
 
 
-def test_an_edit_keeps_the_key_and_a_second_save_sees_it(root: Client, three: Scenario) -> None:
+def test_edit_keeps_the_key_of_a_step(root: Client, three: Scenario) -> None:
     step = three.steps.get(order=2)
     save(root, three, **{"steps-1-answer_text": "B"})
     assert three.steps.get(order=2).key == step.key
     assert fields_at(root, page_of(three))["steps-1-answer_text"] == "B"
 
 
-def test_a_row_titles_itself(root: Client, three: Scenario) -> None:
+def test_row_title_describes_its_step(root: Client, three: Scenario) -> None:
     step = three.steps.get(order=1)
     step.match_user, step.name = "weather", "ask"
     step.save()
@@ -98,16 +98,16 @@ def test_a_row_titles_itself(root: Client, three: Scenario) -> None:
     assert [row.open for row in rows] == [False] * 3
 
 
-def test_a_row_whose_fields_were_not_sent_stays_as_it_is(root: Client, three: Scenario) -> None:
+def test_row_without_posted_fields_is_unchanged(root: Client, three: Scenario) -> None:
     posted = fields_at(root, page_of(three))
     carried = ("order", "id", "scenario")
-    kept = {
+    posted_fields = {
         name: value
         for name, value in posted.items()
         if not name.startswith("steps-1-") or name.rpartition("-")[2] in carried
     }
-    kept |= {"steps-0-answer_text": "A", "steps-1-order": "9"}
-    assert root.post(page_of(three), kept).status_code == 302
+    posted_fields |= {"steps-0-answer_text": "A", "steps-1-order": "9"}
+    assert root.post(page_of(three), posted_fields).status_code == 302
     assert texts(three) == ["A", "c", "b"]
 
 
@@ -124,7 +124,7 @@ class TestManySteps:
         Step.objects.bulk_create(steps)
         return scenario
 
-    def test_rows_send_their_fields_when_they_are_opened(
+    def test_fields_of_a_row_are_loaded_when_it_is_opened(
         self, root: Client, many: Scenario
     ) -> None:
         html = root.get(page_of(many)).content.decode()
@@ -146,9 +146,7 @@ class TestManySteps:
         )
         assert texts(many)[-2:] == ["a299", "last"]
 
-    def test_they_can_be_saved_all_fields_of_all_of_them(
-        self, root: Client, many: Scenario
-    ) -> None:
+    def test_all_fields_of_many_steps_are_saved(self, root: Client, many: Scenario) -> None:
         posted = fields_at(root, page_of(many))
         form = root.get(page_of(many)).context["inline_admin_formsets"][0].formset.form
         for index, step in enumerate(many.steps.order_by("order")):
@@ -159,7 +157,7 @@ class TestManySteps:
         assert root.post(page_of(many), posted).status_code == 302
         assert texts(many) == [f"new {index}" for index in range(300)]
 
-    def test_an_error_in_an_unopened_row_opens_it(self, root: Client, many: Scenario) -> None:
+    def test_error_in_a_closed_row_opens_it(self, root: Client, many: Scenario) -> None:
         step = many.steps.get(order=200)
         step.answer_text = "{{ city }}"
         step.save()
@@ -171,26 +169,26 @@ class TestManySteps:
         assert fields(response.content.decode())["steps-199-answer_text"] == "{{ city }}"
 
     @pytest.mark.parametrize("prefix", ["", "steps-x", 'steps-1" onload=', "steps-1-2"])
-    def test_only_a_row_has_fields(self, root: Client, many: Scenario, prefix: str) -> None:
+    def test_step_fields_need_a_row_prefix(self, root: Client, many: Scenario, prefix: str) -> None:
         url = f"/admin/scenarios_app/scenario/{many.pk}/steps/{many.steps.earliest('order').pk}/"
         assert root.get(url, {"prefix": prefix}).status_code == 404
 
-    def test_a_step_of_another_scenario_has_none_here(self, root: Client, many: Scenario) -> None:
+    def test_step_of_another_scenario_is_not_found(self, root: Client, many: Scenario) -> None:
         other = a_scenario("other", {})
         url = f"/admin/scenarios_app/scenario/{many.pk}/steps/{other.steps.get().pk}/"
         assert root.get(url, {"prefix": "steps-1"}).status_code == 404
 
 
-def test_a_step_that_somebody_deleted_is_told(root: Client, three: Scenario) -> None:
+def test_step_deleted_by_another_editor_is_an_error(root: Client, three: Scenario) -> None:
     posted = fields_at(root, page_of(three))
     three.steps.get(order=2).delete()
     response = root.post(page_of(three), posted)
-    assert told(response) == ["Step 2: somebody has deleted this step in the meantime"]
+    assert error_lines(response) == ["Step 2: somebody has deleted this step in the meantime"]
     assert root.post(page_of(three), posted | {"steps-1-DELETE": "on"}).status_code == 302
     assert texts(three) == ["a", "c"]
 
 
-def test_saving_asks_the_database_no_more_for_more_steps(
+def test_save_of_more_steps_takes_no_more_queries(
     root: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     scenario = a_scenario("twenty", *({} for _ in range(20)))
@@ -199,7 +197,7 @@ def test_saving_asks_the_database_no_more_for_more_steps(
         assert root.post(page_of(scenario), posted).status_code == 302
 
 
-def test_a_list_can_be_emptied(root: Client, three: Scenario) -> None:
+def test_list_field_can_be_emptied(root: Client, three: Scenario) -> None:
     step = three.steps.get(order=1)
     step.match_tools, step.match_extra = ["f"], {"metadata": {"a": "1"}}
     step.save()

@@ -9,7 +9,7 @@ from tests.admin.pages import a_scenario, page_of
 pytestmark = pytest.mark.django_db
 
 
-def test_the_page_warns_of_a_step_that_never_answers(root: Client) -> None:
+def test_page_warns_of_a_step_that_never_answers(root: Client) -> None:
     scenario = a_scenario(
         "weather",
         {"match_user": "weather", "match_user_mode": "contains", "consume": False},
@@ -17,17 +17,17 @@ def test_the_page_warns_of_a_step_that_never_answers(root: Client) -> None:
     )
     page = root.get(page_of(scenario))
     [suspicion] = page.context["suspicions"]
-    told = f"step 1 always answers first: {RULE_TEXTS['order']}"
-    assert str(suspicion) == f"weather: step 2: {told}"
-    assert f'<a href="#steps-1"><b>Step 2:</b> {told}</a>' in page.content.decode()
+    warning = f"step 1 always answers first: {RULE_TEXTS['order']}"
+    assert str(suspicion) == f"weather: step 2: {warning}"
+    assert f'<a href="#steps-1"><b>Step 2:</b> {warning}</a>' in page.content.decode()
 
 
-def test_a_page_of_nothing_suspicious_says_nothing(root: Client) -> None:
+def test_page_without_suspicions_shows_no_warning(root: Client) -> None:
     scenario = a_scenario("weather", {"match_user": "weather", "match_user_mode": "contains"})
     assert b'id="suspicions"' not in root.get(page_of(scenario)).content
 
 
-def test_what_is_suspicious_is_shown_as_text(root: Client) -> None:
+def test_suspicions_are_shown_escaped(root: Client) -> None:
     a_scenario(
         "<b>first</b>",
         {"match_user": "weather", "match_user_mode": "contains", "consume": False},
@@ -38,7 +38,7 @@ def test_what_is_suspicious_is_shown_as_text(root: Client) -> None:
     assert b"step 1 of &lt;b&gt;first&lt;/b&gt; always answers first" in page
 
 
-def test_page_warns_of_a_broken_template_and_leads_to_its_field(root: Client) -> None:
+def test_warning_of_a_broken_template_links_to_its_field(root: Client) -> None:
     step = {"match_user": "weather", "match_user_mode": "contains", "answer_text": "To {{ city"}
     html = root.get(page_of(a_scenario("weather", step))).content.decode()
     assert "“{{ city” is not filled in: placeholders look like {{ name }}" in html

@@ -12,7 +12,7 @@ def sentence(**step: object) -> str:
     return title_of(1, step).sentence  # type: ignore[arg-type]
 
 
-def test_the_whole_title() -> None:
+def test_title_joins_number_name_and_sentence() -> None:
     step = {
         "match": {"provider": "openai", "messages": [{"role": "user", "contains": "weather"}]},
         "produce": {"tool_calls": [{"name": "get_weather"}]},
@@ -20,13 +20,13 @@ def test_the_whole_title() -> None:
     assert str(title_of(1, step)) == "1 · openai · user contains “weather” → tool call get_weather"
 
 
-def test_a_name_stands_before_the_sentence() -> None:
+def test_name_precedes_the_sentence() -> None:
     title = title_of(3, {"name": "greet", "produce": {"text": "Hi"}})
     assert str(title) == "3 · greet · anything → text “Hi”"
 
 
 @pytest.mark.parametrize(
-    ("match", "said"),
+    ("match", "phrase"),
     [
         ({"path": "/v1/messages"}, "/v1/messages"),
         ({"model": "gpt-4o"}, "model gpt-4o"),
@@ -35,13 +35,13 @@ def test_a_name_stands_before_the_sentence() -> None:
         ({"stream": True}, "streamed"),
         ({"stream": False}, "not streamed"),
         ({"messages": [{"role": "system", "equals": "Be brief"}]}, "system prompt is “Be brief”"),
-        ({"messages": [{"contains": "x", "regex": "y"}]}, "message contains “x” and matches “y”"),
+        ({"messages": [{"contains": "x", "regex": "y"}]}, "phrase contains “x” and matches “y”"),
         (
             {"messages": [{"role": "tool", "which": "any", "contains": "1"}]},
             "any tool result contains “1”",
         ),
         ({"messages": [{"role": "user", "which": 2, "contains": "1"}]}, "user 2 contains “1”"),
-        ({"messages": [{"role": "assistant"}]}, "has assistant message"),
+        ({"messages": [{"role": "assistant"}]}, "has assistant phrase"),
         ({"tools": ["a", "b", "c", "d"]}, "offers a, b, c and 1 more"),
         ({"tool_calls": [{"name": "f"}, {}]}, "called f · called a tool"),
         ({"tool_results": [{"name": "f", "contains": "ok"}]}, "result of f contains “ok”"),
@@ -50,16 +50,16 @@ def test_a_name_stands_before_the_sentence() -> None:
         ({}, "anything"),
     ],
 )
-def test_when(match: object, said: str) -> None:
-    assert title_of(1, {"match": match}).when == said  # type: ignore[dict-item]
+def test_condition_is_described_in_the_title(match: object, phrase: str) -> None:
+    assert title_of(1, {"match": match}).when == phrase  # type: ignore[dict-item]
 
 
-def test_a_turn_is_a_condition() -> None:
+def test_turn_is_described_as_a_condition() -> None:
     assert title_of(1, {"turn": 2}).when == "turn 2"
 
 
 @pytest.mark.parametrize(
-    ("produce", "said"),
+    ("produce", "phrase"),
     [
         ({"text": "one\n  two"}, "text “one two”"),
         ({"text": ""}, "empty text"),
@@ -84,11 +84,11 @@ def test_a_turn_is_a_condition() -> None:
         ({}, "nothing yet"),
     ],
 )
-def test_then(produce: object, said: str) -> None:
-    assert title_of(1, {"produce": produce}).then == said  # type: ignore[dict-item]
+def test_answer_is_described_in_the_title(produce: object, phrase: str) -> None:
+    assert title_of(1, {"produce": produce}).then == phrase  # type: ignore[dict-item]
 
 
-def test_failing_attempts_come_first() -> None:
+def test_failures_precede_the_answer_in_the_title() -> None:
     fault = {"kind": "rate_limit"}
     step = {"failures": {"times": 2, "fault": fault}, "produce": {"text": "ok"}}
     assert title_of(1, step).then == "rate limit 2 times, then text “ok”"
@@ -138,5 +138,5 @@ INNER += [
         ),
     )
 )
-def test_no_data_makes_it_fail(step: dict[str, object]) -> None:
+def test_title_of_any_data_raises_nothing(step: dict[str, object]) -> None:
     assert "→" in str(title_of(1, step))  # type: ignore[arg-type]

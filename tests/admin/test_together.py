@@ -10,7 +10,7 @@ from django.utils import timezone
 from scenarios_app.models import Presence, Scenario
 from scenarios_app.store.history import versions_of
 from tests.admin.drafting import draft_page, edit_as_draft
-from tests.admin.pages import a_scenario, fields_at, page_of, save, told
+from tests.admin.pages import a_scenario, error_lines, fields_at, page_of, save
 
 pytestmark = pytest.mark.django_db
 
@@ -26,7 +26,7 @@ def posted(client: Client, scenario: Scenario, mine: dict[str, str], **changes: 
 # ── Who is there ──
 
 
-def test_others_on_the_page_are_named_until_they_leave(root: Client, editor: Client) -> None:
+def test_other_editors_are_named_until_they_leave(root: Client, editor: Client) -> None:
     scenario = a_scenario("weather", {})
     url = page_of(scenario)
     assert here(root, url).strip() == ""
@@ -37,7 +37,7 @@ def test_others_on_the_page_are_named_until_they_leave(root: Client, editor: Cli
     assert Presence.objects.count() == 1
 
 
-def test_a_draft_is_another_page(root: Client, editor: Client) -> None:
+def test_editors_of_a_draft_are_separate_from_its_scenario(root: Client, editor: Client) -> None:
     scenario = a_scenario("weather", {})
     draft = edit_as_draft(root, scenario)
     here(root, draft_page(draft))
@@ -45,13 +45,13 @@ def test_a_draft_is_another_page(root: Client, editor: Client) -> None:
     assert "root" in here(editor, draft_page(draft))
 
 
-def test_the_page_asks_for_itself_and_readers_do_not(root: Client, reader: Client) -> None:
+def test_page_reports_presence_except_for_readers(root: Client, reader: Client) -> None:
     url = page_of(a_scenario("weather", {}))
     assert 'id="here"' in root.get(url).content.decode()
     assert 'id="here"' not in reader.get(url).content.decode()
 
 
-def test_who_is_at_what_is_gone_is_told_once(root: Client, reader: Client) -> None:
+def test_deleted_scenario_is_reported_and_polling_stops(root: Client, reader: Client) -> None:
     scenario = a_scenario("weather", {})
     url = page_of(scenario).replace("/change/", "/here/")
     scenario.delete()
@@ -63,7 +63,7 @@ def test_who_is_at_what_is_gone_is_told_once(root: Client, reader: Client) -> No
 # ── What comes together ──
 
 
-def test_different_fields_of_one_step_come_together(root: Client, editor: Client) -> None:
+def test_changes_of_different_fields_are_merged(root: Client, editor: Client) -> None:
     scenario = a_scenario("weather", {"name": "a", "answer_text": "b"})
     mine = fields_at(root, page_of(scenario))
     save(editor, scenario, **{"steps-0-answer_text": "theirs", "description": "theirs"})
@@ -86,7 +86,7 @@ def test_different_fields_of_one_step_come_together(root: Client, editor: Client
         ("response_headers", '{"x-a": "1"}', '{"x-a": "2"}'),
     ],
 )
-def test_every_kind_of_field_comes_together_and_is_asked_about(
+def test_every_kind_of_field_is_merged_or_conflicts(
     root: Client, editor: Client, column: str, theirs: str, mine: str
 ) -> None:
     scenario = a_scenario("weather", {"consume": False})
@@ -95,17 +95,15 @@ def test_every_kind_of_field_comes_together_and_is_asked_about(
     assert save(editor, scenario, **{field: theirs}).status_code == 302
     stored = scenario.steps.values(column).get()
     page = posted(root, scenario, opened, **{"steps-0-name": "mine"})
-    assert page.status_code == 302, told(page)
+    assert page.status_code == 302, error_lines(page)
     assert scenario.steps.values(column).get() == stored
     response = posted(root, scenario, opened, **{field: mine})
     assert response.status_code == 200
-    lines = told(response)
+    lines = error_lines(response)
     assert any("changed this since you opened the page" in one for one in lines), lines
 
 
-def test_what_goes_wrong_is_one_choice_and_comes_together_whole(
-    root: Client, editor: Client
-) -> None:
+def test_failure_choice_is_merged_as_a_whole(root: Client, editor: Client) -> None:
     scenario = a_scenario("weather", {"consume": False})
     opened = fields_at(root, page_of(scenario))
     theirs = {"steps-0-failures_times": "3"}
@@ -113,11 +111,11 @@ def test_what_goes_wrong_is_one_choice_and_comes_together_whole(
     save(editor, scenario, **theirs)
     assert posted(root, scenario, opened, **{"steps-0-name": "mine"}).status_code == 302
     step = scenario.steps.get()
-    found = (step.name, step.failures_times, step.failures_kind, step.failures_message)
-    assert found == ("mine", 3, "rate_limit", "Slow.")
+    stored = (step.name, step.failures_times, step.failures_kind, step.failures_message)
+    assert stored == ("mine", 3, "rate_limit", "Slow.")
 
 
-def test_the_same_change_is_no_conflict(root: Client, editor: Client) -> None:
+def test_same_change_by_both_is_no_conflict(root: Client, editor: Client) -> None:
     scenario = a_scenario("weather", {})
     mine = fields_at(root, page_of(scenario))
     same = {"steps-0-answer_text": "the same", "priority": "2"}
@@ -125,7 +123,7 @@ def test_the_same_change_is_no_conflict(root: Client, editor: Client) -> None:
     assert posted(root, scenario, mine, **same).status_code == 302
 
 
-def test_a_conflict_keeps_what_was_written_in_the_field(root: Client, editor: Client) -> None:
+def test_conflict_keeps_the_typed_value(root: Client, editor: Client) -> None:
     scenario = a_scenario("weather", {})
     mine = fields_at(root, page_of(scenario))
     save(editor, scenario, **{"steps-0-answer_text": "theirs", "steps-0-name": "theirs"})
@@ -138,20 +136,22 @@ def test_a_conflict_keeps_what_was_written_in_the_field(root: Client, editor: Cl
 # ── Versions ──
 
 
-def test_a_version_stands_beside_what_is_there_now(root: Client) -> None:
+def test_version_is_compared_with_the_current_one(root: Client) -> None:
     scenario = a_scenario("weather", {"answer_text": "old"})
     moment = versions_of(scenario)[0].at.isoformat()
     save(root, scenario, **{"steps-0-answer_text": "new", "description": "better"})
     url = page_of(scenario).replace("/change/", "/history/")
     assert "#compared" in root.get(url).content.decode()
     page = root.get(url, {"at": moment})
-    found = [(one.step, one.place, one.before, one.after) for one in page.context["differences"]]
-    assert found == [(0, "description", None, "better"), (1, "produce.text", "old", "new")]
+    differences = [
+        (one.step, one.place, one.before, one.after) for one in page.context["differences"]
+    ]
+    assert differences == [(0, "description", None, "better"), (1, "produce.text", "old", "new")]
     assert 'title="produce.text">Answer text</span>' in page.content.decode()
     assert b'id="compared"' not in root.get(url, {"at": "nonsense"}).content
 
 
-def test_bringing_a_version_back_keeps_the_steps_themselves(root: Client) -> None:
+def test_restored_version_keeps_the_keys_of_its_steps(root: Client) -> None:
     scenario = a_scenario("weather", {"answer_text": "old"}, {"answer_text": "gone"})
     keys = list(scenario.steps.values_list("key", flat=True))
     moment = versions_of(scenario)[0].at.isoformat()

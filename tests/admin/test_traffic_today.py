@@ -74,7 +74,7 @@ def test_overview_has_the_chart_and_its_table(root: Client) -> None:
     assert hour in html
 
 
-def test_empty_day_says_so(root: Client) -> None:
+def test_day_without_requests_has_a_message(root: Client) -> None:
     served(at=NOON)
     html = root.get("/admin/").content.decode()
     assert "No requests yet today." in html and "<svg viewBox" not in html

@@ -23,13 +23,13 @@ def imported(root: Client, documents: object) -> None:
     root.post(IMPORT, posted, follow=True)
 
 
-def test_a_file_of_them_is_imported_as_it_is(root: Client) -> None:
+def test_file_of_turn_scripts_is_imported_unchanged(root: Client) -> None:
     imported(root, examples())
     stored = {row.name: dump(document_of(row)) for row in Scenario.objects.all()}
     assert stored == {document["id"]: written(document) for document in examples()}
 
 
-def test_a_mistake_is_shown_at_its_place_in_the_file(root: Client) -> None:
+def test_import_error_names_the_place_in_the_file(root: Client) -> None:
     text = json.dumps([script({"turn": 1, "response": {"kind": "text", "asistantText": ""}})])
     response = root.post(IMPORT, {"text": text, "existing": "replace", "preview": "1"})
     problems = [f"{problem.place}: {problem.message}" for problem in response.context["problems"]]
@@ -38,7 +38,7 @@ def test_a_mistake_is_shown_at_its_place_in_the_file(root: Client) -> None:
     assert not Scenario.objects.exists()
 
 
-def test_its_page_saves_it_unchanged_and_edits_its_report(root: Client) -> None:
+def test_turn_script_page_saves_it_unchanged_and_edits_its_report(root: Client) -> None:
     document = script(turn(reports("# Done", reportFormat="markdown", status="failure")))
     imported(root, document)
     row = Scenario.objects.get()

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 
 from scenarios_app.models import Scenario
-from tests.admin.pages import ADD, a_scenario, fields_at, page_of, save, texts, told
+from tests.admin.pages import ADD, a_scenario, error_lines, fields_at, page_of, save, texts
 
 pytestmark = pytest.mark.django_db
 
@@ -87,36 +87,36 @@ def pair(db: None) -> Scenario:
         ),
     ],
 )
-def test_an_error_names_step_and_field(
+def test_error_names_step_and_field(
     root: Client, pair: Scenario, changes: dict[str, str], line: str
 ) -> None:
     posted = {f"steps-1-{name}": value for name, value in changes.items()}
     response = save(root, pair, name="renamed", **posted)
     assert response.status_code == 200
-    assert line in told(response)
-    assert [each for each in told(response) if not each.startswith("Step 2, ")] == []
+    assert line in error_lines(response)
+    assert [each for each in error_lines(response) if not each.startswith("Step 2, ")] == []
     assert Scenario.objects.get().name == "pair" and texts(pair) == ["a", "b"]
 
 
-def test_all_that_is_wrong_is_told_at_once(root: Client, pair: Scenario) -> None:
+def test_all_errors_are_listed_together(root: Client, pair: Scenario) -> None:
     wrong = {"answer_tool_calls": "[", "match_user": "(?<=a)b", "match_user_mode": "regex"}
     wrong |= {"answer_text": "{{ city }}", "latency_ms": "700000", "jitter": "7"}
     posted = {f"steps-1-{name}": value for name, value in wrong.items()}
     response = save(root, pair, name="", **posted, **{"steps-0-match_model": "x" * 300})
-    lines = [line.split(":")[0] for line in told(response)]
+    lines = [line.split(":")[0] for line in error_lines(response)]
     fields = ("Last user message", "Answer text", "Tool calls", "Latency (ms)", "Jitter")
     assert lines == ["Name", "Step 1, Model", *(f"Step 2, {field}" for field in fields)]
-    assert any("look-behind is not supported ((?<=)" in line for line in told(response))
+    assert any("look-behind is not supported ((?<=)" in line for line in error_lines(response))
 
 
-def test_what_was_all_the_answer_is_not_missed_where_it_is_wrong(root: Client) -> None:
+def test_invalid_answer_is_not_also_reported_as_missing(root: Client) -> None:
     scenario = a_scenario("one", {})
     wrong = {"steps-0-answer_text": "", "steps-0-answer_tool_calls": "[{"}
-    [line] = told(save(root, scenario, **wrong))
+    [line] = error_lines(save(root, scenario, **wrong))
     assert line.startswith("Step 1, Tool calls: not valid JSON")
 
 
-def test_the_error_stands_beside_its_field_too(root: Client, pair: Scenario) -> None:
+def test_error_is_shown_at_its_field(root: Client, pair: Scenario) -> None:
     response = save(root, pair, **{"steps-1-answer_text": "{{ cty }}"})
     cells = {
         cell.cell.field: cell.errors
@@ -128,48 +128,48 @@ def test_the_error_stands_beside_its_field_too(root: Client, pair: Scenario) -> 
     assert [row.open for row in response.context["rows"]] == [False, True]
 
 
-def test_a_folded_group_with_an_error_is_open(root: Client, pair: Scenario) -> None:
+def test_folded_group_with_an_error_is_open(root: Client, pair: Scenario) -> None:
     response = save(root, pair, **{"steps-1-jitter": "7"})
     groups = response.context["rows"][1].groups
     assert [view.group.title for view in groups if view.group.folded and view.wrong] == ["Timing"]
     assert b'<details class="sc-group" open>' in response.content
 
 
-def test_errors_of_several_steps_are_told_together(root: Client, pair: Scenario) -> None:
+def test_errors_of_several_steps_are_listed_together(root: Client, pair: Scenario) -> None:
     response = save(
         root, pair, **{"steps-0-answer_text": "{{ x }}", "steps-1-answer_text": "{{ y }}"}
     )
-    assert [line.partition(":")[0] for line in told(response)] == [
+    assert [line.partition(":")[0] for line in error_lines(response)] == [
         "Step 1, Answer text",
         "Step 2, Answer text",
     ]
 
 
-def test_one_kind_of_error_does_not_hide_another(root: Client, pair: Scenario) -> None:
+def test_one_kind_of_error_hides_no_other(root: Client, pair: Scenario) -> None:
     wrong = {"steps-0-match_user": "(", "steps-0-match_user_mode": "regex"}
     response = save(root, pair, **wrong, **{"steps-1-answer_text": "{{ y }}"})
-    assert [line.partition(":")[0] for line in told(response)] == [
+    assert [line.partition(":")[0] for line in error_lines(response)] == [
         "Step 1, Last user message",
         "Step 2, Answer text",
     ]
 
 
-def test_a_step_is_named_by_where_it_stands_now(root: Client, pair: Scenario) -> None:
+def test_error_names_the_current_position_of_the_step(root: Client, pair: Scenario) -> None:
     places = {"steps-0-order": "2", "steps-1-order": "1"}
     response = save(root, pair, **places, **{"steps-1-answer_text": ""})
-    assert told(response) == ["Step 1, Answer text: say what to answer with"]
+    assert error_lines(response) == ["Step 1, Answer text: say what to answer with"]
     assert [row.step.pk for row in response.context["rows"]] == [
         pair.steps.get(answer_text="b").pk,
         pair.steps.get(answer_text="a").pk,
     ]
 
 
-def test_numbers_leave_out_what_is_deleted(root: Client, pair: Scenario) -> None:
+def test_step_numbers_skip_deleted_steps(root: Client, pair: Scenario) -> None:
     response = save(root, pair, **{"steps-0-DELETE": "on", "steps-1-answer_text": ""})
-    assert told(response) == ["Step 1, Answer text: say what to answer with"]
+    assert error_lines(response) == ["Step 1, Answer text: say what to answer with"]
 
 
-def test_what_was_typed_is_still_there(root: Client, pair: Scenario) -> None:
+def test_refused_save_keeps_the_typed_values(root: Client, pair: Scenario) -> None:
     typed = {"steps-1-answer_tool_calls": "[{", "steps-1-name": "mine", "description": "d"}
     url = page_of(pair)
     response = root.post(url, fields_at(root, url) | typed)
@@ -193,54 +193,54 @@ def test_what_was_typed_is_still_there(root: Client, pair: Scenario) -> None:
         ({"name": "x" * 201}, "Name: expected 1 to 200 printable characters"),
     ],
 )
-def test_errors_of_the_scenario_itself(
+def test_error_of_the_scenario_names_its_field(
     root: Client, pair: Scenario, changes: dict[str, str], line: str
 ) -> None:
     a_scenario("taken", {})
     response = save(root, pair, **changes)
-    assert told(response)[0].startswith(line)
+    assert error_lines(response)[0].startswith(line)
     pair.refresh_from_db()
     assert (pair.name, pair.variables) == ("pair", {})
 
 
-def test_a_step_uses_the_variables_of_the_same_post(root: Client, pair: Scenario) -> None:
+def test_step_may_use_variables_of_the_same_post(root: Client, pair: Scenario) -> None:
     typed = {"variables": '{"city": "Paris"}', "steps-0-answer_text": "{{ city }}"}
     assert save(root, pair, **typed).status_code == 302
     response = save(root, pair, variables="")
-    assert told(response) == ["Step 1, Answer text: unknown name in {{ city }}"]
+    assert error_lines(response) == ["Step 1, Answer text: unknown name in {{ city }}"]
 
 
-def test_steps_chosen_by_name_need_turns(root: Client, pair: Scenario) -> None:
+def test_scenario_selected_by_name_needs_turns(root: Client, pair: Scenario) -> None:
     response = save(
         root, pair, select="first_user_message", **{"steps-0-turn": "1", "steps-1-turn": "1"}
     )
-    assert told(response) == ["Step 2, Turn: another step has turn 1"]
+    assert error_lines(response) == ["Step 2, Turn: another step has turn 1"]
     response = save(root, pair, select="first_user_message", **{"steps-0-match_user": "x"})
-    lines = told(response)
+    lines = error_lines(response)
     assert any(line.startswith("Step 1, Last user message: leave this empty") for line in lines)
     assert any(line.startswith("Step 2, Turn: required") for line in lines)
 
 
-def test_a_new_scenario_is_checked_too(root: Client) -> None:
+def test_new_scenario_is_validated(root: Client) -> None:
     posted = fields_at(root, ADD) | {"name": "new", "steps-TOTAL_FORMS": "1"}
     modes = ("match_model_mode", "match_user_mode", "match_system_mode", "match_tool_result_mode")
     posted |= {f"steps-0-{mode}": "contains" for mode in modes} | {"steps-0-order": "1"}
     response = root.post(ADD, posted)
-    assert told(response) == ["Step 1, Answer text: say what to answer with"]
+    assert error_lines(response) == ["Step 1, Answer text: say what to answer with"]
     assert not Scenario.objects.exists()
 
 
-def test_a_row_that_cannot_be_read_is_told_at_its_field(root: Client, pair: Scenario) -> None:
+def test_unreadable_column_is_an_error_at_its_field(root: Client, pair: Scenario) -> None:
     """A fixture may put anything into a JSON column."""
     step = pair.steps.get(order=2)
     step.match_extra = [1]
     step.save()
-    assert told(save(root, pair)) == [
+    assert error_lines(save(root, pair)) == [
         'Step 2, Other conditions (JSON): expected a JSON object: {"key": "value"}'
     ]
 
 
-def test_a_stored_problem_is_shown_before_anything_is_saved(root: Client, pair: Scenario) -> None:
+def test_stored_error_is_shown_when_the_page_opens(root: Client, pair: Scenario) -> None:
     pair.steps.filter(order=2).update(answer_text="{{ nobody }}")
     html = root.get(page_of(pair)).content.decode()
     assert "This scenario is not served" in html and "unknown name in {{ nobody }}" in html

@@ -11,7 +11,7 @@ NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
 def served(**columns: Any) -> ServedRequest:
     """A row of the journal: an answered chat completion unless said otherwise."""
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "uid": uuid4(),
         "at": NOON + timedelta(seconds=ServedRequest.objects.count()),
         "session": "default",
@@ -24,9 +24,9 @@ def served(**columns: Any) -> ServedRequest:
         "status": 200,
         "duration_ms": 1.5,
     }
-    return ServedRequest.objects.create(**given | columns)
+    return ServedRequest.objects.create(**fields | columns)
 
 
 def unmatched(**columns: Any) -> ServedRequest:
-    found = {"way": "match", "matched": False, "outcome": Outcome.UNMATCHED, "status": 404}
-    return served(**found | columns)
+    fields = {"way": "match", "matched": False, "outcome": Outcome.UNMATCHED, "status": 404}
+    return served(**fields | columns)

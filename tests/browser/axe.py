@@ -62,5 +62,5 @@ def violations(page: Page) -> list[str]:
     comes by the browser's own protocol."""
     session: Any = page.context.new_cdp_session(page)
     session.send("Runtime.evaluate", {"expression": axe()})
-    found: list[str] = page.evaluate(RUN)
-    return found
+    broken_rules: list[str] = page.evaluate(RUN)
+    return broken_rules

@@ -60,8 +60,8 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def open_page(browser: Browser, live: Live) -> Iterator[OpenPage]:
     """Makes pages; whatever one of them asked or complained of is looked at in the end."""
-    asked: list[str] = []
-    said: list[str] = []
+    requested: list[str] = []
+    console: list[str] = []
 
     def make(
         *, width: int = 1280, height: int = 900, dark: bool = False, refused: bool = False
@@ -72,25 +72,27 @@ def open_page(browser: Browser, live: Live) -> Iterator[OpenPage]:
         )
         page = context.new_page()
         page.set_default_timeout(30_000)
-        page.on("request", lambda request: asked.append(request.url))
+        page.on("request", lambda request: requested.append(request.url))
 
-        def heard(message: ConsoleMessage) -> None:
+        def record_console(message: ConsoleMessage) -> None:
             expected = message.text in ABORTED or (
                 refused and message.text.startswith("Failed to load resource")
             )
             if message.type in ("error", "warning") and not expected:
-                said.append(message.text)
+                console.append(message.text)
 
-        page.on("console", heard)
-        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("console", record_console)
+        page.on("pageerror", lambda error: console.append(str(error)))
         return page
 
     yield make
     for context in browser.contexts:
         context.close()
-    outside = [url for url in asked if not url.startswith((f"{live.base_url}/", "data:", "blob:"))]
+    outside = [
+        url for url in requested if not url.startswith((f"{live.base_url}/", "data:", "blob:"))
+    ]
     assert outside == []
-    assert said == []
+    assert console == []
 
 
 @pytest.fixture
@@ -99,8 +101,10 @@ def log_in(open_page: OpenPage, live: Live) -> Callable[..., Admin]:
 
     def enter(role: str = EDITOR, **screen: int | bool) -> Admin:
         operator = role == OPERATOR
-        user, made = User.objects.get_or_create(username=role, is_staff=True, is_superuser=operator)
-        if made and not operator:
+        user, created = User.objects.get_or_create(
+            username=role, is_staff=True, is_superuser=operator
+        )
+        if created and not operator:
             user.groups.add(Group.objects.get(name=role))
         client = Client()
         client.force_login(user)

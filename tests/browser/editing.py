@@ -18,10 +18,10 @@ def row(page: Page, index: int) -> Locator:
 
 
 def open_row(page: Page, index: int) -> Locator:
-    found = row(page, index)
-    found.locator("summary").first.click()
-    expect(found.get_by_label("Answer text")).to_be_visible()
-    return found
+    opened = row(page, index)
+    opened.locator("summary").first.click()
+    expect(opened.get_by_label("Answer text")).to_be_visible()
+    return opened
 
 
 def open_fold(step: Locator, title: str) -> None:
@@ -43,5 +43,5 @@ def answer(admin: Admin, text: str) -> str:
         headers={"authorization": f"Bearer {admin.live.key}"},
     )
     body = response.json()
-    said: str = body["choices"][0]["message"]["content"] if response.is_success else "none"
-    return said
+    content: str = body["choices"][0]["message"]["content"] if response.is_success else "none"
+    return content

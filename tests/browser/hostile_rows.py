@@ -9,12 +9,12 @@ from urllib.parse import quote
 
 from chat_app.conversations import append_message, create
 from chat_app.models import ABComparison, Conversation, Message, ModelProfile, Sender
-from mockllm_site.pages.home import SHOWN
+from mockllm_site.pages.home import MAX_UNUSED_SHOWN
 from scenarios_app.engine.document import load_documents
 from scenarios_app.engine.state import AttemptRef, StepRef, put_scenario
 from scenarios_app.serving.services import services
 from scenarios_app.store.documents import load
-from scenarios_app.store.drafts import draft_of
+from scenarios_app.store.drafts import get_or_create_draft
 from tests.admin.chat.talks import LISTS, talk
 from tests.admin.pages import JOURNAL, LIST, SESSION, SESSIONS, a_scenario, page_of
 from tests.admin.traffic import served, unmatched
@@ -35,14 +35,14 @@ QUESTION = json.dumps({"model": ALL, "messages": [{"role": "user", "content": AL
 
 
 @dataclass(frozen=True)
-class Shown:
+class HostilePage:
     """A page, and the texts that are on it whole."""
 
     path: str
     texts: tuple[str, ...] = PAYLOADS
 
 
-def write_scenarios() -> list[Shown]:
+def write_scenarios() -> list[HostilePage]:
     """Most of them are wrong, which their pages tell. Those that are right are what Try it compares
     and what the first page counts."""
     for text in PAYLOADS:
@@ -59,16 +59,16 @@ def write_scenarios() -> list[Shown]:
         for number, texts in enumerate(some)
     ]
     load(load_documents({"scenarios": list(_playable())}))
-    pages = [Shown(page_of(row), texts) for row, texts in zip(rows, some, strict=True)]
-    draft, _ = draft_of(rows[0])
-    pages += [Shown(f"{DRAFT}{draft.pk}/{page}/", some[0]) for page in ("change", "publish")]
-    pages += [Shown(f"{LIST}{rows[0].pk}/history/", ()), Shown(DRAFT, ())]
-    return [*pages, Shown(LIST), Shown("/", NAMES)]
+    pages = [HostilePage(page_of(row), texts) for row, texts in zip(rows, some, strict=True)]
+    draft, _ = get_or_create_draft(rows[0])
+    pages += [HostilePage(f"{DRAFT}{draft.pk}/{page}/", some[0]) for page in ("change", "publish")]
+    pages += [HostilePage(f"{LIST}{rows[0].pk}/history/", ()), HostilePage(DRAFT, ())]
+    return [*pages, HostilePage(LIST), HostilePage("/", NAMES)]
 
 
 def _playable() -> Iterator[dict[str, Any]]:
     """As many scenarios as the first page names, with as many steps."""
-    size = ceil(len(NAMES) / SHOWN)
+    size = ceil(len(NAMES) / MAX_UNUSED_SHOWN)
     for start in range(0, len(NAMES), size):
         steps = [
             {
@@ -81,7 +81,7 @@ def _playable() -> Iterator[dict[str, Any]]:
         yield {"name": f"{NAMES[start]} plays", "variables": {"said": ALL}, "steps": steps}
 
 
-def write_journal() -> list[Shown]:
+def write_journal() -> list[HostilePage]:
     rows = []
     for text in PAYLOADS:
         miss = {"field": text, "expected": text, "actual": text}
@@ -106,16 +106,16 @@ def write_journal() -> list[Shown]:
         rows.append(unmatched(**columns))
     columns |= dict.fromkeys(("path", "model", "request_body", "response_body"), ALL)
     columns |= {"violations": [ALL], "request_headers": {ALL: ALL}, "session": NAME}
-    one, asked = served(**columns), served(request_body=QUESTION)
+    one, question = served(**columns), served(request_body=QUESTION)
     run_apart(_write_session(NAME))
     return [
-        Shown("/admin/", ()),
-        Shown(JOURNAL),
-        Shown(f"{JOURNAL}{one.pk}/change/"),
-        Shown(f"{JOURNAL}{rows[0].pk}/change/", PAYLOADS[:1]),
-        Shown(SESSIONS, SHORT),
-        Shown(f"{SESSION}?name={quote(NAME)}"),
-        Shown(f"{LIST}try/?request={asked.pk}"),
+        HostilePage("/admin/", ()),
+        HostilePage(JOURNAL),
+        HostilePage(f"{JOURNAL}{one.pk}/change/"),
+        HostilePage(f"{JOURNAL}{rows[0].pk}/change/", PAYLOADS[:1]),
+        HostilePage(SESSIONS, SHORT),
+        HostilePage(f"{SESSION}?name={quote(NAME)}"),
+        HostilePage(f"{LIST}try/?request={question.pk}"),
     ]
 
 
@@ -129,13 +129,13 @@ async def _write_session(session: str) -> None:
     await put_scenario(state, session, ALL, {})
 
 
-def write_chat() -> list[Shown]:
+def write_chat() -> list[HostilePage]:
     for text in PAYLOADS:
         talked = create(CLIENT, text[:200])
-        asked = append_message(talked, Sender.USER, content=text)
+        question = append_message(talked, Sender.USER, content=text)
         ABComparison.objects.create(
             conversation=talked,
-            user_message=asked,
+            user_message=question,
             seed=1,
             profile_a_name=text[:100],
             profile_b_name="b",
@@ -168,11 +168,11 @@ def write_chat() -> list[Shown]:
     ModelCall.objects.create(trace=trace, number=2, purpose=ALL[:16], parts=parts, code=ALL[:32])
     listed = dict.fromkeys(LISTS, SHORT) | {"chat_app.contextstate": (), "traces_app.trace": ()}
     return [
-        *(Shown(LISTS[name], texts) for name, texts in listed.items()),
-        *(Shown(path, texts) for path, texts in _chat_rows(conversation, trace)),
-        Shown(f"/traces/{trace.pk}/"),
-        Shown(f"/chat/?c={conversation.pk}"),
-        Shown("/chat/leaderboard/", SHORT),
+        *(HostilePage(LISTS[name], texts) for name, texts in listed.items()),
+        *(HostilePage(path, texts) for path, texts in _chat_rows(conversation, trace)),
+        HostilePage(f"/traces/{trace.pk}/"),
+        HostilePage(f"/chat/?c={conversation.pk}"),
+        HostilePage("/chat/leaderboard/", SHORT),
     ]
 
 
@@ -202,6 +202,6 @@ def _step(text: str) -> dict[str, Any]:
     }
 
 
-def written() -> list[Shown]:
+def written() -> list[HostilePage]:
     """Everything, and where it is shown."""
     return [*write_scenarios(), *write_journal(), *write_chat()]

@@ -103,8 +103,8 @@ def hold_still(page: Page) -> None:
 
 def contrasts(page: Page) -> list[dict[str, Any]]:
     """Every text that can be seen, with its place and the ratio."""
-    found: list[dict[str, Any]] = page.evaluate(CONTRASTS)
-    return found
+    measured: list[dict[str, Any]] = page.evaluate(CONTRASTS)
+    return measured
 
 
 def too_faint(page: Page) -> list[str]:

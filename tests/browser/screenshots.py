@@ -30,10 +30,10 @@ SCENARIOS = "/admin/scenarios_app/scenario/"
 @contextmanager
 def serving(folder: str) -> Iterator[str]:
     """The address of a server with the demo, in dev: its rows are its own."""
-    given = {"MOCKLLM_ENV": "dev", "MOCKLLM_ADMIN_PASSWORD": PASSWORD, "DATABASE_URL": ""}
+    variables = {"MOCKLLM_ENV": "dev", "MOCKLLM_ADMIN_PASSWORD": PASSWORD, "DATABASE_URL": ""}
     command = [sys.executable, str(ROOT / "manage.py"), "serve", "--port", "0"]
     with subprocess.Popen(
-        command, cwd=folder, env=os.environ | given, stdout=subprocess.PIPE, text=True
+        command, cwd=folder, env=os.environ | variables, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -78,9 +78,9 @@ def _traffic(url: str, browser: Browser) -> tuple[str, str]:
     answer = httpx2.post(f"{url}/api/get_chat_response_stream", json=sent, timeout=60)
     conversation, trace = answer.headers["x-conversation-id"], answer.headers["x-trace-id"]
     for seed, (one, other, preference) in enumerate(VOTES):
-        asked = {"client_id": "votes", "message": "hello", "seed": seed}
-        asked |= {"profile_a": one, "profile_b": other}
-        compared = httpx2.post(f"{url}/api/ab/stream", json=asked, timeout=60).text
+        question = {"client_id": "votes", "message": "hello", "seed": seed}
+        question |= {"profile_a": one, "profile_b": other}
+        compared = httpx2.post(f"{url}/api/ab/stream", json=question, timeout=60).text
         comparison = compared.rsplit('"comparison_id":"', 1)[1].partition('"')[0]
         vote = {"client_id": "votes", "comparison_id": comparison, "preference": preference}
         httpx2.post(f"{url}/api/ab/vote", json=vote).raise_for_status()

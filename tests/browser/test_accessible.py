@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from mockllm_site.roles import EDITOR
 from scenarios_app.models import Scenario
-from scenarios_app.store.drafts import draft_of
+from scenarios_app.store.drafts import get_or_create_draft
 from tests.admin.chat.talks import talk
 from tests.admin.pages import a_scenario
 from tests.browser.axe import violations
@@ -39,7 +39,7 @@ def paths(live: Live) -> list[str]:
     """Pages with something of each kind on them."""
     live.load(scenario({"text": "Let me add.", **TOOL_CALL}, {"text": "It is **3**."}))
     row = a_scenario("weather", *STEPS, description="Rain or sun.", tags=["demo"])
-    draft, _ = draft_of(row)
+    draft, _ = get_or_create_draft(row)
     first = quote(row.history.earliest().history_date.isoformat())
     row.description = "Rain, sun or snow."
     row.save()
@@ -83,7 +83,7 @@ def test_axe_finds_nothing_and_pages_fit(
 ) -> None:
     admin = log_in(OPERATOR, dark=dark, width=width, refused=True)
     page = admin.page
-    found = {}
+    failures = {}
     for path in paths[part::PARTS]:
         page.goto(f"{live.base_url}/{path}")
         page.wait_for_load_state("networkidle")
@@ -95,8 +95,8 @@ def test_axe_finds_nothing_and_pages_fit(
             page.wait_for_load_state("networkidle")
         wide = page.evaluate("document.documentElement.scrollWidth")
         if broken := [*violations(page), *([f"{wide} wide"] if wide > width else [])]:
-            found[path] = broken
-    assert found == {}
+            failures[path] = broken
+    assert failures == {}
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -141,14 +141,14 @@ def tabs_to_a_field(page: Page) -> int:
 
 
 @pytest.mark.parametrize("path", ["add/", "try/", "play/", "import/", ""])
-def test_the_first_field_is_near(admin: Admin, path: str) -> None:
+def test_first_field_is_reached_with_few_tab_presses(admin: Admin, path: str) -> None:
     a_scenario("weather", {})
     admin.go(f"scenarios_app/scenario/{path}")
     admin.page.wait_for_load_state("networkidle")
     assert tabs_to_a_field(admin.page) <= MOST_TABS
 
 
-def test_ctrl_s_saves(admin: Admin) -> None:
+def test_ctrl_s_saves_the_form(admin: Admin) -> None:
     row = a_scenario("weather", {})
     admin.go(page_of(row))
     admin.page.get_by_label("Description").fill("Written by keys.")
@@ -158,16 +158,14 @@ def test_ctrl_s_saves(admin: Admin) -> None:
 
 
 @pytest.mark.parametrize("path", ["nothing/", "admin/nothing/", "admin/auth/user/"])
-def test_what_is_refused_is_a_page_with_a_way_home(
-    log_in: Callable[..., Admin], live: Live, path: str
-) -> None:
+def test_error_pages_link_to_home(log_in: Callable[..., Admin], live: Live, path: str) -> None:
     page = log_in(refused=True).page
     page.goto(f"{live.base_url}/{path}")
     expect(page.get_by_role("link", name="Home", exact=True)).to_be_visible()
     expect(page.get_by_role("navigation", name="Pages")).to_be_visible()
 
 
-def test_one_switch_turns_site_and_admin(admin: Admin, live: Live) -> None:
+def test_theme_switch_applies_to_site_and_admin(admin: Admin, live: Live) -> None:
     page = admin.page
     page.goto(f"{live.base_url}/chat/")
     page.click("#theme")

@@ -11,7 +11,7 @@ from tests.support.live_server import Live
 pytestmark = pytest.mark.browser
 
 
-def test_the_page_shows_every_operation_and_tries_one(live: Live, open_page: OpenPage) -> None:
+def test_api_page_shows_every_operation_and_tries_one(live: Live, open_page: OpenPage) -> None:
     page = open_page()
     page.goto(f"{live.base_url}/api/docs/")
     operations = [one for path in document()["paths"].values() for one in path.values()]

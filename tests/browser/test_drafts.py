@@ -11,7 +11,7 @@ from tests.browser.editing import answer, open_row, page_of
 pytestmark = pytest.mark.browser
 
 
-def test_a_draft_is_edited_unserved_and_then_published(admin: Admin) -> None:
+def test_draft_is_edited_unserved_and_then_published(admin: Admin) -> None:
     page = admin.page
     scenario = a_scenario("weather", {"answer_text": "old", "consume": False})
     admin.go(page_of(scenario))

@@ -13,7 +13,7 @@ from tests.browser.editing import ADD, add_step, answer, open_fold, open_row, pa
 pytestmark = pytest.mark.browser
 
 
-def test_a_scenario_is_written_and_answers_at_once(admin: Admin) -> None:
+def test_saved_scenario_answers_the_next_request(admin: Admin) -> None:
     page = admin.page
     admin.go(ADD)
     page.get_by_label("Name", exact=True).fill("weather")
@@ -34,7 +34,7 @@ def test_a_scenario_is_written_and_answers_at_once(admin: Admin) -> None:
     assert answer(admin, "hello") == "Hello again!"
 
 
-def test_a_step_written_here_answers_every_time_and_fails_first_where_that_is_chosen(
+def test_new_step_answers_every_time_and_fails_first_if_chosen(
     admin: Admin,
 ) -> None:
     page = admin.page
@@ -66,7 +66,7 @@ def test_a_step_written_here_answers_every_time_and_fails_first_where_that_is_ch
 
 
 @pytest.mark.parametrize("section", ["failures", "fault", "both"])
-def test_every_stored_failure_is_unchanged_by_a_save(admin: Admin, section: str) -> None:
+def test_save_keeps_every_stored_failure(admin: Admin, section: str) -> None:
     """No more steps than are sent at once, so that the browser posts the fields of each."""
     page, kinds = admin.page, list(fault_kinds().values())
     for part in (kinds[:6], kinds[6:]):
@@ -99,7 +99,7 @@ def failing(kind: FaultKind, section: str) -> dict[str, object]:
     return columns
 
 
-def test_a_failure_of_the_first_requests_can_become_one_of_all(admin: Admin) -> None:
+def test_failure_of_first_requests_becomes_a_permanent_one(admin: Admin) -> None:
     columns = {"failures_kind": "timeout", "failures_times": 2, "match_user": "hello"}
     scenario = a_scenario("one", columns)
     page = admin.page
@@ -119,7 +119,7 @@ def test_a_failure_of_the_first_requests_can_become_one_of_all(admin: Admin) -> 
     assert (step_document.fault_kind, step_document.fault_hold_ms) == ("timeout", 10)
 
 
-def test_title_and_summaries_follow_what_is_typed(admin: Admin) -> None:
+def test_title_and_summaries_follow_typing(admin: Admin) -> None:
     page = admin.page
     admin.go(ADD)
     first, second = add_step(page), add_step(page)
@@ -140,7 +140,7 @@ def test_title_and_summaries_follow_what_is_typed(admin: Admin) -> None:
     expect(summary).to_contain_text("openai · streamed · Model contains gpt-4o")
 
 
-def test_a_new_step_ignores_case_and_a_stored_one_keeps_its_case(admin: Admin) -> None:
+def test_new_step_ignores_case_and_stored_step_stays_unchanged(admin: Admin) -> None:
     scenario = a_scenario("one", {"match_user": "Refund"})
     page = admin.page
     admin.go(page_of(scenario))
@@ -175,7 +175,7 @@ def test_tab_goes_from_message_to_reply_to_tool_call(admin: Admin) -> None:
     expect(step.get_by_role("button", name="Add a tool call")).to_be_focused()
 
 
-def test_an_incomplete_argument_is_warned_about(admin: Admin) -> None:
+def test_incomplete_argument_shows_a_warning(admin: Admin) -> None:
     page = admin.page
     admin.go(ADD)
     step = add_step(page)
@@ -199,7 +199,7 @@ def test_an_incomplete_argument_is_warned_about(admin: Admin) -> None:
     expect(warning).to_have_text("This value has no name.")
 
 
-def test_a_new_step_comes_last_and_opens_itself(admin: Admin) -> None:
+def test_new_step_is_appended_and_opened(admin: Admin) -> None:
     scenario = a_scenario("two", {"answer_text": "a"}, {"answer_text": "b"})
     admin.go(page_of(scenario))
     new = add_step(admin.page)
@@ -210,7 +210,7 @@ def test_a_new_step_comes_last_and_opens_itself(admin: Admin) -> None:
     assert texts(scenario) == ["a", "b", "c"]
 
 
-def test_steps_are_dragged_the_new_one_too(admin: Admin) -> None:
+def test_stored_and_new_steps_are_dragged(admin: Admin) -> None:
     scenario = a_scenario("three", *({"match_user": word, "answer_text": word} for word in "abc"))
     page = admin.page
     admin.go(page_of(scenario))
@@ -227,7 +227,7 @@ def test_steps_are_dragged_the_new_one_too(admin: Admin) -> None:
     assert texts(scenario) == ["new", "b", "c", "a"]
 
 
-def test_notes_do_not_move_the_rows_while_one_is_held(admin: Admin) -> None:
+def test_notes_do_not_move_rows_during_a_drag(admin: Admin) -> None:
     scenario = a_scenario("two", {"match_user": "a", "consume": False}, {"match_user": "b"})
     page = admin.page
     notes, doubt = page.locator("#notes"), "Step 2: step 1 always answers first"
@@ -278,7 +278,7 @@ def place_of(row: ElementHandle) -> int:
     return place
 
 
-def test_steps_are_moved_by_keys(admin: Admin) -> None:
+def test_steps_are_moved_with_the_keyboard(admin: Admin) -> None:
     scenario = a_scenario("two", {"answer_text": "a"}, {"answer_text": "b"})
     admin.go(page_of(scenario))
     row(admin.page, 1).locator("summary").first.focus()
@@ -288,7 +288,7 @@ def test_steps_are_moved_by_keys(admin: Admin) -> None:
     assert texts(scenario) == ["b", "a"]
 
 
-def test_an_error_is_named_and_leads_to_its_field(admin: Admin) -> None:
+def test_error_links_to_its_field(admin: Admin) -> None:
     scenario = a_scenario("two", {"answer_text": "a"}, {"answer_text": "b"})
     page = admin.page
     admin.go(page_of(scenario))
@@ -296,15 +296,15 @@ def test_an_error_is_named_and_leads_to_its_field(admin: Admin) -> None:
     open_fold(row(page, 1), "Timing")
     row(page, 1).get_by_label("Jitter").fill("7")
     admin.save()
-    told = page.locator("#told")
-    expect(told).to_contain_text("Step 2, Jitter: Ensure this value is less than or equal to 1")
+    errors = page.locator("#told")
+    expect(errors).to_contain_text("Step 2, Jitter: Ensure this value is less than or equal to 1")
     expect(row(page, 1).get_by_label("Jitter")).to_be_visible()
     expect(row(page, 0).get_by_label("Answer text")).to_be_hidden()
     row(page, 1).get_by_label("Jitter").fill("")
     admin.save()
-    expect(told).to_contain_text("Step 2, Answer text: unknown name in {{ city }}")
+    expect(errors).to_contain_text("Step 2, Answer text: unknown name in {{ city }}")
     row(page, 1).locator("summary").first.click()
-    told.get_by_role("link").click()
+    errors.get_by_role("link").click()
     expect(row(page, 1).get_by_label("Answer text")).to_be_focused()
     assert texts(scenario) == ["a", "b"]
     page.keyboard.press("Control+A")
@@ -313,7 +313,7 @@ def test_an_error_is_named_and_leads_to_its_field(admin: Admin) -> None:
     assert texts(scenario) == ["a", "b again"]
 
 
-def test_a_step_is_deleted_and_another_kept_after_all(admin: Admin) -> None:
+def test_step_is_deleted_and_another_deletion_undone(admin: Admin) -> None:
     scenario = a_scenario("three", {"answer_text": "a"}, {"answer_text": "b"}, {"answer_text": "c"})
     admin.go(page_of(scenario))
     row(admin.page, 0).locator(".sc-trash").click()
@@ -325,7 +325,7 @@ def test_a_step_is_deleted_and_another_kept_after_all(admin: Admin) -> None:
     assert texts(scenario) == ["b", "c"]
 
 
-def test_tool_calls_are_lines(admin: Admin) -> None:
+def test_tool_calls_are_edited_as_lines(admin: Admin) -> None:
     calls = [{"id": "call_1", "name": "old", "arguments": {"b": 1, "a": [2]}}]
     scenario = a_scenario("tools", {"answer_text": "", "answer_tool_calls": calls})
     page = admin.page
@@ -361,7 +361,7 @@ def test_tool_calls_are_lines(admin: Admin) -> None:
     assert scenario.steps.get().answer_tool_calls == []
 
 
-def test_a_row_of_a_long_scenario_gets_its_fields_when_opened(admin: Admin) -> None:
+def test_row_of_a_long_scenario_loads_its_fields_when_opened(admin: Admin) -> None:
     scenario = a_scenario("long", *({"answer_text": f"a{n}"} for n in range(40)))
     admin.go(page_of(scenario))
     expect(row(admin.page, 30).get_by_label("Answer text")).to_have_count(0)
@@ -370,12 +370,12 @@ def test_a_row_of_a_long_scenario_gets_its_fields_when_opened(admin: Admin) -> N
     assert texts(scenario)[29:32] == ["a29", "changed", "a31"]
 
 
-def test_leaving_with_changes_is_asked_about(admin: Admin) -> None:
+def test_leaving_with_unsaved_changes_asks(admin: Admin) -> None:
     scenario = a_scenario("one", {"answer_text": "a"})
     admin.go(page_of(scenario))
-    asked: list[str] = []
-    admin.page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+    dialogs: list[str] = []
+    admin.page.on("dialog", lambda dialog: (dialogs.append(dialog.type), dialog.accept()))
     admin.page.get_by_label("Description").fill("typed")
     admin.page.get_by_role("link", name="Journal").click()
     admin.page.wait_for_url("**/servedrequest/")
-    assert asked == ["beforeunload"]
+    assert dialogs == ["beforeunload"]

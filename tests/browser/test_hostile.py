@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Admin, OpenPage
-from tests.browser.hostile_rows import CLIENT, Shown, written
+from tests.browser.hostile_rows import CLIENT, HostilePage, written
 from tests.browser.payloads import ALL, MARKDOWN, PAYLOADS
 from tests.support.live_server import Live
 
@@ -33,7 +33,7 @@ LOOK = """() => {
 
 
 @pytest.fixture
-def shown(live: Live) -> list[Shown]:
+def hostile_pages(live: Live) -> list[HostilePage]:
     """Pages with everything hostile in them."""
     return written()
 
@@ -73,13 +73,13 @@ def look(page: Page, texts: tuple[str, ...]) -> None:
     assert missing == [], page.url
 
 
-def test_it_is_text_on_every_page(
-    shown: list[Shown], hits: list[object], log_in: Callable[..., Admin]
+def test_hostile_values_are_text_on_every_page(
+    hostile_pages: list[HostilePage], hits: list[object], log_in: Callable[..., Admin]
 ) -> None:
     admin = log_in()
     page = watched(admin.page, hits)
     page.evaluate(f"localStorage.setItem('mockllm-client', '{CLIENT}')")
-    for one in shown:
+    for one in hostile_pages:
         answer = page.goto(f"{admin.live.base_url}{one.path}")
         assert answer is not None and answer.ok, one.path
         ready(page)
@@ -87,7 +87,7 @@ def test_it_is_text_on_every_page(
     assert hits == []
 
 
-def test_it_is_text_while_a_model_says_it(
+def test_hostile_answer_is_text_while_it_streams(
     live: Live, hits: list[object], open_page: OpenPage
 ) -> None:
     call = {"name": "echo", "arguments": {"text": "{{ all }}"}}

@@ -24,7 +24,7 @@ def tab_to(page: Page, wanted: Locator) -> None:
     raise AssertionError(f"Tab does not lead to {wanted}")
 
 
-def test_a_step_is_moved_opened_written_and_saved_by_keys(admin: Admin) -> None:
+def test_step_is_edited_and_saved_with_the_keyboard(admin: Admin) -> None:
     scenario = a_scenario("two", {"answer_text": "a"}, {"answer_text": "b"})
     page = admin.page
     admin.go(page_of(scenario))

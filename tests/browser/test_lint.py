@@ -13,12 +13,12 @@ from tests.browser.editing import ADD, add_step, open_row, page_of, row
 pytestmark = pytest.mark.browser
 
 
-def fill(step: Locator, asked: str, answer: str) -> None:
-    step.get_by_label("Last user message").last.fill(asked)
+def fill(step: Locator, user_message: str, answer: str) -> None:
+    step.get_by_label("Last user message").last.fill(user_message)
     step.get_by_label("Answer text").fill(answer)
 
 
-def test_a_doubt_comes_while_one_writes_and_goes_when_it_is_mended(admin: Admin) -> None:
+def test_warning_appears_while_typing_and_disappears_when_fixed(admin: Admin) -> None:
     page = admin.page
     notes, line = page.locator("#notes"), page.locator("#checked")
     admin.go(ADD)
@@ -34,7 +34,7 @@ def test_a_doubt_comes_while_one_writes_and_goes_when_it_is_mended(admin: Admin)
     assert not Scenario.objects.exists()
 
 
-def test_a_loop_is_mended_by_a_click(admin: Admin) -> None:
+def test_loop_is_fixed_by_a_click(admin: Admin) -> None:
     call = {"match_user": "rain", "answer_text": "", "answer_tool_calls": [{"name": "weather"}]}
     reply = {"match_user": "rain", "match_tool_result": "sunny", "answer_text": "Yes."}
     steps = ({"consume": False, **call}, {"consume": False, **reply})
@@ -51,7 +51,7 @@ def test_a_loop_is_mended_by_a_click(admin: Admin) -> None:
     assert texts(scenario)[:2] == ["Yes.", ""]
 
 
-def test_nothing_is_red_before_one_has_done_anything(admin: Admin) -> None:
+def test_untouched_page_shows_no_error(admin: Admin) -> None:
     page = admin.page
     admin.go(ADD)
     step = add_step(page)
@@ -68,7 +68,7 @@ def test_nothing_is_red_before_one_has_done_anything(admin: Admin) -> None:
     expect(page.locator("#told")).to_contain_text("Name: This field is required.")
 
 
-def test_an_error_stands_beside_its_field_before_any_save(admin: Admin) -> None:
+def test_error_is_shown_at_its_field_before_a_save(admin: Admin) -> None:
     scenario = a_scenario("two", {"answer_text": "a"}, {"answer_text": "b"})
     page = admin.page
     admin.go(page_of(scenario))
@@ -86,7 +86,7 @@ def test_an_error_stands_beside_its_field_before_any_save(admin: Admin) -> None:
     assert texts(scenario) == ["a", "b"]
 
 
-def test_a_note_leads_to_the_lines_of_the_tool_calls(admin: Admin) -> None:
+def test_note_links_to_the_tool_call_lines(admin: Admin) -> None:
     page = admin.page
     admin.go(ADD)
     page.get_by_label("Name", exact=True).fill("weather")
@@ -101,7 +101,7 @@ def test_a_note_leads_to_the_lines_of_the_tool_calls(admin: Admin) -> None:
     expect(note).to_have_count(0)
 
 
-def test_a_loop_without_a_step_for_the_result_gets_one_by_a_click(admin: Admin) -> None:
+def test_step_for_a_tool_result_is_added_by_a_click(admin: Admin) -> None:
     call = {"match_user": "rain", "answer_text": "", "answer_tool_calls": [{"name": "weather"}]}
     scenario = a_scenario("loop", {"consume": False, **call})
     page = admin.page
@@ -119,7 +119,7 @@ def test_a_loop_without_a_step_for_the_result_gets_one_by_a_click(admin: Admin) 
     assert added and (added.match_user, added.match_tool_result_name) == ("rain", "weather")
 
 
-def test_a_save_with_warnings_says_so_on_the_page_that_follows(admin: Admin) -> None:
+def test_save_with_warnings_shows_them_on_the_next_page(admin: Admin) -> None:
     scenario = a_scenario("all", {"match_user": "rain"})
     page = admin.page
     admin.go(page_of(scenario))
@@ -136,7 +136,7 @@ def test_a_save_with_warnings_says_so_on_the_page_that_follows(admin: Admin) -> 
 
 
 @pytest.mark.parametrize("width", [1280, 1024, 640, 420])
-def test_a_long_finding_in_the_footer_is_not_cut_off_on_the_left(
+def test_long_warning_in_the_footer_is_fully_visible(
     log_in: Callable[..., Admin], width: int
 ) -> None:
     admin = log_in(width=width)

@@ -28,7 +28,7 @@ def open_journal(admin: Admin, query: str = "") -> None:
     expect(admin.page.locator("#state")).to_have_text("live")
 
 
-def test_a_request_is_a_row_within_a_second_and_without_a_reload(admin: Admin) -> None:
+def test_request_appears_in_the_journal_within_a_second(admin: Admin) -> None:
     # How soon is a matter of how often the journal is looked at.
     assert LOOK_SECONDS < 1
     admin.live.load(scenario({"text": "Hi."}))
@@ -44,14 +44,14 @@ def test_a_request_is_a_row_within_a_second_and_without_a_reload(admin: Admin) -
     assert page.evaluate("window.same")
 
 
-def test_all_columns_are_in_sight(admin: Admin) -> None:
+def test_all_journal_columns_are_visible(admin: Admin) -> None:
     admin.live.load(scenario({"text": "Hi. " * 40}))
     session = "chat-00000000-0000-4000-8000-000000000000-a"
     for headers in ({"x-mockllm-session": session}, {}):
         headers |= {"Authorization": f"Bearer {admin.live.key}"}
         url = f"{admin.live.openai_base_url}/chat/completions"
-        said = [{"role": "user", "content": "How are you today? " * 9}]
-        httpx2.post(url, headers=headers, json={"model": "claude-sonnet-5-5", "messages": said})
+        messages = [{"role": "user", "content": "How are you today? " * 9}]
+        httpx2.post(url, headers=headers, json={"model": "claude-sonnet-5-5", "messages": messages})
     open_journal(admin)
     # Rows are drawn anew when the page has joined: where a cell is, is asked in one go.
     place = admin.page.wait_for_function(
@@ -70,7 +70,7 @@ def test_all_columns_are_in_sight(admin: Admin) -> None:
     assert box["x"] + box["width"] < right <= 1280
 
 
-def test_what_nothing_answered_says_what_was_nearest(admin: Admin) -> None:
+def test_unmatched_request_names_the_closest_step(admin: Admin) -> None:
     step = {"match": {"model": "gpt-5"}, "produce": {"text": "Hi."}}
     admin.live.load({"name": "other", "steps": [step]})
     ask(admin.live)
@@ -81,7 +81,7 @@ def test_what_nothing_answered_says_what_was_nearest(admin: Admin) -> None:
     expect(admin.page.get_by_role("heading", name="Decision")).to_be_visible()
 
 
-def test_new_rows_come_through_the_filters_and_can_be_held_back(admin: Admin) -> None:
+def test_new_rows_respect_filters_and_can_be_paused(admin: Admin) -> None:
     admin.live.load(scenario({"text": "Hi."}))
     ask(admin.live, model="first")
     page = admin.page
@@ -102,14 +102,14 @@ def test_new_rows_come_through_the_filters_and_can_be_held_back(admin: Admin) ->
     expect(page.locator(ROWS).first).to_contain_text("third")
 
 
-def test_it_wants_a_login(open_page: OpenPage, live: Live) -> None:
+def test_live_journal_needs_a_login(open_page: OpenPage, live: Live) -> None:
     page = open_page()
     page.goto(f"{live.base_url}/journal/")
     expect(page.locator("#id_username")).to_be_visible()
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, True), (420, False)])
-def test_it_fits_its_screen(log_in: object, width: int, dark: bool) -> None:
+def test_journal_fits_the_screen(log_in: object, width: int, dark: bool) -> None:
     admin = log_in(READER, width=width, dark=dark)  # type: ignore[operator]
     ask(admin.live, model="m" * 300)
     open_journal(admin)

@@ -66,7 +66,9 @@ def paths() -> list[str]:
 
 
 @pytest.mark.parametrize(("width", "height"), SCREENS)
-def test_pages_of_the_docs_fit(open_page: OpenPage, live: Live, width: int, height: int) -> None:
+def test_docs_pages_fit_the_screen(
+    open_page: OpenPage, live: Live, width: int, height: int
+) -> None:
     page = open_page(width=width, height=height)
     for path in ("", "admin/", "scenarios/", "benchmarks/", "overview/"):
         page.goto(f"{live.base_url}/docs/{path}")
@@ -74,14 +76,14 @@ def test_pages_of_the_docs_fit(open_page: OpenPage, live: Live, width: int, heig
         assert wide <= width, path
 
 
-def test_help_opens_the_part_of_the_docs_about_the_page(admin: Admin) -> None:
+def test_help_opens_the_section_about_the_page(admin: Admin) -> None:
     admin.go("scenarios_app/servedrequest/sessions/")
     admin.page.get_by_role("link", name="Help").click()
     expect(admin.page.get_by_role("heading", name="Sessions", exact=True)).to_be_in_viewport()
 
 
 @pytest.mark.parametrize(("width", "height"), SCREENS)
-def test_pages_fit_and_run_nothing_they_were_given(
+def test_pages_fit_and_run_no_injected_script(
     log_in: Callable[..., Admin], width: int, height: int
 ) -> None:
     admin = log_in(width=width, height=height)
@@ -96,7 +98,7 @@ def test_pages_fit_and_run_nothing_they_were_given(
         assert page.evaluate("window.hit") is None, path
 
 
-def test_one_logs_in_through_the_form(open_page: OpenPage, live: Live) -> None:
+def test_login_form_logs_in(open_page: OpenPage, live: Live) -> None:
     user = User.objects.create_user("tester", password=PASSWORD, is_staff=True)
     user.groups.add(Group.objects.get(name=READER))
     page = open_page()
@@ -122,7 +124,7 @@ def test_three_steps_fit_on_one_screen(admin: Admin) -> None:
     assert end["y"] + end["height"] <= bar["y"] and bar["y"] + bar["height"] <= 900
 
 
-def test_a_reader_can_open_rows_and_type_nothing(log_in: Callable[..., Admin]) -> None:
+def test_reader_opens_rows_and_cannot_type(log_in: Callable[..., Admin]) -> None:
     scenario = a_scenario("one", {"answer_text": "a"})
     admin = log_in(READER)
     admin.go(f"scenarios_app/scenario/{scenario.pk}/change/")
@@ -134,7 +136,7 @@ def test_a_reader_can_open_rows_and_type_nothing(log_in: Callable[..., Admin]) -
     expect(select).not_to_have_css("background-image", "none")
 
 
-def test_a_session_is_reset_by_one_button(admin: Admin) -> None:
+def test_session_is_reset_by_one_button(admin: Admin) -> None:
     served(session="nightly")
     admin.go("scenarios_app/servedrequest/sessions/")
     admin.page.get_by_role("link", name="nightly").click()
@@ -143,7 +145,7 @@ def test_a_session_is_reset_by_one_button(admin: Admin) -> None:
     expect(admin.page.get_by_role("link", name="nightly")).to_have_count(0)
 
 
-def test_documents_are_imported_after_a_look(admin: Admin) -> None:
+def test_documents_are_imported_after_a_preview(admin: Admin) -> None:
     admin.go("scenarios_app/scenario/import/")
     document = '{"name": "pasted", "steps": [{"produce": {"text": "x"}}]}'
     admin.page.get_by_label("or pasted").fill(document)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize("width", [1280, 420])
-def test_an_example_is_played_changed_and_kept(log_in: Callable[..., Admin], width: int) -> None:
+def test_example_is_played_changed_and_saved(log_in: Callable[..., Admin], width: int) -> None:
     admin = log_in(width=width)
     page = admin.page
     page.get_by_role("link", name="New scenario").click()
@@ -42,10 +42,10 @@ def test_an_example_is_played_changed_and_kept(log_in: Callable[..., Admin], wid
     expect(turns).to_have_count(4)
     expect(tab.locator("#told")).to_have_text("All turns passed.")
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    kept = TrialConversation.objects.get(scenario=Draft.objects.get().name).content
-    assert len(kept["turns"]) == 4
+    saved = TrialConversation.objects.get(scenario=Draft.objects.get().name).content
+    assert len(saved["turns"]) == 4
     # What the page has no field for is still there.
-    assert kept["turns"][0]["expect"]["tool_calls"][0]["arguments"] == {"number": "4711"}
+    assert saved["turns"][0]["expect"]["tool_calls"][0]["arguments"] == {"number": "4711"}
 
 
 def test_unsaved_edits_are_played(admin: Admin) -> None:
@@ -61,7 +61,7 @@ def test_unsaved_edits_are_played(admin: Admin) -> None:
     assert Scenario.objects.get().steps.get().answer_text == "answer 1"
 
 
-def test_a_file_is_dropped_on_the_import_page(admin: Admin, tmp_path: Path) -> None:
+def test_dropped_file_is_previewed_on_the_import_page(admin: Admin, tmp_path: Path) -> None:
     page = admin.page
     document = {"name": "dropped", "steps": [{"produce": {"text": "hi"}}]}
     admin.go("scenarios_app/scenario/import/")

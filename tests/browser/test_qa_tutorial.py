@@ -25,7 +25,7 @@ def named(name: str) -> str:
     return name
 
 
-def test_an_answer_is_written_tried_asked_for_and_made_to_fail(admin: Admin) -> None:
+def test_steps_of_the_qa_tutorial_work(admin: Admin) -> None:
     page = admin.page
     assert QUESTION in TUTORIAL and REPLY in TUTORIAL
     page.get_by_role("link", name=named("Scenarios")).first.click()
@@ -60,6 +60,6 @@ def test_an_answer_is_written_tried_asked_for_and_made_to_fail(admin: Admin) -> 
     assert [answer(admin, QUESTION) for _ in range(2)] == ["none", REPLY]
 
     admin.go(page_of(Scenario.objects.get()))
-    said = page.locator("body")
+    page_text = page.locator("body")
     for name in ("History", "Edit as draft", "Export"):
-        expect(said).to_contain_text(named(name))
+        expect(page_text).to_contain_text(named(name))

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from chat_app.models import ABComparison, Conversation
 from scenarios_app.models import Scenario
-from scenarios_app.store.drafts import draft_of
+from scenarios_app.store.drafts import get_or_create_draft
 from tests.admin.chat.talks import talk
 from tests.browser.conftest import Admin
 from tests.browser.measuring import contrasts, hold_still, too_faint
@@ -63,7 +63,7 @@ def paths(live: Live) -> list[str]:
         )
     unmatched = live.requests()[-1]
     doubtful = Scenario.objects.get(name="doubtful")
-    draft, _ = draft_of(doubtful)
+    draft, _ = get_or_create_draft(doubtful)
     pk, admin = doubtful.pk, "/admin/scenarios_app"
     return [
         "/",

@@ -25,7 +25,7 @@ RESULT = "Oslo: 8 degrees, rain"
 ANSWER = "Yes, it rains in Oslo."
 
 
-def test_the_readmes_scenario_is_clicked_together_and_answers_both_sdks(admin: Admin) -> None:
+def test_readme_scenario_is_clicked_together_and_answers_both_sdks(admin: Admin) -> None:
     page = admin.page
     assert not Scenario.objects.exists()
     page.get_by_role("link", name="New scenario").first.click()
@@ -73,8 +73,8 @@ def ask_openai(live: Live) -> None:
     tools: Any = [{"type": "function", "function": {"name": "get_weather", "parameters": SCHEMA}}]
     messages: list[Any] = [{"role": "user", "content": QUESTION}]
     with OpenAI(base_url=live.openai_base_url, api_key=live.key, max_retries=0) as client:
-        asked = {"model": "gpt-4o", "messages": messages, "tools": tools}
-        (choice,) = client.chat.completions.create(**asked).choices
+        request = {"model": "gpt-4o", "messages": messages, "tools": tools}
+        (choice,) = client.chat.completions.create(**request).choices
         (call,) = choice.message.tool_calls or ()
         assert choice.finish_reason == "tool_calls" and call.type == "function"
         assert call.function.name == "get_weather"
@@ -82,7 +82,7 @@ def ask_openai(live: Live) -> None:
         messages += [choice.message, {"role": "tool", "tool_call_id": call.id, "content": RESULT}]
         pieces = [
             chunk.choices[0].delta.content or ""
-            for chunk in client.chat.completions.create(**asked, stream=True)
+            for chunk in client.chat.completions.create(**request, stream=True)
             if chunk.choices
         ]
     assert len(pieces) > 1 and "".join(pieces) == ANSWER
@@ -90,14 +90,14 @@ def ask_openai(live: Live) -> None:
 
 def ask_anthropic(live: Live) -> None:
     messages: list[Any] = [{"role": "user", "content": QUESTION}]
-    asked: dict[str, Any] = {
+    request: dict[str, Any] = {
         "model": "claude-sonnet-5-5",
         "max_tokens": 1024,
         "messages": messages,
         "tools": [{"name": "get_weather", "input_schema": SCHEMA}],
     }
     with Anthropic(base_url=live.base_url, api_key=live.key, max_retries=0) as client:
-        first = client.messages.create(**asked)
+        first = client.messages.create(**request)
         (use,) = first.content
         assert first.stop_reason == "tool_use" and use.type == "tool_use"
         assert (use.name, use.input) == ("get_weather", {"city": "Oslo"})
@@ -106,5 +106,5 @@ def ask_anthropic(live: Live) -> None:
             {"role": "assistant", "content": first.content},
             {"role": "user", "content": [result]},
         ]
-        (text,) = client.messages.create(**asked).content
+        (text,) = client.messages.create(**request).content
     assert text.type == "text" and text.text == ANSWER

@@ -42,7 +42,7 @@ def test_five_scenarios_fit_on_a_phone(log_in: Callable[..., Admin]) -> None:
     expect(admin.page.get_by_text("Saved.")).to_be_visible()
 
 
-def test_scenarios_are_moved_to_a_group_by_keys(admin: Admin) -> None:
+def test_scenarios_are_moved_to_a_group_with_the_keyboard(admin: Admin) -> None:
     a_scenario("refund", {}, tags=["shop"]), a_scenario("return", {}, tags=["shop"])
     a_scenario("search", {}, tags=["other"])
     page = admin.page
@@ -96,8 +96,8 @@ def test_new_pages_are_accessible_and_fit(
         page.wait_for_load_state("networkidle")
         hold_still(page)
         wide = page.evaluate("document.documentElement.scrollWidth")
-        if found := [*violations(page), *([f"{wide} wide"] if wide > width else [])]:
-            broken[name] = found
+        if failures := [*violations(page), *([f"{wide} wide"] if wide > width else [])]:
+            broken[name] = failures
 
     page.get_by_text("As a table").click()
     expect(page.get_by_role("img", name="Requests by hour")).to_be_visible()

@@ -11,7 +11,7 @@ from tests.browser.editing import answer
 pytestmark = pytest.mark.browser
 
 
-def test_a_switch_in_the_list_is_saved_at_once(admin: Admin) -> None:
+def test_switch_in_the_list_is_saved_immediately(admin: Admin) -> None:
     a_scenario("one", {"answer_text": "Hi!", "consume": False})
     a_scenario("two", {"match_user": "nothing"})
     assert answer(admin, "hello") == "Hi!"

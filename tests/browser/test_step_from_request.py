@@ -40,7 +40,7 @@ def test_unmatched_request_is_answered_after_three_clicks(admin: Admin) -> None:
     assert [one.matched for one in live.requests()] == [False, True]
 
 
-def test_preview_follows_what_is_typed(admin: Admin) -> None:
+def test_preview_follows_typing(admin: Admin) -> None:
     page, live = admin.page, admin.live
     for text in ("refund my order", "refund my ticket"):
         assert ask(live, text).status_code == 404

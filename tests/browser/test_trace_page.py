@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from scenarios_app.models import Draft, Scenario
-from scenarios_app.store.drafts import publication_of, publish
+from scenarios_app.store.drafts import plan_publication, publish
 from tests.browser.conftest import Admin, OpenPage
 from tests.chat.asking import Api
 from tests.chat.chatting import scenario
@@ -25,7 +25,7 @@ def api(live: Live) -> Api:
     return Api(live.base_url)
 
 
-def test_the_waterfall_shows_model_calls_tools_and_the_first_token(
+def test_waterfall_shows_model_calls_tools_and_first_token(
     open_page: OpenPage, live: Live, api: Api
 ) -> None:
     live.load(scenario({"text": "Let me add.", **TOOL_CALL}, {"text": "It is 3."}))
@@ -42,7 +42,9 @@ def test_the_waterfall_shows_model_calls_tools_and_the_first_token(
     assert page.locator(".events tbody tr").count() == len(stream.events)
 
 
-def test_a_scenario_made_of_it_answers_the_same(open_page: OpenPage, live: Live, api: Api) -> None:
+def test_scenario_made_from_a_trace_gives_the_same_answers(
+    open_page: OpenPage, live: Live, api: Api
+) -> None:
     live.load(scenario({"text": "Let me add.", **TOOL_CALL}, {"text": "It is 3."}))
     stream = api.send("What is 1 + 2?")
     page = open_page()
@@ -57,7 +59,7 @@ def test_a_scenario_made_of_it_answers_the_same(open_page: OpenPage, live: Live,
     assert again.of("tool_start")[0]["tool_call_id"] == stream.of("tool_start")[0]["tool_call_id"]
 
 
-def test_one_click_saves_a_draft_that_answers_the_same_once_it_is_published(
+def test_draft_made_from_a_trace_gives_the_same_answers_once_published(
     admin: Admin, live: Live, api: Api
 ) -> None:
     live.load(scenario({"text": "Let me add.", **TOOL_CALL}, {"text": "It is 3."}))
@@ -69,11 +71,13 @@ def test_one_click_saves_a_draft_that_answers_the_same_once_it_is_published(
     expect(page.get_by_text("Saved as a draft.")).to_be_visible()
     draft = Draft.objects.get()
     assert page.url.endswith(f"/draft/{draft.pk}/change/")
-    publish(draft, seen=publication_of(draft).token)
+    publish(draft, seen=plan_publication(draft).token)
     assert api.send("What is 1 + 2?").text == stream.text
 
 
-def test_a_visitor_is_led_to_the_login_and_back(open_page: OpenPage, live: Live, api: Api) -> None:
+def test_anonymous_visitor_returns_to_the_trace_after_login(
+    open_page: OpenPage, live: Live, api: Api
+) -> None:
     live.load(scenario({"text": "Hi."}))
     path = f"/traces/{api.send('Hello').trace_id}/"
     page = open_page()
@@ -82,7 +86,7 @@ def test_a_visitor_is_led_to_the_login_and_back(open_page: OpenPage, live: Live,
     assert page.url == f"{live.base_url}/admin/login/?next={path}"
 
 
-def test_what_cannot_become_a_draft_says_why(
+def test_trace_that_makes_no_draft_says_why(
     log_in: Callable[..., Admin], live: Live, api: Api
 ) -> None:
     live.load(scenario({"text": "Hi."}))
@@ -95,7 +99,7 @@ def test_what_cannot_become_a_draft_says_why(
     assert not Draft.objects.exists()
 
 
-def test_what_cannot_be_replayed_says_why(open_page: OpenPage, live: Live, api: Api) -> None:
+def test_trace_that_cannot_be_replayed_says_why(open_page: OpenPage, live: Live, api: Api) -> None:
     live.load(scenario({"text": "Hi."}))
     stream = api.send("Hello")
     Trace.objects.update(status=Status.CANCELLED)
@@ -106,7 +110,7 @@ def test_what_cannot_be_replayed_says_why(open_page: OpenPage, live: Live, api: 
     expect(page.locator("#scenario")).to_be_hidden()
 
 
-def test_a_failed_run_says_why(open_page: OpenPage, live: Live, api: Api) -> None:
+def test_trace_of_a_failed_run_shows_the_error(open_page: OpenPage, live: Live, api: Api) -> None:
     live.load(scenario({"fault": {"kind": "rate_limit"}}))
     stream = api.send("Hello")
     page = open_page()
@@ -116,7 +120,7 @@ def test_a_failed_run_says_why(open_page: OpenPage, live: Live, api: Api) -> Non
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, True), (420, False)])
-def test_what_was_said_is_text_and_the_page_fits(
+def test_trace_values_are_text_and_the_page_fits(
     open_page: OpenPage, live: Live, api: Api, width: int, dark: bool
 ) -> None:
     call = {"tool_calls": [{"name": HOSTILE, "arguments": {HOSTILE: HOSTILE * 20}}]}
@@ -129,7 +133,7 @@ def test_what_was_said_is_text_and_the_page_fits(
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_an_unknown_trace_is_not_found(live: Live, open_page: OpenPage) -> None:
+def test_unknown_trace_is_not_found(live: Live, open_page: OpenPage) -> None:
     page = open_page(refused=True)
     answer = page.goto(f"{live.base_url}/traces/7/")
     assert answer is not None and answer.status == 404

@@ -45,7 +45,7 @@ def state(live: Live) -> Any:
     return httpx2.get(f"{live.base_url}/control/state", params={"session": live.session}).json()
 
 
-def asked(live: Live) -> list[str]:
+def stream_events(live: Live) -> list[str]:
     """The events that the request gets, in the words that the page uses for it."""
     messages = [{"role": "user", "content": QUESTION}]
     body = {"model": "gpt-4o", "messages": messages, "stream": True}
@@ -55,7 +55,7 @@ def asked(live: Live) -> list[str]:
     return httpx2.post(url, content=json.dumps(body), headers=headers).text.strip().split("\n\n")
 
 
-def test_a_request_is_tried_and_nothing_consumed(admin: Admin) -> None:
+def test_tried_request_uses_up_no_step(admin: Admin) -> None:
     page, live = admin.page, admin.live
     live.load(SCENARIO)
     before = state(live)
@@ -69,25 +69,25 @@ def test_a_request_is_tried_and_nothing_consumed(admin: Admin) -> None:
     expect(summary).to_have_text("weather, step rain 1 of 3 failed Message")
     # It is folded until somebody asks.
     summary.click()
-    said = f'got "{QUESTION}"'
+    expected = f'got "{QUESTION}"'
     assert conditions(wins) == [
         ["✓", "Can answer", f"wants {UNUSED}", f"got {UNUSED}"],
-        ["✓", "Message", 'wants last user message contains "sun"', said],
+        ["✓", "Message", 'wants last user message contains "sun"', expected],
     ]
     assert conditions(misses) == [
         ["✓", "Can answer", f"wants {UNUSED}", f"got {UNUSED}"],
         ["✓", "Model", 'wants equals "gpt-4o"', 'got "gpt-4o"'],
-        ["✗", "Message", 'wants last user message contains "rain"', said],
+        ["✗", "Message", 'wants last user message contains "rain"', expected],
     ]
     assert state(live) == before and not ServedRequest.objects.exists()
-    shown = page.locator(".sc-bytes[open] pre").first.inner_text()
+    text = page.locator(".sc-bytes[open] pre").first.inner_text()
     # Then it is asked in earnest: those bytes are sent, and the step is used up.
-    assert [line.split(" ms ", 1)[1] for line in shown.split("\n") if line] == asked(live)
+    assert [line.split(" ms ", 1)[1] for line in text.split("\n") if line] == stream_events(live)
     assert state(live)["counters"] == {"suns": 1}
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (1280, 600), (420, 800)])
-def test_edits_are_tried_in_a_tab_of_their_own_and_stay(
+def test_unsaved_edits_are_tried_in_a_new_tab_and_stay(
     log_in: Callable[..., Admin], width: int, height: int
 ) -> None:
     admin = log_in(width=width, height=height)
@@ -103,8 +103,8 @@ def test_edits_are_tried_in_a_tab_of_their_own_and_stay(
     tab.get_by_label("User message").fill(QUESTION)
     expect(tab.get_by_role("button", name="Try", exact=True)).to_be_in_viewport(ratio=1)
     tab.keyboard.press("Control+Enter")
-    told = tab.locator("#told")
-    expect(told).to_have_text("Step sun of weather would say: It burns.")
+    errors = tab.locator("#told")
+    expect(errors).to_have_text("Step sun of weather would say: It burns.")
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     expect(row.get_by_label("Answer text")).to_have_value("It burns.")
     assert Scenario.objects.get().steps.last().answer_text == "It is sunny."

@@ -70,7 +70,7 @@ def run_action_on_all(page: Page, name: str) -> None:
     page.get_by_role("button", name="Run").click()
 
 
-def test_first_hour_of_qa(admin: Admin) -> None:
+def test_qa_completes_the_first_hour(admin: Admin) -> None:
     page, live, walk = admin.page, admin.live, Counted()
     first_steps = page.locator("#first-steps")
     expect(first_steps.get_by_role("listitem")).to_have_count(3)
@@ -122,9 +122,9 @@ def test_first_hour_of_qa(admin: Admin) -> None:
         answered = ask(live, user, stream=stream)
         assert answered.status_code == 200 and "get_weather" in answered.text
     asked = {"id": "c", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}
-    said = {"role": "assistant", "content": None, "tool_calls": [asked]}
+    reply = {"role": "assistant", "content": None, "tool_calls": [asked]}
     result = {"role": "tool", "tool_call_id": "c", "content": "sunny"}
-    assert "It is sunny in Paris." in ask(live, user, said, result).text
+    assert "It is sunny in Paris." in ask(live, user, reply, result).text
 
     # From an unmatched request in the journal to a step that answers it.
     assert say(live, "Who are you?").status_code == 404
@@ -165,7 +165,7 @@ def test_first_hour_of_qa(admin: Admin) -> None:
     assert [one.tags for one in Scenario.objects.all()] == [["forecast", "smoke"]] * 2
 
 
-def test_first_hour_of_qa_without_a_mouse(admin: Admin) -> None:
+def test_qa_completes_the_first_hour_without_a_mouse(admin: Admin) -> None:
     page, live = admin.page, admin.live
 
     def press(what: Locator) -> None:
@@ -269,7 +269,9 @@ def test_author_writes_a_draft_and_a_reviewer_publishes_it(
     expect(page.locator(".sc-version").first).to_contain_text(EDITOR)
 
 
-def test_first_hour_of_an_operator(log_in: Callable[..., Admin], live: Live, settings: Any) -> None:
+def test_operator_completes_the_first_hour(
+    log_in: Callable[..., Admin], live: Live, settings: Any
+) -> None:
     # There the known providers can be chosen.
     settings.MOCKLLM_ENV = "dev"
     a_scenario("rain", {"match_user": "Rain", "answer_text": "It rains."})
@@ -324,7 +326,7 @@ def test_first_hour_of_an_operator(log_in: Callable[..., Admin], live: Live, set
     page.wait_for_url("**/docs/admin/#*")
 
 
-def test_from_a_trace_to_its_scenario_replayed_in_two_clicks(admin: Admin) -> None:
+def test_trace_becomes_a_replayed_scenario_in_two_clicks(admin: Admin) -> None:
     page, live, walk = admin.page, admin.live, Counted()
     live.load(scenario({"text": "It rains."}))
     trace = Api(live.base_url, "walker").send("Rain?").trace_id

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from chat_app.runs.metrics import FIGURES, run_ended, run_started
 from chat_app.service import cancel
-from mockllm_site.pages.figures import registry
+from mockllm_site.pages.metrics import registry
 from tests.chat.asking import Api
 from tests.chat.chatting import Chat, events_of, scenario
 from tests.chat.open_streams import opened

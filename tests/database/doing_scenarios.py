@@ -6,7 +6,7 @@ from scenarios_app.engine.document import load_documents
 from scenarios_app.journal import journal
 from scenarios_app.models import Draft, Scenario, ServedRequest
 from scenarios_app.store.documents import load
-from scenarios_app.store.drafts import draft_of, publication_of
+from scenarios_app.store.drafts import get_or_create_draft, plan_publication
 from scenarios_app.store.drafts import publish as publish_draft
 from tests.state.entries import entry
 
@@ -18,7 +18,7 @@ def scenario(name: str) -> dict[str, Any]:
 
 
 def draft(scenario: int) -> dict[str, Any]:
-    found, made = draft_of(Scenario.objects.get(pk=scenario))
+    found, made = get_or_create_draft(Scenario.objects.get(pk=scenario))
     return {"pk": found.pk, "made": made}
 
 
@@ -31,7 +31,7 @@ def new_draft(name: str) -> dict[str, Any]:
 
 def look(draft: int) -> dict[str, Any]:
     """What one who publishes looks at first."""
-    return {"seen": publication_of(Draft.objects.get(pk=draft)).token}
+    return {"seen": plan_publication(Draft.objects.get(pk=draft)).token}
 
 
 def publish(draft: int, seen: str) -> dict[str, Any]:

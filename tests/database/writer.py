@@ -12,7 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 from chat_app.errors import ChatError
-from scenarios_app.store.drafts import NotPublished
+from scenarios_app.store.drafts import PublishError
 from tests.database import doing_chat, doing_runs, doing_scenarios
 
 DOING = {**vars(doing_chat), **vars(doing_runs), **vars(doing_scenarios)}
@@ -59,7 +59,7 @@ def _done(what: Callable[..., dict[str, Any]], arguments: dict[str, Any]) -> dic
         return what(**arguments)
     except ChatError as error:
         return {"refused": error.code}
-    except NotPublished as error:
+    except PublishError as error:
         return {"refused": str(error)}
     except Exception as error:
         return {"failed": repr(error)}

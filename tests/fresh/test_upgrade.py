@@ -48,7 +48,7 @@ def names(rows):
 def states(name):
     scenario = Scenario.objects.get(name=name)
     return [
-        {"why": one.why, **state_at(scenario, one.at).document(name)}
+        {"why": one.reason, **state_at(scenario, one.at).document(name)}
         for one in versions_of(scenario)
     ]
 

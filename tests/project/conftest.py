@@ -10,7 +10,7 @@ from django.contrib.auth.models import Group, User
 
 from chat_app.models import ABComparison, Conversation, ModelProfile
 from mockllm_site.roles import READER
-from scenarios_app.store.drafts import draft_of
+from scenarios_app.store.drafts import get_or_create_draft
 from tests.admin.chat.talks import talk
 from tests.admin.pages import a_scenario
 from tests.admin.traffic import served
@@ -38,7 +38,7 @@ def ids(db: None) -> dict[str, Any]:
     """The key of a row of each model, and of what else stands in a route; a word after the model
     is for one that is already what a page would make it."""
     scenario = a_scenario("one", {})
-    draft, _ = draft_of(a_scenario("two", {}))
+    draft, _ = get_or_create_draft(a_scenario("two", {}))
     talked, other = talk("words", preference="a"), talk("others", preference="a")
     Conversation.objects.filter(pk=other.pk).update(archived=True)
     ABComparison.objects.filter(conversation=other).update(excluded=True)

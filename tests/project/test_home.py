@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from mockllm_site.pages.home import SHOWN, clients
+from mockllm_site.pages.home import MAX_UNUSED_SHOWN, clients
 from scenarios_app.journal.coverage import coverage
 from scenarios_app.models import Step
 from tests.admin.pages import a_scenario
@@ -45,7 +45,7 @@ def test_coverage_counts_the_steps_that_have_answered() -> None:
 
 
 def test_steps_that_never_answered_are_named(client: Client) -> None:
-    for number in range(SHOWN + 2):
+    for number in range(MAX_UNUSED_SHOWN + 2):
         a_scenario(f"number {number:02}", {"name": f"<b>step {number}</b>"})
     page = client.get("/").content.decode()
     assert "&lt;b&gt;step 0&lt;/b&gt;" in page

@@ -9,7 +9,7 @@ from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from mockllm_site import __version__
-from mockllm_site.pages.figures import registry
+from mockllm_site.pages.metrics import registry
 from tests.serving.pipelines import says, scenario
 from tests.support.live_server import Live
 

@@ -8,7 +8,7 @@ import pytest
 from django.test import AsyncClient, Client
 
 from mockllm_site import urls
-from mockllm_site.pages.wrong_base import OURS, is_misled
+from mockllm_site.pages.wrong_base import OURS, has_wrong_base_url
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
 from scenarios_app.wire.openai.dialects.rows import OWNED_PREFIXES
@@ -56,12 +56,12 @@ async def test_django_answers_so_on_an_event_loop_and_in_debug_mode(settings: An
 
 @pytest.mark.parametrize(("method", "path", "provider"), MISLED)
 def test_the_application_answers_so_before_django(method: str, path: str, provider: str) -> None:
-    assert is_misled(scope(method, path, {}))
-    assert is_misled(scope(method, path, {"accept": "application/json"}))
+    assert has_wrong_base_url(scope(method, path, {}))
+    assert has_wrong_base_url(scope(method, path, {"accept": "application/json"}))
     asks_first = {"access-control-request-method": method}
-    assert is_misled(scope("OPTIONS", path, asks_first))
-    assert not is_misled(scope("OPTIONS", path, {}))
-    assert not is_misled(scope(method, path, BROWSER))
+    assert has_wrong_base_url(scope("OPTIONS", path, asks_first))
+    assert not has_wrong_base_url(scope("OPTIONS", path, {}))
+    assert not has_wrong_base_url(scope(method, path, BROWSER))
 
 
 @pytest.mark.parametrize("path", ["/models", "/version", "/nothing"])
@@ -87,7 +87,7 @@ def test_a_person_gets_a_page(path: str) -> None:
     ],
 )
 def test_what_is_ours_or_a_providers_already_is_not_touched(method: str, path: str) -> None:
-    assert not is_misled(scope(method, path, {}))
+    assert not has_wrong_base_url(scope(method, path, {}))
 
 
 def test_a_slash_that_is_missing_is_still_added() -> None:

@@ -10,7 +10,12 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from scenarios_app.admin.editor.inputs import AS_RECORDED, EDITED, shown_answer, told_of_recorded
+from scenarios_app.admin.editor.inputs import (
+    AS_RECORDED,
+    EDITED,
+    recorded_answer_text,
+    recording_status,
+)
 from scenarios_app.models import Scenario
 from scenarios_app.store import document_of
 from tests.admin.pages import IMPORT, a_scenario, fields
@@ -62,12 +67,12 @@ def test_a_step_says_whether_it_replays_and_shows_what_came(admin_client: Client
     assert page.count(AS_RECORDED) == 2 and EDITED not in page
     assert "200 · text/event-stream; charset=utf-8" in page
     step = row.steps.last()
-    assert step is not None and told_of_recorded(step) == AS_RECORDED
+    assert step is not None and recording_status(step) == AS_RECORDED
     step.answer_text = "It rains."
     step.save()
-    assert told_of_recorded(step) == EDITED
+    assert recording_status(step) == EDITED
     step.answer_extra = {"nonsense": 1}
-    assert told_of_recorded(step) == ""
+    assert recording_status(step) == ""
 
 
 def test_a_save_of_the_page_keeps_what_was_recorded(admin_client: Client) -> None:
@@ -84,16 +89,16 @@ def test_a_save_of_the_page_keeps_what_was_recorded(admin_client: Client) -> Non
 
 
 def test_an_answer_is_shown_as_text_as_far_as_it_is_some() -> None:
-    assert shown_answer({}) == ""
+    assert recorded_answer_text({}) == ""
     chunks = ["a", {"text": "b"}, {"base64": "/////w=="}, {}]
-    assert shown_answer({"cut": True, "chunks": chunks}) == "200 · cut off\n\nab(6 bytes)"
-    assert shown_answer({"chunks": ["x" * 20_001]}).endswith("… (1 more characters)")
+    assert recorded_answer_text({"cut": True, "chunks": chunks}) == "200 · cut off\n\nab(6 bytes)"
+    assert recorded_answer_text({"chunks": ["x" * 20_001]}).endswith("… (1 more characters)")
 
 
 def test_the_command_imports_files_and_tells_what_is_left_out() -> None:
-    told = run(str(CASSETTES))
-    assert "openai_weather: 2 steps, new" in told
-    assert "gemini_and_others.yaml: left out: Bedrock" in told
+    output = run(str(CASSETTES))
+    assert "openai_weather: 2 steps, new" in output
+    assert "gemini_and_others.yaml: left out: Bedrock" in output
     assert "openai_weather: 2 steps, replaced" in run(str(WEATHER))
     assert "openai_weather: 2 steps, not loaded" in run(str(WEATHER), "--dry-run")
     report = json.loads(run(str(WEATHER), "--json"))

@@ -104,7 +104,7 @@ def differing(name: str, before: dict[str, Any], after: dict[str, Any]) -> list[
     """What is different of a document: its steps one by one, and the rest of it."""
     was, now = before.pop("steps", []), after.pop("steps", [])
     pairs = list(zip(was, now, strict=False))
-    found = [f"{name}, step {n}: {a} became {b}" for n, (a, b) in enumerate(pairs, 1) if a != b]
+    changed = [f"{name}, step {n}: {a} became {b}" for n, (a, b) in enumerate(pairs, 1) if a != b]
     if before != after or len(was) != len(now):
-        found.append(f"{name}: {len(was)} steps, {before} became {len(now)} steps, {after}")
-    return found
+        changed.append(f"{name}: {len(was)} steps, {before} became {len(now)} steps, {after}")
+    return changed

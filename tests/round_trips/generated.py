@@ -103,9 +103,9 @@ class Samples:
     def _needed(self, name: str) -> Object:
         model, done = models()[name], self._done
         self._done = set(models())
-        found = {key: self.of(model["properties"][key])[0] for key in model.get("required", ())}
+        required = {key: self.of(model["properties"][key])[0] for key in model.get("required", ())}
         self._done = done
-        return found
+        return required
 
 
 @cache
@@ -141,11 +141,11 @@ def short() -> list[ScenarioDocument]:
 
 def key_steps() -> list[Object]:
     """A step for each value of each key, without those that do not load."""
-    found: dict[str, Object] = {}
+    steps: dict[str, Object] = {}
     for step in Samples().of_model("StepDocument"):
-        if repr(step) not in found and loads(alone(step)):
-            found[repr(step)] = step
-    return list(found.values())
+        if repr(step) not in steps and loads(alone(step)):
+            steps[repr(step)] = step
+    return list(steps.values())
 
 
 def packed(steps: Iterable[Object]) -> list[Object]:
@@ -164,20 +164,20 @@ def packed(steps: Iterable[Object]) -> list[Object]:
 
 def merged(one: Object, other: Object) -> Object | None:
     """Both objects as one, or None where they disagree."""
-    found = dict(one)
+    result = dict(one)
     for key, value in other.items():
-        if key not in found or found[key] == value:
-            found[key] = value
-        elif isinstance(value, dict) and isinstance(found[key], dict):
-            inner = merged(found[key], value)
+        if key not in result or result[key] == value:
+            result[key] = value
+        elif isinstance(value, dict) and isinstance(result[key], dict):
+            inner = merged(result[key], value)
             if inner is None:
                 return None
-            found[key] = inner
-        elif isinstance(value, list) and len(found[key]) < LISTED:
-            found[key] = [*found[key], *value]
+            result[key] = inner
+        elif isinstance(value, list) and len(result[key]) < LISTED:
+            result[key] = [*result[key], *value]
         else:
             return None
-    return found
+    return result
 
 
 def fault_steps() -> Iterator[Object]:
@@ -199,7 +199,7 @@ def faults_of(kind: FaultKind) -> list[Object]:
     keys = models()["FaultDocument"]["properties"]
     samples = {key: Samples().of(keys[key]) for key in sorted({*kind.keys, *kind.required})}
     bare = {"kind": kind.name, **{key: samples[key][0] for key in kind.required}}
-    found = [bare]
+    faults = [bare]
     for which in (0, -1):
         full, left = bare, []
         for key, values in samples.items():
@@ -207,8 +207,8 @@ def faults_of(kind: FaultKind) -> list[Object]:
                 full = full | {key: values[which]}
             else:
                 left.append(bare | {key: values[which]})
-        found += [full, *left]
-    return found
+        faults += [full, *left]
+    return faults
 
 
 def with_fault(fault: Object, kind: FaultKind) -> tuple[Object, Object]:
@@ -229,8 +229,8 @@ def whole_scenarios() -> Iterator[ScenarioDocument]:
         yield from load_documents(document)
 
 
-def without(given: Object, *keys: str) -> Object:
-    return {key: value for key, value in given.items() if key not in keys}
+def without(document: Object, *keys: str) -> Object:
+    return {key: value for key, value in document.items() if key not in keys}
 
 
 def alone(step: Object) -> Object:

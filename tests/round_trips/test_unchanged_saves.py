@@ -10,8 +10,8 @@ from mockllm_site.paths import FIXTURES
 from scenarios_app.engine.document import ScenarioDocument, load_documents
 from scenarios_app.models import Draft, Scenario
 from scenarios_app.play.conversation import dump_play, examples
-from scenarios_app.store.documents import keep, load
-from scenarios_app.store.drafts import drafted
+from scenarios_app.store.documents import load, save_conversation
+from scenarios_app.store.drafts import create_draft
 from tests.browser.conftest import Admin
 from tests.round_trips.collected import of_recordings, of_the_docs, of_the_gallery
 from tests.round_trips.editing import (
@@ -51,7 +51,7 @@ def test_drafts_are_saved_unchanged(
     admin: Admin, documents: Callable[[], Sequence[ScenarioDocument]]
 ) -> None:
     for document in documents():
-        drafted(document)
+        create_draft(document)
     assert saved_unchanged(admin, Draft.objects.all()) == []
 
 
@@ -94,8 +94,8 @@ def test_moving_a_step_changes_the_order_of_steps_alone(admin: Admin) -> None:
 
 def test_gallery_examples_play_as_expected_from_their_pages(admin: Admin) -> None:
     for example in examples().values():
-        draft = drafted(example.scenario)
-        keep(draft.name, dump_play(example.conversation))
+        draft = create_draft(example.scenario)
+        save_conversation(draft.name, dump_play(example.conversation))
         tab = opened_by(open_page(admin, draft), "Play it")
         tab.get_by_role("button", name="Play", exact=True).click()
         expect(tab.locator("#told")).to_have_class("sc-note sc-note-good")
@@ -105,7 +105,7 @@ def test_gallery_examples_play_as_expected_from_their_pages(admin: Admin) -> Non
 def test_fault_of_an_unopened_step_is_tried_beside_unsaved_edits(admin: Admin) -> None:
     fault = {"kind": "http", "status": 418}
     (document,) = load_documents({"name": "teapot", "steps": [{"produce": {"fault": fault}}]})
-    page = open_page(admin, drafted(document))
+    page = open_page(admin, create_draft(document))
     add_step(page, "unsaved")
     tab = opened_by(page, "Try it")
     expect(tab.locator("#told")).to_contain_text("418")

@@ -87,8 +87,8 @@ def test_all_scenarios_are_exported_from_the_list_and_imported(editor: Client) -
     exported = editor.post(LIST, {"action": "export", "_selected_action": chosen}).content
     assert read(exported) == originals()
     Scenario.objects.all().delete()
-    given = {"text": exported.decode(), "existing": "replace", "preview": "1"}
-    previewed = editor.post(IMPORT, given).content.decode()
+    posted = {"text": exported.decode(), "existing": "replace", "preview": "1"}
+    previewed = editor.post(IMPORT, posted).content.decode()
     editor.post(IMPORT, fields(previewed, "load_form") | {"load": "1"})
     assert stored() == originals()
 

@@ -61,7 +61,7 @@ def test_the_history_says_who_and_why(rf: Any) -> None:
     request.user = User.objects.create_user("editor")
     HistoricalRecords.context.request = request
     try:
-        save_steps(new=[Step(scenario=scenario, order=1)], why="published")
+        save_steps(new=[Step(scenario=scenario, order=1)], reason="published")
     finally:
         del HistoricalRecords.context.request
     record = Step.history.get()

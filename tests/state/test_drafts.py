@@ -16,8 +16,8 @@ from scenarios_app.journal.coverage import coverage
 from scenarios_app.models import CatalogVersion, Draft, DraftStep, Scenario, Step
 from scenarios_app.store import document_of
 from scenarios_app.store.documents import load
-from scenarios_app.store.drafts import discard, draft_of, publication_of, publish
-from scenarios_app.store.history import NOBODY
+from scenarios_app.store.drafts import discard, get_or_create_draft, plan_publication, publish
+from scenarios_app.store.history import NO_USER
 
 pytestmark = pytest.mark.django_db
 
@@ -38,7 +38,7 @@ def loaded(**changes: object) -> Scenario:
 def a_draft(text: str = "snow") -> Draft:
     """Of a published scenario, with another answer of its second step, and a step that matches
     all, of which lint would complain."""
-    draft, _ = draft_of(loaded())
+    draft, _ = get_or_create_draft(loaded())
     draft.steps.filter(order=2).update(answer_text=text)
     draft.steps.create(order=3, answer_text="anything")
     return draft
@@ -51,7 +51,7 @@ def printed(*command: str, **options: object) -> str:
 
 
 def published(draft: Draft) -> Scenario:
-    return publish(draft, seen=publication_of(draft).token)
+    return publish(draft, seen=plan_publication(draft).token)
 
 
 def answers(scenario: Scenario) -> list[str]:
@@ -91,7 +91,7 @@ def test_a_dump_brings_drafts_back_as_drafts(natural: bool, tmp_path: Path) -> N
     file = tmp_path / "all.json"
     options = {"use_natural_primary_keys": natural, "use_natural_foreign_keys": natural}
     file.write_text(printed("dumpdata", "scenarios_app", **options))
-    found = publication_of(draft)
+    found = plan_publication(draft)
     Draft.objects.all().delete()
     Scenario.objects.all().delete()
     # Twice: what is there is found again.
@@ -103,7 +103,7 @@ def test_a_dump_brings_drafts_back_as_drafts(natural: bool, tmp_path: Path) -> N
     ]
     assert DraftStep.objects.count() == 4
     again = Draft.objects.get(name="weather")
-    assert publication_of(again) == found
+    assert plan_publication(again) == found
     scenario = published(again)
     assert answers(scenario) == ["rain", "snow", "anything"]
     assert list(scenario.steps.values_list("key", flat=True))[:2] == keys
@@ -113,13 +113,13 @@ def test_a_load_replaces_what_is_published_and_leaves_the_draft() -> None:
     draft = a_draft()
     loaded(priority=7)
     assert Draft.objects.get(published__name="weather") == draft
-    assert publication_of(draft).meanwhile[0] == "priority set to 7"
+    assert plan_publication(draft).meanwhile[0] == "priority set to 7"
 
 
 def test_a_load_of_the_same_is_no_change_meanwhile() -> None:
     draft = a_draft()
     scenario = loaded()
-    assert publication_of(draft).meanwhile == ()
+    assert plan_publication(draft).meanwhile == ()
     keys = list(scenario.steps.values_list("key", flat=True))
     published(draft)
     assert list(scenario.steps.values_list("key", flat=True))[:2] == keys
@@ -131,13 +131,13 @@ def test_what_a_fixture_changes_meanwhile_is_seen_without_a_history(tmp_path: Pa
     fields = {"scenario": ["weather"], "order": 1, "answer_text": "hail"}
     file.write_text(json.dumps([{"model": "scenarios_app.step", "fields": fields}]))
     call_command("loaddata", str(file), verbosity=0)
-    found = publication_of(draft)
+    found = plan_publication(draft)
     assert (found.meanwhile, found.who) == (
         (
             "step 1 removed",
             "step 1 added",
         ),
-        NOBODY,
+        NO_USER,
     )
 
 
@@ -148,7 +148,7 @@ def test_a_draft_that_does_not_say_what_it_was_made_of_asks_before_it_publishes(
     draft = a_draft()
     Draft.objects.filter(pk=draft.pk).update(base=base)
     draft.refresh_from_db()
-    assert publication_of(draft).meanwhile
+    assert plan_publication(draft).meanwhile
 
 
 def test_a_draft_is_a_row_that_people_know() -> None:

@@ -1,5 +1,4 @@
-"""What comes of a form that is posted and not saved: what a save of it would refuse, what is
-suspicious in it, and what *Try it* and *Play it* make of it."""
+"""Validates a posted scenario form without saving it: errors, warnings, *Try it* and *Play it*."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -7,12 +6,12 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.template.response import TemplateResponse
 
+from scenarios_app.admin.dry_run import fields_for_edits
 from scenarios_app.admin.editor.forms import ScenarioForm
-from scenarios_app.admin.editor.problems import mends_of
-from scenarios_app.admin.editor.rows import Told, step_rows, told
+from scenarios_app.admin.editor.problems import fixes_for
+from scenarios_app.admin.editor.rows import FormProblem, list_problems, step_rows
 from scenarios_app.admin.editor.step_inline import StepFormSet
 from scenarios_app.admin.play_it import play_edits
-from scenarios_app.admin.trial import fields_of_edits
 from scenarios_app.admin.try_it import try_edits
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.lint import suspicions_in_place
@@ -24,28 +23,30 @@ from scenarios_app.store import document_of
 
 
 def check_page(request: HttpRequest, owner: Any, scenario: AnyScenario | None) -> HttpResponse:
-    """The posted form's notes, as a piece of the page: what a save would refuse, else what the
-    page would warn of after it. Nothing is saved."""
+    """Return the errors of the posted form as an HTML fragment, or its warnings if it has no
+    errors.
+
+    Nothing is saved.
+    """
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
-    # What requests have offered is read from it, here as after a save.
+    # Warnings depend on the tools that past requests offered, which are read from the journal.
     journal.flush()
     name = owner.served_name(scenario)
     form: ScenarioForm = owner.get_form(request, scenario)(request.POST, instance=scenario)
     formset = _steps_of(request, owner, form)
-    right = [form.is_valid(), formset is None or formset.is_valid()]
+    valid = [form.is_valid(), formset is None or formset.is_valid()]
     rows = step_rows(formset, {}) if formset else []
-    wrong = told(form, formset, rows)
-    doubts = list(_doubts(form.instance, formset, name)) if all(right) else []
-    context = {"wrong": wrong, "doubts": doubts, "rows": rows, "may_edit_steps": bool(formset)}
+    errors = list_problems(form, formset, rows)
+    warnings = list(_doubts(form.instance, formset, name)) if all(valid) else []
+    context = {"wrong": errors, "doubts": warnings, "rows": rows, "may_edit_steps": bool(formset)}
     return TemplateResponse(request, "scenarios_app/admin/checked.html", context)
 
 
 def edits_page(
     request: HttpRequest, owner: Any, scenario: AnyScenario | None, *, play: bool = False
 ) -> HttpResponse:
-    """*Try it* or *Play it* with the posted form as it stands, or what a save of it would refuse.
-    Nothing is saved."""
+    """Open *Try it* or *Play it* with the posted form, or list its errors. Nothing is saved."""
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
     journal.flush()
@@ -53,49 +54,61 @@ def edits_page(
     form: ScenarioForm = owner.get_form(request, scenario)(request.POST, instance=scenario)
     formset = _steps_of(request, owner, form)
     if not all([form.is_valid(), formset is None or formset.is_valid()]):
-        wrong = told(form, formset, step_rows(formset, {}) if formset else [])
+        errors = list_problems(form, formset, step_rows(formset, {}) if formset else [])
         title = "Play it" if play else "Try it"
-        context = {**owner.admin_site.each_context(request), "title": title, "wrong": wrong}
+        context = {**owner.admin_site.each_context(request), "title": title, "wrong": errors}
         return TemplateResponse(request, "scenarios_app/admin/try.html", context)
     row = form.instance
-    steps = [one.instance for one in formset.kept] if formset else list(row.steps.all())
-    hidden = fields_of_edits(document_of(row, steps), [step.key for step in steps], of=of)
+    steps = [one.instance for one in formset.remaining_forms] if formset else list(row.steps.all())
+    hidden = fields_for_edits(document_of(row, steps), [step.key for step in steps], of=of)
     return (play_edits if play else try_edits)(request, owner, hidden)
 
 
 def _steps_of(request: HttpRequest, owner: Any, form: ScenarioForm) -> StepFormSet | None:
     for formset_class, inline in owner.get_formsets_with_inlines(request, form.instance):
         prefix = formset_class.get_default_prefix()
-        given = owner.get_formset_kwargs(request, form.instance, inline, prefix)
-        formset: StepFormSet = formset_class(**given)
+        options = owner.get_formset_kwargs(request, form.instance, inline, prefix)
+        formset: StepFormSet = formset_class(**options)
         return formset
     return None
 
 
-def _doubts(scenario: AnyScenario, formset: StepFormSet | None, name: str) -> Iterator[Told]:
-    """Each at its row, which need not be the one of its number: rows move before they are saved."""
+def _doubts(scenario: AnyScenario, formset: StepFormSet | None, name: str) -> Iterator[FormProblem]:
+    """Yield the warnings of the posted scenario at its rows.
+
+    Rows may have moved since they were saved, so a step's number does not identify its row.
+    """
     if not scenario.enabled:
         return
-    kept = formset.kept if formset else []
+    step_forms = formset.remaining_forms if formset else []
     try:
-        compiled = compile_scenario(document_of(scenario, [form.instance for form in kept]))
+        compiled = compile_scenario(document_of(scenario, [form.instance for form in step_forms]))
     except DocumentError as error:
-        yield from (Told(problem.place, problem.message, "") for problem in error.problems)
+        yield from (FormProblem(problem.place, problem.message, "") for problem in error.problems)
         return
-    yield from doubts_at(
+    yield from warning_lines(
         suspicions_in_place(compiled, of=name),
-        [form.prefix or "" for form in kept],
-        [form.instance for form in kept],
+        [form.prefix or "" for form in step_forms],
+        [form.instance for form in step_forms],
     )
 
 
-def doubts_at(
-    found: Iterable[Suspicion], rows: Sequence[str], steps: Sequence[StepColumns]
-) -> Iterator[Told]:
-    """Findings as lines of the page, whose rows have these ids and hold these steps."""
+def warning_lines(
+    suspicions: Iterable[Suspicion], rows: Sequence[str], steps: Sequence[StepColumns]
+) -> Iterator[FormProblem]:
+    """Yield suspicions as lines of the page; `rows` are the ids of the rows that show `steps`."""
     index = catalog.snapshot().index.by_name
-    for one in found:
-        other = index.get(one.by[0]) if one.by and one.by[0] != one.scenario else None
-        mends = mends_of(one, rows, steps, above=other.priority if other else None)
-        where = f"Step {one.step}" if one.step else ""
-        yield Told(where, one.message, rows[one.row] if one.step else "steps", tuple(mends))
+    for suspicion in suspicions:
+        other = (
+            index.get(suspicion.by[0])
+            if suspicion.by and suspicion.by[0] != suspicion.scenario
+            else None
+        )
+        fixes = fixes_for(suspicion, rows, steps, above=other.priority if other else None)
+        where = f"Step {suspicion.step}" if suspicion.step else ""
+        yield FormProblem(
+            where,
+            suspicion.message,
+            rows[suspicion.row] if suspicion.step else "steps",
+            tuple(fixes),
+        )

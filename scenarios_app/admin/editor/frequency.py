@@ -1,4 +1,4 @@
-"""How often a step answers and when it fails, and which fields that shows in the browser."""
+"""How often a step answers, when it fails, and which fields the browser shows for that."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,15 +11,15 @@ from scenarios_app.models.columns import column_of
 from scenarios_app.store.columns import empty_value
 
 ALWAYS, ONCE = "always", "once"
-OFTEN = ((ALWAYS, "every time"), (ONCE, "once per session"))
-# Not sent: the two failure types say it. See `when` in `step_fields.html`.
-WHEN = (
+FREQUENCIES = ((ALWAYS, "every time"), (ONCE, "once per session"))
+# Not posted: the two failure types imply it. See `when` in `step_fields.html`.
+FAILURE_SCHEDULES = (
     ("never", "never"),
     ("first", "the first requests, then it answers"),
     ("always", "always"),
     ("both", "the first requests, then always"),
 )
-# The kind of `failures` without a fault.
+# The failure type of `failures` without a `fault`.
 DEFAULT_KIND = "model_error"
 NO_FAILURE = "no failure"
 
@@ -32,20 +32,22 @@ _FAILURES: tuple[str, ...] = (
 _FAILURES += ("failures_retry_after_ms", "failures_extra")
 _FAULTS: tuple[str, ...] = ("fault_kind", "fault_after_chunks", "fault_hold_ms", "fault_status")
 _FAULTS += ("fault_message", "fault_retry_after_ms", "fault_extra")
-# Fields that every kind has.
+# Fields that every failure type has.
 _COMMON = ("failures_kind", "failures_times", "failures_extra", "fault_kind", "fault_extra")
 _BY_TURN = "A scenario that is selected by its name answers every time."
 _NO_KIND = "required, or leave the number of failing requests empty"
 
 
-def often_of(row: StepColumns, *, by_turn: bool = False) -> str:
-    """The choice for a stored step. `by_turn`: its scenario selects steps by turn, which are never
-    used up."""
+def frequency_of(row: StepColumns, *, by_turn: bool = False) -> str:
+    """Return ALWAYS or ONCE for a stored step.
+
+    With `by_turn` the scenario selects steps by turn; those are never used up.
+    """
     return ONCE if row.consume and not by_turn else ALWAYS
 
 
 def kind_choices() -> list[tuple[str, Any]]:
-    """The failure types in groups, after the empty choice."""
+    """Return the failure types in groups, after the empty choice."""
     groups: dict[str, list[tuple[str, str]]] = {"HTTP errors": [], "Broken streams": []}
     for kind in fault_kinds().values():
         groups.setdefault(_group(kind), []).append((kind.name, kind.label))
@@ -53,13 +55,15 @@ def kind_choices() -> list[tuple[str, Any]]:
 
 
 def kind_of_failures(row: StepColumns) -> str:
-    """The failure type of the first requests, the default one included."""
+    """Return the failure type of the first requests, including the default type."""
     return row.failures_kind or (DEFAULT_KIND if row.failures_times is not None else "")
 
 
 def shown_when(column: str, form: forms.BaseForm) -> str:
-    """When the field of a column is in sight: an expression over the failure types `failing` and
-    `fault`, empty for always."""
+    """Return the Alpine expression that shows a column's field, or "" for always.
+
+    The expression reads the selected failure types `failing` and `fault`.
+    """
     if column not in _FAILURES + _FAULTS:
         return ""
     choice, kind_column = ("failing", "failures_kind")
@@ -69,16 +73,16 @@ def shown_when(column: str, form: forms.BaseForm) -> str:
         return choice
     kinds = _kinds_with(column)
     if form[column].value() not in (None, ""):
-        # A value that the document holds is shown even if it has no effect.
+        # A stored value is shown even if it has no effect.
         kinds.add(str(form[kind_column].value()))
     return f"{sorted(kinds)}.includes({choice})"
 
 
 def failures_summary(form: forms.BaseForm) -> str:
-    """When a step fails and how, in one line; empty if it never fails."""
+    """Return one line that says when and how a step fails; empty if it never fails."""
     kinds = fault_kinds()
 
-    def said(section: str) -> str:
+    def describe(section: str) -> str:
         kind, status = form[f"{section}_kind"].value(), form[f"{section}_status"].value()
         label = kinds[kind].label if kind in kinds else kind
         return f"{label} {status}" if status else label
@@ -87,13 +91,15 @@ def failures_summary(form: forms.BaseForm) -> str:
     first = "first request" if str(times) == "1" else f"first {times} requests"
     lines = ((first, "failures"), ("always", "fault"))
     return " · ".join(
-        f"{when}: {said(section)}" for when, section in lines if form[f"{section}_kind"].value()
+        f"{when}: {describe(section)}" for when, section in lines if form[f"{section}_kind"].value()
     )
 
 
-def settle(form: "forms.ModelForm[Any]", *, select: str) -> None:
-    """Store the choices of a row that was sent whole. Fields out of sight are not sent, and are
-    emptied."""
+def store_choices(form: "forms.ModelForm[Any]", *, select: str) -> None:
+    """Translate the choices of a posted row into columns.
+
+    Hidden fields are not posted, and their columns are emptied.
+    """
     sent: Mapping[str, Any] = form.data
     values = form.cleaned_data
     if form.instance.pk and form.add_prefix("consume") not in sent:
@@ -104,14 +110,14 @@ def settle(form: "forms.ModelForm[Any]", *, select: str) -> None:
         by_turn = select == Select.FIRST_USER_MESSAGE
         if by_turn and often == ONCE:
             form.add_error("consume", _BY_TURN)
-        # Documents of such a scenario do not have the key.
+        # In such a scenario `consume` keeps its default, so that documents do not have the key.
         _set(form, "consume", often == ONCE or by_turn)
     _empty_unsent(form, (*_FAILURES, *_FAULTS))
     if {"failures_kind", "failures_times"} <= form.fields.keys():
-        _settle_first_requests(form)
+        _store_first_requests(form)
 
 
-def _settle_first_requests(form: "forms.ModelForm[Any]") -> None:
+def _store_first_requests(form: "forms.ModelForm[Any]") -> None:
     values, row = form.cleaned_data, form.instance
     kind, times = values.get("failures_kind"), values.get("failures_times")
     without_kind = row.failures_times is not None and not row.failures_kind
@@ -122,7 +128,7 @@ def _settle_first_requests(form: "forms.ModelForm[Any]") -> None:
     elif times is not None and not kind and "failures_kind" not in form.errors:
         form.add_error("failures_kind", _NO_KIND)
     if kind == DEFAULT_KIND and without_kind:
-        # It stays as it was stored; beside other keys of the failure the kind is needed.
+        # The type stays implicit as stored; other keys of `failures` need it explicitly.
         _set(form, "failures_kind", "" if alone else kind)
 
 
@@ -136,8 +142,8 @@ def _set(form: "forms.ModelForm[Any]", column: str, value: Any) -> None:
     if column in form.fields:
         form.cleaned_data[column] = value
     if getattr(form.instance, column) != value:
-        # On the row too: Django leaves columns as they are whose fields were not sent, and only
-        # what has changed is stored.
+        # Set on the row too: Django does not copy fields that were not posted, and only changed
+        # columns are saved.
         setattr(form.instance, column, value)
         if column not in form.changed_data:
             form.changed_data.append(column)

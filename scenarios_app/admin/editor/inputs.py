@@ -1,5 +1,5 @@
-"""Form fields and widgets of the editor: JSON read as documents are, areas that grow, switches; and
-what a step's page says of what was recorded: the answer as text, and whether it replays."""
+"""Form fields and widgets of the editor: JSON, text areas that grow, switches; and how the page
+shows a recorded answer."""
 
 import json
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.choices import flatten_choices
 
-from scenarios_app.admin.editor.frequency import OFTEN, kind_choices
+from scenarios_app.admin.editor.frequency import FREQUENCIES, kind_choices
 from scenarios_app.admin.editor.layout import Cell
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.phrases import as_list, get_member
@@ -22,16 +22,16 @@ from scenarios_app.models import AnyStep
 from scenarios_app.models.fields import JsonField, LinesField, NamesField, ScriptField, Select
 from scenarios_app.store.translate import step_object
 
-# What an empty choice means.
+# Labels of the empty choice.
 _BLANK = {
     "expect_reasoning": "any",
     "answer_finish_reason": "automatic",
 }
-# The names in the page's scripts of the choices that bring other fields into sight.
+# Names in the page's scripts of the choices that show or hide other fields.
 _KINDS = {"failures_kind": "failing", "fault_kind": "fault"}
 _SELECTS = [(Select.MATCH.value, "request content")]
 _SELECTS += [(Select.FIRST_USER_MESSAGE.value, "scenario name in the first user message")]
-# Short enough to stand before its text.
+# Short labels, because the choice stands before its text.
 _MODES = [("contains", "contains"), ("equals", "is exactly"), ("startswith", "starts with")]
 _MODES += [("regex", "matches regex")]
 _STREAMING = [("", "streamed or not"), ("true", "streamed"), ("false", "not streamed")]
@@ -40,11 +40,11 @@ _AREA = {"class": "sc-input sc-area", "rows": 1}
 _CODE = {"class": "sc-input sc-area sc-code", "rows": 1, "spellcheck": "false"}
 AS_RECORDED: Final = "replays as recorded"
 EDITED: Final = "edited: answers from its parts"
-_SHOWN: Final = 20_000
+_MAX_SHOWN_CHARS: Final = 20_000
 
 
 class JsonFormField(forms.JSONField):
-    """A JSON object. Left empty it is an empty one, and its errors are those of documents."""
+    """A JSON object. An empty input is `{}`; errors are worded as for documents."""
 
     kind: type[list[Any] | dict[str, Any]] = dict
     expected = 'expected a JSON object: {"key": "value"}'
@@ -75,20 +75,20 @@ class JsonFormField(forms.JSONField):
         if self.disabled:
             return False
         try:
-            # As text: another order of keys is a change, and 1 is not true.
+            # Compared as text: another order of keys is a change, and 1 is not true.
             return json.dumps(self.to_python(initial)) != json.dumps(self.to_python(data))
         except ValidationError:
             return True
 
 
 class RecordedFormField(JsonFormField):
-    """A recorded answer, to be looked at: its status, what it is, and its body as text."""
+    """A recorded answer, read-only: status, type and body as text."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**{**kwargs, "disabled": True})
 
     def prepare_value(self, value: Any) -> Any:
-        return shown_answer(value) if isinstance(value, dict) else value
+        return recorded_answer_text(value) if isinstance(value, dict) else value
 
 
 class JsonListFormField(JsonFormField):
@@ -97,7 +97,7 @@ class JsonListFormField(JsonFormField):
 
 
 class AnyOfField(forms.ChoiceField):
-    """A choice that also keeps what it does not offer, when that is what is stored."""
+    """A choice that also accepts the stored value if it is not among the choices."""
 
     def offer(self, choices: Iterable[tuple[str, str]], stored: str) -> None:
         self.choices = list(choices)
@@ -106,12 +106,12 @@ class AnyOfField(forms.ChoiceField):
 
 
 def choice_label(field: Any, value: object) -> Any:
-    """The label of a value; the value itself where the field does not offer it."""
+    """Return the label of a value, or the value itself if it is not a choice."""
     return dict(flatten_choices(field.choices)).get(str(value), value)
 
 
 class StreamingField(forms.TypedChoiceField):
-    """Yes, no or either."""
+    """A choice of yes, no or either."""
 
     def prepare_value(self, value: Any) -> Any:
         return {True: "true", False: "false", None: ""}.get(value, value)
@@ -121,14 +121,14 @@ class StreamingField(forms.TypedChoiceField):
 
 
 def form_field(db_field: "models.Field[Any, Any]", cell: Cell) -> forms.Field:
-    """The field that edits a column."""
-    shown: dict[str, Any] = {"label": cell.label, "help_text": cell.help}
+    """Return the form field that edits a column."""
+    texts: dict[str, Any] = {"label": cell.label, "help_text": cell.help}
     if db_field.name == cell.how:
-        shown = {"label": f"{cell.label}: how", "help_text": ""}
-    # What changed is seen by the stored value, not by one that the page sends along.
-    shown["show_hidden_initial"] = False
+        texts = {"label": f"{cell.label}: how", "help_text": ""}
+    # Changes are detected against the stored value, not against a posted initial value.
+    texts["show_hidden_initial"] = False
     if db_field.name == "match_provider":
-        return AnyOfField(required=False, widget=forms.Select(_SELECT), **shown)
+        return AnyOfField(required=False, widget=forms.Select(_SELECT), **texts)
     if db_field.name == "match_stream":
         return StreamingField(
             required=False,
@@ -136,28 +136,28 @@ def form_field(db_field: "models.Field[Any, Any]", cell: Cell) -> forms.Field:
             coerce=lambda value: value == "true",
             empty_value=None,
             widget=forms.Select(_SELECT),
-            **shown,
+            **texts,
         )
     if db_field.name == "consume":
         widget = forms.Select(_SELECT)
-        return forms.ChoiceField(required=False, choices=OFTEN, widget=widget, **shown)
+        return forms.ChoiceField(required=False, choices=FREQUENCIES, widget=widget, **texts)
     if db_field.name in _KINDS:
         widget = forms.Select(_SELECT | {"x-model": _KINDS[db_field.name]})
-        return AnyOfField(required=False, choices=kind_choices, widget=widget, **shown)
+        return AnyOfField(required=False, choices=kind_choices, widget=widget, **texts)
     if db_field.choices:
         blank = [("", _BLANK[db_field.name])] if db_field.blank else []
         choices = _MODES if db_field.name == cell.how else [*blank, *db_field.choices]
         if db_field.name == "select":
             choices = _SELECTS
-        field = db_field.formfield(choices=choices, widget=forms.Select(_SELECT), **shown)
+        field = db_field.formfield(choices=choices, widget=forms.Select(_SELECT), **texts)
     elif db_field.name == "answer_recorded":
         area = forms.Textarea(_CODE)
-        field = db_field.formfield(form_class=RecordedFormField, widget=area, **shown)
+        field = db_field.formfield(form_class=RecordedFormField, widget=area, **texts)
     elif isinstance(db_field, JsonField) and not isinstance(db_field, NamesField | LinesField):
         kind = JsonListFormField if db_field.get_default() == [] else JsonFormField
-        field = db_field.formfield(form_class=kind, widget=forms.Textarea(_CODE), **shown)
+        field = db_field.formfield(form_class=kind, widget=forms.Textarea(_CODE), **texts)
     else:
-        field = db_field.formfield(widget=_widget(db_field), **shown)
+        field = db_field.formfield(widget=_widget(db_field), **texts)
     assert field is not None
     if cell.example:
         field.widget.attrs["placeholder"] = cell.example
@@ -178,8 +178,8 @@ def _widget(db_field: "models.Field[Any, Any]") -> forms.Widget:
             return forms.TextInput({"class": "sc-input"})
 
 
-def told_of_recorded(row: AnyStep) -> str:
-    """Whether a step replays what was recorded; empty for one that was not."""
+def recording_status(row: AnyStep) -> str:
+    """Return whether a recorded step still replays its recording; empty if it was not recorded."""
     if not row.answer_recorded:
         return ""
     try:
@@ -189,9 +189,8 @@ def told_of_recorded(row: AnyStep) -> str:
     return AS_RECORDED if produce.is_unedited_recording else EDITED
 
 
-def shown_answer(recorded: Json) -> str:
-    """A recorded answer as people read it: status, type and body, with pieces that are no text
-    named by their size."""
+def recorded_answer_text(recorded: Json) -> str:
+    """Return a recorded answer as text: status, type and body; binary chunks show their size."""
     if not recorded:
         return ""
     media_type = get_member(get_member(recorded, "headers"), "content-type")
@@ -199,8 +198,8 @@ def shown_answer(recorded: Json) -> str:
     head += [media_type] if isinstance(media_type, str) else []
     head += ["cut off"] if get_member(recorded, "cut") else []
     body = "".join(map(_piece, as_list(get_member(recorded, "chunks"))))
-    if len(body) > _SHOWN:
-        body = f"{body[:_SHOWN]}… ({len(body) - _SHOWN} more characters)"
+    if len(body) > _MAX_SHOWN_CHARS:
+        body = f"{body[:_MAX_SHOWN_CHARS]}… ({len(body) - _MAX_SHOWN_CHARS} more characters)"
     return f"{' · '.join(head)}\n\n{body}"
 
 

@@ -1,18 +1,18 @@
-"""Which columns stand where on a scenario's page."""
+"""The layout of a scenario's page: which column is edited in which group."""
 
 from dataclasses import dataclass
 from functools import partial
 
-from scenarios_app.admin.editor.frequency import WHEN
+from scenarios_app.admin.editor.frequency import FAILURE_SCHEDULES
 from scenarios_app.models import Scenario, Step
 from scenarios_app.models.columns import column_of
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One field. `width` is in twelfths of the row; `how` is a choice that stands before it.
+    """One field. `width` is in twelfths of the row; `how` names a choice that stands before it.
 
-    A summary names a field by its label, unless its value is `clear` without one.
+    A summary names the field by its label, unless its value is `clear` without it.
     """
 
     field: str
@@ -28,10 +28,10 @@ class Cell:
 class Group:
     """Fields under one heading.
 
-    `folded` groups are closed unless a field in them has an error, and show a summary. `note`
-    explains the group above the list of steps. An `optional` group is shown if something in it is
-    set. `chooser` is a choice that is not sent: it sets fields of the group in the browser (`when`
-    in `step_fields.html`).
+    `folded` groups are closed and show a summary, unless a field in them has an error. `note`
+    explains the group above the list of steps. An `optional` group is shown only if one of its
+    fields is set. `chooser` is a choice that is not posted: it sets fields of the group in the
+    browser (`when` in `step_fields.html`).
     """
 
     title: str
@@ -182,7 +182,7 @@ STEP = (
         note="The first requests of each session can fail, or every request, or both with "
         "different failures. Broken streams send a part of the reply; other failures are sent "
         "instead of it.",
-        chooser=WHEN,
+        chooser=FAILURE_SCHEDULES,
     ),
     Group(
         "Timing",
@@ -259,12 +259,12 @@ def fields_of(groups: tuple[Group, ...]) -> tuple[str, ...]:
 
 
 def cells_of(groups: tuple[Group, ...]) -> dict[str, Cell]:
-    """Every field with the cell that it stands in, a `how` with the one of its text."""
-    found: dict[str, Cell] = {}
+    """Return the cells by field name; a `how` field maps to the cell of its text."""
+    cells: dict[str, Cell] = {}
     for group in groups:
         for cell in group.cells:
-            found |= {name: cell for name in (cell.how, cell.field) if name}
-    return found
+            cells |= {name: cell for name in (cell.how, cell.field) if name}
+    return cells
 
 
 STEP_CELLS = cells_of(STEP)

@@ -1,6 +1,8 @@
-"""Two people at one scenario: who else has its page open, which every open page says every few
-seconds and is told; fields that only one of them changed come together, and where both changed one,
-both values are told."""
+"""Several people at one scenario: who else has its page open, and merging of their changes.
+
+Fields that only one of them changed are merged. A field that both changed is an error that names
+both values.
+"""
 
 from collections.abc import Iterator
 from copy import copy
@@ -15,106 +17,111 @@ from django.utils import timezone
 
 from scenarios_app.admin.editor.inputs import choice_label
 from scenarios_app.models import AnyScenario, Presence
-from scenarios_app.store.history import NOBODY
+from scenarios_app.store.history import NO_USER
 
-_SHOWN = 120
-# So often a page says that it is open; after so long without a word somebody has left.
-EVERY = timedelta(seconds=8)
-GONE = timedelta(seconds=25)
-# At this status htmx shows the answer and asks no more.
-NO_MORE = 286
+_MAX_VALUE_CHARS = 120
+# How often an open page reports itself, and after how long without a report it counts as closed.
+HEARTBEAT = timedelta(seconds=8)
+PRESENCE_TIMEOUT = timedelta(seconds=25)
+# At this status htmx shows the response and stops polling.
+STOP_POLLING_STATUS = 286
 
 
 class MergingForm(forms.ModelForm):
-    """`before` is the row as it was when the page was opened, where `who` has changed it since. A
-    field that was sent as it was then keeps what it has now."""
+    """A form that keeps changes saved by others since its page was opened.
+
+    `before` is the row at that time, None if nobody changed it; `changed_by` names who did. A field
+    posted with its old value keeps the stored one.
+    """
 
     before: Model | None = None
-    who: str = NOBODY
-    # Fields about which two people cannot disagree.
-    apart: frozenset[str] = frozenset()
+    changed_by: str = NO_USER
+    # Fields that are not merged.
+    unmerged_fields: frozenset[str] = frozenset()
 
     def full_clean(self) -> None:
-        taken, both = self._merged() if self.is_bound and self.before else ([], {})
-        # A column without a field keeps its value; what was sent for it does not count.
-        whole = self.fields
-        self.fields = {name: field for name, field in whole.items() if name not in taken}
+        unchanged, conflicts = self._merge() if self.is_bound and self.before else ([], {})
+        # A column without a field keeps its stored value, and its posted value is ignored.
+        all_fields = self.fields
+        self.fields = {name: field for name, field in all_fields.items() if name not in unchanged}
         try:
             super().full_clean()
-            for name, message in both.items():
+            for name, message in conflicts.items():
                 if name not in self.errors:
                     self.add_error(name, message)
-            # Looked at, and kept, while these count as unchanged.
+            # Cached here, while these fields count as unchanged.
             assert self.changed_data is not None
         finally:
-            self.fields = whole
+            self.fields = all_fields
 
-    def _merged(self) -> tuple[list[str], dict[str, str]]:
-        """The fields that keep what they have now, and what to say of those that both changed."""
-        taken: list[str] = []
-        both: dict[str, str] = {}
-        for name, was, now in self._changed():
+    def _merge(self) -> tuple[list[str], dict[str, str]]:
+        """Return the fields that keep their stored values, and an error for each conflict."""
+        unchanged: list[str] = []
+        conflicts: dict[str, str] = {}
+        for name, old, stored in self._changed_fields():
             field = self.fields[name]
             sent = field.widget.value_from_datadict(self.data, self.files, self.add_prefix(name))
-            if not field.has_changed(was, sent):
-                taken.append(name)
-            elif field.has_changed(now, sent):
-                both[name] = (
-                    f"{self.who} changed this since you opened the page, "
-                    f"to {shown(field, now)}. You have {shown(field, sent)}."
+            if not field.has_changed(old, sent):
+                unchanged.append(name)
+            elif field.has_changed(stored, sent):
+                conflicts[name] = (
+                    f"{self.changed_by} changed this since you opened the page, "
+                    f"to {display_value(field, stored)}. You have {display_value(field, sent)}."
                 )
-        return taken, both
+        return unchanged, conflicts
 
-    def _changed(self) -> Iterator[tuple[str, Any, Any]]:
-        """The fields that have another value now than then."""
+    def _changed_fields(self) -> Iterator[tuple[str, Any, Any]]:
+        """Yield fields that others changed, with their old and stored values."""
         assert self.before is not None
-        was = self.as_of(copy(self.before))
+        old_form = self.unbound_form(copy(self.before))
         for name, field in self.fields.items():
-            if name in self.apart:
+            if name in self.unmerged_fields:
                 continue
-            then = was.get_initial_for_field(field, name)
-            now = self.get_initial_for_field(field, name)
-            if then != now:
-                yield name, then, now
+            old = old_form.get_initial_for_field(field, name)
+            stored = self.get_initial_for_field(field, name)
+            if old != stored:
+                yield name, old, stored
 
-    def as_of(self, row: Any) -> forms.ModelForm:
-        """The form for the row as it was, not bound."""
+    def unbound_form(self, row: Any) -> forms.ModelForm:
+        """Return the unbound form of the old row."""
         return type(self)(instance=row)
 
 
-def shown(field: forms.Field, value: Any) -> str:
-    """A value as the page would have it, cut where it is long."""
+def display_value(field: forms.Field, value: Any) -> str:
+    """Return a value as the page shows it, shortened if it is long."""
     if isinstance(field, forms.ChoiceField):
         value = choice_label(field, value)
     if value in (None, "", [], {}):
         return "nothing"
     text = str(field.prepare_value(value))
-    return f"“{text}”" if len(text) <= _SHOWN else f"“{text[: _SHOWN - 1]}…”"
+    return f"“{text}”" if len(text) <= _MAX_VALUE_CHARS else f"“{text[: _MAX_VALUE_CHARS - 1]}…”"
 
 
-def here_page(request: HttpRequest, scenario: AnyScenario) -> HttpResponse:
-    """Note that the user is here, and name the others, as a piece of the page."""
+def presence_page(request: HttpRequest, scenario: AnyScenario) -> HttpResponse:
+    """Record that the user has the page open; return the other editors as an HTML fragment."""
     page = f"{scenario._meta.model_name}/{scenario.pk}"
     if request.method == "POST":
-        note(page, request.user)
-    context = {"others": others_at(page, request.user)}
+        record_presence(page, request.user)
+    context = {"others": other_editors(page, request.user)}
     return TemplateResponse(request, "scenarios_app/admin/here.html", context)
 
 
-def gone_page(request: HttpRequest) -> HttpResponse:
-    """Say that what the page shows is there no more, and that it need not ask again."""
+def deleted_page(request: HttpRequest) -> HttpResponse:
+    """Return a fragment that says the scenario is deleted, with a status that stops the polling."""
     return TemplateResponse(
-        request, "scenarios_app/admin/here.html", {"gone": True}, status=NO_MORE
+        request, "scenarios_app/admin/here.html", {"gone": True}, status=STOP_POLLING_STATUS
     )
 
 
-def note(page: str, user: Any) -> None:
+def record_presence(page: str, user: Any) -> None:
     now = timezone.now()
-    Presence.objects.filter(at__lt=now - GONE).delete()
+    Presence.objects.filter(at__lt=now - PRESENCE_TIMEOUT).delete()
     Presence.objects.update_or_create(page=page, user=user, defaults={"at": now})
 
 
-def others_at(page: str, user: Any) -> list[str]:
-    """Their names, without the user's own."""
-    rows = Presence.objects.filter(page=page, at__gte=timezone.now() - GONE).exclude(user=user)
+def other_editors(page: str, user: Any) -> list[str]:
+    """Return the names of other users who have the page open."""
+    rows = Presence.objects.filter(page=page, at__gte=timezone.now() - PRESENCE_TIMEOUT).exclude(
+        user=user
+    )
     return sorted(str(row.user) for row in rows.select_related("user"))

@@ -1,5 +1,4 @@
-"""The page on which a scenario is written, published or a draft: fields, steps, its past, and
-what is wrong with it while it is written."""
+"""The page that edits a scenario or a draft: fields, steps, history, errors and warnings."""
 
 import json
 import re
@@ -21,33 +20,36 @@ from django.utils import timezone
 from unfold.admin import ModelAdmin
 
 from mockllm_site.kit.permissions import MissingPermission
-from scenarios_app.admin.editor.checks import check_page, doubts_at, edits_page
-from scenarios_app.admin.editor.forms import SEEN, ScenarioForm, meanwhile
+from scenarios_app.admin.editor.checks import check_page, edits_page, warning_lines
+from scenarios_app.admin.editor.forms import OPENED_AT_FIELD, ScenarioForm, changes_by_others
 from scenarios_app.admin.editor.inputs import form_field
 from scenarios_app.admin.editor.layout import SCENARIO, SCENARIO_CELLS
-from scenarios_app.admin.editor.merge import EVERY, gone_page, here_page
+from scenarios_app.admin.editor.merge import HEARTBEAT, deleted_page, presence_page
 from scenarios_app.admin.editor.rows import (
     StepRow,
     empty_row,
+    list_problems,
     scenario_groups,
     step_groups,
     step_rows,
-    told,
 )
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
 from scenarios_app.models import AnyScenario, Draft
-from scenarios_app.store.documents import follow
-from scenarios_app.store.history import beside, moment_of, state_at, versions_of
+from scenarios_app.store.documents import move_conversation
+from scenarios_app.store.history import compare_states, parse_time, state_at, versions_of
 
-_LOOKS = (("try", "Try it", "science"), ("play", "Play it", "play_circle"))
+_PREVIEWS = (("try", "Try it", "science"), ("play", "Play it", "play_circle"))
 _PREFIX = re.compile(r"steps-\d{1,6}")
 
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A button beside those that save, as the theme wants to be given it. `to` is the address that
-    the form is sent to, where it is not the page's own; `tab` names the tab that it opens in."""
+    """A submit button in the form that the theme expects.
+
+    `to` is the address that the form is posted to, "" for the page's own; `tab` names the browser
+    tab that opens.
+    """
 
     action_name: str
     description: str
@@ -57,8 +59,8 @@ class Button:
 
     @property
     def attrs(self) -> dict[str, str]:
-        given = {"formaction": self.to, "formtarget": self.tab}
-        return {name: value for name, value in given.items() if value}
+        values = {"formaction": self.to, "formtarget": self.tab}
+        return {name: value for name, value in values.items() if value}
 
 
 class ScenarioPage(ModelAdmin):
@@ -73,15 +75,15 @@ class ScenarioPage(ModelAdmin):
         )
 
     def served_name(self, obj: Any) -> str:
-        """The name of the published scenario that this one is or would take the place of."""
+        """Return the name of the published scenario that this one is or would replace."""
         raise NotImplementedError
 
-    def shown_besides(self, request: HttpRequest, obj: Any) -> dict[str, Any]:
-        """What its page tells of it beside its fields: `hits`, `problems`, `suspicions` …"""
+    def page_context(self, request: HttpRequest, obj: Any) -> dict[str, Any]:
+        """Return more context for the page: `hits`, `problems`, `suspicions` …"""
         raise NotImplementedError
 
-    def bring_back(self, obj: Any, moment: datetime) -> None:
-        """Make it what it was; raises DocumentError."""
+    def restore_version(self, obj: Any, time: datetime) -> None:
+        """Restore the version of a time. Raises DocumentError."""
         raise NotImplementedError
 
     def get_urls(self) -> list[URLPattern]:
@@ -89,7 +91,7 @@ class ScenarioPage(ModelAdmin):
             self.page("add/check/", self.check_new, "check_new"),
             self.page("add/try/", self.try_new, "try_new"),
             self.page("<path:object_id>/try/", self.try_one, "try_one"),
-            self.page("<path:object_id>/here/", self.who_is_here, "here"),
+            self.page("<path:object_id>/here/", self.report_presence, "here"),
             self.page("add/play/", self.play_new, "play_new"),
             self.page("<path:object_id>/play/", self.play_one, "play_one"),
             self.page("<path:object_id>/check/", self.check_one, "check"),
@@ -106,7 +108,7 @@ class ScenarioPage(ModelAdmin):
         if cell := SCENARIO_CELLS.get(db_field.name):
             field = form_field(db_field, cell)
             if db_field.name == "enabled":
-                # In the list it stands without a label.
+                # In the list of scenarios the switch has no label.
                 field.widget.attrs["aria-label"] = cell.label
             return field
         return super().formfield_for_dbfield(db_field, request, **kwargs)
@@ -114,7 +116,7 @@ class ScenarioPage(ModelAdmin):
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
     ) -> "type[ModelForm[Any]]":
-        # For a change, fields that the user may not edit would be missing instead of disabled.
+        # With `change`, fields that the user may not edit would be missing instead of disabled.
         return super().get_form(request, obj, change=False, **kwargs)
 
     def changeform_view(
@@ -124,19 +126,19 @@ class ScenarioPage(ModelAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        # Now: a post runs in a transaction, which the journal would have to wait for.
+        # Before the transaction of a post, which the journal's writer would wait for.
         journal.flush()
         return super().changeform_view(request, object_id, form_url, extra_context)
 
     def save_model(
         self, request: HttpRequest, obj: Any, form: "ModelForm[Any]", change: bool
     ) -> None:
-        # Only its steps may have changed; then the history needs no entry of the scenario's own.
+        # If only steps changed, the scenario needs no history entry of its own.
         if not change or form.has_changed():
             super().save_model(request, obj, form, change)
         before = form.initial.get("name", "")
         if change and before != obj.name:
-            follow(before, obj.name)
+            move_conversation(before, obj.name)
 
     def render_change_form(
         self,
@@ -149,7 +151,7 @@ class ScenarioPage(ModelAdmin):
     ) -> TemplateResponse:
         form = context["adminform"].form
         (inline,) = context["inline_admin_formsets"] or (None,)
-        context |= self.shown_besides(request, obj)
+        context |= self.page_context(request, obj)
         hits: Mapping[str, int] = context.get("answered_by_step", {})
         rows = step_rows(inline.formset, hits) if inline else []
         may_edit = (
@@ -158,16 +160,18 @@ class ScenarioPage(ModelAdmin):
         context |= {
             "groups": scenario_groups(form),
             "rows": rows,
-            # Not `blank`: by that name the theme opens the links above in a new tab.
+            # Not named `blank`: then the theme would open the links above in a new tab.
             "new_row": empty_row(inline.formset) if inline else None,
-            "doubts": list(doubts_at(context.get("suspicions", ()), *_kept(rows))),
-            "covered": _covered(rows, hits) if "answered_by_step" in context else None,
-            "others": bool(obj and form.is_bound and meanwhile(obj, form.data)),
-            "told": told(form, inline.formset if inline else None, rows) if form.is_bound else (),
-            # What was seen stays seen until the page is opened anew.
-            "seen_at": request.POST.get(SEEN) or timezone.now().isoformat(),
+            "doubts": list(warning_lines(context.get("suspicions", ()), *_remaining_rows(rows))),
+            "covered": _step_coverage(rows, hits) if "answered_by_step" in context else None,
+            "others": bool(obj and form.is_bound and changes_by_others(obj, form.data)),
+            "told": list_problems(form, inline.formset if inline else None, rows)
+            if form.is_bound
+            else (),
+            # A refused post keeps the time at which the page was opened.
+            "seen_at": request.POST.get(OPENED_AT_FIELD) or timezone.now().isoformat(),
             "may_edit": may_edit,
-            "every": int(EVERY.total_seconds()),
+            "every": int(HEARTBEAT.total_seconds()),
             "may_edit_steps": may_edit and bool(inline and inline.has_change_permission),
             "show_save_and_add_another": False,
         }
@@ -179,18 +183,18 @@ class ScenarioPage(ModelAdmin):
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Who changed what and when; a version can be brought back."""
-        scenario = self.row_of(request, object_id, "view")
+        """List the versions with author, time and changes; a post restores one."""
+        scenario = self.get_row(request, object_id, "view")
         if request.method == "POST":
             return self._restore(request, scenario)
         context = {
             **self.admin_site.each_context(request),
             "title": f"History of {scenario}",
             "original": scenario,
-            "page": self.page_of(scenario),
+            "page": self.url_of(scenario),
             "is_draft": isinstance(scenario, Draft),
             "versions": versions_of(scenario),
-            **_compared(scenario, request.GET.get("at", "")),
+            **_comparison(scenario, request.GET.get("at", "")),
             "may_edit": self.has_change_permission(request, scenario),
         }
         return TemplateResponse(request, "scenarios_app/admin/history.html", context)
@@ -198,18 +202,18 @@ class ScenarioPage(ModelAdmin):
     def _restore(self, request: HttpRequest, scenario: AnyScenario) -> HttpResponse:
         self.require(request, "change")
         try:
-            moment = moment_of(request.POST.get("at", ""))
-            self.bring_back(scenario, moment)
+            time = parse_time(request.POST.get("at", ""))
+            self.restore_version(scenario, time)
         except (ValueError, DocumentError) as error:
             messages.error(request, f"“{scenario}” cannot be brought back to that: {error}")
             return redirect(f"admin:{self._route('history')}", scenario.pk)
-        self.log_change(request, scenario, f"Brought back to {moment:%Y-%m-%d %H:%M:%S}.")
-        messages.success(request, f"“{scenario}” is what it was at {moment:%Y-%m-%d %H:%M:%S} UTC.")
-        return redirect(self.page_of(scenario))
+        self.log_change(request, scenario, f"Brought back to {time:%Y-%m-%d %H:%M:%S}.")
+        messages.success(request, f"“{scenario}” is what it was at {time:%Y-%m-%d %H:%M:%S} UTC.")
+        return redirect(self.url_of(scenario))
 
     def step_fields(self, request: HttpRequest, object_id: str, step_id: int) -> HttpResponse:
-        """The fields of a row that is being opened, as a piece of the page."""
-        scenario = self.row_of(request, object_id, "view")
+        """Return the fields of a row that is being opened as an HTML fragment."""
+        scenario = self.get_row(request, object_id, "view")
         step = get_object_or_404(scenario.steps, pk=step_id)
         prefix = request.GET.get("prefix", "")
         if not _PREFIX.fullmatch(prefix):
@@ -227,7 +231,7 @@ class ScenarioPage(ModelAdmin):
         return TemplateResponse(request, "scenarios_app/admin/step_fields.html", context)
 
     def check_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        scenario = self.row_of(request, object_id, "change")
+        scenario = self.get_row(request, object_id, "change")
         return check_page(request, self, scenario)
 
     def check_new(self, request: HttpRequest) -> HttpResponse:
@@ -235,22 +239,22 @@ class ScenarioPage(ModelAdmin):
         return check_page(request, self, None)
 
     def try_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        scenario = self.row_of(request, object_id, "change")
+        scenario = self.get_row(request, object_id, "change")
         return edits_page(request, self, scenario)
 
     def try_new(self, request: HttpRequest) -> HttpResponse:
         self.require(request, "add")
         return edits_page(request, self, None)
 
-    def who_is_here(self, request: HttpRequest, object_id: str) -> HttpResponse:
+    def report_presence(self, request: HttpRequest, object_id: str) -> HttpResponse:
         try:
-            scenario = self.row_of(request, object_id, "change")
+            scenario = self.get_row(request, object_id, "change")
         except Http404:
-            return gone_page(request)
-        return here_page(request, scenario)
+            return deleted_page(request)
+        return presence_page(request, scenario)
 
     def play_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        scenario = self.row_of(request, object_id, "change")
+        scenario = self.get_row(request, object_id, "change")
         return edits_page(request, self, scenario, play=True)
 
     def play_new(self, request: HttpRequest) -> HttpResponse:
@@ -258,12 +262,12 @@ class ScenarioPage(ModelAdmin):
         return edits_page(request, self, None, play=True)
 
     def _buttons(self, obj: AnyScenario | None) -> list[Button]:
-        """For what is written, saved or not. Each opens in a tab of its own, so that what is not
-        saved stays in this one."""
+        """Return the buttons *Try it* and *Play it*. Each opens a new tab, so unsaved edits stay
+        open."""
         which, row = ("one", (obj.pk,)) if obj else ("new", ())
         return [
             Button(f"_{verb}", label, to=reverse(f"admin:{name}", args=row), icon=icon, tab=verb)
-            for verb, label, icon in _LOOKS
+            for verb, label, icon in _PREVIEWS
             for name in (self._route(f"{verb}_{which}"),)
         ]
 
@@ -272,44 +276,44 @@ class ScenarioPage(ModelAdmin):
         if not getattr(self, f"has_{verb}_permission")(request):
             raise MissingPermission(f"scenarios_app.{verb}_{self.opts.model_name}")
 
-    def row_of(self, request: HttpRequest, object_id: str, verb: str) -> Any:
-        """The row that an address names. Raises MissingPermission and Http404."""
+    def get_row(self, request: HttpRequest, object_id: str, verb: str) -> Any:
+        """Return the row with this id. Raises MissingPermission and Http404."""
         self.require(request, verb)
         scenario = self.get_object(request, unquote(object_id))
         if scenario is None:
             raise Http404
         return scenario
 
-    def page_of(self, scenario: AnyScenario) -> str:
+    def url_of(self, scenario: AnyScenario) -> str:
         return reverse(f"admin:{self._route('change')}", args=(scenario.pk,))
 
     def _route(self, name: str) -> str:
         return f"scenarios_app_{self.opts.model_name}_{name}"
 
 
-def _compared(scenario: AnyScenario, at: str) -> dict[str, Any]:
-    """A version of a moment beside what is there now."""
+def _comparison(scenario: AnyScenario, at: str) -> dict[str, Any]:
+    """Return the differences between the version of a time and the current one."""
     try:
-        moment = moment_of(at)
-        then, now = state_at(scenario, moment), state_at(scenario, timezone.now())
+        time = parse_time(at)
+        then, now = state_at(scenario, time), state_at(scenario, timezone.now())
     except (ValueError, DocumentError):
         return {}
     return {
-        "compared": moment,
-        "differences": list(beside(then, now)),
+        "compared": time,
+        "differences": list(compare_states(then, now)),
         "version": json.dumps(then.document(scenario.name), indent=2, ensure_ascii=False),
     }
 
 
-def _covered(rows: Iterable[StepRow], hits: Mapping[str, int]) -> dict[str, int] | None:
-    """How many of the stored steps have answered, and how often the most asked one did."""
+def _step_coverage(rows: Iterable[StepRow], hits: Mapping[str, int]) -> dict[str, int] | None:
+    """Return how many stored steps have answered, and the highest number of answers of one step."""
     counts = [hits.get(row.step.key, 0) for row in rows if row.step.pk]
     if not counts:
         return None
     return {"of": len(counts), "served": sum(map(bool, counts)), "most": max(*counts, 1)}
 
 
-def _kept(rows: Iterable[StepRow]) -> tuple[list[str], list[Any]]:
-    """The ids of the rows that stay, and what is in them."""
-    kept = [row for row in rows if not row.deleted]
-    return [row.form.prefix or "" for row in kept], [row.step for row in kept]
+def _remaining_rows(rows: Iterable[StepRow]) -> tuple[list[str], list[Any]]:
+    """Return the ids and the steps of the rows that are not marked for deletion."""
+    remaining = [row for row in rows if not row.deleted]
+    return [row.form.prefix or "" for row in remaining], [row.step for row in remaining]

@@ -1,5 +1,5 @@
-"""What is wrong with a scenario, on its page: from a place in a document to the field where one
-puts it right, in the words of the page, and what a click can do about a finding of lint."""
+"""Maps a problem at a place in a document to the field on the page, words it for the page, and
+offers one-click fixes for warnings."""
 
 import json
 import re
@@ -16,34 +16,34 @@ from scenarios_app.store.columns import EXTRAS, MESSAGE_COLUMNS, VALUES, Place, 
 from scenarios_app.store.translate import column_at
 
 NO_ANSWER = "say what to answer with"
-NEEDED = "required"
+REQUIRED = "required"
 
-# Where to look for the mistake when a whole section is wrong and nothing in it is given.
-_FIRST = {"match": "match_user", "produce": "answer_text", "failures": "failures_times"}
+# The column for a problem of a whole section in which nothing is set.
+_DEFAULT_COLUMNS = {"match": "match_user", "produce": "answer_text", "failures": "failures_times"}
 _INDEX = re.compile(r"\d+")
-# What a step for a tool's result has in common with the step that calls the tool.
-_ASKED: tuple[str, ...] = (
+# Columns that a step for a tool's result shares with the step that calls the tool.
+_REQUEST_COLUMNS: tuple[str, ...] = (
     "match_provider",
     "match_model",
     "match_model_mode",
     "match_user",
     "match_user_mode",
 )
-_ASKED += ("match_user_ignore_case",)
+_REQUEST_COLUMNS += ("match_user_ignore_case",)
 SHOW = "show"
 ADD = "add"
 
 
 def scenario_problem(place: str, message: str) -> tuple[str, str]:
-    """The column of a scenario and what to say there of a problem at `place`."""
+    """Return the column of a scenario and the message for a problem at `place`."""
     column, *inner = _keys(place) or [""]
     if column not in SCENARIO_CELLS:
         return "extra", f"{place}: {message}" if place else message
-    return column, f"{place_in(inner)}: {message}" if inner else message
+    return column, f"{join_keys(inner)}: {message}" if inner else message
 
 
 def step_problem(place: str, message: str, row: StepColumns) -> tuple[str, str]:
-    """The same for a step, where `place` is below its `steps[i].`"""
+    """Return the column of a step and the message for a problem at `place` below `steps[i].`."""
     keys = tuple(_keys(place))
     if keys == ("produce",) and message.startswith(("missing", "says nothing")):
         return "answer_text", NO_ANSWER
@@ -54,28 +54,28 @@ def step_problem(place: str, message: str, row: StepColumns) -> tuple[str, str]:
         inner = list(keys[len(VALUES[column]) :])
     else:
         inner = []
-    # What stands in JSON is told as JSON is.
-    return column, f"{place_in(inner)}: {message}" if inner else _in_words(column, message)
+    # Errors inside JSON are worded as for documents.
+    return column, f"{join_keys(inner)}: {message}" if inner else _field_message(column, message)
 
 
 def is_missing(message: str) -> bool:
-    """Whether a problem is that there is nothing, and not what is there."""
-    return message in (NO_ANSWER, NEEDED)
+    """Return whether the problem is a missing value rather than a wrong one."""
+    return message in (NO_ANSWER, REQUIRED)
 
 
-def _in_words(column: str, message: str) -> str:
-    """A document's message at a field, without a word that nobody typed."""
+def _field_message(column: str, message: str) -> str:
+    """Reword a document's message for a field, without document keys that nobody typed."""
     if column in EXTRAS:
         return message
     if message == "missing":
-        return NEEDED
-    for pattern, words in _WORDS:
-        if found := pattern.fullmatch(message):
-            return words.format(*map(_called, found.groups()))
+        return REQUIRED
+    for pattern, template in _FIELD_MESSAGES:
+        if match := pattern.fullmatch(message):
+            return template.format(*map(_label_of, match.groups()))
     return message
 
 
-_WORDS = (
+_FIELD_MESSAGES = (
     (re.compile(r"not an RE2 pattern: (?s:(.*))"), "this pattern cannot be used: {}"),
     (re.compile(r"cannot stand beside (\w+)"), "not together with {}: leave one of them empty"),
     (
@@ -95,16 +95,16 @@ _WORDS = (
 )
 
 
-def _called(name: str) -> str:
-    """What the page calls a key or a kind of fault; anything else is told as it is."""
+def _label_of(name: str) -> str:
+    """Return the page's label of a document key or a failure type; anything else unchanged."""
     if kind := fault_kinds().get(name):
         return f"“{kind.label}”"
     found = next((column for column, place in VALUES.items() if place[-1] == name), "")
     return f"“{STEP_CELLS[found].label}”" if found in STEP_CELLS else name
 
 
-def place_in(keys: list[str]) -> str:
-    """Keys as people write them: `[0].name`, `headers.x-team`."""
+def join_keys(keys: list[str]) -> str:
+    """Join keys to a place: `[0].name`, `headers.x-team`."""
     place = "".join(f"[{key}]" if _INDEX.fullmatch(key) else f".{key}" for key in keys)
     return place.removeprefix(".")
 
@@ -117,22 +117,22 @@ def _column(place: str, keys: Place, row: StepColumns) -> str:
     extra = getattr(row, column)
     if inside and isinstance(extra, dict) and inside[0] in extra:
         return column
-    # What is missing from a section belongs where one would write it.
+    # A missing key belongs to the field in which one would type it.
     if exact := next((name for name, known in VALUES.items() if known == keys), None):
         return exact
     if keys and not extra:
-        return next(_given(keys, row), _FIRST.get(keys[0], column))
+        return next(_set_columns(keys, row), _DEFAULT_COLUMNS.get(keys[0], column))
     return column
 
 
-def _given(section: Place, row: StepColumns) -> Iterator[str]:
-    for name, known in VALUES.items():
-        if known[: len(section)] == section and getattr(row, name) != empty_value(Step, name):
+def _set_columns(section: Place, row: StepColumns) -> Iterator[str]:
+    for name, place in VALUES.items():
+        if place[: len(section)] == section and getattr(row, name) != empty_value(Step, name):
             yield name
 
 
 def _inside_extra(column: str, inside: Place, row: StepColumns) -> list[str]:
-    """Conditions that have columns open the lists of which the extra column holds the rest."""
+    """Return `inside` with list indexes of the extra column: columns hold the first conditions."""
     keys = list(inside)
     match column, keys:
         case "match_extra", ["messages", index, *_]:
@@ -147,10 +147,13 @@ def _keys(place: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Mend:
-    """A button: the field of a name gets a `value`, or has `was` replaced by it; or the row of an
-    id goes `before` another. What it `does` else: `show` the field, or `add` a step, `before` a row
-    and with the columns in `value`, a JSON object."""
+class Fix:
+    """A button that fixes a warning.
+
+    It sets the field `target` to `value`, or replaces `was` in it by `value`, or moves the row
+    `target` before the row `before`. `does` names other actions: `show` the field, or `add` a step
+    before the row `before` with the columns in `value`, a JSON object.
+    """
 
     label: str
     target: str
@@ -160,48 +163,54 @@ class Mend:
     does: str = ""
 
 
-def mends_of(
-    one: Suspicion, rows: Sequence[str], steps: Sequence[StepColumns], above: int | None = None
-) -> Iterator[Mend]:
-    """For one finding; `rows` are the ids of a scenario's rows in the order of its `steps`, `above`
-    is the priority of the scenario that is in its way. There is always one."""
-    if one.kind == "empty":
-        yield Mend("Add a step", "steps", does=ADD)
+def fixes_for(
+    suspicion: Suspicion,
+    rows: Sequence[str],
+    steps: Sequence[StepColumns],
+    above: int | None = None,
+) -> Iterator[Fix]:
+    """Yield the fixes for one suspicion, at least one.
+
+    `rows` are the ids of the scenario's rows in the order of `steps`; `above` is the priority of
+    another scenario that is tried first.
+    """
+    if suspicion.kind == "empty":
+        yield Fix("Add a step", "steps", does=ADD)
         return
-    row, step = rows[one.row], steps[one.row]
-    found = [*_by_kind(one, row, step), *_by_order(one, row, rows)]
-    if one.kind == "shadowed" and above is not None:
-        label = f"Before all of {one.by[0]}: priority {above + 1}" if one.by else ""
-        found.append(Mend(label, "priority", str(above + 1)))
-    column = column_at(one.place, step)
-    if one.instead:
-        was, value = one.instead
-        yield Mend(f"{value} in place of {was}", f"{row}-{column}", value, was=was)
-    yield from found
-    if one.kind == "placeholder":
-        yield Mend("Write the answer", f"{row}-answer_text", does=SHOW)
-    elif not found and not one.instead:
-        yield Mend("Show it", f"{row}-{column}", does=SHOW)
+    row, step = rows[suspicion.row], steps[suspicion.row]
+    fixes = [*_by_kind(suspicion, row, step), *_by_order(suspicion, row, rows)]
+    if suspicion.kind == "shadowed" and above is not None:
+        label = f"Before all of {suspicion.by[0]}: priority {above + 1}" if suspicion.by else ""
+        fixes.append(Fix(label, "priority", str(above + 1)))
+    column = column_at(suspicion.place, step)
+    if suspicion.instead:
+        old_value, value = suspicion.instead
+        yield Fix(f"{value} in place of {old_value}", f"{row}-{column}", value, was=old_value)
+    yield from fixes
+    if suspicion.kind == "placeholder":
+        yield Fix("Write the answer", f"{row}-answer_text", does=SHOW)
+    elif not fixes and not suspicion.instead:
+        yield Fix("Show it", f"{row}-{column}", does=SHOW)
 
 
-def _by_kind(one: Suspicion, row: str, step: StepColumns) -> Iterator[Mend]:
-    if one.kind == "looping" and one.by:
-        yield Mend("Use this step for the first answer only", f"{row}-turn", "1")
-    elif one.kind == "looping" and not step.match_tool_result_name:
-        # Without it the tool's result would have no step, wherever the loop is ended.
-        columns = {name: getattr(step, name) for name in _ASKED if getattr(step, name)}
-        value = json.dumps({**columns, "match_tool_result_name": one.tools[0]})
-        label = f"Add a step for the result of {one.tools[0]}"
-        yield Mend(label, "steps", value, before=row, does=ADD)
-    if one.kind == "broad":
-        yield Mend("Only once per session", f"{row}-consume", ONCE)
-        yield Mend("After all other scenarios: priority -1", "priority", "-1")
+def _by_kind(suspicion: Suspicion, row: str, step: StepColumns) -> Iterator[Fix]:
+    if suspicion.kind == "looping" and suspicion.by:
+        yield Fix("Use this step for the first answer only", f"{row}-turn", "1")
+    elif suspicion.kind == "looping" and not step.match_tool_result_name:
+        # Without such a step nothing answers the tool's result once the loop is ended.
+        columns = {name: getattr(step, name) for name in _REQUEST_COLUMNS if getattr(step, name)}
+        value = json.dumps({**columns, "match_tool_result_name": suspicion.tools[0]})
+        label = f"Add a step for the result of {suspicion.tools[0]}"
+        yield Fix(label, "steps", value, before=row, does=ADD)
+    if suspicion.kind == "broad":
+        yield Fix("Only once per session", f"{row}-consume", ONCE)
+        yield Fix("After all other scenarios: priority -1", "priority", "-1")
 
 
-def _by_order(one: Suspicion, row: str, rows: Sequence[str]) -> Iterator[Mend]:
-    if one.by and one.by[0] == one.scenario:
-        other = rows[one.by[1] - 1]
-        if one.kind == "looping":
-            yield Mend(f"Try step {one.by[1]} before it", other, before=row)
-        elif one.kind == "shadowed":
-            yield Mend(f"Try it before step {one.by[1]}", row, before=other)
+def _by_order(suspicion: Suspicion, row: str, rows: Sequence[str]) -> Iterator[Fix]:
+    if suspicion.by and suspicion.by[0] == suspicion.scenario:
+        other = rows[suspicion.by[1] - 1]
+        if suspicion.kind == "looping":
+            yield Fix(f"Try step {suspicion.by[1]} before it", other, before=row)
+        elif suspicion.kind == "shadowed":
+            yield Fix(f"Try it before step {suspicion.by[1]}", row, before=other)

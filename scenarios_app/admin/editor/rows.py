@@ -1,4 +1,4 @@
-"""What the scenario page's templates are given: groups of fields, and the steps as rows."""
+"""View data for the templates of the scenario page: groups of fields, and steps as rows."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from django.db.models import Model
 from django.forms.boundfield import BoundField
 
 from scenarios_app.admin.editor.forms import ClosedStepForm, ScenarioForm, StepForm
-from scenarios_app.admin.editor.frequency import ONCE, failures_summary, often_of, shown_when
-from scenarios_app.admin.editor.inputs import JsonFormField, choice_label, told_of_recorded
+from scenarios_app.admin.editor.frequency import ONCE, failures_summary, frequency_of, shown_when
+from scenarios_app.admin.editor.inputs import JsonFormField, choice_label, recording_status
 from scenarios_app.admin.editor.layout import (
     SCENARIO,
     SCENARIO_CELLS,
@@ -18,9 +18,9 @@ from scenarios_app.admin.editor.layout import (
     Cell,
     Group,
 )
-from scenarios_app.admin.editor.problems import Mend
+from scenarios_app.admin.editor.problems import Fix
 from scenarios_app.admin.editor.sentence import ANYTHING, NOTHING, Title, title_of
-from scenarios_app.admin.editor.step_inline import SENT_AT_ONCE, StepFormSet
+from scenarios_app.admin.editor.step_inline import MAX_STEPS_WITH_FIELDS, StepFormSet
 from scenarios_app.engine.conditions.phrases import shorten_line
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.matching.lint import PLACEHOLDERS
@@ -28,7 +28,7 @@ from scenarios_app.models import Select, Step
 from scenarios_app.models.columns import column_of
 from scenarios_app.store.translate import step_object
 
-_UNSET: tuple[object, ...] = ("", None, False, [], {})
+_EMPTY_VALUES: tuple[object, ...] = ("", None, False, [], {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class CellView:
 
     @property
     def compared(self) -> str:
-        """The choice of how its text is compared, named for those who hear the page."""
+        """The choice of how the text is compared, with a label for screen readers."""
         label = f"{self.cell.label}: how it is compared"
         return self.how.as_widget(attrs={"aria-label": label}) if self.how else ""
 
@@ -51,23 +51,23 @@ class CellView:
 
     @property
     def shown_when(self) -> str:
-        """What must hold for it to be in sight; a field that is wrong always is."""
+        """The expression that shows the field; "" for always, as for a field with errors."""
         return "" if self.errors else shown_when(self.cell.field, self.field.form)
 
     @property
     def title(self) -> str:
-        """What the document calls it."""
+        """The place in the document, for the tooltip."""
         return ".".join(column_of(self.model, self.cell.field).place or ())
 
     @property
     def filled(self) -> bool:
-        """Whether it holds anything; JSON of nothing is nothing."""
+        """Whether the field has a value; empty JSON counts as none."""
         value = self.field.value()
-        return value not in _UNSET and value not in ("{}", "[]")
+        return value not in _EMPTY_VALUES and value not in ("{}", "[]")
 
     @property
     def summary(self) -> str:
-        """Its value with its name, for the line of a folded group; empty where nothing is set."""
+        """Label and value for the line of a folded group; "" if nothing is set."""
         if not self.filled:
             return ""
         field, label, value = self.field.field, self.cell.label, self.field.value()
@@ -75,10 +75,10 @@ class CellView:
             return label
         if isinstance(field, forms.ChoiceField):
             value = choice_label(field, value)
-        shown = shorten_line(str(value))
+        text = shorten_line(str(value))
         if self.how:
-            return f"{label} {choice_label(self.how.field, self.how.value())} {shown}"
-        return shown if self.cell.clear else f"{label}: {shown}"
+            return f"{label} {choice_label(self.how.field, self.how.value())} {text}"
+        return text if self.cell.clear else f"{label}: {text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class GroupView:
 
     @property
     def summary(self) -> str:
-        """What is set in it, in one line."""
+        """The values that are set, in one line."""
         if self.group.chooser:
             return failures_summary(self.cells[0].field.form)
         return " · ".join(cell.summary for cell in self.cells if cell.filled)
@@ -108,7 +108,7 @@ class GroupView:
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """`groups` are empty where the row's fields come when it is opened."""
+    """A step of the page. `groups` are empty if the fields are loaded when the row is opened."""
 
     form: ClosedStepForm
     title: Title
@@ -123,23 +123,23 @@ class StepRow:
 
     @property
     def sent(self) -> bool:
-        """Whether its fields are on the page that was posted."""
+        """Whether the row's fields were posted."""
         return self.form.is_bound and isinstance(self.form, StepForm)
 
     @property
     def once(self) -> bool:
-        """Whether it is stored as one that is used up."""
+        """Whether the stored step answers once per session."""
         by_turn = self.form.select == Select.FIRST_USER_MESSAGE
-        return bool(self.step.pk) and often_of(self.step, by_turn=by_turn) == ONCE
+        return bool(self.step.pk) and frequency_of(self.step, by_turn=by_turn) == ONCE
 
     @property
     def recorded(self) -> str:
-        """Of a recorded step, whether it still replays what was recorded."""
-        return told_of_recorded(self.step) if self.step.pk else ""
+        """Whether a recorded step replays its recording, in words; "" if it was not recorded."""
+        return recording_status(self.step) if self.step.pk else ""
 
     @property
     def order(self) -> object:
-        """The place to send: the one that was sent, or the step's own."""
+        """The posted order, or the step's own."""
         return self.form["order"].value() if self.form.is_bound else self.step.order
 
     @property
@@ -149,13 +149,13 @@ class StepRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """One line of what is wrong, and the field or row that a click on it leads to."""
+class FormProblem:
+    """An error or a warning, and the id of the field or row that its link opens."""
 
     where: str
     message: str
     target: str
-    mends: tuple[Mend, ...] = ()
+    mends: tuple[Fix, ...] = ()
 
 
 def scenario_groups(form: ScenarioForm) -> tuple[GroupView, ...]:
@@ -163,25 +163,25 @@ def scenario_groups(form: ScenarioForm) -> tuple[GroupView, ...]:
 
 
 def step_groups(form: ClosedStepForm) -> tuple[GroupView, ...]:
-    return _groups(form, STEP, form.elsewhere)
+    return _groups(form, STEP, form.hidden_errors)
 
 
 def step_rows(formset: StepFormSet, hits: Mapping[str, int]) -> list[StepRow]:
-    """The steps in order, those to be deleted too, which have no number."""
-    kept = set(map(id, formset.kept))
+    """Return the steps in order; those marked for deletion are included without a number."""
+    remaining = set(map(id, formset.remaining_forms))
     rows: list[StepRow] = []
     number = 0
-    for form in formset.in_order:
-        deleted = id(form) not in kept
+    for form in formset.ordered_forms:
+        deleted = id(form) not in remaining
         number += not deleted
-        told = [] if deleted else list(form.told())
+        errors = [] if deleted else list(form.all_errors())
         rows.append(
             StepRow(
                 form=form,
                 title=_title(0 if deleted else number, form.instance),
-                groups=_shown(form, formset, wrong=bool(told)),
+                groups=_groups_to_send(form, formset, has_errors=bool(errors)),
                 hits=hits.get(form.instance.key, 0) if form.instance.pk else 0,
-                errors=len(told),
+                errors=len(errors),
                 deleted=deleted,
             )
         )
@@ -189,45 +189,47 @@ def step_rows(formset: StepFormSet, hits: Mapping[str, int]) -> list[StepRow]:
 
 
 def empty_row(formset: StepFormSet) -> StepRow:
-    """What a new step is made from."""
+    """Return the row that new steps are copied from."""
     form = formset.empty_form
     return StepRow(form=form, title=Title(0, "", "", ""), groups=step_groups(form))
 
 
-def told(form: ScenarioForm, formset: StepFormSet | None, rows: list[StepRow]) -> list[Told]:
-    """Everything that is wrong with the page, the scenario's own first."""
-    of_all = formset.non_form_errors() if formset else ()
+def list_problems(
+    form: ScenarioForm, formset: StepFormSet | None, rows: list[StepRow]
+) -> list[FormProblem]:
+    """Return all errors of the posted form, those of the scenario first."""
+    formset_errors = formset.non_form_errors() if formset else ()
     return [
-        *_of_scenario(form),
-        *(Told("Steps", str(message), "steps") for message in of_all),
-        *(line for row in rows if not row.deleted for line in _of_row(row)),
+        *_scenario_problems(form),
+        *(FormProblem("Steps", str(message), "steps") for message in formset_errors),
+        *(line for row in rows if not row.deleted for line in _row_problems(row)),
     ]
 
 
-def _of_scenario(form: ScenarioForm) -> Iterator[Told]:
+def _scenario_problems(form: ScenarioForm) -> Iterator[FormProblem]:
     for column, messages in form.errors.items():
         where = SCENARIO_CELLS[column].label if column in form.fields else ""
         target = form[column].id_for_label if column in form.fields else ""
-        yield from (Told(where, str(message), target) for message in messages)
+        yield from (FormProblem(where, str(message), target) for message in messages)
 
 
-def _of_row(row: StepRow) -> Iterator[Told]:
-    for column, message in row.form.told():
+def _row_problems(row: StepRow) -> Iterator[FormProblem]:
+    for column, message in row.form.all_errors():
         where = f"Step {row.title.number}"
         target = row.form.prefix or ""
         if column:
             where += f", {STEP_CELLS[column].label}"
         if column in row.form.fields:
             target = row.form[column].id_for_label
-        yield Told(where, message, target)
+        yield FormProblem(where, message, target)
 
 
 def _groups(
-    form: forms.ModelForm, groups: tuple[Group, ...], elsewhere: Mapping[str, list[str]]
+    form: forms.ModelForm, groups: tuple[Group, ...], hidden_errors: Mapping[str, list[str]]
 ) -> tuple[GroupView, ...]:
     def errors(*names: str) -> tuple[str, ...]:
-        own = [str(m) for name in names if name for m in form.errors.get(name, ())]
-        return (*own, *(m for name in names for m in elsewhere.get(name, ())))
+        shown_errors = [str(m) for name in names if name for m in form.errors.get(name, ())]
+        return (*shown_errors, *(m for name in names for m in hidden_errors.get(name, ())))
 
     return tuple(
         GroupView(
@@ -247,19 +249,21 @@ def _groups(
     )
 
 
-def _shown(form: ClosedStepForm, formset: StepFormSet, *, wrong: bool) -> tuple[GroupView, ...]:
-    """The fields that a row is sent with: none where it is closed and nothing is wrong in it."""
+def _groups_to_send(
+    form: ClosedStepForm, formset: StepFormSet, *, has_errors: bool
+) -> tuple[GroupView, ...]:
+    """Return the fields that a row is sent with: none if it is closed and has no errors."""
     if not isinstance(form, StepForm):
-        if not wrong and len(formset.forms) > SENT_AT_ONCE:
+        if not has_errors and len(formset.forms) > MAX_STEPS_WITH_FIELDS:
             return ()
-        whole = formset.form(
+        step_form = formset.form(
             instance=form.instance,
             prefix=form.prefix,
             use_required_attribute=False,
             select=form.select,
         )
-        whole.elsewhere = form.elsewhere
-        return step_groups(whole)
+        step_form.hidden_errors = form.hidden_errors
+        return step_groups(step_form)
     return step_groups(form)
 
 

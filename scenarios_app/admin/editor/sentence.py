@@ -1,5 +1,7 @@
-"""A step in one sentence: when it answers, and with what. It reads plain data that nobody has
-checked, so it leaves out what it does not understand."""
+"""Describes a step in one sentence: when it answers, and with what.
+
+It reads unvalidated data and leaves out what it does not understand.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ NOTHING = "nothing yet"
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """`name` is the step's own, and empty where it has none."""
+    """A step in words: its name, "" if it has none, and the two halves of its sentence."""
 
     number: int
     name: str
@@ -38,44 +40,46 @@ class Title:
 
 
 def title_of(number: int, step: Json) -> Title:
-    """The title of a step in the document's form."""
+    """Return the title of a step in document form."""
     return Title(
         number=number,
         name=get_short_text(step, "name"),
-        when=" · ".join(_when(step)) or ANYTHING,
-        then=_failing(get_member(step, "failures")) + _answer(get_member(step, "produce")),
+        when=" · ".join(_condition_phrases(step)) or ANYTHING,
+        then=_failures_phrase(get_member(step, "failures"))
+        + _answer_phrase(get_member(step, "produce")),
     )
 
 
-def _when(step: Json) -> Iterator[str]:
+def _condition_phrases(step: Json) -> Iterator[str]:
     yield from TurnCondition.phrases(get_member(step, "turn"))
     for kind in condition_kinds():
         yield from kind.phrases(get_member(get_member(step, "match"), kind.key))
 
 
-def _failing(failures: Json) -> str:
+def _failures_phrase(failures: Json) -> str:
     times = get_member(failures, "times")
     if not isinstance(times, int):
         return ""
     often = "once" if times == 1 else f"{times} times"
-    return f"{_fault(get_member(failures, 'fault')) or _words('model_error')} {often}, then "
+    fault = _fault_phrase(get_member(failures, "fault")) or _fault_words("model_error")
+    return f"{fault} {often}, then "
 
 
-def _answer(produce: Json) -> str:
-    fault = _fault(get_member(produce, "fault"))
+def _answer_phrase(produce: Json) -> str:
+    fault = _fault_phrase(get_member(produce, "fault"))
     modes = [key for key in ("streaming", "non_streaming") if get_member(produce, key)]
     if len(modes) == 2:
-        said = f"{_content(get_member(produce, modes[0]))} streamed, else "
-        said += _content(get_member(produce, modes[1]))
+        phrase = f"{_content_phrase(get_member(produce, modes[0]))} streamed, else "
+        phrase += _content_phrase(get_member(produce, modes[1]))
     else:
-        said = _content(get_member(produce, modes[0]) if modes else produce)
-    if said and fault:
-        return f"{said}, {fault}"
-    return said or fault or NOTHING
+        phrase = _content_phrase(get_member(produce, modes[0]) if modes else produce)
+    if phrase and fault:
+        return f"{phrase}, {fault}"
+    return phrase or fault or NOTHING
 
 
-def _content(answer: Json) -> str:
-    if raw := _dict(get_member(answer, "raw")):
+def _content_phrase(answer: Json) -> str:
+    if raw := _as_object(get_member(answer, "raw")):
         return f"raw HTTP {raw.get('status', 200)}"
     for key in ("choices", "chunks"):
         if items := as_list(get_member(answer, key)):
@@ -89,41 +93,41 @@ def _content(answer: Json) -> str:
         *(get_member(part, "tool_call") for part in parts),
     ]
     refusals = [get_member(answer, "refusal"), *(get_member(part, "refusal") for part in parts)]
-    thought = get_member(answer, "reasoning") or any(
+    has_reasoning = get_member(answer, "reasoning") or any(
         get_member(part, "reasoning") for part in parts
     )
     names = [get_short_text(call, "name") or "?" for call in calls if isinstance(call, dict)]
-    said = [
-        "reasoning" if thought else "",
-        _first(texts, "text"),
+    phrases = [
+        "reasoning" if has_reasoning else "",
+        _first_text(texts, "text"),
         f"tool call{'s' if len(names) > 1 else ''} {list_first_names(list(names))}"
         if names
         else "",
-        _first(refusals, "refusal"),
+        _first_text(refusals, "refusal"),
         "final report" if get_member(answer, "final_report") else "",
     ]
-    return " + ".join(part for part in said if part)
+    return " + ".join(part for part in phrases if part)
 
 
-def _first(texts: list[Json], noun: str) -> str:
-    found = [text for text in texts if isinstance(text, str)]
-    if not found:
+def _first_text(texts: list[Json], noun: str) -> str:
+    strings = [text for text in texts if isinstance(text, str)]
+    if not strings:
         return ""
-    shown = shorten_line(next((text for text in found if text.strip()), ""))
-    return f"{noun} “{shown}”" if shown else f"empty {noun}"
+    excerpt = shorten_line(next((text for text in strings if text.strip()), ""))
+    return f"{noun} “{excerpt}”" if excerpt else f"empty {noun}"
 
 
-def _words(kind: str) -> str:
-    """What stands for a kind of fault; nothing for one that there is not."""
-    known = fault_kinds().get(kind)
-    return known.words if known else ""
+def _fault_words(kind: str) -> str:
+    """Return the phrase for a failure type, or "" for an unknown one."""
+    fault = fault_kinds().get(kind)
+    return fault.words if fault else ""
 
 
-def _fault(fault: Json) -> str:
-    said = _words(get_short_text(fault, "kind"))
+def _fault_phrase(fault: Json) -> str:
+    words = _fault_words(get_short_text(fault, "kind"))
     status = get_member(fault, "status")
-    return f"{said} {status}" if said and isinstance(status, int) else said
+    return f"{words} {status}" if words and isinstance(status, int) else words
 
 
-def _dict(value: Json) -> dict[str, Json]:
+def _as_object(value: Json) -> dict[str, Json]:
     return value if isinstance(value, dict) else {}

@@ -1,4 +1,4 @@
-"""The steps of a scenario as one formset: kept in order, new ones last, checked as a document."""
+"""The formset of a scenario's steps: keeps their order, appends new ones, validates them."""
 
 from copy import copy
 from functools import cached_property
@@ -10,7 +10,7 @@ from django.forms import BaseInlineFormSet, Field, HiddenInput, IntegerField
 from django.http import HttpRequest
 from unfold.admin import StackedInline
 
-from scenarios_app.admin.editor.forms import ClosedStepForm, StepForm, meanwhile
+from scenarios_app.admin.editor.forms import ClosedStepForm, StepForm, changes_by_others
 from scenarios_app.admin.editor.inputs import form_field
 from scenarios_app.admin.editor.layout import STEP, STEP_CELLS
 from scenarios_app.admin.editor.problems import is_missing, step_problem
@@ -19,17 +19,17 @@ from scenarios_app.engine.document import DocumentError, compile_scenario, load_
 from scenarios_app.models import AnyStep, DraftStep, Scenario, Step
 from scenarios_app.store import RowProblem, limits, problems_of, save_steps
 from scenarios_app.store.columns import EXTRAS, VALUES, empty_value
-from scenarios_app.store.history import Meanwhile
+from scenarios_app.store.history import ConcurrentChanges
 from scenarios_app.store.translate import scenario_object, step_object
 
-# A scenario with more steps than this sends a row's fields when the row is opened.
-SENT_AT_ONCE = 10
+# In a scenario with more steps, a row's fields are loaded when the row is opened.
+MAX_STEPS_WITH_FIELDS = 10
 
-_LAST = 2**31
+_AFTER_ALL = 2**31
 
 
 class StepIdField(IntegerField):
-    """Says which step a form is for, and asks the database nothing: the formset has them all."""
+    """Names the step of a form without a query, because the formset has loaded all steps."""
 
     def __init__(self, step: Step) -> None:
         super().__init__(required=False, widget=HiddenInput, initial=step.pk)
@@ -49,27 +49,27 @@ else:
 
 
 class StepFormSet(InlineFormSet):
-    """Nothing is saved while any step is wrong; `forms` stays in the order of the request."""
+    """Saves no step while any step has errors. `forms` stays in the order of the post."""
 
     @property
-    def in_order(self) -> list[ClosedStepForm]:
-        """The forms as their steps follow one another; one that has no place yet comes last."""
+    def ordered_forms(self) -> list[ClosedStepForm]:
+        """The forms in the order of their steps; those without an order come last."""
         if not self.is_bound:
             return self.forms
-        return sorted(self.forms, key=_place)
+        return sorted(self.forms, key=_sort_key)
 
     @property
-    def kept(self) -> list[ClosedStepForm]:
-        """Those that become or stay steps, in order."""
+    def remaining_forms(self) -> list[ClosedStepForm]:
+        """The forms of steps that are not deleted, in order."""
         if not self.is_bound:
             return self.forms
-        return [form for form in self.in_order if not self._is_left_out(form)]
+        return [form for form in self.ordered_forms if not self._is_left_out(form)]
 
     def clean(self) -> None:
         super().clean()
-        self._keep_what_others_did()
-        # What is wrong in a field hides what is wrong in others, until it is taken out.
-        while self._complain(self.kept):
+        self._refuse_to_delete_changed()
+        # An error in one column can hide errors in others until the column is emptied.
+        while self._add_document_errors(self.remaining_forms):
             pass
 
     def add_fields(self, form: ClosedStepForm, index: int | None) -> None:
@@ -78,13 +78,13 @@ class StepFormSet(InlineFormSet):
 
     def save_new(self, form: ClosedStepForm, commit: bool = True) -> Any:
         if form.cleaned_data.get("order") is None:
-            # The form's own place is 0, where the first step may be.
+            # The default order is 0, which the first step may have.
             self._last += 1
             form.instance.order = self._last
         return super().save_new(form, commit=commit)
 
     def save(self, commit: bool = True) -> Any:
-        """All at once, however many there are."""
+        """Save all steps with a constant number of queries."""
         saved = super().save(commit=False)
         if commit:
             save_steps(
@@ -97,7 +97,9 @@ class StepFormSet(InlineFormSet):
 
     @cached_property
     def _last(self) -> int:
-        return max((form.cleaned_data.get("order") or 0 for form in self.kept), default=0)
+        return max(
+            (form.cleaned_data.get("order") or 0 for form in self.remaining_forms), default=0
+        )
 
     def get_form_kwargs(self, index: int | None) -> dict[str, Any]:
         return {**super().get_form_kwargs(index), "select": self.instance.select}
@@ -109,24 +111,24 @@ class StepFormSet(InlineFormSet):
         try:
             form = super()._construct_form(i, **kwargs)  # type: ignore[misc]
             if self.is_bound:
-                form.before = self._others.steps.get(form.instance.pk)
-                form.who = self._others.who
+                form.before = self._concurrent_changes.steps.get(form.instance.pk)
+                form.changed_by = self._concurrent_changes.who
             return form
         finally:
             self.form = whole
 
     def _is_open(self, i: int) -> bool:
         if self.is_bound:
-            return i in self._sent
-        return self.initial_form_count() <= SENT_AT_ONCE
+            return i in self._posted_rows
+        return self.initial_form_count() <= MAX_STEPS_WITH_FIELDS
 
     @cached_property
-    def _others(self) -> Meanwhile:
-        return meanwhile(self.instance, self.data)
+    def _concurrent_changes(self) -> ConcurrentChanges:
+        return changes_by_others(self.instance, self.data)
 
     @cached_property
-    def _sent(self) -> set[int]:
-        """The rows of which any field was sent."""
+    def _posted_rows(self) -> set[int]:
+        """The numbers of the rows of which a field was posted."""
         sent: set[int] = set()
         for key in self.data:
             prefix, _, name = key.rpartition("-")
@@ -135,40 +137,45 @@ class StepFormSet(InlineFormSet):
                 sent.add(int(index))
         return sent
 
-    def _keep_what_others_did(self) -> None:
-        """Changes of other fields were merged, by the forms."""
-        others = self._others
+    def _refuse_to_delete_changed(self) -> None:
+        """Refuse to delete a step that somebody else changed. Other changes are merged by the
+        forms."""
+        others = self._concurrent_changes
         for form in self.forms if others.steps else ():
             deleted = self._should_delete_form(form)  # type: ignore[attr-defined]
             if form.instance.pk in others.steps and deleted:
                 raise ValidationError(f"{others.who} changed a step that you delete.")
 
-    def _complain(self, forms: list[ClosedStepForm]) -> bool:
-        """Put what is wrong with these steps at its fields, apart from what is wrong there already;
-        whether there was any. What is wrong with the scenario outside of them its own form says."""
-        rows = [_without(form) for form in forms]
+    def _add_document_errors(self, forms: list[ClosedStepForm]) -> bool:
+        """Add the document's errors to the steps' fields, and return whether any was new.
+
+        Columns with errors are left out. Errors of the scenario itself belong to its own form.
+        """
+        rows = [_without_errors(form) for form in forms]
         steps: list[dict[str, Json]] = []
         for form, row in zip(forms, rows, strict=True):
             try:
                 steps.append(step_object(row))
             except DocumentError as error:
-                form.complain(error.place, error.message)
+                form.add_error_at(error.place, error.message)
                 return True
         try:
-            # A name that is missing hides nothing else.
+            # A missing name would hide the other errors.
             data = scenario_object(self.instance, steps)
             data["name"] = data["name"] or "unnamed"
             for document in load_documents(data, limits=limits()):
                 compile_scenario(document)
         except DocumentError as error:
-            found = problems_of(error, self.instance.name)
-            for problem in found:
+            problems = problems_of(error, self.instance.name)
+            for problem in problems:
                 if problem.step is None and problem.place.startswith("steps"):
                     raise ValidationError(problem.message) from None
-            told = [
-                _tell(forms[one.step - 1], rows[one.step - 1], one) for one in found if one.step
+            added = [
+                _add_problem(forms[one.step - 1], rows[one.step - 1], one)
+                for one in problems
+                if one.step
             ]
-            return any(told)
+            return any(added)
         return False
 
     def _is_left_out(self, form: ClosedStepForm) -> bool:
@@ -177,10 +184,10 @@ class StepFormSet(InlineFormSet):
         return form.empty_permitted and not form.has_changed()
 
 
-def _without(form: ClosedStepForm) -> AnyStep:
-    """Its step without what is wrong in it already."""
+def _without_errors(form: ClosedStepForm) -> AnyStep:
+    """Return a copy of the form's step with the columns that have errors emptied."""
     row = copy(form.instance)
-    for column in form.wrong:
+    for column in form.error_columns:
         setattr(row, column, empty_value(Step, column))
     return row
 
@@ -189,20 +196,22 @@ def _section(column: str) -> str:
     return ({**VALUES, **EXTRAS}.get(column) or ("",))[0]
 
 
-def _tell(form: ClosedStepForm, row: AnyStep, problem: RowProblem) -> bool:
+def _add_problem(form: ClosedStepForm, row: AnyStep, problem: RowProblem) -> bool:
     column, message = step_problem(problem.place, problem.message, row)
-    # What was taken out may be all that there was.
-    missed = is_missing(message) and _section(column) in map(_section, form.wrong)
-    if column in form.wrong or missed:
+    # The emptied column may be the reason why something is missing.
+    caused_by_removal = is_missing(message) and _section(column) in map(
+        _section, form.error_columns
+    )
+    if column in form.error_columns or caused_by_removal:
         return False
-    form.complain(column, message)
+    form.add_error_at(column, message)
     return True
 
 
-def _place(form: ClosedStepForm) -> tuple[int, int]:
+def _sort_key(form: ClosedStepForm) -> tuple[int, int]:
     order = form.cleaned_data.get("order")
     if order is None:
-        order = form.instance.order if form.instance.pk else _LAST
+        order = form.instance.order if form.instance.pk else _AFTER_ALL
     return order, int((form.prefix or "").rpartition("-")[2])
 
 
@@ -226,10 +235,10 @@ class StepInline(StackedInline):
             return form_field(db_field, cell)
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
-    # Rows are added, moved and deleted in one: who may not do all of it does none of it.
+    # Rows are added, moved and deleted in one post, so all three permissions are needed.
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return _may(request, "add", "change", "delete")
+        return _has_permissions(request, "add", "change", "delete")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.has_add_permission(request, obj)
@@ -238,16 +247,16 @@ class StepInline(StackedInline):
         return self.has_add_permission(request, obj)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return _may(request, "view") or _may(request, "change")
+        return _has_permissions(request, "view") or _has_permissions(request, "change")
 
 
 class DraftStepInline(StepInline):
-    """Who may change a draft may change its steps."""
+    """The steps of a draft: whoever may change the draft may change them."""
 
     model = DraftStep
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # A draft that is being made has no row yet.
+        # A new draft has no row yet.
         verb = "add" if obj is None else "change"
         return request.user.has_perm(f"scenarios_app.{verb}_draft")
 
@@ -255,5 +264,5 @@ class DraftStepInline(StepInline):
         return True
 
 
-def _may(request: HttpRequest, *verbs: str) -> bool:
+def _has_permissions(request: HttpRequest, *verbs: str) -> bool:
     return request.user.has_perms([f"scenarios_app.{verb}_step" for verb in verbs])

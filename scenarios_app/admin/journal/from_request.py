@@ -1,4 +1,4 @@
-"""From a request of the journal: conditions that it meets, and a command that sends it again."""
+"""Derives from a journal entry conditions for a new step, and a curl command to repeat it."""
 
 import re
 import shlex
@@ -9,10 +9,10 @@ from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving.services import services
 
-# Headers that a client makes by itself.
+# Headers that curl sets itself.
 _OWN = {"host", "content-length", "connection", "accept-encoding", "transfer-encoding"}
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
-# What a path may hold as it is; a percent sign there begins what is encoded already.
+# Characters of a path that are not escaped; a percent sign begins an escape.
 _IN_PATHS = "/:@!$&'()*+,;=~%-._"
 
 MAX_EQUALS_CHARS = 60
@@ -20,7 +20,7 @@ _MAX_READ_CHARS = 2_000
 _MAX_PHRASE_CHARS = 60
 _SENTENCE = re.compile(r"[^.,;:!?()\[\]{}<>\"“”„»«…。、，！？\n\r]+")
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
-# Words that many requests share, and that say nothing about any one of them.
+# Common words, which say nothing about a single request.
 _FILLER = """
     about after also answer before been being briefly could does doing done each every
     explain explanation from give given have hello help here into just know like make many
@@ -32,11 +32,11 @@ _FILLER_WORDS = frozenset(_FILLER.split())
 
 
 class CannotRead(Exception):
-    """The journal's copy of the request cannot be read as one; the message says why."""
+    """The stored request cannot be parsed; the message says why."""
 
 
 def request_of(served: ServedRequest) -> CanonicalRequest:
-    """Read the request of a journal entry again. Raises CannotRead."""
+    """Parse the request of a journal entry again. Raises CannotRead."""
     if served.request_cut:
         raise CannotRead("The journal kept only the beginning of this request's body.")
     request = parse_row(served, services().pipeline.options)
@@ -46,9 +46,9 @@ def request_of(served: ServedRequest) -> CanonicalRequest:
 
 
 def proposed_match(request: CanonicalRequest) -> dict[str, str]:
-    """Propose conditions that this request meets and that similar requests meet too.
+    """Propose conditions that this request and similar ones meet.
 
-    The keys are the fields of `MakeStepForm`. The model and the provider are left out: they seldom
+    The keys are the fields of `MakeStepForm`. Model and provider are left out, because they seldom
     say what a request is about.
     """
     text = request.last_user_text
@@ -68,10 +68,10 @@ def proposed_match(request: CanonicalRequest) -> dict[str, str]:
 
 
 def telling_words(text: str) -> str:
-    """Return the phrase that says most about a message, as it is written there.
+    """Return the most distinctive phrase of a message, as written there, or "".
 
-    That is up to four neighbouring words of one sentence that begin and end with a telling word,
-    two of these at most. Words with digits end a phrase. Empty if no word is telling.
+    The phrase has up to four neighbouring words of one sentence, begins and ends with a distinctive
+    word, and has at most two of them. Words with digits end a phrase.
     """
     best, best_score = "", 0
     for sentence in _SENTENCE.finditer(text[:_MAX_READ_CHARS]):
@@ -94,16 +94,16 @@ def telling_words(text: str) -> str:
 
 
 def _is_telling(word: str) -> bool:
-    # Two signs of a script without spaces say as much as a word.
+    # Two characters of a script without spaces say as much as a word.
     long = len(word) >= (4 if word.isascii() else 2)
     return long and word.casefold() not in _FILLER_WORDS
 
 
 def curl_of(served: ServedRequest, origin: str) -> str:
-    """A shell command that sends the request again, with a key that will do for the masked one.
+    """Return a shell command that sends the request again, with a placeholder for the masked key.
 
-    What came in says nothing to curl itself: neither a body or a header that begins with `@`, which
-    would name a file to send, nor brackets in the address, which would make many requests of one.
+    The request's text cannot inject options: a body or header that begins with `@` names no file,
+    and brackets in the address do not multiply the request.
     """
     query = urlencode(served.query)
     url = f"{origin}{quote(served.path, safe=_IN_PATHS)}" + (f"?{query}" if query else "")
@@ -112,7 +112,7 @@ def curl_of(served: ServedRequest, origin: str) -> str:
     for name, value in headers.items():
         if name in _OWN or name.startswith("x-stainless") or not _TOKEN.fullmatch(name):
             continue
-        # A header without a value ends in a semicolon; with a colon it would be left out.
+        # curl drops `name:`, but sends `name;` as an empty header.
         words += ["-H", f"{name}: {_unmasked(name, value)}" if value else f"{name};"]
     if served.request_body:
         if "content-type" not in headers:

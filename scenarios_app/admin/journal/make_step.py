@@ -1,4 +1,4 @@
-"""The page *Make a step*: from a request of the journal to a step that answers it."""
+"""*Make a step*: turns a request of the journal into a step that answers it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,22 +36,22 @@ from scenarios_app.engine.scenario import Step as CompiledStep
 from scenarios_app.models import Draft, Scenario, ServedRequest
 from scenarios_app.serving.services import services
 from scenarios_app.store import document_of, limits, rows_of, save_document
-from scenarios_app.store.drafts import append_step, draft_of, drafted, free_name
+from scenarios_app.store.drafts import append_step, create_draft, free_name, get_or_create_draft
 
 NEW = "new"
-# The preview looks at so many of the latest requests, and shows so many of those that it catches.
+# The preview tests this many of the latest requests, and lists this many of those that it catches.
 PREVIEW_REQUESTS = 200
 SHOWN_REQUESTS = 8
 _MAX_NEAR = 20
 
-# For a new scenario, and for a step of an existing one.
+# Permissions to publish a new scenario, and to add a step to a published one.
 PUBLISH = ("scenarios_app.add_scenario", "scenarios_app.change_scenario")
-# Both: the step goes into a new draft or one that exists.
+# Both are needed: the step goes into a new draft or an existing one.
 DRAFT = ("scenarios_app.add_draft", "scenarios_app.change_draft")
 
 
 class MakeStepForm(forms.Form):
-    """What the step matches, what it answers, and the scenario that gets it."""
+    """The new step's match and answer, and the scenario that it is added to."""
 
     mode = forms.ChoiceField(
         choices=[("contains", "contains"), ("equals", "equals"), ("startswith", "begins with")],
@@ -91,38 +91,38 @@ class MakeStepForm(forms.Form):
         return answer
 
     def clean(self) -> dict[str, Any]:
-        given = self.cleaned_data
-        if not (given.get("message") or given.get("tool") or given.get("model")):
+        values = self.cleaned_data
+        if not (values.get("message") or values.get("tool") or values.get("model")):
             self.add_error("message", "Fill in a condition: this step would answer every request.")
-        if given.get("target") == NEW:
-            name = given.get("name", "").strip()
+        if values.get("target") == NEW:
+            name = values.get("name", "").strip()
             if not name:
                 self.add_error("name", "Enter a name.")
             elif free_name(name) != name:
                 self.add_error("name", "A scenario or a draft has this name.")
-        return given
+        return values
 
     def match(self) -> dict[str, Json]:
         """Return the `match` of a scenario document."""
-        given = self.cleaned_data
+        values = self.cleaned_data
         match: dict[str, Json] = {}
-        if given["message"]:
-            text = {given["mode"]: given["message"], "ignore_case": True}
+        if values["message"]:
+            text = {values["mode"]: values["message"], "ignore_case": True}
             match["messages"] = [{"role": "user", "which": "last", **text}]
-        if given["tool"]:
-            match["tool_results"] = [{"name": given["tool"]}]
-        if given["model"]:
-            match["model"] = given["model"]
+        if values["tool"]:
+            match["tool_results"] = [{"name": values["tool"]}]
+        if values["model"]:
+            match["model"] = values["model"]
         return match
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What the new step would do to the requests of the journal.
+    """The effect of the new step on the requests of the journal.
 
-    `answers` says whether it answers the request that it is made from; if not, `first` is the
-    scenario that answers it, empty if the conditions do not hold. `taken` are other requests, which
-    a scenario answered; `others` are those that none matched.
+    `answers` says whether it answers the request that it is made from. If not, `first` is the
+    scenario that does, "" if the conditions do not hold. `taken` are other requests that a scenario
+    answered, `others` those that none matched.
     """
 
     answers: bool
@@ -140,27 +140,27 @@ class Preview:
 
 
 def make_step_page(request: HttpRequest, owner: Any, served: ServedRequest) -> HttpResponse:
-    """The form; posted, the step is saved, or previewed for htmx."""
-    entry = "admin:scenarios_app_servedrequest_change"
+    """Show the form; a post saves the step, or returns the preview as an HTML fragment."""
+    entry_page = "admin:scenarios_app_servedrequest_change"
     try:
-        asked = request_of(served)
+        parsed = request_of(served)
     except CannotRead as error:
         messages.error(request, f"No step can be made of it: {error}")
-        return redirect(entry, served.pk)
-    targets = list(_targets(request, asked))
+        return redirect(entry_page, served.pk)
+    targets = list(_targets(request, parsed))
     if not targets:
         raise PermissionDenied
-    initial = proposed_match(asked)
-    initial |= {"target": targets[0][0], "name": free_name(_name_for(asked))}
+    initial = proposed_match(parsed)
+    initial |= {"target": targets[0][0], "name": free_name(_name_for(parsed))}
     posted = request.POST if request.method == "POST" else None
     form = MakeStepForm(posted, initial=initial, targets=targets)
     if posted is not None:
         form.without_answer = "preview" in posted or "draft" in posted
         if "preview" in posted:
-            return _preview_response(request, form, served, asked)
+            return _preview_response(request, form, served, parsed)
         if form.is_valid():
             try:
-                return _save(request, owner, form, served, asked)
+                return _save(request, owner, form, served, parsed)
             except DocumentError as error:
                 _add_errors(form, error)
     else:
@@ -173,8 +173,8 @@ def make_step_page(request: HttpRequest, owner: Any, served: ServedRequest) -> H
         "title": "Make a step",
         "form": form,
         "served": served,
-        "said": asked.last_user_text,
-        "preview": _preview(form if posted is not None else proposed, served, asked),
+        "said": parsed.last_user_text,
+        "preview": _preview(form if posted is not None else proposed, served, parsed),
         "looked_at": PREVIEW_REQUESTS,
         "may_publish": any(map(request.user.has_perm, PUBLISH)),
         "may_draft": request.user.has_perms(DRAFT),
@@ -183,18 +183,18 @@ def make_step_page(request: HttpRequest, owner: Any, served: ServedRequest) -> H
 
 
 def may_make_step(request: HttpRequest) -> bool:
-    """Whether the user may save a step, in a published scenario or in a draft."""
+    """Return whether the user may save a step, in a published scenario or in a draft."""
     user = request.user
     return user.has_perms(DRAFT) or any(map(user.has_perm, PUBLISH))
 
 
-def _targets(request: HttpRequest, asked: CanonicalRequest) -> Iterator[tuple[str, str]]:
-    """The scenarios that this user may add a step to, the nearest first, then a new one."""
+def _targets(request: HttpRequest, parsed: CanonicalRequest) -> Iterator[tuple[str, str]]:
+    """Yield the scenarios that this user may add a step to, the closest first, then a new one."""
     user, drafts = request.user, request.user.has_perms(DRAFT)
     if drafts or user.has_perm("scenarios_app.change_scenario"):
         rows = dict(Scenario.objects.filter(select="match").values_list("name", "pk"))
         index = catalog.snapshot().index
-        every = near_misses(index, asked, limit=_MAX_NEAR)
+        every = near_misses(index, parsed, limit=_MAX_NEAR)
         near = dict.fromkeys(
             miss.scenario.name
             for miss in every
@@ -211,20 +211,20 @@ def _targets(request: HttpRequest, asked: CanonicalRequest) -> Iterator[tuple[st
         yield NEW, "a new scenario"
 
 
-def _name_for(asked: CanonicalRequest) -> str:
-    return telling_words(asked.last_user_text) or "new scenario"
+def _name_for(parsed: CanonicalRequest) -> str:
+    return telling_words(parsed.last_user_text) or "new scenario"
 
 
 def _document(form: MakeStepForm, served: ServedRequest) -> ScenarioDocument:
-    """The scenario of the form with the new step as its last. Raises DocumentError."""
-    given = form.cleaned_data
+    """Return the form's scenario with the new step as its last. Raises DocumentError."""
+    values = form.cleaned_data
     step: dict[str, Json] = {"consume": False, "match": form.match()}
-    step["produce"] = {"text": given.get("answer") or ""}
-    if given["target"] == NEW:
+    step["produce"] = {"text": values.get("answer") or ""}
+    if values["target"] == NEW:
         about = f"Made from the request {served.uid}."
-        data: Any = {"name": given["name"].strip(), "description": about, "steps": []}
+        data: Any = {"name": values["name"].strip(), "description": about, "steps": []}
     else:
-        data = dump(document_of(Scenario.objects.get(pk=given["target"])))
+        data = dump(document_of(Scenario.objects.get(pk=values["target"])))
     data |= {"enabled": True, "steps": [*data.get("steps", ()), step]}
     (document,) = load_documents(data, limits=limits())
     return document
@@ -235,7 +235,7 @@ def _save(
     owner: Any,
     form: MakeStepForm,
     served: ServedRequest,
-    asked: CanonicalRequest,
+    parsed: CanonicalRequest,
 ) -> HttpResponse:
     new = form.cleaned_data["target"] == NEW
     if "draft" in request.POST:
@@ -246,7 +246,7 @@ def _save(
     require(request, PUBLISH[0] if new else PUBLISH[1])
     with transaction.atomic():
         if not new:
-            # Another step saved at the same time waits, and comes after this one.
+            # A step saved concurrently waits, and is appended after this one.
             Scenario.objects.select_for_update().get(pk=form.cleaned_data["target"])
         document = _document(form, served)
         compile_scenario(document)
@@ -259,11 +259,11 @@ def _save(
             append_step(scenario, rows_of(document)[1][-1])
     log = owner.log_addition if new else owner.log_change
     log(request, scenario, f"Made a step from the request {served.uid}.")
-    found = next(catalog.snapshot().index.candidates(asked), None)
-    if found is not None and found.scenario.name == scenario.name:
+    match = next(catalog.snapshot().index.candidates(parsed), None)
+    if match is not None and match.scenario.name == scenario.name:
         messages.success(request, f"Saved. “{scenario}” answers this request now.")
-    elif found is not None:
-        first = found.scenario.name
+    elif match is not None:
+        first = match.scenario.name
         messages.warning(request, f"Saved, but “{first}” answers this request first.")
     else:
         messages.warning(request, "Saved, but the step does not match this request.")
@@ -271,12 +271,12 @@ def _save(
 
 
 def _save_draft(form: MakeStepForm, served: ServedRequest, *, new: bool) -> Draft:
-    """The same as a draft, whose answer may be empty yet."""
+    """Save the step in a draft, where its answer may still be empty."""
     document = _document(form, served)
     if new:
-        return drafted(document)
+        return create_draft(document)
     with transaction.atomic():
-        draft, _ = draft_of(Scenario.objects.get(name=document.name))
+        draft, _ = get_or_create_draft(Scenario.objects.get(name=document.name))
         append_step(draft, rows_of(document)[1][-1])
     return draft
 
@@ -289,15 +289,15 @@ def _add_errors(form: MakeStepForm, error: DocumentError) -> None:
 
 
 def _preview_response(
-    request: HttpRequest, form: MakeStepForm, served: ServedRequest, asked: CanonicalRequest
+    request: HttpRequest, form: MakeStepForm, served: ServedRequest, parsed: CanonicalRequest
 ) -> HttpResponse:
     form.is_valid()
-    context = {"preview": _preview(form, served, asked), "looked_at": PREVIEW_REQUESTS}
+    context = {"preview": _preview(form, served, parsed), "looked_at": PREVIEW_REQUESTS}
     return TemplateResponse(request, "scenarios_app/admin/make_step_preview.html", context)
 
 
-def _preview(form: MakeStepForm, served: ServedRequest, asked: CanonicalRequest) -> Preview | None:
-    """Return what the step would catch; None if the form does not say enough yet."""
+def _preview(form: MakeStepForm, served: ServedRequest, parsed: CanonicalRequest) -> Preview | None:
+    """Return what the step would catch, or None while the form is incomplete."""
     if not form.is_bound or {"message", "target", "name"} & form.errors.keys():
         return None
     try:
@@ -305,7 +305,7 @@ def _preview(form: MakeStepForm, served: ServedRequest, asked: CanonicalRequest)
     except (DocumentError, Scenario.DoesNotExist):
         return None
     index, step = overlay(catalog.snapshot().index, [compiled]), compiled.steps[-1]
-    first = next(index.candidates(asked), None)
+    first = next(index.candidates(parsed), None)
     caught = ServedRequest.objects.filter(pk__in=list(_caught(index, step, served)))
     rows = list(caught.only("at", "asked", "scenario", "fallback", "way", "matched"))
     return Preview(

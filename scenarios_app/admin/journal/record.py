@@ -1,5 +1,5 @@
-"""*Record* on the pages of sessions: unmatched requests go to real providers, and what these answer
-becomes a draft."""
+"""*Record* on the pages of sessions: forwards unmatched requests to providers and saves the
+responses as a draft."""
 
 import time
 from collections.abc import Mapping
@@ -26,20 +26,19 @@ from scenarios_app.recording.upstreams import KEY_VARIABLES, PUBLIC, official_up
 from scenarios_app.serving.recorder.recordings import Recording
 from scenarios_app.serving.services import services
 from scenarios_app.store import limits
-from scenarios_app.store.drafts import NAME_LENGTH, drafted
+from scenarios_app.store.drafts import NAME_LENGTH, create_draft
 
-ALL: Final = "all sessions"
-# A recording that somebody forgot spends the clients' money no longer than this.
-RECORD_SECONDS: Final = 3_600
+ALL_SESSIONS: Final = "all sessions"
+# A forgotten recording stops after this time, because it spends money of the clients.
+MAX_RECORD_SECONDS: Final = 3_600
 RECORD: Final = ("scenarios_app.add_scenario", "scenarios_app.change_scenario")
 SET_UP: Final = "scenarios_app.set_up_recording"
 CLIENTS_KEY, SERVERS_KEY = "client", "server"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """A provider that can be recorded from. `variable` names this server's own key for it, if it
-    has one."""
+class UpstreamChoice:
+    """A provider to record from. `variable` names the variable with this server's key, or is ""."""
 
     name: str
     url: str
@@ -49,23 +48,25 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class RecordPanel:
-    """What a page says of recording a session, or all where `name` is None; `refused` says why
-    this server records nothing. `choices` is empty for people who may not choose."""
+    """The recording of one session, or of all if `name` is None.
+
+    `refused` says why this server cannot record. `choices` is empty for users who may not choose.
+    """
 
     name: str | None
     recording: Recording | None
     upstreams: tuple[tuple[str, str], ...]
     refused: str
-    choices: tuple[Choice, ...]
+    choices: tuple[UpstreamChoice, ...]
 
     @property
     def permission_helps(self) -> bool:
-        """Whether people with the permission could choose a provider here."""
+        """Whether a user with the permission could choose a provider."""
         return bool(record_choices())
 
     @property
     def goes_to(self) -> list[tuple[str, str, str]]:
-        """Where the recording sends requests: provider, address, and whose key."""
+        """The upstreams of the recording: provider, address, and whose key is used."""
         if self.recording is None:
             return []
         keys, named = self.recording.keys, self.recording.upstreams or dict(self.upstreams)
@@ -89,52 +90,60 @@ def record_panel(request: HttpRequest, name: str | None) -> RecordPanel:
     pipeline = services().pipeline
     upstreams = tuple(pipeline.options.upstreams.items())
     refused = "" if services().cluster.alone else SHARED_STATE_ERROR
-    choices = record_choices() if may_set_up(request) else ()
+    choices = record_choices() if may_choose_upstreams(request) else ()
     return RecordPanel(name, pipeline.recordings.get(name), upstreams, refused, choices)
 
 
 def may_record(request: HttpRequest) -> bool:
-    """Who records makes a draft, and spends what the clients' keys may spend."""
+    """Return whether the user may record, which makes a draft and spends the clients' keys."""
     return request.user.has_perms(RECORD)
 
 
-def may_set_up(request: HttpRequest) -> bool:
-    """Who may choose the providers, and spend what this server's own keys may spend."""
+def may_choose_upstreams(request: HttpRequest) -> bool:
+    """Return whether the user may choose providers, and spend this server's own keys."""
     return may_record(request) and request.user.has_perm(SET_UP)
 
 
-def record_choices() -> tuple[Choice, ...]:
-    """The providers that may be chosen: those of MOCKLLM_UPSTREAMS, and in dev mode every known
-    provider at its own address. An address never comes from a page."""
+def record_choices() -> tuple[UpstreamChoice, ...]:
+    """Return the providers that may be chosen.
+
+    These are those of MOCKLLM_UPSTREAMS, and in dev mode every known provider at its official
+    address. An address never comes from a form.
+    """
     named = services().pipeline.options.upstreams
     is_dev = getattr(settings, "MOCKLLM_ENV", "prod") == "dev"
-    known = {**(official_upstreams() if is_dev else {}), **named}
+    urls = {**(official_upstreams() if is_dev else {}), **named}
     return tuple(
-        Choice(name, url, _key_variable(name, url), name in named) for name, url in known.items()
+        UpstreamChoice(name, url, _key_variable(name, url), name in named)
+        for name, url in urls.items()
     )
 
 
 def _key_variable(name: str, url: str) -> str:
-    """The variable with this server's key for a provider, if it has one. A key goes to the
-    provider's own address and nowhere else."""
+    """Return the name of the variable with this server's key for a provider, or "".
+
+    A key is only sent to the provider's official address.
+    """
     if url != PUBLIC.get(name):
         return ""
     variables = env.variables()
     return next((one for one in KEY_VARIABLES.get(name, ()) if variables.get(one, "").strip()), "")
 
 
-def _chosen(given: QueryDict) -> tuple[dict[str, str], dict[str, str]]:
-    """The upstreams that a form chooses, and the keys to send there: an empty one for the client's
-    own. Raises ControlError for what may not be chosen."""
-    known = {one.name: one for one in record_choices()}
+def _chosen_upstreams(form: QueryDict) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the chosen upstreams, and the key for each; "" stands for the client's own key.
+
+    Raises ControlError for a choice that is not allowed.
+    """
+    choices = {one.name: one for one in record_choices()}
     upstreams: dict[str, str] = {}
     keys: dict[str, str] = {}
-    for name in given.getlist("upstream"):
-        choice = known.get(name)
+    for name in form.getlist("upstream"):
+        choice = choices.get(name)
         if choice is None:
             message = f"“{name}” is no provider that this server may record from."
             raise ControlError(400, message, field="upstream")
-        with_own_key = given.get(f"key-{name}") == SERVERS_KEY
+        with_own_key = form.get(f"key-{name}") == SERVERS_KEY
         if with_own_key and not choice.variable:
             message = f"This server has no key for {name}: choose the client's own key."
             raise ControlError(400, message, field="key")
@@ -147,18 +156,18 @@ def _chosen(given: QueryDict) -> tuple[dict[str, str], dict[str, str]]:
 
 @require_POST
 def record(request: HttpRequest) -> HttpResponse:
-    """Begin to record one session, or all when no name is given; or end it and go to its draft."""
+    """Start recording one session, or all if no name is posted; or stop and open the draft."""
     require(request, *RECORD)
     name = request.POST.get("name")
-    shown = ALL if name is None else f"session “{name}”"
+    subject = ALL_SESSIONS if name is None else f"session “{name}”"
     try:
         if "end" in request.POST:
-            return _ended(request, name, shown)
+            return _end(request, name, subject)
         _begin(request, name)
     except ControlError as error:
         messages.error(request, str(error))
     else:
-        messages.success(request, f"Recording {shown}: unmatched requests are sent upstream.")
+        messages.success(request, f"Recording {subject}: unmatched requests are sent upstream.")
     return redirect(_record_page(name))
 
 
@@ -167,22 +176,22 @@ def _begin(request: HttpRequest, name: str | None) -> None:
     keys: Mapping[str, str] = {}
     if "choose" in request.POST:
         require(request, SET_UP)
-        upstreams, keys = _chosen(request.POST)
-    title = f"Recording of {ALL if name is None else name}"[:NAME_LENGTH]
-    ends_at = time.monotonic() + RECORD_SECONDS
+        upstreams, keys = _chosen_upstreams(request.POST)
+    title = f"Recording of {ALL_SESSIONS if name is None else name}"[:NAME_LENGTH]
+    ends_at = time.monotonic() + MAX_RECORD_SECONDS
     start_recording(Recording(name, "all", title, keys, upstreams=upstreams, ends_at=ends_at))
 
 
-def _ended(request: HttpRequest, name: str | None, shown: str) -> HttpResponse:
-    recording, came = end_recording(name)
-    for told in (*came.problems, *came.notes):
+def _end(request: HttpRequest, name: str | None, subject: str) -> HttpResponse:
+    recording, result = end_recording(name)
+    for told in (*result.problems, *result.notes):
         messages.warning(request, told)
-    if came.document is None or not came.document["steps"]:
-        messages.warning(request, f"Nothing of {shown} was recorded, so there is no draft.")
+    if result.document is None or not result.document["steps"]:
+        messages.warning(request, f"Nothing of {subject} was recorded, so there is no draft.")
         return redirect(_record_page(name))
-    (document,) = load_documents(came.document, limits=limits())
+    (document,) = load_documents(result.document, limits=limits())
     try:
-        draft = drafted(document)
+        draft = create_draft(document)
     except DatabaseError:
         # The recorded requests were paid for, so the recording goes on until a draft can be stored.
         services().pipeline.recordings.setdefault(recording.session, recording)
@@ -198,5 +207,5 @@ def _record_page(name: str | None) -> str:
 
 
 def session_url(name: str) -> str:
-    """The page of one session; a name may be any text, so it is no part of the path."""
+    """Return the address of a session's page. A name may be any text, so it is in the query."""
     return f"{reverse('admin:scenarios_app_session')}?{urlencode({'name': name})}"

@@ -1,5 +1,5 @@
-"""The journal in the admin: a list to filter, a page for each request with all about it, and how
-often scenarios and steps have answered."""
+"""The journal in the admin: list, filters and a page for each request; and how often each scenario
+has answered."""
 
 import json
 from collections.abc import Callable, Collection
@@ -23,25 +23,25 @@ from unfold.admin import ModelAdmin
 from unfold.paginator import InfinitePaginator
 
 from mockllm_site.kit.permissions import MissingPermission, require
-from scenarios_app.admin.filters import AnsweredByFilter, FoundFilter, ProviderFilter, SessionFilter
+from scenarios_app.admin.filters import AnsweredByFilter, MatchFilter, ProviderFilter, SessionFilter
 from scenarios_app.admin.journal.from_request import curl_of
 from scenarios_app.admin.journal.make_step import DRAFT, make_step_page, may_make_step
 from scenarios_app.admin.journal.record import record, session_url
 from scenarios_app.admin.journal.sessions import (
-    names_of,
+    display_names_of,
     rename,
     reset,
     session_page,
     sessions_page,
-    tell_losses,
+    warn_of_losses,
 )
 from scenarios_app.journal import journal
 from scenarios_app.journal.live import nearest
 from scenarios_app.models import UNANSWERED, Outcome, Scenario, ServedRequest, SessionName
 from scenarios_app.templatetags.scenarios_admin import ago
 
-# What the list shows; the rest of a row may be large.
-_LISTED = (
+# Columns that the list needs; the others may be large.
+_LIST_COLUMNS = (
     "at",
     "session",
     "provider",
@@ -84,7 +84,7 @@ class JournalAdmin(ModelAdmin):
         "took",
         "session_name",
     )
-    list_filter = (SessionFilter, ProviderFilter, AnsweredByFilter, FoundFilter, "outcome")
+    list_filter = (SessionFilter, ProviderFilter, AnsweredByFilter, MatchFilter, "outcome")
     search_fields = ("asked", "answered", "path", "model", "scenario", "step", "session")
     ordering = ("-pk",)
     list_per_page = 50
@@ -117,7 +117,7 @@ class JournalAdmin(ModelAdmin):
         return False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ServedRequest]:
-        return super().get_queryset(request).only(*_LISTED)
+        return super().get_queryset(request).only(*_LIST_COLUMNS)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[ServedRequest], search_term: str
@@ -125,15 +125,15 @@ class JournalAdmin(ModelAdmin):
         try:
             return queryset.filter(uid=UUID(search_term.strip())), False
         except ValueError:
-            found, distinct = super().get_search_results(request, queryset, search_term)
+            rows, distinct = super().get_search_results(request, queryset, search_term)
         if term := search_term.strip():
-            named = SessionName.objects.filter(name__icontains=term).values("session")
-            found |= queryset.filter(session__in=named)
-        return found, distinct
+            renamed_sessions = SessionName.objects.filter(name__icontains=term).values("session")
+            rows |= queryset.filter(session__in=renamed_sessions)
+        return rows, distinct
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist = super().get_changelist_instance(request)
-        called = names_of({row.session for row in changelist.result_list})
+        called = display_names_of({row.session for row in changelist.result_list})
         for row in changelist.result_list:
             row.called = called.get(row.session, "")
         return changelist
@@ -142,9 +142,9 @@ class JournalAdmin(ModelAdmin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         journal.flush()
-        tell_losses(request, request.GET.get("session"))
+        warn_of_losses(request, request.GET.get("session"))
         query = request.GET.urlencode()
-        # Older pages stay as they are.
+        # Only the first page is updated live.
         live = {"live": "p" not in request.GET, "here": f"?{query}"}
         return super().changelist_view(
             request, {"title": "Journal", **live, **(extra_context or {})}
@@ -157,40 +157,40 @@ class JournalAdmin(ModelAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """There is nothing to change: the request, what was decided, and the answer."""
+        """Show one request, the decision and the response, all read-only."""
         journal.flush()
         self._require_view(request)
-        found = ServedRequest.objects.filter(pk=_whole(unquote(object_id))).first()
-        if found is None:
+        served = ServedRequest.objects.filter(pk=_primary_key(unquote(object_id))).first()
+        if served is None:
             return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
-        names = {found.scenario, *(str(miss.get("scenario")) for miss in found.near_misses)}
+        names = {served.scenario, *(str(miss.get("scenario")) for miss in served.near_misses)}
         rows = Scenario.objects.filter(name__in=names).values_list("name", "pk")
         context = {
             **self.admin_site.each_context(request),
             "media": self.media,
-            "title": f"{found.method} {found.path}",
-            "served": found,
-            "told": told(found),
-            "session_url": session_url(found.session),
+            "title": f"{served.method} {served.path}",
+            "served": served,
+            "told": outcome_badge(served),
+            "session_url": session_url(served.session),
             "pages": {
                 name: reverse("admin:scenarios_app_scenario_change", args=(pk,))
                 for name, pk in rows
             },
-            "curl": curl_of(found, request.build_absolute_uri("/").removesuffix("/")),
-            "try_url": f"{reverse('admin:scenarios_app_scenario_try')}?request={found.pk}",
+            "curl": curl_of(served, request.build_absolute_uri("/").removesuffix("/")),
+            "try_url": f"{reverse('admin:scenarios_app_scenario_try')}?request={served.pk}",
             "may_make": may_make_step(request),
-            "timings": [(_TIMINGS.get(k, k), v) for k, v in found.timings.items()],
-            "request_body": pretty(found.request_body),
-            "response_body": pretty(found.response_body),
+            "timings": [(_TIMINGS.get(k, k), v) for k, v in served.timings.items()],
+            "request_body": indent_json(served.request_body),
+            "response_body": indent_json(served.response_body),
         }
         return TemplateResponse(request, "scenarios_app/admin/served_request.html", context)
 
     def _require_view(self, request: HttpRequest) -> None:
         if not self.has_view_permission(request):
-            raise MissingPermission(SEE)
+            raise MissingPermission(VIEW_PERMISSION)
 
     def make_step(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """The page on which this request becomes a step of a scenario."""
+        """Show the page that makes a step from this request."""
         self._require_view(request)
         if not may_make_step(request):
             require(request, *DRAFT)
@@ -198,8 +198,10 @@ class JournalAdmin(ModelAdmin):
         return make_step_page(request, self, get_object_or_404(ServedRequest, pk=pk))
 
     def make_step_of_latest(self, request: HttpRequest) -> HttpResponse:
-        """Lead to that page for a session's latest request that no scenario matched, and who may
-        make no step to the request."""
+        """Redirect to *Make a step* for a session's latest unmatched request.
+
+        Users who may not make a step are redirected to the request.
+        """
         self._require_view(request)
         journal.flush()
         session = request.GET.get("session", "")
@@ -243,7 +245,7 @@ class JournalAdmin(ModelAdmin):
             served.answered,
         )
 
-    @admin.display(description="Answered by", ordering="scenario")
+    @admin.display(description="AnswerCount by", ordering="scenario")
     def answered_by(self, served: ServedRequest) -> str:
         if served.is_unmatched:
             near = nearest(served.near_misses)
@@ -252,7 +254,7 @@ class JournalAdmin(ModelAdmin):
 
     @admin.display(description="Result", ordering="outcome")
     def result(self, served: ServedRequest) -> str:
-        tone, words = told(served)
+        tone, words = outcome_badge(served)
         more = [*([f"fault {served.fault}"] if served.fault else ()), *served.violations]
         if served.fallback:
             words = "default answer"
@@ -282,12 +284,12 @@ class JournalAdmin(ModelAdmin):
 
 
 def _sessions_of(name: str) -> list[str]:
-    """A session of a chat has its comparisons beside it."""
+    """Return a session and, for a chat, those of its comparisons."""
     return [name, *([f"{name}-a", f"{name}-b"] if name.startswith("chat-") else [])]
 
 
-def told(served: ServedRequest) -> tuple[str, str]:
-    """What became of a request: the class of its badge, and the words in it."""
+def outcome_badge(served: ServedRequest) -> tuple[str, str]:
+    """Return the CSS class and the text of a request's outcome."""
     words = str(served.get_outcome_display())
     if not served.fallback:
         return served.outcome, words
@@ -295,39 +297,39 @@ def told(served: ServedRequest) -> tuple[str, str]:
     return "fallback", default if served.outcome == Outcome.COMPLETE else f"{default}, {words}"
 
 
-def pretty(body: str) -> str:
-    """JSON with line breaks; anything else, a stream or a body that was cut, as it is."""
+def indent_json(body: str) -> str:
+    """Return JSON indented, and any other text, such as a stream or a cut body, unchanged."""
     try:
         text = json.dumps(json.loads(body), ensure_ascii=False, indent=2)
     except (ValueError, RecursionError):
         return body
-    # JSON can hold half of a surrogate pair, which no page can.
+    # JSON can contain half of a surrogate pair, which cannot be encoded.
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _whole(text: str) -> int:
-    """A primary key, or one that no row has."""
+def _primary_key(text: str) -> int:
+    """Return the primary key in an address, or -1, which no row has."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else -1
 
 
-SEE = "scenarios_app.view_servedrequest"
+VIEW_PERMISSION = "scenarios_app.view_servedrequest"
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnswerCount:
     count: int = 0
     last: datetime | None = None
 
 
-NONE = Answered()
+NO_ANSWERS = AnswerCount()
 
 
-def answered_by_scenario(names: Collection[str]) -> dict[str, Answered]:
-    """By name; a scenario that has answered nothing is not in it."""
+def answered_by_scenario(names: Collection[str]) -> dict[str, AnswerCount]:
+    """Return counts by scenario name; scenarios without answers are left out."""
     journal.flush()
     rows = ServedRequest.objects.filter(scenario__in=names).order_by()
-    # Both numbers come out of the index alone, without a look at any row.
+    # Both numbers are read from the index alone.
     counted = list(rows.values_list("scenario").annotate(Count("pk"), Max("pk")))
     last = ServedRequest.objects.filter(pk__in=[pk for _, _, pk in counted])
     times = dict(last.order_by().values_list("pk", "at"))
-    return {name: Answered(count, times.get(pk)) for name, count, pk in counted}
+    return {name: AnswerCount(count, times.get(pk)) for name, count, pk in counted}

@@ -1,5 +1,4 @@
-"""The pages of sessions: the verdict on each, what it has consumed, tried and counted, its name and
-its reset."""
+"""The pages of sessions: verdict, used steps, attempts, counters, display name and reset."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -33,13 +32,13 @@ from scenarios_app.models import (
 )
 from scenarios_app.serving.services import services
 
-_MOST = 500
+_MAX_SESSIONS = 500
 P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What the journal holds of a session."""
+class JournalCounts:
+    """How many requests the journal has of a session, and when the last one came."""
 
     requests: int = 0
     unmatched: int = 0
@@ -47,9 +46,9 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SessionLine:
     name: str
-    seen: Seen
+    seen: JournalCounts
     state: SessionState
     called: str = ""
     passed: bool | None = None
@@ -60,10 +59,10 @@ class Line:
         return session_url(self.name)
 
 
-def needing_state(
+def handle_missing_state(
     view: Callable[Concatenate[HttpRequest, P], HttpResponse],
 ) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
-    """The view, with a 503 where what sessions remember cannot be reached."""
+    """Wrap a view to answer 503 while the shared session state cannot be reached."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -76,60 +75,64 @@ def needing_state(
     return guarded
 
 
-@needing_state
+@handle_missing_state
 def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> HttpResponse:
-    """Every session with state or with requests in the journal, the last one used first."""
+    """List every session with state or requests, the last used first."""
     journal.flush()
-    seen = _seen()
-    names = {*async_to_sync(services().state.sessions)(), *seen}
-    newest = sorted(names, key=lambda name: (_time(seen.get(name)), name), reverse=True)
-    called = names_of(newest[:_MOST])
+    counts = _journal_counts()
+    names = {*async_to_sync(services().state.sessions)(), *counts}
+    newest = sorted(names, key=lambda name: (_last_used(counts.get(name)), name), reverse=True)
+    display_names = display_names_of(newest[:_MAX_SESSIONS])
     lines = [
-        Line(name, seen.get(name, Seen()), _state(name), called.get(name, ""))
-        for name in newest[:_MOST]
+        SessionLine(
+            name, counts.get(name, JournalCounts()), _state(name), display_names.get(name, "")
+        )
+        for name in newest[:_MAX_SESSIONS]
     ]
     passed = quick_verdicts(
         (line.name, line.seen.requests, bool(line.seen.unmatched or line.state.violations))
         for line in lines
     )
     lines = [replace(line, passed=passed.get(line.name)) for line in lines]
-    left_out = max(len(names) - _MOST, 0)
+    left_out = max(len(names) - _MAX_SESSIONS, 0)
     context = {
         "lines": lines,
         "left_out": left_out,
         "title": "Sessions",
         "record": record_panel(request, None),
     }
-    tell_losses(request, None)
+    warn_of_losses(request, None)
     return _page(request, owner, "sessions.html", context)
 
 
-@needing_state
+@handle_missing_state
 def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> HttpResponse:
     journal.flush()
     name = request.GET.get("name", "")
     state = _state(name)
-    called = names_of([name]).get(name, "")
+    display_name = display_names_of([name]).get(name, "")
     _, own = async_to_sync(services().state.scenarios_of)(name)
     verdict = verdict_card(name)
     names = {ref.scenario for ref in state.consumed} | {a.step.scenario for a, _ in state.attempts}
     context = {
-        "title": f"Session {called or name}",
-        "line": Line(name, _seen(name).get(name, Seen()), state, called),
+        "title": f"Session {display_name or name}",
+        "line": SessionLine(
+            name, _journal_counts(name).get(name, JournalCounts()), state, display_name
+        ),
         "own": sorted(own),
         "record": record_panel(request, name),
         "verdict": verdict,
-        "pages": _pages(names | verdict.scenarios),
+        "pages": _scenario_urls(names | verdict.scenarios),
         "journal": f"{reverse('admin:scenarios_app_servedrequest_changelist')}?"
         + urlencode({"session": name}),
     }
-    tell_losses(request, name)
+    warn_of_losses(request, name)
     return _page(request, owner, "session.html", context)
 
 
 @require_POST
 def rename(request: HttpRequest) -> HttpResponse:
-    """Give a session a name that says what it is; an empty one takes it back."""
+    """Set the display name of a session; an empty name removes it."""
     require(request, "scenarios_app.change_scenario")
     session = request.POST.get("session", "")
     name = " ".join(request.POST.get("name", "").split())[:100]
@@ -146,9 +149,9 @@ def rename(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@needing_state
+@handle_missing_state
 def reset(request: HttpRequest) -> HttpResponse:
-    """Forget one session, or all when no name is given; its own scenarios only if asked."""
+    """Reset one session, or all if no name is posted; its private scenarios only on request."""
     require(request, "scenarios_app.change_scenario")
     name = request.POST.get("name")
     reset_session(name, scenarios="scenarios" in request.POST)
@@ -158,15 +161,15 @@ def reset(request: HttpRequest) -> HttpResponse:
 
 
 def reset_session(name: str | None, *, scenarios: bool) -> None:
-    """Forget a session, or every one and what columns show of answers that are not kept."""
+    """Reset a session, or all sessions and the answer counts of pruned requests."""
     services().cluster.flush()
     reset_sessions(None if name is None else [name], scenarios=scenarios)
     if name is None:
         PastAnswers.objects.all().delete()
 
 
-def tell_losses(request: HttpRequest, session: str | None) -> None:
-    """Warn on the page of a session, or of all, where the journal is not whole."""
+def warn_of_losses(request: HttpRequest, session: str | None) -> None:
+    """Show a warning if the journal lacks requests of a session, or of any."""
     if told := journal.dropped_rows.told(session):
         messages.warning(request, told)
 
@@ -190,8 +193,8 @@ def _page(
     )
 
 
-def names_of(sessions: Collection[str]) -> dict[str, str]:
-    """What people call sessions, by their own names."""
+def display_names_of(sessions: Collection[str]) -> dict[str, str]:
+    """Return the display names by session."""
     rows = SessionName.objects.filter(session__in=sessions)
     return dict(rows.values_list("session", "name"))
 
@@ -200,20 +203,20 @@ def _state(name: str) -> SessionState:
     return async_to_sync(services().state.read)(name)
 
 
-def _seen(name: str | None = None) -> dict[str, Seen]:
+def _journal_counts(name: str | None = None) -> dict[str, JournalCounts]:
     rows = ServedRequest.objects.order_by()
     if name is not None:
         rows = rows.filter(session=name)
     unmatched = Count("pk", filter=UNANSWERED)
     counted = rows.values_list("session").annotate(Count("pk"), unmatched=unmatched, last=Max("at"))
-    return {session: Seen(*figures) for session, *figures in counted}
+    return {session: JournalCounts(*counts) for session, *counts in counted}
 
 
-def _time(seen: Seen | None) -> float:
-    return seen.last.timestamp() if seen and seen.last else 0.0
+def _last_used(counts: JournalCounts | None) -> float:
+    return counts.last.timestamp() if counts and counts.last else 0.0
 
 
-def _pages(names: set[str]) -> dict[str, str]:
-    """Where scenarios are edited, by name."""
-    found = Scenario.objects.filter(name__in=names).values_list("name", "pk")
-    return {name: reverse("admin:scenarios_app_scenario_change", args=(pk,)) for name, pk in found}
+def _scenario_urls(names: set[str]) -> dict[str, str]:
+    """Return the addresses of scenario pages by name."""
+    rows = Scenario.objects.filter(name__in=names).values_list("name", "pk")
+    return {name: reverse("admin:scenarios_app_scenario_change", args=(pk,)) for name, pk in rows}

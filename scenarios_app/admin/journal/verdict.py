@@ -1,4 +1,4 @@
-"""The verdict on a session as its page shows it, and passed or failed for the list of sessions."""
+"""The verdict on a session for its page, and passed or failed for the list of sessions."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from scenarios_app.verdict.judge import Verdict
 from scenarios_app.verdict.reports import MAX_REASONS, line, near_miss_text
 from scenarios_app.verdict.session import Finding
 
-# What one view of the list judges: each request costs about 0.2 ms.
+# Limits for one view of the list: judging a request takes about 0.2 ms.
 MAX_JUDGED_SESSIONS = 100
 MAX_JUDGED_REQUESTS = 1_000
 
@@ -24,7 +24,7 @@ class RequestLink:
 
 @dataclass(frozen=True, slots=True)
 class FindingLine:
-    """One finding. `requests` are the ids of its requests, as the journal has them."""
+    """One finding. `requests` are the ids of its journal entries."""
 
     text: str
     requests: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class FindingLine:
 
 @dataclass(frozen=True, slots=True)
 class FindingGroup:
-    """Findings of one kind, at most MAX_REASONS of them; `more` is how many are not shown."""
+    """Findings of one kind, at most MAX_REASONS of them; `more` counts those that are left out."""
 
     title: str
     lines: tuple[FindingLine, ...]
@@ -57,11 +57,13 @@ class VerdictCard:
 
     @property
     def scenarios(self) -> set[str]:
-        return {one.scenario for group in self.groups for one in group.lines if one.scenario}
+        return {
+            finding.scenario for group in self.groups for finding in group.lines if finding.scenario
+        }
 
 
 def verdict_card(session: str) -> VerdictCard:
-    """Judge a session as `GET /control/verdict` does; the journal has been flushed."""
+    """Judge a session as `GET /control/verdict` does. The journal must have been flushed."""
     verdict, judged = judge_session(session)
     groups = tuple(_linked(group) for group in _groups(verdict) if group.count)
     note = "" if judged.complete else INCOMPLETE
@@ -69,9 +71,9 @@ def verdict_card(session: str) -> VerdictCard:
 
 
 def quick_verdicts(sessions: Iterable[tuple[str, int, bool]]) -> dict[str, bool]:
-    """Say of sessions, by name, whether they passed; one that would cost too much is left out.
+    """Return by session whether it passed; sessions that are too large to judge are left out.
 
-    Each is given with its number of requests, and whether it is known to have failed.
+    Each session comes with its number of requests, and whether it is known to have failed.
     """
     passed: dict[str, bool] = {}
     sessions_left, requests_left = MAX_JUDGED_SESSIONS, MAX_JUDGED_REQUESTS
@@ -87,27 +89,27 @@ def quick_verdicts(sessions: Iterable[tuple[str, int, bool]]) -> dict[str, bool]
 def _groups(verdict: Verdict) -> Iterator[FindingGroup]:
     unmatched = [
         FindingLine(
-            f"{line(one.path)}: "
-            + ("no match, the catch-all answered" if one.fallback else "no step matched"),
-            (one.id,),
-            tuple(near_miss_text(miss) for miss in one.near_misses),
+            f"{line(finding.path)}: "
+            + ("no match, the catch-all answered" if finding.fallback else "no step matched"),
+            (finding.id,),
+            tuple(near_miss_text(miss) for miss in finding.near_misses),
         )
-        for one in verdict.unmatched
+        for finding in verdict.unmatched
     ]
     yield _group("Unmatched requests", unmatched)
     violations = [
         FindingLine(
-            line(one.text),
-            (one.request,) if one.request else (),
-            scenario=one.scenario or "",
-            step=one.step or "",
+            line(finding.text),
+            (finding.request,) if finding.request else (),
+            scenario=finding.scenario or "",
+            step=finding.step or "",
         )
-        for one in verdict.violations
+        for finding in verdict.violations
     ]
     yield _group("Violations", violations)
     unused = [
-        FindingLine("never answered", scenario=one.scenario, step=one.step)
-        for one in verdict.unserved
+        FindingLine("never answered", scenario=finding.scenario, step=finding.step)
+        for finding in verdict.unserved
     ]
     yield _group("Unused steps", unused)
     yield _group("Client findings", _findings(verdict.findings, "error"))
@@ -115,8 +117,11 @@ def _groups(verdict: Verdict) -> Iterator[FindingGroup]:
 
 
 def _findings(findings: Iterable[Finding], level: str) -> list[FindingLine]:
-    found = [one for one in findings if one.level == level]
-    return [FindingLine(f"{one.rule}: {line(one.message)}", one.requests) for one in found]
+    selected = [finding for finding in findings if finding.level == level]
+    return [
+        FindingLine(f"{finding.rule}: {line(finding.message)}", finding.requests)
+        for finding in selected
+    ]
 
 
 def _group(title: str, lines: Sequence[FindingLine], *, fails: bool = True) -> FindingGroup:
@@ -124,8 +129,8 @@ def _group(title: str, lines: Sequence[FindingLine], *, fails: bool = True) -> F
 
 
 def _linked(group: FindingGroup) -> FindingGroup:
-    """The group with the addresses of its requests that are still in the journal."""
-    ids = {uid for one in group.lines for uid in one.requests}
+    """Return the group with links to its requests that are still in the journal."""
+    ids = {uid for finding in group.lines for uid in finding.requests}
     rows = ServedRequest.objects.filter(uid__in=ids).values_list("uid", "pk", "at")
     links = {
         str(uid): RequestLink(
@@ -135,13 +140,13 @@ def _linked(group: FindingGroup) -> FindingGroup:
     }
     lines = tuple(
         FindingLine(
-            one.text,
-            one.requests,
-            one.near_misses,
-            one.scenario,
-            one.step,
-            tuple(links[uid] for uid in one.requests if uid in links),
+            finding.text,
+            finding.requests,
+            finding.near_misses,
+            finding.scenario,
+            finding.step,
+            tuple(links[uid] for uid in finding.requests if uid in links),
         )
-        for one in group.lines
+        for finding in group.lines
     )
     return FindingGroup(group.title, lines, group.count, group.fails)

@@ -1,1 +1,1 @@
-"""Lists of scenarios and drafts, and what is done to many."""
+"""Lists of scenarios and drafts, and actions on several of them."""

@@ -1,5 +1,5 @@
-"""What one does with many scenarios from their list: switch on and off, duplicate, export, and set
-latency and failures; and the page between the list and such a change, which asks for values."""
+"""Actions on several scenarios: enable, duplicate, export, set latency and failures; and the page
+that asks for values."""
 
 import json
 import logging
@@ -26,35 +26,35 @@ from scenarios_app.store.documents import documents_json
 
 log = logging.getLogger(__name__)
 
-_SHOWN = 5
-LEAVE, NONE = "", "none"
+_MAX_PROBLEMS = 5
+UNCHANGED, NO_FAILURES = "", "none"
 
 
-def switch(scenarios: Iterable[Scenario], *, enabled: bool) -> list[Scenario]:
-    """Enable or disable; gives back those that were not so already."""
+def set_enabled(scenarios: Iterable[Scenario], *, enabled: bool) -> list[Scenario]:
+    """Enable or disable scenarios; return those that changed."""
     changed = [scenario for scenario in scenarios if scenario.enabled != enabled]
     with transaction.atomic():
         for scenario in changed:
-            # One by one, so that the history knows each.
+            # Saved one by one, so that each has an entry in its history.
             scenario.enabled = enabled
             scenario.save(update_fields=["enabled", "updated_at"])
     return changed
 
 
 def duplicate(scenarios: Iterable[Scenario]) -> list[Scenario]:
-    """Copies under new names, switched off: two of a kind would answer for one another."""
-    taken = set(Scenario.objects.values_list("name", flat=True))
+    """Copy scenarios under new names, disabled, because a copy would answer the same requests."""
+    names = set(Scenario.objects.values_list("name", flat=True))
     copies: list[ScenarioDocument] = []
     for scenario in scenarios:
-        name = _free(scenario.name, taken)
-        taken.add(name)
+        name = _free_copy_name(scenario.name, names)
+        names.add(name)
         document = document_of(scenario)
         copies.append(document.model_copy(update={"name": name, "enabled": False}))
     return save_documents(copies)
 
 
 def export(scenarios: Iterable[Scenario]) -> HttpResponse:
-    """Their documents as a file to download."""
+    """Return the documents as a download."""
     documents = [document_of(scenario) for scenario in scenarios]
     name = documents[0].name if len(documents) == 1 else "scenarios"
     text = json.dumps(documents_json(documents), ensure_ascii=False, indent=2)
@@ -64,8 +64,8 @@ def export(scenarios: Iterable[Scenario]) -> HttpResponse:
     return response
 
 
-def forget(names: Iterable[str]) -> None:
-    """Once it is committed that these are gone or replaced, sessions know nothing of them."""
+def forget_on_commit(names: Iterable[str]) -> None:
+    """After the commit, clear what sessions remember of deleted or replaced scenarios."""
 
     def clear() -> None:
         try:
@@ -77,32 +77,32 @@ def forget(names: Iterable[str]) -> None:
     transaction.on_commit(clear)
 
 
-def tell(request: HttpRequest, error: DocumentError, before: str) -> None:
-    """Show what a document's rows are wrong in."""
-    shown = "; ".join(str(problem) for problem in error.problems[:_SHOWN])
-    messages.error(request, f"{before}: {shown}")
+def report_document_error(request: HttpRequest, error: DocumentError, before: str) -> None:
+    """Show the first problems of a document as an error message."""
+    problems = "; ".join(str(problem) for problem in error.problems[:_MAX_PROBLEMS])
+    messages.error(request, f"{before}: {problems}")
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _free_copy_name(name: str, names: set[str]) -> str:
     number = 1
     while True:
         suffix = " copy" if number == 1 else f" copy {number}"
         # A document's name has 200 characters at most.
         free = f"{name[: 200 - len(suffix)]}{suffix}"
-        if free not in taken:
+        if free not in names:
             return free
         number += 1
 
 
-def _failures() -> list[tuple[str, str]]:
-    """Faults that need no answer and nothing more said of them."""
+def _failure_choices() -> list[tuple[str, str]]:
+    """Return the failure types that need neither an answer nor other values."""
     kinds = fault_kinds().values()
-    alone = [(one.name, one.label) for one in kinds if not one.inside and not one.required]
-    return [(LEAVE, "leave as they are"), (NONE, "none"), *alone]
+    simple = [(kind.name, kind.label) for kind in kinds if not kind.inside and not kind.required]
+    return [(UNCHANGED, "leave as they are"), (NO_FAILURES, "none"), *simple]
 
 
 class StyledForm(forms.Form):
-    """A form of a page of our own, in the look of the admin."""
+    """A form with the CSS classes of the admin."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -117,14 +117,14 @@ class StyledForm(forms.Form):
 
 
 class BulkForm(StyledForm):
-    """What is left empty stays as it is."""
+    """Latency and failures for every step; empty fields are not changed."""
 
     note = "Empty fields are not changed."
 
     latency_ms = forms.IntegerField(
         label="Latency (ms)", required=False, min_value=0, help_text="Before anything is sent."
     )
-    failure = forms.ChoiceField(label="Failures", required=False, choices=_failures)
+    failure = forms.ChoiceField(label="Failures", required=False, choices=_failure_choices)
     times = forms.IntegerField(
         label="Number of failing requests",
         required=False,
@@ -135,24 +135,24 @@ class BulkForm(StyledForm):
 
     def clean_latency_ms(self) -> int | None:
         latency: int | None = self.cleaned_data["latency_ms"]
-        most = limits().latency_ms
-        if latency is not None and latency > most:
-            raise forms.ValidationError(f"The most is {most} ms.")
+        max_ms = limits().latency_ms
+        if latency is not None and latency > max_ms:
+            raise forms.ValidationError(f"The most is {max_ms} ms.")
         return latency
 
     def columns(self) -> dict[str, Any]:
-        """The columns of a step that are to be set."""
-        given = self.cleaned_data
+        """Return the columns of a step to set."""
+        values = self.cleaned_data
         columns: dict[str, Any] = {}
-        if given["latency_ms"] is not None:
-            columns["latency_ms"] = given["latency_ms"] or None
-        if given["failure"] == NONE:
+        if values["latency_ms"] is not None:
+            columns["latency_ms"] = values["latency_ms"] or None
+        if values["failure"] == NO_FAILURES:
             columns |= {"failures_times": None, "failures_kind": "", "failures_extra": {}}
-        elif given["failure"]:
-            times = given["times"] or 1
+        elif values["failure"]:
+            times = values["times"] or 1
             columns |= {
                 "failures_times": times,
-                "failures_kind": given["failure"],
+                "failures_kind": values["failure"],
                 "failures_extra": {},
             }
         return columns
@@ -161,14 +161,14 @@ class BulkForm(StyledForm):
 def bulk_page(
     admin: "ModelAdmin[Scenario]", request: HttpRequest, scenarios: Sequence[Scenario]
 ) -> HttpResponse | None:
-    """The page between; gives nothing once all is done, so that the list is shown again."""
-    asked = "apply" in request.POST
-    form = BulkForm(request.POST if asked else None)
-    if asked and form.is_valid():
+    """Ask for latency and failures and set them; return None once done, to show the list again."""
+    is_applied = "apply" in request.POST
+    form = BulkForm(request.POST if is_applied else None)
+    if is_applied and form.is_valid():
         try:
             changed = set_on_steps(scenarios, form.columns())
         except DocumentError as error:
-            tell(request, error, "Nothing was changed")
+            report_document_error(request, error, "Nothing was changed")
             return None
         for scenario in scenarios:
             admin.log_change(request, scenario, "Latency or failures set on every step.")
@@ -197,7 +197,8 @@ def bulk_response(
     heading: str,
     button: str,
 ) -> HttpResponse:
-    """The page with the form of an action on the list. It posts the same choice to the list."""
+    """Return the page that asks for the values of an action. It posts the same selection to the
+    list."""
     across = request.POST.get("select_across") == "1"
     context = {
         **admin.admin_site.each_context(request),
@@ -208,7 +209,7 @@ def bulk_response(
         "form": form,
         "scenarios": scenarios,
         "across": across,
-        # Of all rows of all pages, more than a form may have fields, one stands for the others.
+        # A form may not have a field for each row of all pages, so one row stands for all.
         "chosen": scenarios[:1] if across else scenarios,
         "checkbox": ACTION_CHECKBOX_NAME,
     }
@@ -216,8 +217,10 @@ def bulk_response(
 
 
 def set_on_steps(scenarios: Sequence[Scenario], columns: dict[str, Any]) -> int:
-    """Set columns on every step; raises DocumentError where a scenario would be wrong by it, and
-    changes none then."""
+    """Set columns on every step; return the number of steps.
+
+    Raises DocumentError, and changes nothing, if a scenario would become invalid.
+    """
     changed = 0
     with transaction.atomic():
         for scenario in scenarios if columns else ():

@@ -1,4 +1,4 @@
-"""Drafts in the admin: a list of them, the scenario's page once more, publishing and discarding."""
+"""Drafts in the admin: list, page, publishing and discarding."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -20,7 +20,7 @@ from mockllm_site.kit.permissions import require
 from scenarios_app.admin.editor.layout import SCENARIO_CELLS, STEP_CELLS
 from scenarios_app.admin.editor.page import Button, ScenarioPage
 from scenarios_app.admin.editor.problems import scenario_problem, step_problem
-from scenarios_app.admin.editor.rows import Told
+from scenarios_app.admin.editor.rows import FormProblem
 from scenarios_app.admin.editor.step_inline import DraftStepInline
 from scenarios_app.admin.filters import DraftFilter
 from scenarios_app.admin.scenarios.list import number_of_steps
@@ -30,23 +30,23 @@ from scenarios_app.engine.matching.lint import Suspicion
 from scenarios_app.models import Draft, DraftStep
 from scenarios_app.store import RowProblem, document_of, drafts, limits
 from scenarios_app.store.drafts import (
-    NotPublished,
     Publication,
-    drafted,
-    publication_of,
+    PublishError,
+    create_draft,
+    plan_publication,
     publish,
 )
 from scenarios_app.store.history import authors_of
 from scenarios_app.templatetags.scenarios_admin import ago
 
 PUBLISH = "_publish"
-_SAVED = "Saved as a draft. Requests are answered from it once it is published."
+_SAVED_MESSAGE = "Saved as a draft. Requests are answered from it once it is published."
 
 
 @admin.register(Draft)
 class DraftAdmin(ScenarioPage):
     inlines = (DraftStepInline,)
-    list_display = ("title", "draft_of", "step_count", "by", "changed")
+    list_display = ("title", "published_name", "step_count", "by", "changed")
     list_filter = (DraftFilter,)
     search_fields = ("name", "description", "steps__name", "steps__answer_text")
     ordering = (Lower("name"), "pk")
@@ -71,7 +71,7 @@ class DraftAdmin(ScenarioPage):
         return draft.name
 
     @admin.display(description="Draft of", ordering=Lower("published__name"))
-    def draft_of(self, draft: Draft) -> str:
+    def published_name(self, draft: Draft) -> str:
         if draft.published is None:
             return format_html('<span class="sc-tag">{}</span>', "not published yet")
         return draft.published.name
@@ -98,22 +98,22 @@ class DraftAdmin(ScenarioPage):
     def served_name(self, obj: Draft | None) -> str:
         return obj.published.name if obj and obj.published else ""
 
-    def shown_besides(self, request: HttpRequest, obj: Draft | None) -> dict[str, Any]:
-        besides: dict[str, Any] = {
+    def page_context(self, request: HttpRequest, obj: Draft | None) -> dict[str, Any]:
+        context: dict[str, Any] = {
             "show_save_and_continue": False,
             "show_delete": False,
         }
         if obj is None:
-            return besides
+            return context
         stored = Draft.objects.select_related("published").get(pk=obj.pk)
-        found = publication_of(stored)
+        publication = plan_publication(stored)
         may_publish = request.user.has_perms(to_publish(stored))
         if may_publish:
-            besides["actions_submit_line"] = [Button(PUBLISH, "Save and publish…")]
-        return besides | {
-            "publication": found,
-            "wrong": list(wrong_in(stored, found.problems)),
-            "suspicions": _suspicions(stored, found, self.served_name(stored)),
+            context["actions_submit_line"] = [Button(PUBLISH, "Save and publish…")]
+        return context | {
+            "publication": publication,
+            "wrong": list(wrong_in(stored, publication.problems)),
+            "suspicions": _suspicions(stored, publication, self.served_name(stored)),
             "try_query": f"draft={obj.pk}",
             "published": stored.published,
             "made_by": authors_of([stored])[stored.pk],
@@ -122,7 +122,7 @@ class DraftAdmin(ScenarioPage):
             "may_discard": self.has_delete_permission(request, stored),
         }
 
-    def bring_back(self, obj: Draft, moment: datetime) -> None:
+    def restore_version(self, obj: Draft, moment: datetime) -> None:
         drafts.restore(obj, moment)
 
     def save_related(
@@ -146,31 +146,31 @@ class DraftAdmin(ScenarioPage):
     def _saved(self, request: HttpRequest, draft: Draft) -> HttpResponse:
         if PUBLISH in request.POST:
             return redirect("admin:scenarios_app_draft_publish", draft.pk)
-        messages.success(request, _SAVED)
-        return redirect(self.page_of(draft))
+        messages.success(request, _SAVED_MESSAGE)
+        return redirect(self.url_of(draft))
 
     def publish_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        draft = self.row_of(request, object_id, "view")
+        draft = self.get_row(request, object_id, "view")
         require(request, *to_publish(draft))
         return publish_page(request, self, draft)
 
     def make_draft(self, request: HttpRequest) -> HttpResponse:
-        """A draft of the posted document, such as the one that a trace gives."""
+        """Create a draft of the posted document, such as one made from a trace."""
         self.require(request, "add")
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
-        given = request.POST.get("document", "").encode("utf-8", "replace")
+        posted = request.POST.get("document", "").encode("utf-8", "replace")
         try:
-            (document,) = load_text(given, limits=limits())
+            (document,) = load_text(posted, limits=limits())
         except DocumentError as error:
             messages.error(request, f"No draft was made: {error}")
         except ValueError:
             messages.error(request, "No draft was made: it takes one scenario at a time.")
         else:
-            draft = drafted(document)
+            draft = create_draft(document)
             self.log_addition(request, draft, "Made from a document.")
-            messages.success(request, _SAVED)
-            return redirect(self.page_of(draft))
+            messages.success(request, _SAVED_MESSAGE)
+            return redirect(self.url_of(draft))
         return redirect("admin:scenarios_app_draft_changelist")
 
     # ── Discarding ──
@@ -178,8 +178,8 @@ class DraftAdmin(ScenarioPage):
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        # Looked at before it is gone.
-        draft = self.row_of(request, object_id, "delete")
+        # Read before the row is deleted.
+        draft = self.get_row(request, object_id, "delete")
         response = super().delete_view(request, object_id, extra_context)
         if request.method == "POST" and draft.published is not None:
             return redirect("admin:scenarios_app_scenario_change", draft.published.pk)
@@ -194,13 +194,13 @@ class DraftAdmin(ScenarioPage):
 
 
 def to_publish(draft: Draft) -> tuple[str, str]:
-    """The permissions that publishing it needs: it changes a scenario or makes a new one."""
+    """Return the permissions that publishing the draft needs."""
     change = "add" if draft.published is None else "change"
     return "scenarios_app.publish_draft", f"scenarios_app.{change}_scenario"
 
 
-def _suspicions(draft: Draft, found: Publication, published: str) -> list[Suspicion]:
-    if found.problems or not draft.enabled:
+def _suspicions(draft: Draft, publication: Publication, published: str) -> list[Suspicion]:
+    if publication.problems or not draft.enabled:
         return []
     try:
         compiled = compile_scenario(document_of(draft))
@@ -210,13 +210,13 @@ def _suspicions(draft: Draft, found: Publication, published: str) -> list[Suspic
 
 
 def publish_page(request: HttpRequest, owner: Any, draft: Draft) -> HttpResponse:
-    """Looking at it, then one explicit post."""
+    """Show what publishing changes; a post publishes."""
     if request.method == "POST":
         try:
             scenario = publish(
                 draft, seen=request.POST.get("seen", ""), over="over" in request.POST
             )
-        except NotPublished as error:
+        except PublishError as error:
             messages.error(request, f"“{draft}” was not published: {error}")
             if not Draft.objects.filter(pk=draft.pk).exists():
                 return redirect("admin:scenarios_app_draft_changelist")
@@ -224,27 +224,27 @@ def publish_page(request: HttpRequest, owner: Any, draft: Draft) -> HttpResponse
             owner.log_change(request, scenario, "Published its draft.")
             messages.success(request, f"“{scenario}” is published.")
             return redirect("admin:scenarios_app_scenario_change", scenario.pk)
-    found = publication_of(draft)
+    publication = plan_publication(draft)
     context = {
         **owner.admin_site.each_context(request),
         "title": f"Publish {draft}",
         "draft": draft,
-        "page": owner.page_of(draft),
-        "publication": found,
-        "wrong": list(wrong_in(draft, found.problems)),
+        "page": owner.url_of(draft),
+        "publication": publication,
+        "wrong": list(wrong_in(draft, publication.problems)),
     }
     return TemplateResponse(request, "scenarios_app/admin/publish.html", context)
 
 
-def wrong_in(draft: Draft, problems: Iterable[RowProblem]) -> Iterator[Told]:
-    """Each problem with the step and the field that it is about, by their names on the page."""
+def wrong_in(draft: Draft, problems: Iterable[RowProblem]) -> Iterator[FormProblem]:
+    """Yield each problem with the step and the label of its field."""
     steps = list(draft.steps.all())
     for problem in problems:
         if problem.step is None:
             column, message = scenario_problem(problem.place, problem.message)
-            yield Told(SCENARIO_CELLS[column].label, message, f"id_{column}")
+            yield FormProblem(SCENARIO_CELLS[column].label, message, f"id_{column}")
         else:
             row = problem.step - 1
             column, message = step_problem(problem.place, problem.message, steps[row])
             where = f"Step {problem.step}, {STEP_CELLS[column].label}"
-            yield Told(where, message, f"steps-{row}")
+            yield FormProblem(where, message, f"steps-{row}")

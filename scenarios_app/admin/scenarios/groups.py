@@ -44,7 +44,7 @@ def group_order() -> Concat:
     return Concat(Lower(first), Value(" "), first)
 
 
-def _first_is(group: str) -> Exact:
+def _is_in_group(group: str) -> Exact:
     # No `startswith`: in SQLite that ignores case.
     begin = json.dumps([group]).removesuffix("]")
     return Exact(Left(_STORED, len(begin)), Value(begin))
@@ -70,7 +70,7 @@ class GroupFilter(admin.SimpleListFilter):
             case "":
                 return queryset.filter(tags=[])
             case group:
-                return queryset.filter(_first_is(group))
+                return queryset.filter(_is_in_group(group))
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
         """Yield all groups with how many of the scenarios that search and other filters leave."""
@@ -94,7 +94,7 @@ class GroupFilter(admin.SimpleListFilter):
                 }
 
 
-def take_group_choices(changelist: ChangeList) -> list[Any]:
+def pop_group_choices(changelist: ChangeList) -> list[Any]:
     """Return the choices of the group filter and take it out of the sheet of filters."""
     for spec in changelist.filter_specs:
         if isinstance(spec, GroupFilter):
@@ -118,8 +118,8 @@ def move(tags: Sequence[str], group: str) -> list[str]:
     """Return the tags of a scenario in another group. The old group's name goes; the tag that
     marks recordings stays, because imports go by it."""
     old = group_of(tags)
-    kept = (tag for tag in tags if tag != group and (tag != old or tag in _KEEP_AS_TAG))
-    return [group, *kept]
+    others = (tag for tag in tags if tag != group and (tag != old or tag in _KEEP_AS_TAG))
+    return [group, *others]
 
 
 def retag(
@@ -152,7 +152,7 @@ class GroupForm(StyledForm):
         self.groups = sorted(names, key=str.casefold)
 
     def clean_group(self) -> str:
-        (group,) = _checked([self.cleaned_data["group"]])
+        (group,) = _valid_tags([self.cleaned_data["group"]])
         return group
 
 
@@ -178,7 +178,7 @@ class TagsForm(StyledForm):
             del self.fields["remove"]
 
     def clean_add(self) -> list[str]:
-        return _checked(NamesFormField().to_python(self.cleaned_data["add"]))
+        return _valid_tags(NamesFormField().to_python(self.cleaned_data["add"]))
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
@@ -188,9 +188,9 @@ class TagsForm(StyledForm):
 
     def changed(self, tags: Sequence[str]) -> list[str]:
         """Return the tags of a scenario as this form changes them."""
-        gone = self.cleaned_data.get("remove", ())
-        kept = [tag for tag in tags if tag not in gone]
-        return list(dict.fromkeys([*kept, *self.cleaned_data["add"]]))
+        removed = self.cleaned_data.get("remove", ())
+        remaining = [tag for tag in tags if tag not in removed]
+        return list(dict.fromkeys([*remaining, *self.cleaned_data["add"]]))
 
 
 def move_page(
@@ -240,7 +240,7 @@ def tags_page(
     return None
 
 
-def _checked(names: list[str]) -> list[str]:
+def _valid_tags(names: list[str]) -> list[str]:
     """Return names that a document may have as tags; raises ValidationError."""
     if any("," in name for name in names):
         raise forms.ValidationError("A name cannot contain a comma.")

@@ -1,5 +1,5 @@
-"""The import page: documents come in by file or paste, are shown as what they would change, and
-are then loaded, all or none."""
+"""The import page: takes documents as a file or as text, previews the changes, and loads all or
+none."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from django.template.defaultfilters import filesizeformat
 from django.template.response import TemplateResponse
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
-from scenarios_app.admin.scenarios.actions import forget
+from scenarios_app.admin.scenarios.actions import forget_on_commit
 from scenarios_app.catalog.lint import suspicions_once_loaded
 from scenarios_app.engine.document import (
     DocumentError,
@@ -27,19 +27,22 @@ from scenarios_app.engine.document import (
 from scenarios_app.models import Scenario
 from scenarios_app.recording.files import read_upload
 from scenarios_app.store import document_of, limits
-from scenarios_app.store.documents import load, written_names
+from scenarios_app.store.documents import authored_names, load
 from scenarios_app.store.drafts import free_name
 
 ADD, REPLACE, RENAME = "add", "replace", "rename"
 MAX_WARNINGS = 20
-# What a recording is called that came without a file.
+# The file name of pasted recordings.
 PASTED = "pasted.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What loading one document would do. `was` counts the steps before, if there were any, and
-    `instead_of` is the name in the document, if it gets another one."""
+class ImportChange:
+    """What loading one document does.
+
+    `was` is the number of steps before, None for a new scenario. `instead_of` is the name in the
+    document if it is loaded under another one.
+    """
 
     name: str
     steps: int
@@ -50,15 +53,15 @@ class Change:
 
 
 class ImportForm(forms.Form):
-    """Documents as a file or as text; a file wins. `cleaned_data["data"]` is their bytes."""
+    """Documents as a file or as text; a file wins. `cleaned_data["data"]` has their bytes."""
 
-    # The theme's own widget: its script looks for the parts of that beside each field for files.
+    # The theme's widget, because its script expects that widget's parts beside each file field.
     file = forms.FileField(
         required=False,
         label="A file, chosen or dropped here",
         widget=UnfoldAdminFileFieldWidget,
     )
-    # Of a file that was looked at already, and comes as text the second time.
+    # The name of a previewed file, whose content is posted as text the second time.
     filename = forms.CharField(required=False, widget=forms.HiddenInput)
     text = forms.CharField(
         required=False,
@@ -82,14 +85,16 @@ class ImportForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         file, text = cleaned.get("file"), cleaned.get("text", "")
-        most: int = settings.MOCKLLM_MAX_UPLOAD_BYTES
+        max_bytes: int = settings.MOCKLLM_MAX_UPLOAD_BYTES
         try:
             size = file.size if file else len(text.encode())
         except UnicodeEncodeError:
             self.add_error("text", "This is not text.")
             return cleaned
-        if size > most:
-            message = f"{filesizeformat(size)} is more than the {filesizeformat(most)} allowed."
+        if size > max_bytes:
+            message = (
+                f"{filesizeformat(size)} is more than the {filesizeformat(max_bytes)} allowed."
+            )
             self.add_error("file" if file else "text", message)
         elif not size and not self.errors:
             self.add_error("file", "Choose a file, or paste a document below.")
@@ -100,7 +105,7 @@ class ImportForm(forms.Form):
 
 
 def import_page(request: HttpRequest, owner: "ModelAdmin[Scenario]") -> HttpResponse:
-    """The page itself, which all who see it may use. Loading takes a second, explicit post."""
+    """Preview an import; a second, explicit post loads it."""
     form = ImportForm(request.POST or None, request.FILES or None)
     context: dict[str, Any] = {"form": form, "problems": (), "changes": (), "notes": ()}
     if request.method == "POST" and form.is_valid():
@@ -109,11 +114,11 @@ def import_page(request: HttpRequest, owner: "ModelAdmin[Scenario]") -> HttpResp
         filename: str = form.cleaned_data["filename"]
         try:
             documents, context["notes"] = _read(data, filename)
-            documents, names = _renamed(documents) if existing == RENAME else (documents, {})
+            documents, names = _rename_taken(documents) if existing == RENAME else (documents, {})
             changes = changes_of(documents, replace=existing != ADD, names=names)
             if "load" in request.POST:
                 _load(documents, replace=existing == REPLACE)
-                messages.success(request, _told(changes))
+                messages.success(request, _import_summary(changes))
                 return redirect("admin:scenarios_app_scenario_changelist")
             warnings = suspicions_once_loaded(documents)
             context |= {"text": data.decode(), "filename": filename, "changes": changes}
@@ -129,10 +134,13 @@ def import_page(request: HttpRequest, owner: "ModelAdmin[Scenario]") -> HttpResp
 
 
 def _read(data: bytes, filename: str) -> tuple[list[ScenarioDocument], tuple[Problem, ...]]:
-    """Documents of ours, or the one that a recording makes, with what could not be carried over of
-    it. Raises DocumentError."""
+    """Parse scenario documents, or convert a recording; also return notes on what could not be
+    converted.
+
+    Raises DocumentError.
+    """
     source = filename or PASTED
-    files = read_upload(data, source=source, taken=written_names(), limits=limits())
+    files = read_upload(data, source=source, taken=authored_names(), limits=limits())
     if files is None:
         return load_text(data, limits=limits()), ()
     if not files.documents:
@@ -140,18 +148,23 @@ def _read(data: bytes, filename: str) -> tuple[list[ScenarioDocument], tuple[Pro
     return files.documents, files.notes
 
 
-def _renamed(
+def _rename_taken(
     documents: Sequence[ScenarioDocument],
 ) -> tuple[list[ScenarioDocument], dict[str, str]]:
-    """Give each document whose name is taken a free one and switch it off, because it would answer
-    the same requests as the scenario that has the name. Also return the old names by the new."""
-    given = {document.name for document in documents}
-    stored = set(Scenario.objects.filter(name__in=given).values_list("name", flat=True))
+    """Rename and disable documents whose names are taken; return them with the old names by new
+    name.
+
+    They are disabled because they would answer the same requests as the scenarios with those names.
+    """
+    imported_names = {document.name for document in documents}
+    taken_names = set(
+        Scenario.objects.filter(name__in=imported_names).values_list("name", flat=True)
+    )
     names: dict[str, str] = {}
     renamed = []
     for document in documents:
-        if document.name in stored:
-            name = free_name(document.name, taken={*given, *names})
+        if document.name in taken_names:
+            name = free_name(document.name, taken={*imported_names, *names})
             names[name] = document.name
             renamed.append(document.model_copy(update={"name": name, "enabled": False}))
         else:
@@ -161,24 +174,28 @@ def _renamed(
 
 def changes_of(
     documents: Sequence[ScenarioDocument], *, replace: bool, names: Mapping[str, str]
-) -> list[Change]:
-    """What loading would change; `names` are the old names of documents by the new. Raises
-    DocumentError where it would not load."""
-    given = [document.name for document in documents]
-    rows = Scenario.objects.filter(name__in=given).prefetch_related("steps")
+) -> list[ImportChange]:
+    """Return what loading would change; `names` are the documents' old names by new name.
+
+    Raises DocumentError if loading would fail.
+    """
+    imported_names = [document.name for document in documents]
+    rows = Scenario.objects.filter(name__in=imported_names).prefetch_related("steps")
     stored = {row.name: row for row in rows}
     if stored and not replace:
         raise DocumentError.of(
-            Problem(name, "a scenario of this name exists") for name in given if name in stored
+            Problem(name, "a scenario of this name exists")
+            for name in imported_names
+            if name in stored
         )
     return [_change(document, stored.get(document.name), names) for document in documents]
 
 
 def _change(
     document: ScenarioDocument, stored: Scenario | None, names: Mapping[str, str]
-) -> Change:
+) -> ImportChange:
     if stored is None:
-        return Change(
+        return ImportChange(
             document.name,
             len(document.steps),
             instead_of=names.get(document.name, ""),
@@ -188,19 +205,19 @@ def _change(
         same = dump(document_of(stored)) == dump(document)
     except DocumentError:
         same = False
-    return Change(document.name, len(document.steps), was=len(stored.steps.all()), same=same)
+    return ImportChange(document.name, len(document.steps), was=len(stored.steps.all()), same=same)
 
 
 def _load(documents: Sequence[ScenarioDocument], *, replace: bool) -> None:
     loaded = load(documents, replace=replace)
-    forget(loaded.replaced)
+    forget_on_commit(loaded.replaced)
 
 
-def _told(changes: Sequence[Change]) -> str:
+def _import_summary(changes: Sequence[ImportChange]) -> str:
     renamed = [f"“{change.name}”" for change in changes if change.instead_of]
     new = sum(change.was is None for change in changes) - len(renamed)
     replaced = len(changes) - new - len(renamed)
-    told = [f"{new} added" if new else "", f"{replaced} replaced" if replaced else ""]
+    parts = [f"{new} added" if new else "", f"{replaced} replaced" if replaced else ""]
     if renamed:
-        told.append(f"{len(renamed)} under another name, switched off ({', '.join(renamed)})")
-    return f"Scenarios imported: {', '.join(part for part in told if part) or 'none'}."
+        parts.append(f"{len(renamed)} under another name, switched off ({', '.join(renamed)})")
+    return f"Scenarios imported: {', '.join(part for part in parts if part) or 'none'}."

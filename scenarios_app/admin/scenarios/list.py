@@ -1,4 +1,4 @@
-"""The list of scenarios: what each holds, how often it answered, and what is wrong with it."""
+"""The list of scenarios: steps, answers, tags, errors and warnings of each."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -19,18 +19,18 @@ from unfold.admin import ModelAdmin
 
 from mockllm_site.kit.read_only_admin import TagFilter
 from scenarios_app.admin.filters import DraftFilter, ProblemFilter
-from scenarios_app.admin.journal.requests import NONE, Answered, answered_by_scenario
+from scenarios_app.admin.journal.requests import NO_ANSWERS, AnswerCount, answered_by_scenario
 from scenarios_app.admin.scenarios import actions
 from scenarios_app.admin.scenarios.actions import bulk_page
-from scenarios_app.admin.scenarios.bin_page import about_to_go, tell_gone
 from scenarios_app.admin.scenarios.groups import (
     GroupFilter,
     group_order,
     move_page,
+    pop_group_choices,
     tag_chips,
     tags_page,
-    take_group_choices,
 )
+from scenarios_app.admin.scenarios.trash_page import deletion_context, report_deletion
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.lint import stored_suspicions
 from scenarios_app.engine.document import DocumentError
@@ -39,13 +39,15 @@ from scenarios_app.journal import journal
 from scenarios_app.journal.coverage import answers
 from scenarios_app.models import AnyStep, Draft, Scenario, Step
 from scenarios_app.store import RowProblem
-from scenarios_app.store.bin import empty as empty_bin
+from scenarios_app.store.trash import empty_trash
 from scenarios_app.templatetags.scenarios_admin import ago
 
 
 def number_of_steps(model: type[AnyStep]) -> Coalesce:
-    """Count the steps of each scenario in a query of its own: a search joins the steps too, which
-    would multiply a `Count` in the same query."""
+    """Count the steps of each scenario in a subquery.
+
+    A search joins the steps too, which would multiply a `Count` in the same query.
+    """
     steps = model.objects.filter(scenario=OuterRef("pk")).order_by().values("scenario")
     return Coalesce(Subquery(steps.annotate(number=Count("pk")).values("number")), 0)
 
@@ -99,7 +101,7 @@ class ScenarioList(ModelAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        # Now: saving the list runs in a transaction, which the journal would have to wait for.
+        # Before the transaction that saves the list, which the journal's writer would wait for.
         journal.flush()
         return super().changelist_view(request, extra_context)
 
@@ -117,12 +119,14 @@ class ScenarioList(ModelAdmin):
         drafted = set(Draft.objects.values_list("published", flat=True))
         for row in changelist.result_list:
             row.drafted = row.pk in drafted
-            row.hits = hits.get(row.name, NONE)
-            known = {step.key for step in compiled[row.name].steps} if row.name in compiled else ()
-            row.served_steps = sum(1 for key in known if steps[row.name].get(key))
+            row.hits = hits.get(row.name, NO_ANSWERS)
+            step_keys = (
+                {step.key for step in compiled[row.name].steps} if row.name in compiled else ()
+            )
+            row.served_steps = sum(1 for key in step_keys if steps[row.name].get(key))
             row.problems = problems[row.name]
             row.warnings = warnings[row.name]
-        vars(changelist)["groups"] = take_group_choices(changelist)
+        vars(changelist)["groups"] = pop_group_choices(changelist)
         return changelist
 
     @admin.display(description="Name", ordering=Lower("name"))
@@ -163,18 +167,18 @@ class ScenarioList(ModelAdmin):
 
     @admin.display(description="Problems")
     def problem_count(self, scenario: Any) -> str:
-        """How many errors keep it from being served, else how many warnings it has."""
+        """Return a badge with the number of errors, or of warnings if there are no errors."""
         if errors := getattr(scenario, "problems", []):
-            return _counted(errors, "problem", style="sc-bad")
-        return _counted(getattr(scenario, "warnings", []), "warning", style="sc-doubt")
+            return _count_badge(errors, "problem", style="sc-bad")
+        return _count_badge(getattr(scenario, "warnings", []), "warning", style="sc-doubt")
 
     @admin.action(description="Enable", permissions=["change"])
     def enable(self, request: HttpRequest, scenarios: QuerySet[Scenario]) -> None:
-        self._switch(request, scenarios, enabled=True)
+        self._set_enabled(request, scenarios, enabled=True)
 
     @admin.action(description="Disable", permissions=["change"])
     def disable(self, request: HttpRequest, scenarios: QuerySet[Scenario]) -> None:
-        self._switch(request, scenarios, enabled=False)
+        self._set_enabled(request, scenarios, enabled=False)
 
     @admin.action(description="Move to a group", permissions=["change"])
     def move_to_group(
@@ -197,7 +201,7 @@ class ScenarioList(ModelAdmin):
         try:
             copies = actions.duplicate(scenarios)
         except DocumentError as error:
-            return actions.tell(request, error, "Nothing was duplicated")
+            return actions.report_document_error(request, error, "Nothing was duplicated")
         for copy in copies:
             self.log_addition(request, copy, "Duplicated.")
         names = ", ".join(f"“{copy}”" for copy in copies)
@@ -209,7 +213,7 @@ class ScenarioList(ModelAdmin):
         try:
             return actions.export(scenarios.prefetch_related("steps"))
         except DocumentError as error:
-            actions.tell(request, error, "Nothing was exported")
+            actions.report_document_error(request, error, "Nothing was exported")
             return None
 
     @admin.action(description="Delete", permissions=["delete"])
@@ -219,7 +223,7 @@ class ScenarioList(ModelAdmin):
         names = list(scenarios.values_list("name", flat=True))
         page = delete_selected(self, request, scenarios)
         if page is not None:
-            page.context_data = {**(page.context_data or {}), **about_to_go(names)}
+            page.context_data = {**(page.context_data or {}), **deletion_context(names)}
         return page
 
     def delete_view(
@@ -227,42 +231,42 @@ class ScenarioList(ModelAdmin):
     ) -> HttpResponse:
         journal.flush()
         scenario = self.get_object(request, unquote(object_id))
-        more = about_to_go([scenario.name]) if scenario else {}
+        more = deletion_context([scenario.name]) if scenario else {}
         return super().delete_view(request, object_id, {**(extra_context or {}), **more})
 
     def response_delete(self, request: HttpRequest, obj_display: str, obj_id: int) -> HttpResponse:
-        tell_gone(request, obj_display)
+        report_deletion(request, obj_display)
         return redirect("admin:scenarios_app_scenario_changelist")
 
     def delete_model(self, request: HttpRequest, obj: Scenario) -> None:
-        actions.forget([obj.name])
+        actions.forget_on_commit([obj.name])
         super().delete_model(request, obj)
-        empty_bin()
+        empty_trash()
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Scenario]) -> None:
-        actions.forget(list(queryset.values_list("name", flat=True)))
+        actions.forget_on_commit(list(queryset.values_list("name", flat=True)))
         super().delete_queryset(request, queryset)
-        empty_bin()
+        empty_trash()
 
-    def _switch(
+    def _set_enabled(
         self, request: HttpRequest, scenarios: QuerySet[Scenario], *, enabled: bool
     ) -> None:
-        changed = actions.switch(scenarios, enabled=enabled)
+        changed = actions.set_enabled(scenarios, enabled=enabled)
         word = "Enabled" if enabled else "Disabled"
         for scenario in changed:
             self.log_change(request, scenario, f"{word}.")
         messages.success(request, f"{word} {len(changed)} of {len(scenarios)}.")
 
     @staticmethod
-    def _hits(scenario: Any) -> Answered:
-        hits: Answered = getattr(scenario, "hits", NONE)
+    def _hits(scenario: Any) -> AnswerCount:
+        hits: AnswerCount = getattr(scenario, "hits", NO_ANSWERS)
         return hits
 
 
-def _counted(found: Sequence[RowProblem | Suspicion], noun: str, *, style: str) -> str:
-    """A label with the number of findings, which are its tooltip; empty for none."""
-    if not found:
+def _count_badge(findings: Sequence[RowProblem | Suspicion], noun: str, *, style: str) -> str:
+    """Return a badge with the number of findings and a tooltip with their texts; empty for none."""
+    if not findings:
         return ""
-    told = "\n".join(map(str, found))
-    count = f"{len(found)} {noun}{pluralize(len(found))}"
-    return format_html('<span class="{}" title="{}">{}</span>', style, told, count)
+    tooltip = "\n".join(map(str, findings))
+    count = f"{len(findings)} {noun}{pluralize(len(findings))}"
+    return format_html('<span class="{}" title="{}">{}</span>', style, tooltip, count)

@@ -1,5 +1,5 @@
-"""Published scenarios in the admin: their page, what one does from there, and where a new one
-begins: empty, with an example and its conversation, or from a file."""
+"""Published scenarios in the admin: their page, its buttons, and how a new one starts: empty, from
+an example or from a file."""
 
 from datetime import datetime
 from typing import Any
@@ -17,13 +17,16 @@ from django.utils.html import format_html, format_html_join
 from mockllm_site.kit.permissions import require
 from scenarios_app.admin.editor.page import Button, ScenarioPage
 from scenarios_app.admin.editor.step_inline import StepInline
-from scenarios_app.admin.journal.requests import NONE, answered_by_scenario
+from scenarios_app.admin.journal.requests import NO_ANSWERS, answered_by_scenario
 from scenarios_app.admin.play_it import play_page
 from scenarios_app.admin.scenarios import actions
-from scenarios_app.admin.scenarios.bin_page import bin_page, binned_page
-from scenarios_app.admin.scenarios.bin_page import restore as restore_from_bin
 from scenarios_app.admin.scenarios.import_page import import_page
 from scenarios_app.admin.scenarios.list import ScenarioList
+from scenarios_app.admin.scenarios.trash_page import (
+    deleted_history_page,
+    restore_view,
+    trash_page,
+)
 from scenarios_app.admin.site import IMPORT, may_import
 from scenarios_app.admin.try_it import try_page
 from scenarios_app.catalog import catalog
@@ -32,8 +35,8 @@ from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal.coverage import answers
 from scenarios_app.models import Draft, Scenario
 from scenarios_app.play.conversation import dump_play, examples
-from scenarios_app.store.documents import keep
-from scenarios_app.store.drafts import draft_of, drafted, restore
+from scenarios_app.store.documents import save_conversation
+from scenarios_app.store.drafts import create_draft, get_or_create_draft, restore
 from scenarios_app.store.history import authors_of
 
 ADD_DRAFTS, EDIT_DRAFTS = "scenarios_app.add_draft", "scenarios_app.change_draft"
@@ -49,9 +52,9 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             self.page("try/", self.try_request, "try"),
             self.page("play/", self.play_conversation, "play"),
             self.page("new/", self.choose_example, "new"),
-            self.page("bin/", self.see_bin, "bin"),
-            self.page("bin/<int:pk>/", self.see_binned, "binned"),
-            self.page("bin/<int:pk>/restore/", self.restore_binned, "restore"),
+            self.page("bin/", self.list_deleted, "trash"),
+            self.page("bin/<int:pk>/", self.show_deleted, "trash_entry"),
+            self.page("bin/<int:pk>/restore/", self.restore_deleted, "restore"),
             self.page("<path:object_id>/export/", self.export_one, "export"),
             self.page("<path:object_id>/duplicate/", self.duplicate_one, "duplicate"),
             self.page("<path:object_id>/draft/", self.edit_as_draft, "draft"),
@@ -59,10 +62,10 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         ]
 
     def served_name(self, obj: Scenario | None) -> str:
-        # As it is stored: the row may hold what was posted.
+        # Read from the database: the row may hold posted values.
         return Scenario.objects.values_list("name", flat=True).get(pk=obj.pk) if obj else ""
 
-    def shown_besides(self, request: HttpRequest, obj: Scenario | None) -> dict[str, Any]:
+    def page_context(self, request: HttpRequest, obj: Scenario | None) -> dict[str, Any]:
         if obj is None:
             if not request.user.has_perm(ADD_DRAFTS):
                 return {}
@@ -72,7 +75,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         draft = Draft.objects.filter(published=obj.pk).first()
         return {
             "answered_by_step": answers([name])[name],
-            "hits": answered_by_scenario([name]).get(name, NONE),
+            "hits": answered_by_scenario([name]).get(name, NO_ANSWERS),
             "problems": [problem for problem in catalog.problems if problem.scenario == name],
             "suspicions": [one for one in stored_suspicions() if one.scenario == name],
             "try_query": f"scenario={quote(name)}",
@@ -90,62 +93,66 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
     def _with_warnings(
         self, request: HttpRequest, obj: Scenario, response: HttpResponse
     ) -> HttpResponse:
-        """Say on the next page what is suspicious in what was saved, which its own page shows too.
+        """Show the saved scenario's warnings on the next page.
 
-        After the commit: only then is it among the scenarios that lint compares.
+        They are computed after the commit, when the scenario is among those that lint compares.
         """
 
-        def tell() -> None:
-            found = [one for one in stored_suspicions() if one.scenario == obj.name]
-            if found:
-                count = f"{len(found)} warning{pluralize(len(found))}"
-                told = format_html_join("", "<br>{}", ([str(one)] for one in found))
-                page = format_html('<a class="sc-link" href="{}">{}</a>', self.page_of(obj), count)
+        def add_warning() -> None:
+            suspicions = [
+                suspicion for suspicion in stored_suspicions() if suspicion.scenario == obj.name
+            ]
+            if suspicions:
+                count = f"{len(suspicions)} warning{pluralize(len(suspicions))}"
+                lines = format_html_join(
+                    "", "<br>{}", ([str(suspicion)] for suspicion in suspicions)
+                )
+                page = format_html('<a class="sc-link" href="{}">{}</a>', self.url_of(obj), count)
                 line = '<span class="sc-warned">Saved, with {}:{}</span>'
-                messages.warning(request, format_html(line, page, told))
+                messages.warning(request, format_html(line, page, lines))
 
-        transaction.on_commit(tell)
+        transaction.on_commit(add_warning)
         return response
 
-    def bring_back(self, obj: Scenario, moment: datetime) -> None:
+    def restore_version(self, obj: Scenario, moment: datetime) -> None:
         restore(obj, moment)
 
     def edit_as_draft(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """To its draft, which is made if there is none."""
-        scenario = self.row_of(request, object_id, "view")
+        """Open the scenario's draft; create it if there is none."""
+        scenario = self.get_row(request, object_id, "view")
         require(request, EDIT_DRAFTS)
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         try:
-            draft, made = draft_of(scenario)
+            draft, is_new = get_or_create_draft(scenario)
         except DocumentError as error:
-            actions.tell(request, error, f"“{scenario}” cannot be copied")
-            return redirect(self.page_of(scenario))
-        if made:
+            actions.report_document_error(request, error, f"“{scenario}” cannot be copied")
+            return redirect(self.url_of(scenario))
+        if is_new:
             self.log_change(request, scenario, "Copied to a draft.")
         return redirect("admin:scenarios_app_draft_change", draft.pk)
 
     def export_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        scenario = self.row_of(request, object_id, "view")
+        scenario = self.get_row(request, object_id, "view")
         try:
             return actions.export([scenario])
         except DocumentError as error:
-            actions.tell(request, error, f"“{scenario}” cannot be exported")
-            return redirect(self.page_of(scenario))
+            actions.report_document_error(request, error, f"“{scenario}” cannot be exported")
+            return redirect(self.url_of(scenario))
 
     def duplicate_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        scenario = self.row_of(request, object_id, "view")
+        scenario = self.get_row(request, object_id, "view")
         self.require(request, "add")
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         try:
             (copy,) = actions.duplicate([scenario])
         except DocumentError as error:
-            actions.tell(request, error, f"“{scenario}” cannot be duplicated")
-            return redirect(self.page_of(scenario))
+            actions.report_document_error(request, error, f"“{scenario}” cannot be duplicated")
+            return redirect(self.url_of(scenario))
         self.log_addition(request, copy, f"Duplicated “{scenario}”.")
         messages.success(request, f"This is “{copy}”, switched off until you enable it.")
-        return redirect(self.page_of(copy))
+        return redirect(self.url_of(copy))
 
     def import_documents(self, request: HttpRequest) -> HttpResponse:
         require(request, *IMPORT)
@@ -162,25 +169,25 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
     def choose_example(self, request: HttpRequest) -> HttpResponse:
         return gallery_page(request, self)
 
-    def see_bin(self, request: HttpRequest) -> HttpResponse:
-        return bin_page(request, self)
+    def list_deleted(self, request: HttpRequest) -> HttpResponse:
+        return trash_page(request, self)
 
-    def see_binned(self, request: HttpRequest, pk: int) -> HttpResponse:
-        return binned_page(request, self, pk)
+    def show_deleted(self, request: HttpRequest, pk: int) -> HttpResponse:
+        return deleted_history_page(request, self, pk)
 
-    def restore_binned(self, request: HttpRequest, pk: int) -> HttpResponse:
-        return restore_from_bin(request, self, pk)
+    def restore_deleted(self, request: HttpRequest, pk: int) -> HttpResponse:
+        return restore_view(request, self, pk)
 
 
 def gallery_page(request: HttpRequest, admin: Any) -> HttpResponse:
-    """The examples to choose from; what is chosen becomes a draft."""
+    """Show the examples; a post creates a draft of one."""
     require(request, ADD_DRAFTS)
     if request.method == "POST":
         example = examples().get(request.POST.get("example", ""))
         if example is None:
             raise Http404
-        draft = drafted(example.scenario)
-        keep(draft.name, dump_play(example.conversation))
+        draft = create_draft(example.scenario)
+        save_conversation(draft.name, dump_play(example.conversation))
         return redirect("admin:scenarios_app_draft_change", draft.pk)
     context = {
         **admin.admin_site.each_context(request),

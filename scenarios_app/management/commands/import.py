@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.recording.files import read_paths
 from scenarios_app.store import limits
-from scenarios_app.store.documents import load, written_names
+from scenarios_app.store.documents import authored_names, load
 
 
 class Command(BaseCommand):
@@ -27,7 +27,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            files = read_paths(options["paths"], limits=limits(), taken=written_names())
+            files = read_paths(options["paths"], limits=limits(), taken=authored_names())
             replaced: tuple[str, ...] = ()
             if not options["dry_run"]:
                 replaced = load(files.documents).replaced

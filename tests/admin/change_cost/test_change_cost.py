@@ -19,7 +19,7 @@ from tests.admin.trying.tries import TRY
 from tests.serving.pipelines import Playing, says, scenario
 
 
-async def test_it_answers_its_own_steps_to_its_own_keys() -> None:
+async def test_added_provider_answers_its_steps_with_its_own_key() -> None:
     playing = Playing(
         scenario("others", says("no", match={"provider": "openai"})),
         scenario("acmes", says("yes", match={"provider": "acme"})),
@@ -30,13 +30,13 @@ async def test_it_answers_its_own_steps_to_its_own_keys() -> None:
     assert status == 401
 
 
-async def test_its_models_list_is_its_own() -> None:
+async def test_added_provider_lists_its_own_models() -> None:
     call = Call("GET", "/acme/models", {}, {"x-acme": KEY}, b"")
     _, _, body = await Playing().ask(call)
     assert [model["id"] for model in json.loads(body)["data"]] == ["acme-1", "acme-2"]
 
 
-async def test_its_keys_are_masked_in_the_journal_wherever_they_stand() -> None:
+async def test_keys_of_an_added_provider_are_masked_in_the_journal() -> None:
     playing = Playing(scenario("echo", says("{{ request.last_user_text }}")))
     await playing.ask(chat(f'My key is {KEY}, as in {{"x-acme": "{KEY}"}}.'))
     row = row_of(playing.journal[0], body_bytes=10_000)
@@ -45,7 +45,7 @@ async def test_its_keys_are_masked_in_the_journal_wherever_they_stand() -> None:
 
 
 @pytest.mark.django_db
-def test_a_request_to_it_can_be_tried(root: Browser) -> None:
+def test_request_to_an_added_provider_can_be_tried(root: Browser) -> None:
     a_scenario("acmes", {"match_provider": "acme", "match_user": "hello", "answer_text": "Yes."})
     fields = {"provider": "acme", "model": "acme-1", "turn": "1", "user": "hello", "stream": "on"}
     page = root.post(TRY, fields)
@@ -55,19 +55,19 @@ def test_a_request_to_it_can_be_tried(root: Browser) -> None:
 
 
 @pytest.mark.django_db
-def test_home_and_the_admins_first_page_show_its_client(root: Browser) -> None:
+def test_home_and_overview_show_the_client_of_an_added_provider(root: Browser) -> None:
     for path in ("/", "/admin/"):
         assert "Acme(url=&quot;http://testserver/acme&quot;)" in root.get(path).content.decode()
 
 
-def test_the_editor_and_the_builder_offer_its_name() -> None:
+def test_editor_and_builder_offer_an_added_provider() -> None:
     assert ("acme", "acme") in provider_choices()
     assert builder.acme(path="/acme/chat") == builder.Provider("acme", "/acme/chat")
     with pytest.raises(AttributeError, match="nobodys"):
         builder.__getattr__("nobodys")
 
 
-def test_lint_knows_it() -> None:
+def test_lint_accepts_an_added_provider() -> None:
     for name, suspicious in (("acme", False), ("acne", True)):
         document = scenario("one", says("yes", match={"provider": name}))
         assert bool(suspicions_of(load_documents(document))) == suspicious

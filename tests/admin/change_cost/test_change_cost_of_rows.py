@@ -65,8 +65,8 @@ class LengthCondition(Condition):
         return f"at most {self.most} tokens"
 
     def holds(self, reader: RequestReader) -> bool:
-        asked = reader.request.max_tokens
-        return asked is not None and asked <= self.most
+        max_tokens = reader.request.max_tokens
+        return max_tokens is not None and max_tokens <= self.most
 
     def actual(self, reader: RequestReader) -> str:
         return f"{reader.request.max_tokens} tokens"
@@ -94,7 +94,7 @@ LONG = says("long", match={"max_tokens": 1000})
 
 
 @pytest.mark.usefixtures("length")
-async def test_a_condition_decides_which_step_answers_and_tells_why_it_does_not() -> None:
+async def test_added_condition_selects_the_step_and_explains_a_miss() -> None:
     playing = Playing(scenario("lengths", SHORT, LONG))
     for tokens, text in ((5, "short"), (500, "long")):
         _, _, body = await playing.ask(asking_for(tokens))
@@ -105,7 +105,7 @@ async def test_a_condition_decides_which_step_answers_and_tells_why_it_does_not(
 
 
 @pytest.mark.usefixtures("length")
-def test_a_condition_is_in_the_schema_and_its_shape_is_held_to() -> None:
+def test_added_condition_is_in_the_schema_and_validated() -> None:
     key = json_schema()["$defs"]["MatchDocument"]["properties"]["max_tokens"]
     assert key["description"] == "The longest answer that the request may ask for."
     wrong = "expected a whole number from 0 to 2147483647"
@@ -114,19 +114,19 @@ def test_a_condition_is_in_the_schema_and_its_shape_is_held_to() -> None:
 
 
 @pytest.mark.usefixtures("length")
-def test_a_condition_is_in_the_sentence_the_builder_and_lint() -> None:
+def test_added_condition_is_in_titles_builder_and_lint() -> None:
     assert str(title_of(1, SHORT)) == "1 · at most 10 tokens → text “short”"
     built: Any = builder.scenario("s")
     document = built.with_max_tokens(10).respond_with_text("short").build()
     assert document["steps"][0]["match"] == {"max_tokens": 10}
     for steps, shadowed in (((SHORT, LONG), []), ((LONG, SHORT), [2])):
-        found = suspicions_of(load_documents(scenario("lengths", *steps)))
-        assert [one.step for one in found if one.kind == "shadowed"] == shadowed
+        suspicions = suspicions_of(load_documents(scenario("lengths", *steps)))
+        assert [one.step for one in suspicions if one.kind == "shadowed"] == shadowed
 
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("length")
-def test_a_condition_without_a_column_is_kept_beside_them(root: Browser) -> None:
+def test_condition_without_a_column_is_stored_in_the_extra_column(root: Browser) -> None:
     (document,) = load_documents(scenario("lengths", SHORT))
     stored = save_document(document)
     assert stored.steps.get().match_extra == {"max_tokens": 10}
@@ -135,7 +135,7 @@ def test_a_condition_without_a_column_is_kept_beside_them(root: Browser) -> None
     assert dump(document_of(stored)) == dump(document)
 
 
-def test_a_condition_that_nobody_installs_is_an_unknown_key() -> None:
+def test_condition_that_is_not_installed_is_an_unknown_key() -> None:
     with pytest.raises(DocumentError, match="max_tokens: unknown key"):
         load_documents(scenario("lengths", SHORT))
     with pytest.raises(AttributeError, match="with_max_tokens"):
@@ -143,7 +143,7 @@ def test_a_condition_that_nobody_installs_is_an_unknown_key() -> None:
 
 
 @pytest.mark.parametrize("kind", BUILT_IN_CONDITIONS)
-def test_the_builder_has_a_keyword_for_every_condition(kind: type[Condition]) -> None:
+def test_builder_has_a_keyword_for_every_condition(kind: type[Condition]) -> None:
     assert callable(getattr(builder.ScenarioBuilder, kind.keyword))
 
 
@@ -172,7 +172,7 @@ FAILING = {"consume": False, "produce": {"fault": MAINTAINED}}
 
 
 @pytest.mark.usefixtures("maintenance")
-async def test_a_fault_is_acted_out() -> None:
+async def test_added_fault_is_performed() -> None:
     playing = Playing(scenario("down", FAILING))
     status, _, body = await playing.ask(chat("Hello"))
     assert (status, json.loads(body)["error"]["message"]) == (503, "Back soon.")
@@ -180,7 +180,7 @@ async def test_a_fault_is_acted_out() -> None:
 
 
 @pytest.mark.usefixtures("maintenance")
-def test_a_fault_is_in_the_schema_the_sentence_and_the_docs() -> None:
+def test_added_fault_is_in_schema_titles_and_docs() -> None:
     kind = json_schema()["$defs"]["FaultDocument"]["properties"]["kind"]
     assert "maintenance" in kind["anyOf"][0]["enum"]
     assert "invalid_response, maintenance. Inside" in kind["description"]
@@ -194,7 +194,7 @@ def test_a_fault_is_in_the_schema_the_sentence_and_the_docs() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("maintenance")
-def test_a_fault_can_be_chosen_in_the_editor_and_for_many_steps(root: Browser) -> None:
+def test_added_fault_can_be_chosen_in_the_editor_and_in_bulk(root: Browser) -> None:
     stored = a_scenario("down", {"fault_kind": "maintenance", "answer_text": ""})
     page = root.get(page_of(stored)).content.decode()
     assert page.count('value="maintenance"') == 2 * 2  # of the step and of a new one
@@ -218,14 +218,14 @@ class Columns(models.Model):
         abstract = True
 
 
-def test_a_column_says_where_its_value_stands_and_what_it_is_called() -> None:
+def test_column_declares_its_place_and_its_label() -> None:
     assert places_of(Columns) == {"seed": ("produce", "seed"), "lot": ("produce", "lot")}
     assert list(places_of(Columns, rest=True)) == ["inner_extra", "produce_extra", "extra"]
     labels = [column_of(Columns, name).label for name in ("seed", "lot", "version")]
     assert labels == ["The seed", "Drawn by lot", "Version"]
 
 
-def test_documents_and_the_page_take_that_from_the_column() -> None:
+def test_documents_and_page_use_the_columns_place_and_label() -> None:
     assert places_of(StepColumns)["match_path"] == VALUES["match_path"] == ("match", "path")
     assert VALUES["report_format"] == ("produce", "final_report", "report_format")
     assert STEP_CELLS["match_stream"].label == "Streaming"

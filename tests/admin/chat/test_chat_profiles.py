@@ -37,7 +37,7 @@ def errors(response: Any) -> dict[str, list[str]]:
     return {name: list(told) for name, told in response.context["adminform"].form.errors.items()}
 
 
-def told(response: HttpResponse) -> list[str]:
+def error_lines(response: HttpResponse) -> list[str]:
     return [str(message) for message in response.context["messages"]]  # type: ignore[attr-defined]
 
 
@@ -128,7 +128,7 @@ def test_a_key_does_not_follow_to_another_address(
     response = save(editor, page_of(profile), **changes)
     profile.refresh_from_db()
     assert profile.api_key_env == kept
-    assert any("was blanked" in message for message in told(response)) == (kept == "")
+    assert any("was blanked" in message for message in error_lines(response)) == (kept == "")
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_a_variable_is_saved_only_for_where_it_may_go(
 def test_a_profile_without_a_key_has_none_to_blank(editor: Client, profile: ModelProfile) -> None:
     ModelProfile.objects.update(api_key_env="")
     response = save(editor, page_of(profile), base_url="mock:")
-    assert not any("was blanked" in message for message in told(response))
+    assert not any("was blanked" in message for message in error_lines(response))
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,9 @@ def test_a_server_that_nobody_named_is_kept_with_a_warning(
     editor: Client, profile: ModelProfile
 ) -> None:
     response = save(editor, page_of(profile), mcp_servers="demo, files")
-    assert [message for message in told(response) if "files" in message and "demo" not in message]
+    assert [
+        message for message in error_lines(response) if "files" in message and "demo" not in message
+    ]
     profile.refresh_from_db()
     assert profile.mcp_servers == ["demo", "files"]
 

@@ -30,8 +30,8 @@ def unmatched(text: str = "Hello, please refund my order 4711", **columns: Any) 
     more = columns.pop("messages", [])
     body = {"model": "gpt-4o", "messages": [{"role": "user", "content": text}, *more]}
     headers = {"authorization": "Bearer ***", "content-type": "application/json"}
-    given = {"matched": False, "way": "match", "asked": text, **columns}
-    return served(request_body=json.dumps(body), request_headers=headers, **given)
+    fields = {"matched": False, "way": "match", "asked": text, **columns}
+    return served(request_body=json.dumps(body), request_headers=headers, **fields)
 
 
 def make_url(row: ServedRequest) -> str:
@@ -40,15 +40,15 @@ def make_url(row: ServedRequest) -> str:
 
 def make(client: Client, row: ServedRequest, **changes: str) -> Any:
     """Post the page's form with some fields changed, as its first button does."""
-    given = fields_at(client, make_url(row), "make_form")
+    fields = fields_at(client, make_url(row), "make_form")
     button = {} if changes.keys() & {"draft", "preview"} else {"save": "1"}
-    return client.post(make_url(row), given | button | changes)
+    return client.post(make_url(row), fields | button | changes)
 
 
 def winner(client: Client, row: ServedRequest) -> str:
     """The scenario that would answer the request."""
-    given = fields_at(client, f"{TRY}?request={row.pk}", "try_form")
-    return str(client.post(f"{TRY}?request={row.pk}", given).context["told"].scenario)
+    fields = fields_at(client, f"{TRY}?request={row.pk}", "try_form")
+    return str(client.post(f"{TRY}?request={row.pk}", fields).context["told"].scenario)
 
 
 @pytest.mark.parametrize(
@@ -62,19 +62,19 @@ def winner(client: Client, row: ServedRequest) -> str:
         ("我想退款", "我想退款"),
     ],
 )
-def test_telling_words_are_the_phrase_that_says_most(text: str, phrase: str) -> None:
+def test_telling_words_are_the_most_distinctive_phrase(text: str, phrase: str) -> None:
     assert telling_words(text) == phrase
 
 
 def test_proposed_match_names_no_model_and_no_provider(root: Client) -> None:
-    given = fields_at(root, make_url(unmatched()), "make_form")
-    assert (given["mode"], given["message"]) == ("contains", "refund my order")
-    assert (given["model"], given["tool"], given["answer"]) == ("", "", "")
+    fields = fields_at(root, make_url(unmatched()), "make_form")
+    assert (fields["mode"], fields["message"]) == ("contains", "refund my order")
+    assert (fields["model"], fields["tool"], fields["answer"]) == ("", "", "")
 
 
 def test_proposed_match_of_a_tool_result_names_the_tool(root: Client) -> None:
-    given = fields_at(root, make_url(unmatched(messages=TOOL_MESSAGES)), "make_form")
-    assert (given["message"], given["tool"]) == ("refund my order", "find_order")
+    fields = fields_at(root, make_url(unmatched(messages=TOOL_MESSAGES)), "make_form")
+    assert (fields["message"], fields["tool"]) == ("refund my order", "find_order")
 
 
 def test_new_scenario_is_enabled_and_answers_the_request(root: Client) -> None:
@@ -107,7 +107,7 @@ def test_nearest_scenario_is_proposed_first_and_keeps_its_steps(root: Client) ->
     assert near.history.count() == 2
 
 
-def test_scenario_that_was_off_is_enabled(root: Client) -> None:
+def test_disabled_scenario_is_enabled_by_its_new_step(root: Client) -> None:
     scenario = a_scenario("off", {"match_user": "x"}, enabled=False)
     make(root, unmatched(), target=str(scenario.pk), answer="Refunded.")
     scenario.refresh_from_db()
@@ -142,15 +142,15 @@ def test_name_that_is_taken_is_refused_at_the_field(root: Client) -> None:
     assert page.context["form"].errors.keys() == {"name"}
 
 
-def test_preview_tells_requests_of_other_scenarios_from_unmatched_ones(root: Client) -> None:
+def test_preview_separates_answered_from_unmatched_requests(root: Client) -> None:
     a_scenario("low", {"match_user": "refund"}, priority=-5)
-    taken = unmatched("Refund my order!", matched=True, scenario="low", step="1")
+    answered = unmatched("Refund my order!", matched=True, scenario="low", step="1")
     lost = unmatched("now refund my order")
     unmatched("something else")
     page = make(root, unmatched(), target="new", preview="1")
     preview = page.context["preview"]
     assert preview.answers
-    assert [row.pk for row in preview.taken] == [taken.pk]
+    assert [row.pk for row in preview.taken] == [answered.pk]
     assert [row.pk for row in preview.others] == [lost.pk]
     assert "answered by low" in page.content.decode()
     assert not Scenario.objects.filter(name__contains="refund").exists()
@@ -171,7 +171,7 @@ def test_draft_may_have_no_answer_yet(root: Client) -> None:
     assert Draft.objects.filter(published=None).get().steps.get().answer_text == ""
 
 
-def test_of_a_body_that_was_cut_no_step_is_made(root: Client) -> None:
+def test_cut_body_makes_no_step(root: Client) -> None:
     page = root.get(make_url(unmatched(request_cut=True)), follow=True).content.decode()
     assert "kept only the beginning" in page
 
@@ -189,7 +189,7 @@ def test_author_saves_the_step_as_a_draft_and_cannot_enable_it(author: Client) -
     assert "Save and enable" not in page and "Save as a draft" in page
 
 
-def test_readers_make_no_steps(reader: Client) -> None:
+def test_reader_cannot_make_steps(reader: Client) -> None:
     row = unmatched()
     assert reader.get(make_url(row)).status_code == 403
     assert reader.post(make_url(row)).status_code == 403

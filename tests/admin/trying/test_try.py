@@ -19,8 +19,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("key", wires_by_name())
-def test_each_provider_reads_what_the_form_says(key: str) -> None:
-    asked = SampleRequest(
+def test_form_describes_a_request_of_each_provider(key: str) -> None:
+    sample = SampleRequest(
         user="What is the weather?",
         model="some-model",
         system="Be brief.",
@@ -29,7 +29,7 @@ def test_each_provider_reads_what_the_form_says(key: str) -> None:
         tool_result="sunny",
         turn=3,
     )
-    request = explain_call(sample_call(wires_by_name()[key].sample(asked), session="mine")).request
+    request = explain_call(sample_call(wires_by_name()[key].sample(sample), session="mine")).request
     assert request is not None
     assert request.model == "some-model"
     assert request.system_text == "Be brief."
@@ -41,7 +41,7 @@ def test_each_provider_reads_what_the_form_says(key: str) -> None:
     assert request.stream
 
 
-def test_the_step_that_answers_comes_first_and_the_others_say_why_not(root: Client) -> None:
+def test_answering_step_is_first_and_others_say_why_not(root: Client) -> None:
     a_scenario(
         "weather",
         {"name": "rain", "match_user": "rain"},
@@ -55,19 +55,19 @@ def test_the_step_that_answers_comes_first_and_the_others_say_why_not(root: Clie
     assert "answer 2" in text
 
 
-def test_misses_come_in_the_order_of_the_404(root: Client) -> None:
+def test_misses_have_the_order_of_the_404(root: Client) -> None:
     a_scenario(
         "places",
         {"name": "far", "match_user": "a mountain hut"},
         {"name": "nearer", "match_user": "sunshine in Bergen"},
         {"name": "nearest", "match_user": "sun in Parisian"},
     )
-    asked = SampleRequest(user="Is there sun in Paris?", model="gpt-4o")
-    found = explain_call(sample_call(wires_by_name()["openai"].sample(asked), session=""))
-    assert found.decision is not None
-    near = [miss.step.label for miss in found.decision.near_misses]
+    sample = SampleRequest(user="Is there sun in Paris?", model="gpt-4o")
+    explanation = explain_call(sample_call(wires_by_name()["openai"].sample(sample), session=""))
+    assert explanation.decision is not None
+    near = [miss.step.label for miss in explanation.decision.near_misses]
     assert near[0] == "nearest"
-    assert [name for name, _ in states(tried(root, user=asked.user))] == near
+    assert [name for name, _ in states(tried(root, user=sample.user))] == near
 
 
 @pytest.mark.parametrize(
@@ -79,13 +79,13 @@ def test_misses_come_in_the_order_of_the_404(root: Client) -> None:
         ({"answer_text": "", "fault_kind": "network_error"}, "would close the connection"),
     ],
 )
-def test_what_the_step_says_is_told_in_words(root: Client, step: dict[str, Any], said: str) -> None:
+def test_answer_of_the_step_is_summarised(root: Client, step: dict[str, Any], said: str) -> None:
     a_scenario("weather", {"name": "sun", "match_user": "sun", **step})
     page = tried(root, user="Is there sun?").content.decode()
     assert f"Step <b>sun</b> of <b>weather</b> {said}" in page
 
 
-def test_nothing_is_consumed_and_nothing_journalled(root: Client) -> None:
+def test_dry_run_uses_up_no_step_and_is_not_journalled(root: Client) -> None:
     a_scenario("once", {"match_user": "hello"})
     for _ in range(3):
         assert states(tried(root, user="hello")) == [("1", "wins")]
@@ -94,16 +94,16 @@ def test_nothing_is_consumed_and_nothing_journalled(root: Client) -> None:
 
 def test_every_provider_shows_its_bytes_streamed_and_whole(root: Client) -> None:
     a_scenario("talk", {"match_user": "hello", "answer_text": "Good day."})
-    shown = {one.name: one for one in tried(root, user="hello").context["bytes"]}
-    assert set(shown) == {wire.title for wire in wires_by_name().values()}
-    for one in shown.values():
+    by_provider = {one.name: one for one in tried(root, user="hello").context["bytes"]}
+    assert set(by_provider) == {wire.title for wire in wires_by_name().values()}
+    for one in by_provider.values():
         assert one.status == 200
         assert "Good day." in one.whole
         assert any("Good day" in line.text for line in one.streamed)
-    assert shown["OpenAI chat"].streamed[-1].text == "data: [DONE]"
+    assert by_provider["OpenAI chat"].streamed[-1].text == "data: [DONE]"
 
 
-def test_lines_of_a_stream_have_their_times(root: Client) -> None:
+def test_lines_of_a_stream_have_times(root: Client) -> None:
     a_scenario(
         "slow",
         {
@@ -119,14 +119,14 @@ def test_lines_of_a_stream_have_their_times(root: Client) -> None:
     assert times[0] >= 40
 
 
-def test_without_a_step_it_says_so(root: Client) -> None:
+def test_unmatched_request_is_reported(root: Client) -> None:
     a_scenario("weather", {"match_user": "rain"})
     page = tried(root, user="hello")
     assert page.context["answer"] == "none"
     assert b"No step matches this request. The nearest: weather, step 1." in page.content
 
 
-def test_one_scenario_alone_can_be_looked_at(root: Client) -> None:
+def test_try_page_can_be_limited_to_one_scenario(root: Client) -> None:
     a_scenario("one", {"match_user": "hello"})
     a_scenario("two", {"match_user": "hello"})
     page = tried(root, user="hello", scenario="two")
@@ -145,7 +145,7 @@ def test_scenario_that_goes_first_is_named_and_the_one_tried_answers_alone(root:
     assert all("Other." not in one.whole for one in page.context["bytes"])
 
 
-def test_scenario_that_does_not_match_is_told_which_one_answers(root: Client) -> None:
+def test_scenario_that_does_not_match_names_the_one_that_answers(root: Client) -> None:
     a_scenario("mine", {"match_user": "goodbye"})
     a_scenario("other", {"match_user": "hello"})
     page = tried(root, user="hello", scenario="mine")
@@ -176,7 +176,7 @@ def test_misses_with_fewer_failed_conditions_come_first(root: Client) -> None:
     assert [name for name, _ in states(tried(root, user="hello"))] == ["one", "two"]
 
 
-def test_from_a_scenarios_page_it_begins_with_what_its_first_step_wants(root: Client) -> None:
+def test_try_page_starts_with_a_request_for_the_first_step(root: Client) -> None:
     a_scenario("weather", {"match_user": "rain", "match_tools": ["get_weather"]})
     form = root.get(f"{TRY}?scenario=weather").context["form"]
     assert form["user"].value() == "rain"
@@ -184,23 +184,23 @@ def test_from_a_scenarios_page_it_begins_with_what_its_first_step_wants(root: Cl
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/control/scenarios", "v1"])
-def test_a_path_of_no_provider_is_an_error_at_its_field(root: Client, path: str) -> None:
+def test_path_without_a_provider_is_an_error_at_its_field(root: Client, path: str) -> None:
     page = tried(root, mode="raw", path=path, body="{}")
     assert page.context["form"].errors == {"path": ["No provider answers there."]}
 
 
-def test_a_body_that_is_no_json_shows_the_providers_refusal(root: Client) -> None:
+def test_invalid_json_body_shows_the_providers_error(root: Client) -> None:
     page = tried(root, mode="raw", path="/v1/chat/completions", body="{")
     assert page.context["answer"] == "refused"
     assert "invalid_request_error" in page.context["bytes"][0].whole
 
 
-def test_readers_may_try_and_others_may_not(reader: Client, client: Client) -> None:
+def test_try_page_needs_the_permission_to_view(reader: Client, client: Client) -> None:
     assert tried(reader, user="hello").status_code == 200
     assert client.get(TRY).status_code == 302
 
 
-def test_the_journal_is_tried_by_those_who_may_see_it(client: Client) -> None:
+def test_journal_entry_is_tried_only_with_permission_for_the_journal(client: Client) -> None:
     row = served(request_body='{"model": "secret"}')
     user = User.objects.create_user("scenarios only", is_staff=True)
     user.user_permissions.add(Permission.objects.get(codename="view_scenario"))
@@ -211,7 +211,7 @@ def test_the_journal_is_tried_by_those_who_may_see_it(client: Client) -> None:
     assert "secret" in client.get(f"{TRY}?request={row.pk}").content.decode()
 
 
-def test_what_is_tried_is_text(root: Client) -> None:
+def test_try_page_escapes_values(root: Client) -> None:
     a_scenario("<b>bold</b>", {"match_user": "<i>", "answer_text": "<script>1</script>"})
     text = tried(root, user="<i>").content.decode()
     assert "<script>1</script>" not in text

@@ -20,20 +20,20 @@ HEADERS = {"authorization": "Bearer ***", "content-type": "application/json"}
 
 
 def asked_for(body: dict[str, Any], **columns: Any) -> ServedRequest:
-    given = {"request_headers": HEADERS, **columns}
-    return served(request_body=json.dumps({"model": "gpt-5", **body}), **given)
+    fields = {"request_headers": HEADERS, **columns}
+    return served(request_body=json.dumps({"model": "gpt-5", **body}), **fields)
 
 
-def said(text: str, role: str = "user") -> dict[str, str]:
+def text_message(text: str, role: str = "user") -> dict[str, str]:
     return {"role": role, "content": text}
 
 
 @pytest.mark.parametrize("key", wires_by_name())
 def test_request_of_each_provider_fills_the_form(root: Client, key: str) -> None:
-    asked = SampleRequest(
+    sample = SampleRequest(
         "Is it raining?", "some-model", "Be brief.", ("get_weather",), stream=True
     )
-    call = sample_call(wires_by_name()[key].sample(asked), session="mine")
+    call = sample_call(wires_by_name()[key].sample(sample), session="mine")
     target = find_target(call)
     assert target is not None
     row = served(
@@ -44,30 +44,30 @@ def test_request_of_each_provider_fills_the_form(root: Client, key: str) -> None
         request_headers=dict(call.headers),
         request_body=call.body.decode(),
     )
-    given = fields_at(root, f"{TRY}?request={row.pk}", "try_form")
-    assert given["mode"] == "form"
-    assert given["provider"] == key
-    assert (given["user"], given["system"]) == ("Is it raining?", "Be brief.")
-    assert (given["model"], given["tools"]) == ("some-model", "get_weather")
-    assert (given["session"], given["turn"], given["stream"]) == ("mine", "1", "on")
+    fields = fields_at(root, f"{TRY}?request={row.pk}", "try_form")
+    assert fields["mode"] == "form"
+    assert fields["provider"] == key
+    assert (fields["user"], fields["system"]) == ("Is it raining?", "Be brief.")
+    assert (fields["model"], fields["tools"]) == ("some-model", "get_weather")
+    assert (fields["session"], fields["turn"], fields["stream"]) == ("mine", "1", "on")
 
 
 def test_tool_result_and_turn_fill_the_form(root: Client) -> None:
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     messages = [
-        said("Weather?"),
+        text_message("Weather?"),
         {"role": "assistant", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c", "content": "sunny"},
     ]
     row = asked_for({"messages": messages})
-    given = fields_at(root, f"{TRY}?request={row.pk}", "try_form")
-    assert (given["called"], given["result"], given["turn"]) == ("f", "sunny", "2")
-    assert "stream" not in given
+    fields = fields_at(root, f"{TRY}?request={row.pk}", "try_form")
+    assert (fields["called"], fields["result"], fields["turn"]) == ("f", "sunny", "2")
+    assert "stream" not in fields
 
 
 def test_form_says_what_it_leaves_out(root: Client) -> None:
     tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
-    body = {"messages": [said("Hello")], "temperature": 0.3, "tools": [tool]}
+    body = {"messages": [text_message("Hello")], "temperature": 0.3, "tools": [tool]}
     row = asked_for(body, request_headers=HEADERS | {"x-team": "qa"})
     page = root.get(f"{TRY}?request={row.pk}").content.decode()
     assert "The form leaves out temperature, the definitions of tools, headers;" in page
@@ -76,42 +76,42 @@ def test_form_says_what_it_leaves_out(root: Client) -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        {"messages": [said("One"), said("1", "assistant"), said("Two")]},
-        {"messages": [said("One"), said("Two")]},
+        {"messages": [text_message("One"), text_message("1", "assistant"), text_message("Two")]},
+        {"messages": [text_message("One"), text_message("Two")]},
         {"messages": "none"},
     ],
 )
 def test_request_that_the_form_cannot_describe_is_shown_raw(root: Client, row: Any) -> None:
     page = root.get(f"{TRY}?request={asked_for(row).pk}")
     assert page.context["raw_only"]
-    given = fields_at(
+    fields = fields_at(
         root, page.request["PATH_INFO"] + "?" + page.request["QUERY_STRING"], "try_form"
     )
-    assert given["mode"] == "raw"
-    assert (given["path"], json.loads(given["body"])["messages"]) == (
+    assert fields["mode"] == "raw"
+    assert (fields["path"], json.loads(fields["body"])["messages"]) == (
         "/v1/chat/completions",
         row["messages"],
     )
-    assert "user" not in given
+    assert "user" not in fields
 
 
 def test_request_with_the_scenario_header_is_shown_raw(root: Client) -> None:
     headers = HEADERS | {"x-mockllm-scenario": "talk"}
-    row = asked_for({"messages": [said("Hello")]}, request_headers=headers)
+    row = asked_for({"messages": [text_message("Hello")]}, request_headers=headers)
     assert root.get(f"{TRY}?request={row.pk}").context["raw_only"]
 
 
 def test_posted_raw_request_is_tried_with_its_headers(root: Client) -> None:
     a_scenario("talk", {"match_user": "Two"})
-    row = asked_for({"messages": [said("One"), said("Two")]})
-    given = fields_at(root, f"{TRY}?request={row.pk}", "try_form")
-    assert states(root.post(f"{TRY}?request={row.pk}", given)) == [("1", "wins")]
+    row = asked_for({"messages": [text_message("One"), text_message("Two")]})
+    fields = fields_at(root, f"{TRY}?request={row.pk}", "try_form")
+    assert states(root.post(f"{TRY}?request={row.pk}", fields)) == [("1", "wins")]
 
 
 def test_edited_form_is_tried_and_not_the_raw_request(root: Client) -> None:
     a_scenario("talk", {"match_user": "Good day"})
-    row = asked_for({"messages": [said("Hello")]})
-    given = fields_at(root, f"{TRY}?request={row.pk}", "try_form")
-    assert states(root.post(f"{TRY}?request={row.pk}", given)) == [("1", "misses")]
-    edited = root.post(f"{TRY}?request={row.pk}", given | {"user": "Good day"})
+    row = asked_for({"messages": [text_message("Hello")]})
+    fields = fields_at(root, f"{TRY}?request={row.pk}", "try_form")
+    assert states(root.post(f"{TRY}?request={row.pk}", fields)) == [("1", "misses")]
+    edited = root.post(f"{TRY}?request={row.pk}", fields | {"user": "Good day"})
     assert states(edited) == [("1", "wins")]

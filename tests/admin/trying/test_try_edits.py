@@ -19,53 +19,53 @@ def edited(client: Client, page: str, form_id: str = "scenario_form", **changes:
     return client.post(f"{page.removesuffix('change/')}try/", posted)
 
 
-def told(page: Any) -> tuple[str, str, str]:
+def summary_of(page: Any) -> tuple[str, str, str]:
     answer = page.context["told"]
     return answer.scenario, answer.step, answer.said
 
 
-def test_edits_are_tried_and_not_saved(root: Client) -> None:
+def test_unsaved_edits_are_tried_and_not_saved(root: Client) -> None:
     scenario = a_scenario("weather", {"match_user": "rain"})
     changes = {"name": "climate", "steps-0-match_user": "snow", "steps-0-answer_text": "It snows."}
     page = edited(root, page_of(scenario), **changes)
     assert page.context["form"]["user"].value() == "snow"
-    assert told(page) == ("climate", "1", "It snows.")
+    assert summary_of(page) == ("climate", "1", "It snows.")
     assert texts(scenario) == ["answer 1"] and not Scenario.objects.filter(name="climate").exists()
 
 
-def test_edits_are_tried_again_with_other_requests(root: Client) -> None:
+def test_unsaved_edits_are_tried_with_another_request(root: Client) -> None:
     scenario = a_scenario("weather", {"match_user": "rain"})
     changes = {"name": "climate", "steps-0-match_user": "snow", "steps-0-answer_text": "It snows."}
-    shown = edited(root, page_of(scenario), **changes).content.decode()
-    posted = fields(shown, "try_form")
+    html = edited(root, page_of(scenario), **changes).content.decode()
+    posted = fields(html, "try_form")
     again = root.post(TRY, posted | {"user": "More snow?"})
-    assert told(again) == ("climate", "1", "It snows.")
+    assert summary_of(again) == ("climate", "1", "It snows.")
     # What is being written has taken the place of what is stored.
     assert root.post(TRY, posted | {"user": "rain"}).context["answer"] == "none"
 
 
-def test_sessions_know_the_steps_of_edits(root: Client) -> None:
+def test_unsaved_edits_keep_the_used_steps_of_the_session(root: Client) -> None:
     scenario = a_scenario("weather", {"match_user": "rain", "consume": True})
     key = scenario.steps.get().key
     hidden = edited(root, page_of(scenario)).context["instead"].hidden
     assert (hidden["keys"], hidden["of"]) == (key, "weather")
 
 
-def test_a_scenario_is_tried_before_its_first_save(root: Client) -> None:
+def test_new_scenario_is_tried_before_its_first_save(root: Client) -> None:
     step = new_step(0, match_user="snow", answer_text="It snows.")
     page = edited(root, ADD, name="new", **step, **{"steps-TOTAL_FORMS": "1"})
-    assert told(page) == ("new", "1", "It snows.")
+    assert summary_of(page) == ("new", "1", "It snows.")
     assert not Scenario.objects.exists()
 
 
-def test_edits_of_a_draft_are_tried(root: Client) -> None:
+def test_unsaved_edits_of_a_draft_are_tried(root: Client) -> None:
     draft = edit_as_draft(root, a_scenario("weather", {"match_user": "rain"}))
     changes = {"steps-0-answer_text": "It pours."}
     page = edited(root, draft_page(draft), "draft_form", **changes)
-    assert told(page) == ("weather", "1", "It pours.")
+    assert summary_of(page) == ("weather", "1", "It pours.")
 
 
-def test_edits_with_errors_say_what_to_put_right(root: Client) -> None:
+def test_edits_with_errors_list_the_errors(root: Client) -> None:
     scenario = a_scenario("weather", {"match_user": "rain"})
     page = edited(root, page_of(scenario), **{"steps-0-answer_tool_calls": "[", "name": ""})
     text = page.content.decode()
@@ -73,7 +73,7 @@ def test_edits_with_errors_say_what_to_put_right(root: Client) -> None:
     assert "can be tried once this is right" in text and 'id="try_form"' not in text
 
 
-def test_what_is_not_enabled_is_told(root: Client) -> None:
+def test_try_page_says_that_the_scenario_is_disabled(root: Client) -> None:
     scenario = a_scenario("weather", {"match_user": "rain"})
     changes = fields_at(root, page_of(scenario))
     del changes["enabled"]
@@ -83,7 +83,7 @@ def test_what_is_not_enabled_is_told(root: Client) -> None:
 
 
 @pytest.mark.parametrize("document", ["", "{", '{"scenarios": []}', '{"name": "a", "x": 1}'])
-def test_edits_that_are_no_scenario_try_what_is_stored(root: Client, document: str) -> None:
+def test_invalid_edits_fall_back_to_the_stored_scenarios(root: Client, document: str) -> None:
     a_scenario("weather", {"match_user": "rain"})
     page = tried(root, user="rain", document=document, keys="", of="")
-    assert told(page) == ("weather", "1", "answer 1")
+    assert summary_of(page) == ("weather", "1", "answer 1")

@@ -14,7 +14,7 @@ from tests.chat.scripts import TOOL_CALL
 pytestmark = pytest.mark.browser
 
 
-def test_an_answer_streams_with_its_thinking_and_its_tools(playground: Playground) -> None:
+def test_answer_streams_with_reasoning_and_tools(playground: Playground) -> None:
     playground.live.load(
         scenario(
             {"reasoning": "I need a tool.", "text": "Let me add.", **TOOL_CALL},
@@ -35,9 +35,7 @@ def test_an_answer_streams_with_its_thinking_and_its_tools(playground: Playgroun
     expect(playground.page.locator("#title")).to_have_text("What is 1 + 2?")
 
 
-def test_a_stream_that_reaches_its_limit_is_followed_on(
-    playground: Playground, settings: Any
-) -> None:
+def test_stream_at_its_time_limit_is_reconnected(playground: Playground, settings: Any) -> None:
     settings.MOCKLLM_MAX_STREAM_SECONDS = 0.5
     words = " ".join(f"word{number}" for number in range(30))
     pacing = {"words_per_second": 20, "words_per_chunk": 1}
@@ -47,7 +45,7 @@ def test_a_stream_that_reaches_its_limit_is_followed_on(
     expect(playground.answer().locator(".text")).to_have_text(words)
 
 
-def test_the_cursor_is_the_pages_alone_and_goes_with_the_end(playground: Playground) -> None:
+def test_cursor_is_not_in_the_text_and_disappears_at_the_end(playground: Playground) -> None:
     playground.live.load(scenario(SLOW))
     playground.go()
     playground.say("Go on")
@@ -59,7 +57,7 @@ def test_the_cursor_is_the_pages_alone_and_goes_with_the_end(playground: Playgro
     expect(playground.answer("cancelled")).not_to_contain_text("▌")
 
 
-def test_stop_keeps_what_was_said(playground: Playground) -> None:
+def test_stopped_answer_keeps_its_text(playground: Playground) -> None:
     playground.live.load(scenario(SLOW))
     playground.go()
     playground.say("Go on")
@@ -73,7 +71,7 @@ def test_stop_keeps_what_was_said(playground: Playground) -> None:
     expect(playground.page.locator("#send")).to_be_visible()
 
 
-def test_feedback_is_kept(playground: Playground) -> None:
+def test_feedback_is_stored(playground: Playground) -> None:
     playground.live.load(scenario({"text": "Hi."}))
     playground.go()
     playground.say("Hello")
@@ -101,22 +99,22 @@ def test_feedback_is_given_by_keyboard_with_a_comment(playground: Playground) ->
     page.keyboard.type("Too short.")
     page.keyboard.press("Enter")
     expect(page.get_by_text("Comment saved.")).to_be_visible()
-    kept = Message.objects.get(sender="assistant")
-    assert (kept.feedback, kept.feedback_comment) == ("dislike", "Too short.")
+    stored = Message.objects.get(sender="assistant")
+    assert (stored.feedback, stored.feedback_comment) == ("dislike", "Too short.")
 
 
-def test_each_answer_says_which_step_it_was_now_and_later(playground: Playground) -> None:
+def test_answer_names_its_step_also_after_a_reload(playground: Playground) -> None:
     playground.live.load(scenario({"text": "One"}))
     playground.go()
     playground.say("Hello")
     steps = playground.page.locator(".steps")
     expect(steps).to_have_text(re.compile("^answered by .+ · 1$"))
-    said = steps.inner_text()
+    text = steps.inner_text()
     playground.page.reload()
-    expect(steps).to_have_text(said)
+    expect(steps).to_have_text(text)
 
 
-def test_an_answer_is_asked_for_anew_and_a_message_in_other_words(playground: Playground) -> None:
+def test_answer_is_regenerated_and_message_is_edited(playground: Playground) -> None:
     playground.live.load(scenario({"text": "One"}, {"text": "Two"}, {"text": "Three"}))
     playground.go()
     playground.say("Hello")

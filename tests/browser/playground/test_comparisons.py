@@ -43,7 +43,7 @@ def test_two_answers_are_compared_blind_and_voted_on(playground: Playground) -> 
     expect(page.locator("tbody tr").first).to_contain_text(row.profile_b_name)
 
 
-def test_a_comparison_outlasts_its_stream(playground: Playground, settings: Any) -> None:
+def test_comparison_survives_its_stream(playground: Playground, settings: Any) -> None:
     settings.MOCKLLM_MAX_STREAM_SECONDS = 0.5
     words = " ".join(f"word{number}" for number in range(30))
     pacing = {"words_per_second": 20, "words_per_chunk": 1}
@@ -61,7 +61,7 @@ def test_a_comparison_outlasts_its_stream(playground: Playground, settings: Any)
     expect(page.locator(".vote .tag")).to_have_text("You called it a tie.")
 
 
-def test_a_comparison_wants_two_profiles_and_says_where_the_vote_counts(
+def test_comparison_needs_two_profiles_and_links_to_the_leaderboard(
     playground: Playground,
 ) -> None:
     ModelProfile.objects.create(

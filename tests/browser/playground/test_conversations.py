@@ -9,7 +9,7 @@ from tests.chat.chatting import scenario
 pytestmark = pytest.mark.browser
 
 
-def test_after_a_reload_the_running_answer_goes_on(playground: Playground) -> None:
+def test_running_answer_continues_after_a_reload(playground: Playground) -> None:
     playground.live.load(scenario({**SLOW, "text": "one " * 30 + "end"}))
     playground.go()
     playground.say("Go on")
@@ -20,7 +20,7 @@ def test_after_a_reload_the_running_answer_goes_on(playground: Playground) -> No
     expect(playground.page.locator("article.assistant")).to_have_count(1)
 
 
-def test_a_second_tab_follows_the_same_answer(playground: Playground) -> None:
+def test_second_tab_follows_the_same_answer(playground: Playground) -> None:
     playground.live.load(scenario({**SLOW, "text": "one " * 30 + "end"}))
     playground.go()
     playground.say("Go on")

@@ -12,7 +12,7 @@ from tests.chat.chatting import scenario
 pytestmark = pytest.mark.browser
 
 
-def test_ch_nt1_an_empty_message_is_told_and_changes_nothing(refused: Playground) -> None:
+def test_ch_nt1_empty_message_is_refused_and_changes_nothing(refused: Playground) -> None:
     refused.go()
     refused.page.click("#send")
     expect(refused.banner).to_contain_text("Message cannot be empty")
@@ -21,14 +21,14 @@ def test_ch_nt1_an_empty_message_is_told_and_changes_nothing(refused: Playground
     expect(refused.page.locator("article")).to_have_count(0)
 
 
-def test_ch_nt2_an_unknown_conversation_leaves_the_chat_as_it_is(refused: Playground) -> None:
+def test_ch_nt2_unknown_conversation_leaves_the_chat_unchanged(refused: Playground) -> None:
     refused.go("?c=00000000-0000-0000-0000-000000000000")
     expect(refused.banner).to_contain_text("Conversation not found")
     expect(refused.banner).to_have_attribute("data-code", "NOT_FOUND")
     expect(refused.page.locator("article")).to_have_count(0)
 
 
-def test_ch_nt2_a_message_to_a_conversation_that_is_gone_leaves_the_chat_as_it_was(
+def test_ch_nt2_message_to_a_deleted_conversation_leaves_the_chat_unchanged(
     refused: Playground,
 ) -> None:
     refused.live.load(scenario({"text": "Here I am."}))
@@ -46,7 +46,7 @@ def test_ch_nt2_a_message_to_a_conversation_that_is_gone_leaves_the_chat_as_it_w
     assert not Message.objects.exists()
 
 
-def test_ch_nt3_a_refused_key_is_told(refused: Playground) -> None:
+def test_ch_nt3_refused_key_is_reported(refused: Playground) -> None:
     refused.live.load(scenario({"fault": {"kind": "http", "status": 401}}))
     refused.go()
     refused.say("Hello")
@@ -55,7 +55,7 @@ def test_ch_nt3_a_refused_key_is_told(refused: Playground) -> None:
     expect(refused.page.locator("#error-retry")).to_be_hidden()
 
 
-def test_ch_nt4_a_network_error_can_be_tried_again(refused: Playground) -> None:
+def test_ch_nt4_network_error_can_be_retried(refused: Playground) -> None:
     refused.live.load(scenario({"fault": {"kind": "network_error"}}, {"text": "Here I am."}))
     refused.go()
     refused.say("Hello")
@@ -66,7 +66,7 @@ def test_ch_nt4_a_network_error_can_be_tried_again(refused: Playground) -> None:
     expect(refused.banner).to_be_hidden()
 
 
-def test_ch_nt5_stopping_what_has_ended_changes_nothing(refused: Playground) -> None:
+def test_ch_nt5_stopping_an_ended_answer_changes_nothing(refused: Playground) -> None:
     refused.live.load(scenario(SLOW))
     refused.go()
     refused.say("Go on")
@@ -79,14 +79,14 @@ def test_ch_nt5_stopping_what_has_ended_changes_nothing(refused: Playground) -> 
         route.continue_()
 
     refused.page.route("**/api/cancel_stream", first_somebody_else)
-    with refused.page.expect_response("**/api/cancel_stream") as asked:
+    with refused.page.expect_response("**/api/cancel_stream") as stop_request:
         refused.page.click("#stop")
-    assert asked.value.status == 409
+    assert stop_request.value.status == 409
     expect(refused.answer("cancelled")).to_be_visible()
     expect(refused.banner).to_be_hidden()
 
 
-def test_a_message_that_did_not_arrive_is_sent_once_by_trying_again(refused: Playground) -> None:
+def test_retry_sends_a_lost_message_once(refused: Playground) -> None:
     refused.live.load(scenario({"text": "Hi."}))
     refused.go()
     sent: list[str] = []
@@ -105,7 +105,7 @@ def test_a_message_that_did_not_arrive_is_sent_once_by_trying_again(refused: Pla
     assert len(set(sent)) == 1
 
 
-def test_what_no_step_answers_becomes_a_step(refused: Playground) -> None:
+def test_unmatched_message_becomes_a_step(refused: Playground) -> None:
     refused.live.load({"name": "other", "steps": [{"turn": 9, "produce": {"text": "x"}}]})
     refused.go()
     refused.say("Nobody answers this")

@@ -15,7 +15,9 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (420, False)])
-def test_the_page_fits_its_screen(open_page: OpenPage, live: Live, width: int, dark: bool) -> None:
+def test_playground_fits_the_screen(
+    open_page: OpenPage, live: Live, width: int, dark: bool
+) -> None:
     live.load(scenario({"text": "word " * 200, **TOOL_CALL}, {"text": "a" * 500}))
     playground = Playground(open_page(width=width, dark=dark), live)
     playground.go()
@@ -70,7 +72,7 @@ def test_markdown_is_laid_out_and_markup_stays_text(playground: Playground) -> N
     assert playground.page.evaluate("navigator.clipboard.readText()") == "print(1)\n"
 
 
-def test_the_profiles_prompt_and_tools_are_in_view(playground: Playground) -> None:
+def test_prompt_and_tools_of_the_profile_are_visible(playground: Playground) -> None:
     ModelProfile.objects.update_or_create(
         name="demo",
         defaults={

@@ -1,5 +1,4 @@
-"""What is tried: the form in which a request is described, and what the page tries it with in place
-of what is served: a draft, or edits that nobody has saved."""
+"""The form of a dry run (*Try it*), and the draft or unsaved edits that it runs against."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,15 +30,18 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import find_target, is_provider_path, wires_by_name
 from scenarios_app.wire.samples import SampleRequest
 
-# Headers by which clients name themselves, their key and their session.
+# Headers with the client's name, its key or its session; they say nothing about matching.
 _CLIENT_HEADERS = ("x-api-key", "x-goog-api-", "x-stainless-", "x-mockllm-session")
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """A scenario that nothing serves as it is. `scenarios` are what requests would see, its own
-    last; `hidden` are the fields by which the page's form names it. `url` is its page, where it
-    has one. It is `off` where it is not enabled."""
+class DryRunScenario:
+    """A draft or unsaved edits, compiled for a dry run.
+
+    `scenarios` replace the stored scenarios of their names; the last is the scenario itself.
+    `hidden` are the form fields that identify it in the next request. `url` is its page, "" if it
+    has none. `off` is true if it is disabled.
+    """
 
     name: str
     scenarios: tuple[Scenario, ...]
@@ -49,12 +51,14 @@ class Tried:
     unsaved: bool = False
 
 
-def tried(given: Mapping[str, str]) -> Tried | None:
-    """What fields of the page name: edits that nobody has saved, or a draft by its number. One with
-    errors cannot be tried; its own page tells of them."""
-    if "document" in given:
-        return _tried_edits(given)
-    number = number_in(given.get("draft", ""))
+def scenario_from_fields(fields: Mapping[str, str]) -> DryRunScenario | None:
+    """Compile the edits or the draft that the form fields name.
+
+    Returns None if they name neither, or if it has errors, which its own page lists.
+    """
+    if "document" in fields:
+        return _tried_edits(fields)
+    number = parse_row_id(fields.get("draft", ""))
     row = None if number is None else Draft.objects.filter(pk=number).first()
     if row is None:
         return None
@@ -64,32 +68,32 @@ def tried(given: Mapping[str, str]) -> Tried | None:
         return None
     url = reverse("admin:scenarios_app_draft_change", args=(row.pk,))
     hidden = {"draft": str(row.pk)}
-    return Tried(row.name, tuple(scenarios), hidden, url=url, off=not row.enabled)
+    return DryRunScenario(row.name, tuple(scenarios), hidden, url=url, off=not row.enabled)
 
 
-def fields_of_edits(document: ScenarioDocument, keys: Iterable[str], *, of: str) -> dict[str, str]:
-    """The hidden fields by which edits are named: what they come to, what sessions know its steps
-    by, and the name of the published scenario that they are of."""
+def fields_for_edits(document: ScenarioDocument, keys: Iterable[str], *, of: str) -> dict[str, str]:
+    """Return the hidden fields for unsaved edits: the document, the keys of its steps, and the name
+    of the published scenario that they edit."""
     return {"document": json.dumps(dump(document)), "keys": " ".join(keys), "of": of}
 
 
-def _tried_edits(given: Mapping[str, str]) -> Tried | None:
-    hidden = {name: given.get(name, "") for name in ("document", "keys", "of")}
+def _tried_edits(fields: Mapping[str, str]) -> DryRunScenario | None:
+    hidden = {name: fields.get(name, "") for name in ("document", "keys", "of")}
     keys = hidden["keys"].split()
     try:
         (document,) = load_text(hidden["document"].encode("utf-8", "replace"), limits=limits())
-        known = keys if len(keys) == len(document.steps) else None
-        compiled = compile_scenario(document, step_keys=known)
+        step_keys = keys if len(keys) == len(document.steps) else None
+        compiled = compile_scenario(document, step_keys=step_keys)
     except (DocumentError, ValueError):
         return None
-    own = compiled if document.enabled else Scenario(document.name)
-    gone = hidden["of"] or own.name
-    scenarios = (own,) if gone == own.name else (Scenario(gone), own)
-    return Tried(own.name, scenarios, hidden, off=not document.enabled, unsaved=True)
+    edited = compiled if document.enabled else Scenario(document.name)
+    replaced = hidden["of"] or edited.name
+    scenarios = (edited,) if replaced == edited.name else (Scenario(replaced), edited)
+    return DryRunScenario(edited.name, scenarios, hidden, off=not document.enabled, unsaved=True)
 
 
-def number_in(key: str) -> int | None:
-    """The number of a row, as addresses hold it."""
+def parse_row_id(key: str) -> int | None:
+    """Return the primary key in a URL or a field, or None."""
     return int(key) if key.isascii() and key.isdigit() and len(key) < 19 else None
 
 
@@ -97,7 +101,7 @@ FORM, RAW = "form", "raw"
 
 
 class TryForm(forms.Form):
-    """A request in a few fields; with the mode `raw` only its path and body."""
+    """The request of a dry run, described in fields; in the mode `raw` only by path and body."""
 
     mode = forms.ChoiceField(
         label="Describe it as",
@@ -146,17 +150,17 @@ class TryForm(forms.Form):
         return path
 
     def asked(self) -> SampleRequest:
-        given = self.cleaned_data
-        names = (name.strip() for name in given["tools"].split(","))
+        values = self.cleaned_data
+        names = (name.strip() for name in values["tools"].split(","))
         return SampleRequest(
-            user=given["user"],
-            model=given["model"] or "gpt-4o",
-            system=given["system"],
+            user=values["user"],
+            model=values["model"] or "gpt-4o",
+            system=values["system"],
             tools=tuple(name for name in names if name),
-            tool_name=given["called"].strip(),
-            tool_result=given["result"],
-            turn=given["turn"],
-            stream=given["stream"],
+            tool_name=values["called"].strip(),
+            tool_result=values["result"],
+            turn=values["turn"],
+            stream=values["stream"],
         )
 
     @property
@@ -165,18 +169,18 @@ class TryForm(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class FormOfRequest:
-    """A journal entry in the fields of the form, and what of it these leave out."""
+class PrefilledForm:
+    """Form fields for a journal entry, and the names of request settings that they leave out."""
 
     fields: Mapping[str, Any]
     left_out: tuple[str, ...]
 
 
-def form_of(served: ServedRequest) -> FormOfRequest | None:
-    """Return the form's fields for a journal entry; None if the form cannot describe it.
+def prefilled_form(served: ServedRequest) -> PrefilledForm | None:
+    """Return the form's fields for a journal entry, or None if the form cannot describe it.
 
-    The form describes a request if a client's request made of these fields says the same: the same
-    path, model, messages, tool calls and names of tools.
+    The form describes a request if a request built from the fields has the same path, model,
+    messages, tool calls and tool names.
     """
     options = services().pipeline.options
     request = None if served.request_cut else parse_row(served, options)
@@ -184,7 +188,7 @@ def form_of(served: ServedRequest) -> FormOfRequest | None:
         return None
     after_tool = bool(request.messages) and request.messages[-1].role == "tool"
     result = request.tool_results[-1] if after_tool and request.tool_results else None
-    asked = SampleRequest(
+    sample = SampleRequest(
         user=request.last_user_text,
         model=request.model,
         system=request.system_text,
@@ -195,22 +199,22 @@ def form_of(served: ServedRequest) -> FormOfRequest | None:
         stream=request.stream,
     )
     for name, wire in wires_by_name().items():
-        call = sample_call(wire.sample(asked), session=served.session)
+        call = sample_call(wire.sample(sample), session=served.session)
         target = find_target(call)
         if target is None or target.wire.provider != request.provider or call.path != request.path:
             continue
         try:
-            made = admit(call, target, options)
+            rebuilt = admit(call, target, options)
         except WireError:
             continue
-        if _essence(made) == _essence(request):
-            fields = to_builtins(asked) | {"tools": ", ".join(asked.tools), "provider": name}
-            return FormOfRequest(fields, tuple(_differences(made, request)))
+        if _essence(rebuilt) == _essence(request):
+            fields = to_builtins(sample) | {"tools": ", ".join(sample.tools), "provider": name}
+            return PrefilledForm(fields, tuple(_differences(rebuilt, request)))
     return None
 
 
 def _essence(request: CanonicalRequest) -> tuple[object, ...]:
-    """What has to be the same for the form to be a description of the request."""
+    """Return the parts that a request built from the form must have in common with the original."""
     return (
         *(request.also, request.model, request.stream, [tool.name for tool in request.tools]),
         [(message.role, message.text) for message in request.messages],
@@ -232,12 +236,14 @@ _SETTINGS = {
 }
 
 
-def _differences(made: CanonicalRequest, request: CanonicalRequest) -> Iterator[str]:
+def _differences(rebuilt: CanonicalRequest, request: CanonicalRequest) -> Iterator[str]:
     yield from (
-        words for key, words in _SETTINGS.items() if getattr(made, key) != getattr(request, key)
+        label for key, label in _SETTINGS.items() if getattr(rebuilt, key) != getattr(request, key)
     )
-    if made.tools != request.tools:
+    if rebuilt.tools != request.tools:
         yield "the definitions of tools"
-    own = (*_CLIENT_HEADERS, *made.headers)
-    if any(name.startswith("x-") and not name.startswith(own) for name in request.headers):
+    client_headers = (*_CLIENT_HEADERS, *rebuilt.headers)
+    if any(
+        name.startswith("x-") and not name.startswith(client_headers) for name in request.headers
+    ):
         yield "headers"

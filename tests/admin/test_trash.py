@@ -8,12 +8,12 @@ from django.test import Client
 from django.utils import timezone
 
 from scenarios_app.models import Scenario, Step, TrialConversation
-from scenarios_app.store import bin as the_bin
-from scenarios_app.store.documents import conversation_for, keep
+from scenarios_app.store import trash
+from scenarios_app.store.documents import conversation_for, save_conversation
 from scenarios_app.store.history import versions_of
-from tests.admin.drafting import said, served
+from tests.admin.drafting import message_text, served_step_keys
 from tests.admin.pages import LIST, a_scenario, fields_at, save, texts
-from tests.admin.traffic import served as asked
+from tests.admin.traffic import served
 
 pytestmark = pytest.mark.django_db
 
@@ -35,49 +35,49 @@ def age(pk: int, **old: int) -> None:
     Step.history.filter(scenario_id=pk, history_type="-").update(history_date=then)
 
 
-def test_a_deletion_says_how_much_was_answered_and_where_the_scenario_is(editor: Client) -> None:
+def test_deletion_names_answers_and_links_to_the_bin(editor: Client) -> None:
     scenario = a_scenario("weather", {})
     for _ in range(3):
-        asked(scenario="weather")
+        served(scenario="weather")
     text = editor.get(f"{LIST}{scenario.pk}/delete/").content.decode()
     assert "answered 3 requests of the journal" in text
     page = delete(editor, scenario)
-    assert "“weather” is deleted." in said(page)
-    assert f'href="{BIN}"' in said(page)
-    assert served() == {}
+    assert "“weather” is deleted." in message_text(page)
+    assert f'href="{BIN}"' in message_text(page)
+    assert served_step_keys() == {}
 
 
-def test_several_are_deleted_with_the_same_words(editor: Client) -> None:
+def test_deletion_of_several_names_the_answers_of_each(editor: Client) -> None:
     rows = [a_scenario(name, {}) for name in ("a", "b")]
-    asked(scenario="b")
+    served(scenario="b")
     posted = {"action": "delete_selected", "_selected_action": [row.pk for row in rows]}
     text = editor.post(LIST, posted).content.decode()
     assert "answered no request" in text
     assert "answered 1 request of the journal" in text
     editor.post(LIST, posted | {"post": "yes"})
-    assert {one.name for one in the_bin.binned()} == {"a", "b"}
+    assert {one.name for one in trash.trash_entries()} == {"a", "b"}
 
 
-def test_what_comes_back_is_what_was_deleted_with_its_past(editor: Client) -> None:
+def test_restored_scenario_has_its_steps_history_and_conversation(editor: Client) -> None:
     scenario = a_scenario("weather", {"answer_text": "one"}, {"answer_text": "two"}, tags=["x"])
     save(editor, scenario, description="better")
-    keep("weather", {"turns": [{"user": "sun?"}]})
+    save_conversation("weather", {"turns": [{"user": "sun?"}]})
     pk = scenario.pk
     delete(editor, scenario)
-    (binned,) = the_bin.binned()
-    assert (binned.name, binned.steps, binned.who) == ("weather", 2, "QA editor")
-    assert "“weather” is back." in said(restore(editor, pk))
+    (entry,) = trash.trash_entries()
+    assert (entry.name, entry.steps, entry.deleted_by) == ("weather", 2, "QA editor")
+    assert "“weather” is restored." in message_text(restore(editor, pk))
     back = Scenario.objects.get(pk=pk)
     assert (back.name, back.description, back.tags) == ("weather", "better", ["x"])
     assert texts(back) == ["one", "two"]
-    assert list(served()) == ["weather"]
+    assert list(served_step_keys()) == ["weather"]
     latest, *_, first = versions_of(back)
-    assert (latest.why, first.changes) == ("brought back from the bin", ("created",))
+    assert (latest.reason, first.changes) == ("restored from the bin", ("created",))
     assert conversation_for("weather") == {"turns": [{"user": "sun?"}]}
-    assert the_bin.binned() == []
+    assert trash.trash_entries() == []
 
 
-def test_steps_that_were_gone_before_stay_gone(editor: Client) -> None:
+def test_steps_deleted_earlier_are_not_restored(editor: Client) -> None:
     scenario = a_scenario("weather", {"answer_text": "old"}, {"answer_text": "new"})
     gone = scenario.steps.first()
     assert gone is not None
@@ -90,16 +90,18 @@ def test_steps_that_were_gone_before_stay_gone(editor: Client) -> None:
     assert texts(Scenario.objects.get(pk=pk)) == ["new"]
 
 
-def test_a_taken_name_gets_a_number(editor: Client) -> None:
+def test_restored_scenario_with_a_taken_name_gets_a_number(editor: Client) -> None:
     scenario = a_scenario("weather", {"answer_text": "old"})
     pk = scenario.pk
     delete(editor, scenario)
     a_scenario("weather", {"answer_text": "new"})
-    assert "as “weather (2)”: its name is taken" in said(restore(editor, pk))
+    assert "is restored as “weather (2)”, because its name is taken" in message_text(
+        restore(editor, pk)
+    )
     assert texts(Scenario.objects.get(pk=pk)) == ["old"]
 
 
-def test_the_past_of_what_is_deleted_is_shown(editor: Client) -> None:
+def test_history_of_a_deleted_scenario_is_shown(editor: Client) -> None:
     scenario = a_scenario("weather", {})
     pk = scenario.pk
     delete(editor, scenario)
@@ -110,18 +112,18 @@ def test_the_past_of_what_is_deleted_is_shown(editor: Client) -> None:
 
 
 @pytest.mark.parametrize(("setting", "days"), [(None, 30), (3, 3)])
-def test_the_bin_keeps_for_so_many_days(
+def test_deleted_scenarios_are_kept_for_the_retention(
     editor: Client, settings: Any, setting: int | None, days: int
 ) -> None:
     settings.RETENTION_DAYS = setting
     old, young = a_scenario("old", {}), a_scenario("young", {})
     keys = old.pk, young.pk
-    keep("old", {})
+    save_conversation("old", {})
     delete(editor, old)
     delete(editor, young)
     age(keys[0], days=days, minutes=1)
     age(keys[1], days=days, minutes=-1)
-    assert [one.name for one in the_bin.binned()] == ["young"]
+    assert [one.name for one in trash.trash_entries()] == ["young"]
     assert editor.get(f"{BIN}{keys[0]}/").status_code == 404
     assert restore(editor, keys[0]).status_code == 404
     # The next deletion forgets what is older.
@@ -132,7 +134,7 @@ def test_the_bin_keeps_for_so_many_days(
     assert Scenario.history.filter(id=keys[1]).exists()
 
 
-def test_readers_look_and_restore_nothing(editor: Client, reader: Client) -> None:
+def test_reader_sees_the_bin_and_restores_nothing(editor: Client, reader: Client) -> None:
     scenario = a_scenario("weather", {})
     pk = scenario.pk
     delete(editor, scenario)
@@ -141,7 +143,7 @@ def test_readers_look_and_restore_nothing(editor: Client, reader: Client) -> Non
     assert not Scenario.objects.exists()
 
 
-def test_what_is_not_in_the_bin_is_not_there(editor: Client) -> None:
+def test_scenario_outside_the_bin_is_not_found(editor: Client) -> None:
     scenario = a_scenario("weather", {})
     assert editor.get(f"{BIN}{scenario.pk}/").status_code == 404
     assert restore(editor, scenario.pk).status_code == 404

@@ -1,0 +1,95 @@
+"""The page *Bin* with deleted scenarios, their history and *Restore*, and messages on deletion."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.html import format_html
+from django.views.decorators.http import require_POST
+
+from scenarios_app.admin.journal.requests import NO_ANSWERS, answered_by_scenario
+from scenarios_app.models import Scenario
+from scenarios_app.store import trash
+from scenarios_app.store.history import versions_of
+
+
+def trash_page(request: HttpRequest, owner: Any) -> HttpResponse:
+    """List the deleted scenarios, the latest first."""
+    owner.require(request, "view")
+    return _page(
+        request,
+        owner,
+        "trash.html",
+        {
+            "title": "Bin",
+            "entries": trash.trash_entries(),
+            "days": trash.retention_days(),
+            "may_restore": owner.has_add_permission(request),
+        },
+    )
+
+
+def deleted_history_page(request: HttpRequest, owner: Any, pk: int) -> HttpResponse:
+    """Show the history of a deleted scenario."""
+    owner.require(request, "view")
+    scenario = _deleted_scenario(pk)
+    return _page(
+        request,
+        owner,
+        "history.html",
+        {
+            "title": f"History of {scenario}",
+            "original": scenario,
+            "page": reverse("admin:scenarios_app_scenario_trash"),
+            "versions": versions_of(scenario),
+            "deleted": True,
+        },
+    )
+
+
+@require_POST
+def restore_view(request: HttpRequest, owner: Any, pk: int) -> HttpResponse:
+    """Restore a deleted scenario and open its page."""
+    owner.require(request, "add")
+    old_name = _deleted_scenario(pk).name
+    scenario = trash.restore(pk)
+    owner.log_addition(request, scenario, "Restored from the bin.")
+    if scenario.name == old_name:
+        messages.success(request, f"“{old_name}” is restored.")
+    else:
+        messages.success(
+            request, f"“{old_name}” is restored as “{scenario}”, because its name is taken."
+        )
+    return redirect("admin:scenarios_app_scenario_change", scenario.pk)
+
+
+def deletion_context(names: list[str]) -> dict[str, Any]:
+    """Return the context of the page that asks before deleting these scenarios."""
+    hits = answered_by_scenario(names)
+    return {
+        "going": [(name, hits.get(name, NO_ANSWERS)) for name in sorted(names, key=str.casefold)],
+        "days": trash.retention_days(),
+    }
+
+
+def report_deletion(request: HttpRequest, name: str) -> None:
+    """Tell the user that a scenario is deleted and where to restore it."""
+    days = trash.retention_days()
+    url = reverse("admin:scenarios_app_scenario_trash")
+    text = '“{}” is deleted. <a class="sc-link" href="{}">The bin</a> keeps it for {} day{}.'
+    messages.success(request, format_html(text, name, url, days, "" if days == 1 else "s"))
+
+
+def _deleted_scenario(pk: int) -> Scenario:
+    try:
+        return trash.deleted_scenario(pk)
+    except Scenario.DoesNotExist:
+        raise Http404 from None
+
+
+def _page(request: HttpRequest, owner: Any, template: str, context: dict[str, Any]) -> HttpResponse:
+    context = {**owner.admin_site.each_context(request), **context}
+    return TemplateResponse(request, f"scenarios_app/admin/{template}", context)
