@@ -121,8 +121,8 @@ class TryForm(forms.Form):
         label="System prompt", required=False, strip=False, widget=forms.Textarea({"rows": 2})
     )
     tools = forms.CharField(label="Tools in the request", required=False)
-    called = forms.CharField(label="Tool name", required=False)
-    result = forms.CharField(
+    tool_name = forms.CharField(label="Tool name", required=False)
+    tool_result = forms.CharField(
         label="Tool result", required=False, strip=False, widget=forms.Textarea({"rows": 2})
     )
     turn = forms.IntegerField(label="Turn", min_value=1, max_value=1_000, initial=1)
@@ -157,8 +157,8 @@ class TryForm(forms.Form):
             model=values["model"] or "gpt-4o",
             system=values["system"],
             tools=tuple(name for name in names if name),
-            tool_name=values["called"].strip(),
-            tool_result=values["result"],
+            tool_name=values["tool_name"].strip(),
+            tool_result=values["tool_result"],
             turn=values["turn"],
             stream=values["stream"],
         )

@@ -63,16 +63,16 @@ def test_enabled_switches_are_saved_together(root: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "term",
     ["Hellö", "look up", "tagged", "Be brief", "sunny", "get_weather", "umbrella", "call_it", "Hm"],
 )
-def test_search_covers_steps_and_tags(root: Client, messages_of: str) -> None:
+def test_search_covers_steps_and_tags(root: Client, term: str) -> None:
     a_scenario("other", {"match_user": "something else"})
     step = {"match_user": "Hellö", "name": "look up", "match_system": "Be brief"}
     step |= {"match_tool_result": "sunny", "match_tools": ["get_weather"], "answer_reasoning": "Hm"}
     step |= {"answer_text": "umbrella", "answer_tool_calls": [{"name": "call_it"}]}
     a_scenario("wanted", step, {"answer_text": "umbrella"}, tags=["tagged"])
-    assert names(root, q=messages_of) == ["wanted"]
+    assert names(root, q=term) == ["wanted"]
 
 
 def test_actions_disable_and_enable_scenarios(root: Client) -> None:

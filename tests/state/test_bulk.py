@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from simple_history.models import HistoricalRecords
 
 from scenarios_app.models import CatalogVersion, Draft, DraftStep, Scenario, Step
-from scenarios_app.store import remember, save_steps
+from scenarios_app.store import add_history, save_steps
 
 pytestmark = pytest.mark.django_db
 
@@ -107,5 +107,5 @@ def test_nothing_to_write_writes_nothing() -> None:
     Scenario.objects.create(name="a")
     number = CatalogVersion.objects.get().number
     save_steps()
-    remember("+", [])
+    add_history("+", [])
     assert CatalogVersion.objects.get().number == number

@@ -124,7 +124,7 @@ def test_what_is_written_before_a_failure_is_taken_back(monkeypatch: pytest.Monk
         if Scenario.objects.filter(name="b").exists():
             raise DatabaseError
 
-    monkeypatch.setattr(rows_module, "remember", fail)
+    monkeypatch.setattr(rows_module, "add_history", fail)
     with pytest.raises(DatabaseError):
         load(documents(saying("a", "changed"), "b"))
     assert names() == ["a"]

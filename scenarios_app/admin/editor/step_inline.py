@@ -251,7 +251,7 @@ class StepInline(StackedInline):
 
 
 class DraftStepInline(StepInline):
-    """The steps of a draft: whoever may change the draft may change them."""
+    """The steps of a draft; the permission to change the draft is enough to change them."""
 
     model = DraftStep
 

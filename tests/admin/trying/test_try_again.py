@@ -61,7 +61,7 @@ def test_tool_result_and_turn_fill_the_form(root: Client) -> None:
     ]
     row = asked_for({"messages": messages})
     fields = fields_at(root, f"{TRY}?request={row.pk}", "try_form")
-    assert (fields["called"], fields["result"], fields["turn"]) == ("f", "sunny", "2")
+    assert (fields["tool_name"], fields["tool_result"], fields["turn"]) == ("f", "sunny", "2")
     assert "stream" not in fields
 
 
