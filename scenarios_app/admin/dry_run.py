@@ -149,7 +149,7 @@ class TryForm(forms.Form):
             raise forms.ValidationError("No provider answers there.")
         return path
 
-    def asked(self) -> SampleRequest:
+    def to_sample(self) -> SampleRequest:
         values = self.cleaned_data
         names = (name.strip() for name in values["tools"].split(","))
         return SampleRequest(

@@ -152,7 +152,7 @@ def _dry_run(
         calls = {"": raw_call(values["path"], values["body"], headers=headers, session=session)}
         chosen = ""
     else:
-        sample = form.asked()
+        sample = form.to_sample()
         calls = {
             name: sample_call(wire.sample(sample), session=session)
             for name, wire in wires_by_name().items()
