@@ -117,7 +117,7 @@ def test_record_button_is_missing_without_an_upstream(
     html = page(root, SESSIONS)
     assert "record_form" not in html and "MOCKLLM_UPSTREAMS" in html
     answer = root.post(RECORD, follow=True)
-    assert "MOCKLLM_UPSTREAMS names no upstream" in answer.content.decode()
+    assert "No upstream is set; add one to MOCKLLM_UPSTREAMS." in answer.content.decode()
     assert services().pipeline.recordings == {}
 
 
