@@ -16,9 +16,9 @@ from scenarios_app.engine.recorded.requests import decoded, depth_of
 from scenarios_app.engine.secrets import is_secret
 from scenarios_app.engine.shapes import DocumentError
 from scenarios_app.recording import Interaction, RecordedResponse
-from scenarios_app.recording.answers import said_by
 from scenarios_app.recording.places import Placed, placed, unspoken
 from scenarios_app.recording.redaction import redacted
+from scenarios_app.wire.decoded import DecodedResponse
 
 # Tells recordings from what people wrote.
 TAG: Final = "recording"
@@ -125,11 +125,11 @@ class Produced:
 
 def produced(where: Placed, response: RecordedResponse) -> Produced:
     """What a step answers with."""
-    said = said_by(where, response)
-    parts = None if said is None else _loadable(said.document())
-    if said is None or parts is None:
+    decoded_response = _decode_response(where, response)
+    parts = None if decoded_response is None else _loadable(decoded_response.document())
+    if decoded_response is None or parts is None:
         parts = {"raw": _raw(response)}
-    lost = said.lost if said is not None and "raw" not in parts else ()
+    lost = decoded_response.lost if decoded_response and "raw" not in parts else ()
     written = as_said(parts)
     if response.cut and "raw" not in written:
         written["fault"] = {"kind": "disconnect", "after_chunks": _chunks_of(parts)}
@@ -145,6 +145,14 @@ def produced(where: Placed, response: RecordedResponse) -> Produced:
         recorded["stream"] = request.stream
     recorded["of"] = digest_of_answer(_shortest(written))
     return Produced({**written, "recorded": recorded}, lost, braces=written != parts)
+
+
+def _decode_response(where: Placed, response: RecordedResponse) -> DecodedResponse | None:
+    """Return the decoded response; None for an error, or one of an unknown format."""
+    endpoint = where.target.endpoint
+    if endpoint is None or endpoint.decoder is None or response.status != 200:
+        return None
+    return endpoint.decoder.decode(response.body)
 
 
 def _loadable(parts: dict[str, Any]) -> dict[str, Any] | None:

@@ -12,22 +12,10 @@ from scenarios_app.recording import RecordedRequest
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.registry import Target, find_intended_path, find_target
+from scenarios_app.wire.registry import Target, find_intended_path, find_target, upstreams
+from scenarios_app.wire.upstream import Upstream
 
-# What stands here before the paths of hosts that speak a dialect of another provider's API.
-_PREFIXES: Final[Mapping[str, str]] = {
-    "api.deepseek.com": "/deepseek",
-    "api.groq.com": "/groq",
-    "api.mistral.ai": "/mistral",
-    "api.x.ai": "/xai",
-    "openrouter.ai": "/openrouter",
-}
-# Hosts of providers whose every path is theirs here too, also those without an endpoint.
-_PROVIDERS: Final = (
-    *("api.anthropic.com", "api.openai.com", "generativelanguage.googleapis.com"),
-    *(".openai.azure.com", ".services.ai.azure.com", *_PREFIXES),
-)
-# How people call APIs that may not be spoken here, by how their hosts end.
+# Titles of APIs without a wire, by the end of their host names.
 _TITLES: Final[Mapping[str, str]] = {
     ".amazonaws.com": "Bedrock",
     "aiplatform.googleapis.com": "Vertex",
@@ -72,7 +60,8 @@ def placed(recorded: RecordedRequest) -> Placed | None:
     """Where a request belongs, None where this server does not speak the API that it is for."""
     url = recorded.url_parts
     host = (url.hostname or "").lower()
-    path = _PREFIXES.get(host, "") + (url.path or "/")
+    upstream = _find_upstream(host)
+    path = (upstream.path_prefix if upstream else "") + (url.path or "/")
     headers = {name.lower(): value for name, value in recorded.headers}
     call = Call(
         method=recorded.method.upper(),
@@ -84,7 +73,7 @@ def placed(recorded: RecordedRequest) -> Placed | None:
     )
     target = find_target(call)
     if target is None or target.endpoint is None:
-        if target is not None and (not host or host.endswith(_PROVIDERS)):
+        if target is not None and (not host or upstream is not None):
             return Placed(call, target, None)
         likely = find_intended_path(call.method, path)
         if likely is None:
@@ -94,6 +83,15 @@ def placed(recorded: RecordedRequest) -> Placed | None:
         if target is None or target.endpoint is None:
             return None
     return Placed(call, target, _read(call, target))
+
+
+def _find_upstream(host: str) -> Upstream | None:
+    """Return the upstream that has this host name, or None."""
+    for upstream in upstreams().values():
+        for name in upstream.hosts:
+            if host == name or (name.startswith(".") and host.endswith(name)):
+                return upstream
+    return None
 
 
 def unspoken(recorded: RecordedRequest) -> str:

@@ -1,7 +1,6 @@
-"""Where the providers themselves are, and which URL there a path here stands for."""
+"""Base URLs of upstreams, and the URL of a call at its provider."""
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Final
 from urllib.parse import unquote
 
@@ -9,43 +8,8 @@ from mockllm_site.kit.addresses import Refused, check_literal, read_base_url
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.openai import wire as openai_chat
 from scenarios_app.wire.openai.dialects.rows import HEADER as DIALECT_HEADER
-from scenarios_app.wire.openai.dialects.rows import OWNED_PREFIXES
-from scenarios_app.wire.registry import find_target, providers
+from scenarios_app.wire.registry import find_target, upstreams
 
-# Their own addresses, as each says in its API reference; a server of one's own has none.
-PUBLIC: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "openai": "https://api.openai.com",
-        "anthropic": "https://api.anthropic.com",
-        "gemini": "https://generativelanguage.googleapis.com",
-        "ollama": "http://127.0.0.1:11434",
-        "openrouter": "https://openrouter.ai/api/v1",
-        "groq": "https://api.groq.com/openai/v1",
-        "mistral": "https://api.mistral.ai",
-        "deepseek": "https://api.deepseek.com",
-        "xai": "https://api.x.ai",
-        "cohere": "https://api.cohere.com",
-    }
-)
-# Environment variables in which people keep their real keys, by provider.
-KEY_VARIABLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "openai": ("OPENAI_API_KEY",),
-        "azure": ("AZURE_OPENAI_API_KEY",),
-        "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
-        "gemini": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
-        "ollama": ("OLLAMA_API_KEY",),
-        "bedrock": ("AWS_BEARER_TOKEN_BEDROCK",),
-        "openrouter": ("OPENROUTER_API_KEY",),
-        "groq": ("GROQ_API_KEY",),
-        "mistral": ("MISTRAL_API_KEY",),
-        "deepseek": ("DEEPSEEK_API_KEY",),
-        "xai": ("XAI_API_KEY",),
-        "cohere": ("CO_API_KEY", "COHERE_API_KEY"),
-    }
-)
-# Dialects whose paths begin with their name, which they do not at the provider itself.
-_MOUNTED: Final = frozenset(prefix.strip("/") for prefix in OWNED_PREFIXES)
 AZURE: Final = "azure"
 # A path that is encoded more often than this is refused.
 _MAX_DECODINGS: Final = 4
@@ -53,49 +17,53 @@ _AZURE_PATH: Final = "/openai/"
 
 
 class UpstreamError(Exception):
-    """An upstream that cannot be used; the message says which and why."""
+    """An upstream that cannot be used; the message names it and the reason."""
 
 
 class NotForwarded(Exception):
-    """A path that is not sent upstream; the message says why and what to do."""
+    """A path that is not forwarded; the message gives the reason and what to do."""
 
 
 def upstream_names() -> tuple[str, ...]:
-    """Every name that an upstream may have: providers, and the dialects of OpenAI's API."""
-    return tuple(dict.fromkeys((*providers(), *openai_chat.WIRES_BY_DIALECT)))
+    """Return every name that an upstream may have: providers, and dialects of OpenAI's API."""
+    return tuple(upstreams())
 
 
 def public_upstreams() -> dict[str, str]:
-    """The providers' own addresses, of those that are spoken here."""
-    return {name: PUBLIC[name] for name in upstream_names() if name in PUBLIC}
+    """Return the providers' own base URLs by name."""
+    return {name: upstream.base_url for name, upstream in upstreams().items() if upstream.base_url}
 
 
 def official_upstreams() -> dict[str, str]:
-    """The providers' own addresses on the internet; a server on this machine is none."""
+    """Return the providers' own base URLs on the internet, without those on this machine."""
     return {name: url for name, url in public_upstreams().items() if url.startswith("https://")}
 
 
 def read_upstreams(entries: Iterable[str]) -> dict[str, str]:
-    """Base URLs by the names of providers, from `NAME=URL` or `NAME`, which is the provider's own
-    address; raises UpstreamError."""
-    found: dict[str, str] = {}
+    """Return base URLs by provider from `NAME=URL`, or `NAME` for the provider's own address.
+
+    Raises UpstreamError.
+    """
+    known, base_urls = upstreams(), dict[str, str]()
     for entry in entries:
-        name, given, url = (part.strip() for part in entry.partition("="))
+        name, equals, url = (part.strip() for part in entry.partition("="))
         name = name.lower()
-        if name not in upstream_names():
-            known = ", ".join(upstream_names())
-            raise UpstreamError(f"there is no provider {name!r}, expected one of {known}")
-        if name in found:
+        if name not in known:
+            names = ", ".join(known)
+            raise UpstreamError(f"there is no provider {name!r}, expected one of {names}")
+        if name in base_urls:
             raise UpstreamError(f"{name} is given twice")
-        if not given and name not in PUBLIC:
+        if not equals and not known[name].base_url:
             raise UpstreamError(f"{name} has no address of its own, expected {name}=URL")
-        found[name] = checked(name, url if given else PUBLIC[name])
-    return found
+        base_urls[name] = check_base_url(name, url if equals else known[name].base_url)
+    return base_urls
 
 
-def checked(name: str, base_url: str) -> str:
-    """A base URL without the slashes at its end; raises UpstreamError for one that no call may be
-    sent to. Looks nothing up."""
+def check_base_url(name: str, base_url: str) -> str:
+    """Return a base URL without trailing slashes.
+
+    Raises UpstreamError for one that no call may be sent to. Does not resolve the host name.
+    """
     try:
         check_literal(read_base_url(base_url).raw_host.decode("ascii"))
     except Refused as error:
@@ -104,7 +72,7 @@ def checked(name: str, base_url: str) -> str:
 
 
 def upstream_of(
-    call: Call, upstreams: Mapping[str, str], *, paths: Iterable[str] = ()
+    call: Call, base_urls: Mapping[str, str], *, paths: Iterable[str] = ()
 ) -> tuple[str, str]:
     """Return the provider's name and the URL of a call there, without its query.
 
@@ -112,13 +80,13 @@ def upstream_of(
     leave the base URL, and for one that is neither a route of this server nor below one of `paths`.
     """
     name, path = provider_of(call)
-    if name == AZURE and name not in upstreams:
+    if name == AZURE and name not in base_urls:
         name = "openai"
-    base_url = upstreams.get(name)
+    base_url = base_urls.get(name)
     if base_url is None:
         return name, ""
     _check_forwarded(call, paths)
-    return name, url_of(base_url, path)
+    return name, join_url(base_url, path)
 
 
 def _check_forwarded(call: Call, paths: Iterable[str]) -> None:
@@ -133,7 +101,7 @@ def _check_forwarded(call: Call, paths: Iterable[str]) -> None:
 
 
 def _has_dot_segment(path: str) -> bool:
-    """Whether an upstream could read `.` or `..` in a path, however often it decodes it."""
+    """True if a path has a segment `.` or `..`, however often it is decoded."""
     decoded = path
     for _ in range(_MAX_DECODINGS):
         path, decoded = decoded, unquote(decoded)
@@ -147,26 +115,27 @@ def _is_below(path: str, prefix: str) -> bool:
 
 
 def provider_of(call: Call) -> tuple[str, str]:
-    """Whose call it is, and its path as that provider has it."""
-    first, slash, rest = call.path.removeprefix("/").partition("/")
-    if slash and first in _MOUNTED:
-        return first, f"/{rest}"
-    spoken = call.headers.get(DIALECT_HEADER, "").strip().lower()
-    if spoken in openai_chat.WIRES_BY_DIALECT:
-        return spoken, call.path
+    """Return the provider (or dialect) of a call, and the path at that provider."""
+    for upstream in upstreams().values():
+        prefix = upstream.path_prefix
+        if prefix and call.path.startswith(f"{prefix}/"):
+            return upstream.name, call.path.removeprefix(prefix)
+    dialect = call.headers.get(DIALECT_HEADER, "").strip().lower()
+    if dialect in openai_chat.WIRES_BY_DIALECT:
+        return dialect, call.path
     if call.path.startswith(_AZURE_PATH):
         return AZURE, call.path
     target = find_target(call)
     return target.wire.provider if target else "openai", call.path
 
 
-def url_of(base_url: str, path: str) -> str:
-    """The URL of a path below a base URL. What the two have in common is said once: the base may be
-    the host alone or, as SDKs want it, end in `/v1`."""
-    scheme, _, place = base_url.rstrip("/").partition("://")
-    host, *folders = place.split("/")
+def join_url(base_url: str, path: str) -> str:
+    """Join a base URL and a path. Segments that end the one and begin the other are not repeated:
+    a base URL may be the host alone or end in `/v1`, as SDKs expect it."""
+    scheme, _, rest = base_url.rstrip("/").partition("://")
+    host, *base_segments = rest.split("/")
     segments = path.removeprefix("/").split("/")
-    lengths = range(len(folders), -1, -1)
-    common = next(n for n in lengths if folders[len(folders) - n :] == segments[:n])
-    target = "/".join((*folders, *segments[common:]))
+    lengths = range(len(base_segments), -1, -1)
+    common = next(n for n in lengths if base_segments[len(base_segments) - n :] == segments[:n])
+    target = "/".join((*base_segments, *segments[common:]))
     return f"{scheme}://{host}/{target}"

@@ -16,7 +16,7 @@ from scenarios_app.testing.documents import documents_of
 from scenarios_app.testing.process import Start, server_process
 from scenarios_app.testing.record import PATHS, SETTING, upstream_settings
 from scenarios_app.testing.run import API_KEY, CannotRun, run_command
-from scenarios_app.testing.variables import UNSET, real_keys, sdk_variables
+from scenarios_app.testing.variables import real_keys, sdk_variables, unset_variables
 from scenarios_app.verdict.reports import Case, junit
 
 HELP = (
@@ -103,7 +103,7 @@ def _of_command(
             control.send("PUT", "recording", {"mode": "none", "cassettes": documents})
             variables = sdk_variables(base_url, API_KEY, environment=os.environ)
             variables |= {"MOCKLLM_RECORD": "none", "MOCKLLM_DRIFT": "1"}
-            code = run_command(command, variables, unset=UNSET, output=sys.stderr)
+            code = run_command(command, variables, unset=unset_variables(), output=sys.stderr)
             ended = control.response("DELETE", "recording")
             if ended.status_code == 404:
                 # Tests with cassettes of their own.

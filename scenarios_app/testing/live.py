@@ -21,13 +21,11 @@ from scenarios_app.recording.drift import (
 from scenarios_app.recording.upstreams import NotForwarded, upstream_of
 from scenarios_app.serving.recorder.upstream import Outgoing, UpstreamFailed, asked, read_whole
 from scenarios_app.testing.control import ServerFailed
-from scenarios_app.wire.base import Call, Headers
+from scenarios_app.wire.base import Call
+from scenarios_app.wire.registry import upstreams as provider_upstreams
 
 SECONDS: Final = 120.0
 MOST_BYTES: Final = 10_000_000
-# In which header a key goes where it is not `Authorization: Bearer`, and what else is wanted.
-_KEY_HEADERS: Final = {"anthropic": "x-api-key", "azure": "api-key", "gemini": "x-goog-api-key"}
-_ANTHROPIC: Headers = (("anthropic-version", "2023-06-01"),)
 
 
 async def live_drift(
@@ -78,7 +76,9 @@ def _outgoing(
     """The recorded request, with a real key again."""
     match, request = step.document["match"], step.request
     path = step.path.replace("{model}", str(match.get("model", "")))
-    headers = dict(_ANTHROPIC) if match.get("provider") == "anthropic" else {}
+    known = provider_upstreams()
+    provider = known.get(str(match.get("provider", "")))
+    headers = dict(provider.headers) if provider else {}
     query = urlencode(dict(request.query))
     body = b"" if request.body is None else _body(request.body)
     call = Call(request.method, path, dict(request.query), headers, body, query)
@@ -89,7 +89,7 @@ def _outgoing(
     if not url:
         raise ServerFailed(f"{step.cassette}, step {step.step}: no upstream of {name} is named")
     if key := keys.get(name, ""):
-        header = _KEY_HEADERS.get(name)
+        header = known[name].key_header
         headers[header or "authorization"] = key if header else f"Bearer {key}"
     if body:
         headers["content-type"] = "application/json"

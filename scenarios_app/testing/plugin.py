@@ -197,7 +197,11 @@ def mockllm_server(
 @pytest.fixture
 def mockllm(request: pytest.FixtureRequest, mockllm_server: "SharedServer") -> Iterator["Mockllm"]:
     """This test's session, to which every SDK's environment variables point."""
-    from scenarios_app.testing.variables import UNSET, clients_made_at_import, sdk_variables
+    from scenarios_app.testing.variables import (
+        clients_made_at_import,
+        sdk_variables,
+        unset_variables,
+    )
 
     item = request.node
     marked = _marked(item)
@@ -208,7 +212,7 @@ def mockllm(request: pytest.FixtureRequest, mockllm_server: "SharedServer") -> I
         variables = sdk_variables(session.base_url, session.api_key, environment=os.environ)
         for name, value in variables.items():
             patch.setenv(name, value)
-        for name in UNSET:
+        for name in unset_variables():
             patch.delenv(name, raising=False)
         stack.enter_context(clients_made_at_import())
         named = _load(session, marked["scenario"], item)

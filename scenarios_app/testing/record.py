@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from scenarios_app.recording.upstreams import (
     UpstreamError,
-    checked,
+    check_base_url,
     public_upstreams,
     read_upstreams,
     upstream_names,
@@ -26,7 +26,12 @@ from scenarios_app.testing.run import (
     run_command,
     without_mark,
 )
-from scenarios_app.testing.variables import UNSET, base_urls, recorded_variables, sdk_variables
+from scenarios_app.testing.variables import (
+    base_urls,
+    recorded_variables,
+    sdk_variables,
+    unset_variables,
+)
 
 HELP = (
     "Runs a command and keeps what real providers answer it. "
@@ -134,7 +139,7 @@ def _replay(cassette: Mapping[str, Any], command: Sequence[str]) -> int:
         try:
             control.send("PUT", "recording", {"mode": "none", "cassettes": [cassette]})
             variables = sdk_variables(base_url, API_KEY, environment=os.environ)
-            code = run_command(command, variables, unset=UNSET)
+            code = run_command(command, variables, unset=unset_variables())
             ended = control.send("DELETE", "recording")
         finally:
             control.close()
@@ -169,9 +174,9 @@ def upstream_settings(
     try:
         known |= read_upstreams(named)
         for name, url in (given or {}).items():
-            known[name] = checked(name, url)
+            known[name] = check_base_url(name, url)
         for name, url in known.items():
-            checked(name, url)
+            check_base_url(name, url)
     except UpstreamError as error:
         raise ServerFailed(f"upstream {error}") from None
     kept = {name: environment[name] for name in _PASSED_ON if environment.get(name)}

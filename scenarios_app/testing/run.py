@@ -15,7 +15,7 @@ from typing import IO
 from scenarios_app.testing.control import Control, ServerFailed
 from scenarios_app.testing.documents import documents_of
 from scenarios_app.testing.process import Start, server_process
-from scenarios_app.testing.variables import UNSET, sdk_variables
+from scenarios_app.testing.variables import sdk_variables, unset_variables
 
 HELP = (
     "Runs a command with SDKs pointed at a server of its own. Prints the verdict; the exit code "
@@ -78,7 +78,7 @@ def run(
         documents = documents_of(scenarios)
         with server_process(Start(documents, fixtures)) as (base_url, _):
             variables = sdk_variables(base_url, API_KEY, environment=os.environ)
-            code = run_command(command, variables, unset=UNSET)
+            code = run_command(command, variables, unset=unset_variables())
             required = [document["name"] for document in documents] if strict else []
             passed = judged(base_url, strict=strict, required=required)
             return code or (0 if passed else VERDICT_FAILED)

@@ -1,58 +1,51 @@
 """The environment variables that point SDKs and tools at a server."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from types import MappingProxyType
 from typing import Any, Final
 
-from scenarios_app.recording.upstreams import KEY_VARIABLES
+from scenarios_app.wire.registry import upstreams
 
-# A key of the real thing would name the provider's own session, or be sent along.
-UNSET = (
-    "ANTHROPIC_AUTH_TOKEN",
-    "GOOGLE_GENAI_USE_VERTEXAI",
-    "OPENAI_ORG_ID",
-    "OPENAI_PROJECT_ID",
-)
-
-# What stands in for a key that nobody has; SDKs want one before they ask.
+# SDKs refuse to start without a key.
 NO_KEY: Final = "mockllm-no-key"
+# Clients of these APIs, which have no wire, must not reach the real ones.
+_BASE_URLS_WITHOUT_WIRE: Final = ("GOOGLE_VERTEX_BASE_URL", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME")
+_KEY_WITHOUT_WIRE: Final = "AWS_BEARER_TOKEN_BEDROCK"
+
+
+def unset_variables() -> tuple[str, ...]:
+    """Return the variables that would send a client elsewhere or name another session."""
+    return tuple(name for upstream in upstreams().values() for name in upstream.unset_variables)
 
 
 def sdk_variables(base_url: str, api_key: str, *, environment: Mapping[str, str]) -> dict[str, str]:
-    """Base URLs and keys by the names that SDKs read; the key is the session. What else the
-    `environment` reaches without a proxy it still does."""
-    openai = f"{base_url}/v1"
-    return {
-        "MOCKLLM_URL": base_url,
-        "OPENAI_BASE_URL": openai,
-        # What LangChain and LiteLLM read, and others of old.
-        "OPENAI_API_BASE": openai,
-        "OPENAI_API_KEY": api_key,
-        "AZURE_OPENAI_ENDPOINT": base_url,
-        "AZURE_OPENAI_API_KEY": api_key,
-        "ANTHROPIC_BASE_URL": base_url,
-        "ANTHROPIC_API_KEY": api_key,
-        "GOOGLE_GEMINI_BASE_URL": base_url,
-        "GOOGLE_VERTEX_BASE_URL": base_url,
-        "GOOGLE_API_KEY": api_key,
-        "GEMINI_API_KEY": api_key,
-        "OLLAMA_HOST": base_url,
-        "OLLAMA_API_KEY": api_key,
-        "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": base_url,
-        "AWS_BEARER_TOKEN_BEDROCK": api_key,
-        **{name: _unproxied(environment.get(name, "")) for name in ("NO_PROXY", "no_proxy")},
-    }
+    """Return the variables that point SDKs at a server; the key is the session.
+
+    The hosts that the `environment` reaches without a proxy are kept.
+    """
+    variables = {"MOCKLLM_URL": base_url}
+    for upstream in upstreams().values():
+        for name, path in upstream.base_url_variables:
+            variables[name] = f"{base_url}{path}"
+        if upstream.base_url_variables:
+            variables |= dict.fromkeys(upstream.key_variables, api_key)
+    variables |= dict.fromkeys(_BASE_URLS_WITHOUT_WIRE, base_url)
+    variables[_KEY_WITHOUT_WIRE] = api_key
+    for name in unset_variables():
+        variables.pop(name, None)
+    for name in ("NO_PROXY", "no_proxy"):
+        variables[name] = _add_local_hosts(environment.get(name, ""))
+    return variables
 
 
-def _unproxied(hosts: str) -> str:
+def _add_local_hosts(hosts: str) -> str:
     return ",".join(filter(None, (hosts, "127.0.0.1", "localhost")))
 
 
 @contextmanager
 def clients_made_at_import() -> Iterator[None]:
-    """Clients that SDKs make as they are imported have the variables of now, while this lasts."""
+    """Replace clients that SDKs create at import, so that they use the current variables."""
     # The functions of ollama's module (`ollama.chat`) are methods of such a client.
     client: Any = getattr(sys.modules.get("ollama"), "_client", None)
     if not hasattr(client, "_client"):
@@ -66,43 +59,37 @@ def clients_made_at_import() -> Iterator[None]:
         client._client = before
 
 
-# Base URLs of servers between people and the provider.
-BASES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
-        "azure": ("AZURE_OPENAI_ENDPOINT",),
-        "anthropic": ("ANTHROPIC_BASE_URL",),
-        "gemini": ("GOOGLE_GEMINI_BASE_URL",),
-        "ollama": ("OLLAMA_HOST",),
-    }
-)
-
-
 def real_keys(environment: Mapping[str, str]) -> dict[str, str]:
-    """The keys of an environment by provider, the first of each."""
-    return _first(KEY_VARIABLES, environment)
+    """Return the API keys in an environment by provider."""
+    keys = {
+        name: _first_value(upstream.key_variables, environment)
+        for name, upstream in upstreams().items()
+    }
+    return {name: key for name, key in keys.items() if key}
 
 
 def base_urls(environment: Mapping[str, str]) -> dict[str, str]:
-    """The servers that SDKs are pointed at in an environment, by provider."""
-    found = _first(BASES, environment)
-    return {name: url for name, url in found.items() if url.startswith(("http://", "https://"))}
+    """Return the base URLs that an environment gives to SDKs, by provider."""
+    urls = {
+        name: _first_value((variable for variable, _ in upstream.base_url_variables), environment)
+        for name, upstream in upstreams().items()
+    }
+    return {name: url for name, url in urls.items() if url.startswith(("http://", "https://"))}
 
 
 def recorded_variables(base_url: str, *, environment: Mapping[str, str]) -> dict[str, str]:
-    """As `sdk_variables`, for clients whose requests are passed on: the keys that they have they
-    keep, and where they have none of a provider there is one that only says so."""
+    """Return `sdk_variables` for clients whose requests are forwarded.
+
+    They keep the keys of the environment; a provider without one gets the placeholder NO_KEY.
+    """
     variables = sdk_variables(base_url, NO_KEY, environment=environment)
-    for names in KEY_VARIABLES.values():
-        if any(environment.get(name) for name in names):
+    key_variables = [upstream.key_variables for upstream in upstreams().values()]
+    for names in (*key_variables, (_KEY_WITHOUT_WIRE,)):
+        if _first_value(names, environment):
             for name in names:
                 variables.pop(name, None)
     return variables
 
 
-def _first(table: Mapping[str, tuple[str, ...]], environment: Mapping[str, str]) -> dict[str, str]:
-    found = {
-        provider: next((environment[name] for name in names if environment.get(name)), "")
-        for provider, names in table.items()
-    }
-    return {provider: value for provider, value in found.items() if value}
+def _first_value(names: Iterable[str], environment: Mapping[str, str]) -> str:
+    return next((environment[name] for name in names if environment.get(name)), "")

@@ -9,7 +9,9 @@ from msgspec.structs import force_setattr
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
 from scenarios_app.engine.parts import StreamEvent
 from scenarios_app.wire.body import Node
+from scenarios_app.wire.decoded import ResponseDecoder
 from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
+from scenarios_app.wire.upstream import Upstream
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -127,7 +129,8 @@ class Endpoint(msgspec.Struct, frozen=True):
     bytes of the response, apart from ids: responses with equal keys are encoded once. Without it
     responses are cached by the request's bytes if `cacheable_by_body` is true and the request
     refers to no earlier response, and never otherwise. `sub_requests` returns calls that are
-    answered first, each as if it had been sent by itself.
+    answered first, each as if it had been sent by itself. `decoder` decodes recorded responses;
+    without it recordings are replayed byte for byte, but cannot be edited.
     """
 
     method: str
@@ -137,6 +140,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     encode: EncoderFactory | None = None
     compute: BodyComputer | None = None
     sub_requests: SubRequestLister | None = None
+    decoder: ResponseDecoder | None = None
     archival: ArchiveHooks | None = None
     cache_key: Callable[[CanonicalRequest], Hashable] | None = None
     cacheable_by_body: bool = False
@@ -162,7 +166,8 @@ class Wire(Protocol):
     the provider's format; a prefix without a slash at its end is that path alone, with or without a
     trailing slash. `sequential` is true if parts stream strictly one after another,
     `signs_reasoning` if reasoning carries a signature that the API requires when it is sent back.
-    `malformed_body` and `malformed_event` are sent by the fault `invalid_response`.
+    `malformed_body` and `malformed_event` are sent by the fault `invalid_response`. `upstream` is
+    the real API, to which recorded requests are forwarded; None if another wire has it.
     """
 
     name: str
@@ -178,6 +183,7 @@ class Wire(Protocol):
     stream_type: str
     malformed_body: bytes
     malformed_event: bytes
+    upstream: Upstream | None
 
     def sample(self, request: SampleRequest) -> SampleCall:
         """Return the call that this provider's official client would send for a request."""

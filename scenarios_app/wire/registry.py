@@ -30,6 +30,7 @@ from scenarios_app.wire.paths import (
     match_path,
     wrong_base_message,
 )
+from scenarios_app.wire.upstream import Upstream
 
 SHIPPED: tuple[Wire, ...] = (
     ollama_api.WIRE,
@@ -70,6 +71,15 @@ def providers() -> tuple[str, ...]:
 def wires_by_name() -> Mapping[str, Wire]:
     """Return the wires by name, in the order for display."""
     return {wire.name: wire for wire in reversed(wires())}
+
+
+def upstreams() -> Mapping[str, Upstream]:
+    """Return the real APIs behind the wires by name, those of providers first."""
+    by_name = {
+        wire.upstream.name: wire.upstream for wire in reversed(wires()) if wire.upstream is not None
+    }
+    names = dict.fromkeys((*providers(), *by_name))
+    return {name: by_name.get(name) or Upstream(name) for name in names}
 
 
 class Target(msgspec.Struct, frozen=True):

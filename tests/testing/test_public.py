@@ -6,7 +6,7 @@ import sys
 import mockllm
 import pytest
 
-from scenarios_app.testing.variables import UNSET, sdk_variables
+from scenarios_app.testing.variables import sdk_variables, unset_variables
 
 LOADED = "import sys\n{}\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
 
@@ -43,5 +43,5 @@ def test_variables_point_at_the_server_and_go_round_proxies() -> None:
     assert variables["NO_PROXY"] == "a.example,127.0.0.1,localhost"
     assert variables["no_proxy"] == "127.0.0.1,localhost"
     assert {value for name, value in variables.items() if name.endswith("_KEY")} == {"k"}
-    assert set(UNSET) & set(variables) == set()
+    assert set(unset_variables()) & set(variables) == set()
     assert not any(name.startswith("DJANGO") for name in variables)

@@ -22,11 +22,12 @@ from mockllm_site.kit.permissions import require
 from scenarios_app.control.kit import ControlError
 from scenarios_app.control.recording import SHARED_STATE_ERROR, end_recording, start_recording
 from scenarios_app.engine.document import load_documents
-from scenarios_app.recording.upstreams import KEY_VARIABLES, PUBLIC, official_upstreams
+from scenarios_app.recording.upstreams import official_upstreams
 from scenarios_app.serving.recorder.recordings import Recording
 from scenarios_app.serving.services import services
 from scenarios_app.store import limits
 from scenarios_app.store.drafts import NAME_LENGTH, create_draft
+from scenarios_app.wire import registry
 
 ALL_SESSIONS: Final = "all sessions"
 # A forgotten recording stops after this time, because it spends money of the clients.
@@ -124,10 +125,11 @@ def _key_variable(name: str, url: str) -> str:
 
     A key is only sent to the provider's official address.
     """
-    if url != PUBLIC.get(name):
+    upstream = registry.upstreams().get(name)
+    if upstream is None or url != upstream.base_url:
         return ""
     variables = env.variables()
-    return next((one for one in KEY_VARIABLES.get(name, ()) if variables.get(one, "").strip()), "")
+    return next((one for one in upstream.key_variables if variables.get(one, "").strip()), "")
 
 
 def _chosen_upstreams(form: QueryDict) -> tuple[dict[str, str], dict[str, str]]:

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document.compile import encode
-from scenarios_app.recording.answers.content import Content, Said, loaded, objects
 from scenarios_app.recording.document import (
     Made,
     Turn,
@@ -16,6 +15,7 @@ from scenarios_app.recording.document import (
     turn_of,
 )
 from scenarios_app.recording.importers.reader import Place
+from scenarios_app.wire.decoded import DecodedChoice, DecodedResponse, dict_items, parse_json
 
 _OPERATIONS: Final = ("chat", "generate_content", "text_completion")
 # What the conventions call the providers that go by another name here.
@@ -109,7 +109,7 @@ def _results(spans: Iterable[Place]) -> dict[str, Json]:
     for span in spans:
         known = _attributes(span)
         for message in _messages(known, "gen_ai.input.messages"):
-            for part in objects(message.get("parts")):
+            for part in dict_items(message.get("parts")):
                 text = _response(part)
                 if text is not None and isinstance(part.get("id"), str):
                     repeated.setdefault(part["id"], text)
@@ -136,12 +136,12 @@ def _response(part: Mapping[str, Any]) -> str | None:
 def _offered(known: Mapping[str, Any]) -> list[str]:
     """The names of the tools that a model was offered."""
     value = known.get("gen_ai.tool.definitions")
-    listed = objects(loaded(value) if isinstance(value, str) else value)
+    listed = dict_items(parse_json(value) if isinstance(value, str) else value)
     return [one["name"] for one in listed if isinstance(one.get("name"), str) and one["name"]]
 
 
 def _attributes(span: Place) -> dict[str, Any]:
-    """The attributes of a span, and those of the events within it that hold its messages."""
+    """The attributes of a span, and those of its events that hold messages."""
     known = dict(_pairs(span.at("attributes")))
     for event in span.at("events").items():
         known |= {k: v for k, v in _pairs(event.at("attributes")) if k.startswith("gen_ai.")}
@@ -166,7 +166,7 @@ def _value(value: Any) -> Any:
         case {"arrayValue": {"values": list(items)}}:
             return [_value(item) for item in items]
         case {"kvlistValue": {"values": list(items)}}:
-            return {str(i.get("key")): _value(i.get("value")) for i in objects(items)}
+            return {str(i.get("key")): _value(i.get("value")) for i in dict_items(items)}
         case _:
             return None
 
@@ -183,8 +183,8 @@ def _messages(known: dict[str, Any], *keys: str) -> list[dict[str, Any]]:
     """The messages under the first of some attributes, which may be the text of JSON."""
     for key in keys:
         value = known.get(key)
-        value = loaded(value) if isinstance(value, str) else value
-        if found := objects(value):
+        value = parse_json(value) if isinstance(value, str) else value
+        if found := dict_items(value):
             return list(found)
     # As some instrumentations number them: gen_ai.prompt.0.role.
     stem = "gen_ai.completion" if "gen_ai.output.messages" in keys else "gen_ai.prompt"
@@ -206,7 +206,7 @@ def _turns(known: dict[str, Any]) -> Iterator[Turn]:
         content = message.get("content")
         if isinstance(content, str):
             texts.append(content)
-        for part in objects(message.get("parts")):
+        for part in dict_items(message.get("parts")):
             if part.get("type") == "text" and isinstance(part.get("content"), str):
                 texts.append(part["content"])
             elif part.get("type") == "tool_call_response":
@@ -215,7 +215,7 @@ def _turns(known: dict[str, Any]) -> Iterator[Turn]:
         yield Turn(role, "\n".join(filter(None, texts)))
 
 
-def _said(known: dict[str, Any], results: Mapping[str, Json]) -> Said | None:
+def _said(known: dict[str, Any], results: Mapping[str, Json]) -> DecodedResponse | None:
     choices = [_content(one, results) for one in _messages(known, "gen_ai.output.messages")]
     if not choices:
         return None
@@ -226,13 +226,13 @@ def _said(known: dict[str, Any], results: Mapping[str, Json]) -> Said | None:
         "input_tokens": known.get("gen_ai.usage.input_tokens"),
         "output_tokens": known.get("gen_ai.usage.output_tokens"),
     }
-    return Said(tuple(choices), usage)
+    return DecodedResponse(tuple(choices), usage)
 
 
-def _content(message: dict[str, Any], results: Mapping[str, Json]) -> Content:
-    content = Content(finish=_FINISHES.get(str(message.get("finish_reason")), ""))
+def _content(message: dict[str, Any], results: Mapping[str, Json]) -> DecodedChoice:
+    content = DecodedChoice(finish=_FINISHES.get(str(message.get("finish_reason")), ""))
     content.text(message.get("content"))
-    for part in objects(message.get("parts")):
+    for part in dict_items(message.get("parts")):
         match part.get("type"):
             case "text":
                 content.text(part.get("content"))

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.recording.answers.content import Content, Said, objects, within
 from scenarios_app.recording.document import Made, expected_tools, made
 from scenarios_app.recording.importers.reader import Place
+from scenarios_app.wire.decoded import DecodedChoice, DecodedResponse, dict_items, get_nested
 
 _NO_TEXT: Final = "a trace does not hold what the user said: the steps answer in their order"
 _FAILED: Final = "left out: call {}: it failed with {}"
@@ -22,7 +22,7 @@ def fits(value: Any) -> bool:
 def read(name: str, value: Any, *, source: str = "") -> Made:
     """The document of the calls that answered; raises DocumentError."""
     trace = Place(value, source)
-    results = _results(objects(trace.at("events").value))
+    results = _results(dict_items(trace.at("events").value))
     steps: list[dict[str, Any]] = []
     notes = [_NO_TEXT]
     heard: list[str] = []
@@ -40,7 +40,9 @@ def read(name: str, value: Any, *, source: str = "") -> Made:
         if offered := [tool.text() for tool in call.at("tools").items()]:
             step["expect"] = expected_tools(offered)
         steps.append(step)
-        called = [within(part, "tool_call", "id") for part in objects(call.at("parts").value)]
+        called = [
+            get_nested(part, "tool_call", "id") for part in dict_items(call.at("parts").value)
+        ]
         known = [results[id] for id in called if isinstance(id, str) and id in results]
         heard = [one.text for one in known if one.text is not None]
         notes += [_CUT.format(one.id) for one in known if one.text is None]
@@ -88,9 +90,9 @@ def _results(events: Iterable[dict[str, Any]]) -> dict[str, _Result]:
     return results
 
 
-def _said(call: Place, results: Mapping[str, _Result]) -> Said:
-    content = Content(finish=str(call.at("finish_reason").value or ""))
-    for part in objects(call.at("parts").value):
+def _said(call: Place, results: Mapping[str, _Result]) -> DecodedResponse:
+    content = DecodedChoice(finish=str(call.at("finish_reason").value or ""))
+    for part in dict_items(call.at("parts").value):
         if isinstance(part.get("tool_call"), dict):
             made_call = part["tool_call"]
             id = made_call.get("id")
@@ -105,5 +107,5 @@ def _said(call: Place, results: Mapping[str, _Result]) -> Said:
             content.text(part["text"])
         else:
             content.reasoning(part.get("thinking"), signature=part.get("signature"))
-    usage = {key: within(call.value, key) for key in ("input_tokens", "output_tokens")}
-    return Said((content,), usage)
+    usage = {key: get_nested(call.value, key) for key in ("input_tokens", "output_tokens")}
+    return DecodedResponse((content,), usage)

@@ -4,6 +4,7 @@ from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, 
 from scenarios_app.engine.producing.usage import count_input
 from scenarios_app.wire.anthropic import batches
 from scenarios_app.wire.anthropic.answer import message_of
+from scenarios_app.wire.anthropic.decode import DECODER
 from scenarios_app.wire.anthropic.errors import answer_headers, envelope
 from scenarios_app.wire.anthropic.models import model_info, page_of, read_page
 from scenarios_app.wire.anthropic.options import Options
@@ -24,6 +25,7 @@ from scenarios_app.wire.base import (
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
+from scenarios_app.wire.upstream import Upstream
 
 
 def _read(
@@ -93,7 +95,15 @@ class AnthropicMessages:
     provider = PROVIDER
     prefixes: tuple[str, ...] = ("/v1/",)
     endpoints: tuple[Endpoint, ...] = (
-        Endpoint("POST", MESSAGES, _read, render=_render, encode=_encode, cache_key=_cache_key),
+        Endpoint(
+            "POST",
+            MESSAGES,
+            _read,
+            render=_render,
+            encode=_encode,
+            cache_key=_cache_key,
+            decoder=DECODER,
+        ),
         Endpoint("POST", f"{MESSAGES}/count_tokens", _read_counted, compute=_count),
         *batches.ENDPOINTS,
         Endpoint("GET", "/v1/models", _read_model, compute=_list_models),
@@ -106,6 +116,17 @@ class AnthropicMessages:
     malformed_body = b'{"id":"msg_0","type":"message","role":"assistant","content":[{"type":"te'
     malformed_event = named_sse(
         "content_block_delta", b'{"type":"content_block_delta","index":0,"delta":{"type":"te'
+    )
+
+    upstream: Upstream | None = Upstream(
+        PROVIDER,
+        base_url="https://api.anthropic.com",
+        hosts=("api.anthropic.com",),
+        key_variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+        base_url_variables=(("ANTHROPIC_BASE_URL", ""),),
+        unset_variables=("ANTHROPIC_AUTH_TOKEN",),
+        key_header="x-api-key",
+        headers=(("anthropic-version", "2023-06-01"),),
     )
 
     def sample(self, asked: SampleRequest) -> SampleCall:

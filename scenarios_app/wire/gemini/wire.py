@@ -25,6 +25,7 @@ from scenarios_app.wire.base import (
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.answer import answer_of, is_blocked
+from scenarios_app.wire.gemini.decode import DECODER
 from scenarios_app.wire.gemini.errors import answer_headers, envelope
 from scenarios_app.wire.gemini.manner import Manner
 from scenarios_app.wire.gemini.models import (
@@ -46,6 +47,7 @@ from scenarios_app.wire.gemini.request import (
 from scenarios_app.wire.gemini.sample import MODELS, clients, sample
 from scenarios_app.wire.gemini.stream import ARRAY, EVENTS, BlockedEncoder, Framing, GeminiEncoder
 from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
+from scenarios_app.wire.upstream import Upstream
 
 _MODELS = "/v1beta/models"
 _OWN, _SHARED = ("/v1beta/", "/v1alpha/"), "/v1/"
@@ -138,6 +140,7 @@ def _verb(
             encode=encode,
             compute=compute,
             cache_key=_cache_key if render else None,
+            decoder=DECODER if render else None,
             alias_of=alias,
         )
         for folder in _FOLDERS
@@ -157,6 +160,15 @@ class Gemini:
     sequential = True
     signs_reasoning = True
     malformed_body = b'{"candidates":[{"content":{"parts":[{"te'
+    upstream: Upstream | None = Upstream(
+        PROVIDER,
+        base_url="https://generativelanguage.googleapis.com",
+        hosts=("generativelanguage.googleapis.com",),
+        key_variables=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        base_url_variables=(("GOOGLE_GEMINI_BASE_URL", ""),),
+        unset_variables=("GOOGLE_GENAI_USE_VERTEXAI",),
+        key_header="x-goog-api-key",
+    )
 
     def __init__(self, framing: Framing) -> None:
         self._framing = framing

@@ -11,6 +11,7 @@ from scenarios_app.wire.base import (
 )
 from scenarios_app.wire.ollama import models
 from scenarios_app.wire.ollama.answer import CHAT, GENERATE, LineEncoder, nothing, whole
+from scenarios_app.wire.ollama.decode import DECODER
 from scenarios_app.wire.ollama.request import (
     PROVIDER,
     read_chat,
@@ -22,6 +23,7 @@ from scenarios_app.wire.ollama.request import (
 )
 from scenarios_app.wire.ollama.sample import MODELS, clients, sample
 from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
+from scenarios_app.wire.upstream import Upstream
 
 
 def error_body(error: ErrorAnswer) -> bytes:
@@ -53,6 +55,7 @@ _ENDPOINTS = (
         read_chat,
         render=whole,
         encode=LineEncoder,
+        decoder=DECODER,
         compute=nothing,
         cache_key=lambda request: (request.own, request.reasoning),
     ),
@@ -62,6 +65,7 @@ _ENDPOINTS = (
         read_generate,
         render=whole,
         encode=LineEncoder,
+        decoder=DECODER,
         compute=nothing,
         cacheable_by_body=True,
     ),
@@ -94,6 +98,12 @@ class Ollama:
     stream_type = "application/x-ndjson"
     malformed_body = b'{"model":"broken","created_at":"2025-01-01T00:00:00Z","message":{"role":"as'
     malformed_event = malformed_body + b"\n"
+    upstream: Upstream | None = Upstream(
+        PROVIDER,
+        base_url="http://127.0.0.1:11434",
+        key_variables=("OLLAMA_API_KEY",),
+        base_url_variables=(("OLLAMA_HOST", ""),),
+    )
 
     def sample(self, asked: SampleRequest) -> SampleCall:
         return sample(asked)

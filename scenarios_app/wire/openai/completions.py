@@ -23,6 +23,7 @@ from scenarios_app.wire.base import Call, Endpoint, Params, encode_json, encode_
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.chat_answer import finish_reason
+from scenarios_app.wire.openai.chat_decode import DECODER
 from scenarios_app.wire.openai.dialects.usages import of_openai
 from scenarios_app.wire.openai.fields import (
     COMMON,
@@ -218,5 +219,10 @@ def _choice(
 
 
 ENDPOINT = Endpoint(
-    "POST", "/v1/completions", read_completion, render=text_completion, encode=CompletionEncoder
+    "POST",
+    "/v1/completions",
+    read_completion,
+    render=text_completion,
+    encode=CompletionEncoder,
+    decoder=DECODER,
 )

@@ -8,6 +8,7 @@ from scenarios_app.engine.canonical import ErrorAnswer, Json
 from scenarios_app.wire.base import Call, Endpoint, Headers, encode_json, retry_after_seconds
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.sample import MODELS
+from scenarios_app.wire.upstream import Upstream
 
 PROVIDER = "openai"
 AZURE = "/openai/"
@@ -21,6 +22,17 @@ _BEARER = "bearer "
 _DEPLOYED = frozenset({"chat/completions", "completions", "embeddings"})
 
 
+OPENAI_UPSTREAM = Upstream(
+    PROVIDER,
+    base_url="https://api.openai.com",
+    hosts=("api.openai.com",),
+    key_variables=("OPENAI_API_KEY",),
+    # LangChain, LiteLLM and old SDKs read OPENAI_API_BASE.
+    base_url_variables=(("OPENAI_BASE_URL", "/v1"), ("OPENAI_API_BASE", "/v1")),
+    unset_variables=("OPENAI_ORG_ID", "OPENAI_PROJECT_ID"),
+)
+
+
 class OpenAIWire:
     """The part of a `Wire` that its OpenAI kinds share."""
 
@@ -32,6 +44,7 @@ class OpenAIWire:
     sequential = False
     signs_reasoning = False
     stream_type = "text/event-stream; charset=utf-8"
+    upstream: Upstream | None = OPENAI_UPSTREAM
 
     def api_key(self, call: Call) -> str | None:
         """The bearer token; under Azure's paths its own header comes first."""

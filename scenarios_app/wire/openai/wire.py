@@ -20,6 +20,7 @@ from scenarios_app.wire.body import Node
 from scenarios_app.wire.openai import batches, completions, models, moderations
 from scenarios_app.wire.openai.batches import files
 from scenarios_app.wire.openai.chat_answer import completion
+from scenarios_app.wire.openai.chat_decode import DECODER
 from scenarios_app.wire.openai.chat_request import read_chat
 from scenarios_app.wire.openai.chat_stream import ChunkEncoder
 from scenarios_app.wire.openai.dialects.dialect import Dialect
@@ -47,6 +48,7 @@ _ENDPOINTS = (
         render=_render,
         encode=ChunkEncoder,
         cache_key=lambda request: request.own,
+        decoder=DECODER,
     ),
     completions.ENDPOINT,
     models.ENDPOINT,
@@ -72,6 +74,7 @@ class OpenAIChat(OpenAIWire):
         self.provider = dialect.provider
         self.models = dialect.models
         self.prefixes = dialect.owned_prefixes
+        self.upstream = dialect.upstream
         self.tool_call_prefix = dialect.call_prefix
         spoken = _OWN_ENDPOINTS if own else tuple(_in_dialect(one, dialect) for one in _ENDPOINTS)
         self.endpoints = spoken if own else tuple(forms(spoken, dialect.path_prefixes))

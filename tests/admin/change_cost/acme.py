@@ -12,8 +12,10 @@ from scenarios_app.wire.openai.dialects.rows import OPENAI
 from scenarios_app.wire.openai.models import list_models, read_named
 from scenarios_app.wire.openai.wire import OpenAIChat
 from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
+from scenarios_app.wire.upstream import Upstream
 
 KEY = "very-much-a-key-of-acme"
+BASE_URL = "https://api.acme.example"
 
 
 def read_acme(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
@@ -32,6 +34,14 @@ class Acme(OpenAIChat):
         self.title = "Acme"
         self.models = ("acme-1", "acme-2")
         self.prefixes = ("/acme/",)
+        self.upstream = Upstream(
+            "acme",
+            base_url=BASE_URL,
+            hosts=("api.acme.example",),
+            key_variables=("ACME_API_KEY",),
+            base_url_variables=(("ACME_BASE_URL", "/acme"),),
+            key_header="x-acme",
+        )
         self.endpoints = (
             replace(self.endpoints[0], pattern="/acme/chat", read=read_acme),
             Endpoint("GET", "/acme/models", read_named, compute=list_models),

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from scenarios_app.engine.canonical import CanonicalResponse, ErrorAnswer, Json, Usage
 from scenarios_app.wire.base import Headers
+from scenarios_app.wire.upstream import Upstream
 
 Fields: TypeAlias = Mapping[str, Json]
 ResponseFieldsBuilder: TypeAlias = Callable[[CanonicalResponse], Fields]
@@ -29,6 +30,8 @@ class Dialect:
     provider: str
     path_prefixes: tuple[str, ...] = ()
     owned_prefixes: tuple[str, ...] = ()
+    upstream: Upstream | None = None
+    """None if another wire has it."""
     models: tuple[str, ...] = ()
 
     id: str

@@ -25,6 +25,7 @@ from scenarios_app.wire.openai.dialects.rows import OWNED_PREFIXES, PATH_PREFIXE
 from scenarios_app.wire.openai.fields import Page, page_of, read_page, read_whole
 from scenarios_app.wire.openai.responses import conversations
 from scenarios_app.wire.openai.responses.answer import response_body, usage_fields
+from scenarios_app.wire.openai.responses.decode import DECODER
 from scenarios_app.wire.openai.responses.items import packed
 from scenarios_app.wire.openai.responses.memory import ANSWERS, HISTORY, record_of
 from scenarios_app.wire.openai.responses.record import Record
@@ -178,6 +179,7 @@ _ENDPOINTS = (
         read_response,
         render=_render,
         encode=ResponseEncoder,
+        decoder=DECODER,
         archival=ANSWERS,
         cacheable_by_body=True,
     ),

@@ -1,8 +1,14 @@
-"""Answers of OpenAI's chat completions, of its dialects, and of the completions before them."""
+"""Decodes recorded chat completions, those of dialects, and legacy completions."""
 
 from typing import Any, Final
 
-from scenarios_app.recording.answers.content import Content, Said, objects, within
+from scenarios_app.wire.decoded import (
+    DecodedChoice,
+    DecodedResponse,
+    ResponseDecoder,
+    dict_items,
+    get_nested,
+)
 
 _FINISHES: Final = {
     "stop": "stop",
@@ -15,19 +21,21 @@ _FINISHES: Final = {
 _UNSAID: Final = ("audio", "annotations", "images", "executed_tools", "function_call")
 
 
-def of_whole(body: Any) -> Said | None:
-    """An answer that was not streamed."""
-    choices = [_content(choice, within(choice, "message")) for choice in objects(body["choices"])]
-    return Said(tuple(choices), _usage(body)) if choices else None
+def decode_body(body: Any) -> DecodedResponse | None:
+    """Decode a response that was not streamed."""
+    choices = [
+        _content(choice, get_nested(choice, "message")) for choice in dict_items(body["choices"])
+    ]
+    return DecodedResponse(tuple(choices), _usage(body)) if choices else None
 
 
-def of_stream(events: list[Any]) -> Said | None:
-    """The answer that a stream's chunks make."""
+def decode_stream(events: list[Any]) -> DecodedResponse | None:
+    """Decode the chunks of a stream."""
     merged: dict[int, dict[str, Any]] = {}
     usage: dict[str, Any] = {}
     for event in events:
-        usage = _usage(event) or _usage(within(event, "x_groq") or {}) or usage
-        for choice in objects(event.get("choices")):
+        usage = _usage(event) or _usage(get_nested(event, "x_groq") or {}) or usage
+        for choice in dict_items(event.get("choices")):
             into = merged.setdefault(choice.get("index") or 0, {"message": {}})
             into["finish_reason"] = choice.get("finish_reason") or into.get("finish_reason")
             if choice.get("logprobs"):
@@ -38,11 +46,11 @@ def of_stream(events: list[Any]) -> Said | None:
             elif isinstance(choice.get("text"), str):
                 _merge(into["message"], {"content": choice["text"]})
     choices = [_content(choice, choice["message"]) for _, choice in sorted(merged.items())]
-    return Said(tuple(choices), usage) if choices else None
+    return DecodedResponse(tuple(choices), usage) if choices else None
 
 
-def _content(choice: dict[str, Any], message: Any) -> Content:
-    content = Content(finish=_FINISHES.get(str(choice.get("finish_reason")), ""))
+def _content(choice: dict[str, Any], message: Any) -> DecodedChoice:
+    content = DecodedChoice(finish=_FINISHES.get(str(choice.get("finish_reason")), ""))
     if not isinstance(message, dict):
         message = {"content": choice.get("text")}
     if choice.get("logprobs"):
@@ -52,9 +60,9 @@ def _content(choice: dict[str, Any], message: Any) -> Content:
     said = message.get("content")
     if isinstance(said, str):
         content.text(said)
-    for part in objects(said):
+    for part in dict_items(said):
         _part(content, part)
-    for call in objects(message.get("tool_calls")):
+    for call in dict_items(message.get("tool_calls")):
         function = call.get("function")
         if isinstance(function, dict):
             content.call(function.get("name"), function.get("arguments"), id=call.get("id"))
@@ -64,12 +72,12 @@ def _content(choice: dict[str, Any], message: Any) -> Content:
     return content
 
 
-def _part(content: Content, part: dict[str, Any]) -> None:
+def _part(content: DecodedChoice, part: dict[str, Any]) -> None:
     match part.get("type"):
         case "text" | "output_text":
             content.text(part.get("text"))
         case "thinking":
-            texts = [within(piece, "text") for piece in objects(part.get("thinking"))]
+            texts = [get_nested(piece, "text") for piece in dict_items(part.get("thinking"))]
             text = "".join(one for one in texts if isinstance(one, str))
             last = content.parts[-1] if content.parts else {}
             if "reasoning" in last:
@@ -96,7 +104,7 @@ def _merge(message: dict[str, Any], delta: dict[str, Any]) -> None:
 
 def _merge_calls(calls: list[dict[str, Any]], pieces: Any) -> None:
     """A piece goes on with the call of its index, unless it brings another name or id."""
-    for piece in objects(pieces):
+    for piece in dict_items(pieces):
         function = piece.get("function") or {}
         index, last = piece.get("index"), calls[-1] if calls else None
         same = next((call for call in reversed(calls) if call.get("index") == index), last)
@@ -118,10 +126,14 @@ def _usage(body: dict[str, Any]) -> dict[str, Any]:
     counted: dict[str, Any] = {
         "input_tokens": input_tokens,
         "output_tokens": output_tokens,
-        "reasoning_tokens": within(usage, "completion_tokens_details", "reasoning_tokens") or None,
-        "cached_tokens": within(usage, "prompt_tokens_details", "cached_tokens") or None,
+        "reasoning_tokens": get_nested(usage, "completion_tokens_details", "reasoning_tokens")
+        or None,
+        "cached_tokens": get_nested(usage, "prompt_tokens_details", "cached_tokens") or None,
     }
     total = usage.get("total_tokens")
     if isinstance(input_tokens, int) and isinstance(output_tokens, int):
         counted["total_tokens"] = total if total != input_tokens + output_tokens else None
     return {name: count for name, count in counted.items() if count is not None}
+
+
+DECODER = ResponseDecoder(decode_body, decode_stream)

@@ -1,8 +1,14 @@
-"""Answers of Anthropic's messages."""
+"""Decodes recorded responses of Anthropic's messages."""
 
 from typing import Any, Final
 
-from scenarios_app.recording.answers.content import Content, Said, objects, within
+from scenarios_app.wire.decoded import (
+    DecodedChoice,
+    DecodedResponse,
+    ResponseDecoder,
+    dict_items,
+    get_nested,
+)
 
 _FINISHES: Final = {
     "end_turn": "stop",
@@ -15,38 +21,38 @@ _FINISHES: Final = {
 _PIECES: Final = (("text", "text"), ("thinking", "thinking"), ("signature", "signature"))
 
 
-def of_whole(body: Any) -> Said | None:
-    """An answer that was not streamed."""
+def decode_body(body: Any) -> DecodedResponse | None:
+    """Decode a response that was not streamed."""
     if not isinstance(body.get("content"), list):
         return None
-    content = Content(finish=_FINISHES.get(str(body.get("stop_reason")), ""))
+    content = DecodedChoice(finish=_FINISHES.get(str(body.get("stop_reason")), ""))
     sequence = body.get("stop_sequence")
     content.stop_sequence = sequence if isinstance(sequence, str) else None
     if body.get("stop_reason") not in (None, *_FINISHES):
         content.lost.add(f"stop reason {body['stop_reason']}")
-    for block in objects(body["content"]):
+    for block in dict_items(body["content"]):
         _block(content, block)
-    return Said((content,), _usage(body))
+    return DecodedResponse((content,), _usage(body))
 
 
-def of_stream(events: list[Any]) -> Said | None:
-    """The answer that a stream's events make."""
+def decode_stream(events: list[Any]) -> DecodedResponse | None:
+    """Decode the events of a stream."""
     message: dict[str, Any] = {}
     blocks: dict[int, dict[str, Any]] = {}
     for event in events:
         match event.get("type"):
             case "message_start":
-                message = dict(within(event, "message") or {})
+                message = dict(get_nested(event, "message") or {})
             case "content_block_start":
-                blocks[event.get("index") or 0] = dict(within(event, "content_block") or {})
+                blocks[event.get("index") or 0] = dict(get_nested(event, "content_block") or {})
             case "content_block_delta":
-                _merge(blocks.setdefault(event.get("index") or 0, {}), within(event, "delta"))
+                _merge(blocks.setdefault(event.get("index") or 0, {}), get_nested(event, "delta"))
             case "message_delta":
-                message |= within(event, "delta") or {}
+                message |= get_nested(event, "delta") or {}
                 message["usage"] = {**(message.get("usage") or {}), **(event.get("usage") or {})}
     if not message:
         return None
-    return of_whole({**message, "content": [block for _, block in sorted(blocks.items())]})
+    return decode_body({**message, "content": [block for _, block in sorted(blocks.items())]})
 
 
 def _merge(block: dict[str, Any], delta: Any) -> None:
@@ -62,7 +68,7 @@ def _merge(block: dict[str, Any], delta: Any) -> None:
         block["citations"] = [*(block.get("citations") or []), delta["citation"]]
 
 
-def _block(content: Content, block: dict[str, Any]) -> None:
+def _block(content: DecodedChoice, block: dict[str, Any]) -> None:
     match block.get("type"):
         case "text":
             content.text(block.get("text"))
@@ -89,3 +95,6 @@ def _usage(body: dict[str, Any]) -> dict[str, Any]:
         "cache_write_tokens": usage.get("cache_creation_input_tokens") or None,
     }
     return {name: count for name, count in counted.items() if count is not None}
+
+
+DECODER = ResponseDecoder(decode_body, decode_stream)

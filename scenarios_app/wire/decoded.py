@@ -1,8 +1,7 @@
-"""What an answer said, whichever provider's it was: its parts in order, why it ended, its tokens;
-and that as the `produce` of a step."""
+"""Recorded responses decoded into the parts of a step's `produce`, which people can edit."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -12,8 +11,8 @@ _ORDER: Final = ("reasoning", "text", "tool_call", "refusal")
 
 
 @dataclass(slots=True)
-class Content:
-    """One choice. `parts` are as a document lists them; `lost` names what a document cannot say."""
+class DecodedChoice:
+    """One choice. `parts` are those of a document; `lost` names fields that documents lack."""
 
     parts: list[dict[str, Json]] = field(default_factory=list)
     finish: str = ""
@@ -21,14 +20,14 @@ class Content:
     lost: set[str] = field(default_factory=set)
 
     def text(self, text: object) -> None:
-        """More text; it goes on with the text before it."""
+        """Append text to the text part before it, or as a new part."""
         self._prose("text", text)
 
     def refusal(self, text: object) -> None:
         self._prose("refusal", text)
 
     def reasoning(self, text: object, *, signature: object = None, redacted: object = None) -> None:
-        """A block of thinking."""
+        """Append a reasoning block."""
         part: dict[str, Json] = {}
         if isinstance(text, str) and text:
             part["reasoning"] = text
@@ -43,8 +42,7 @@ class Content:
     def call(
         self, name: object, arguments: object, *, id: object = None, result: Json = None
     ) -> None:
-        """A tool call; arguments that are text are read where they are an object. `result` is what
-        the tool gave back, as a document has it."""
+        """Append a tool call; arguments may be JSON text. `result` is that of the document."""
         call: dict[str, Json] = {}
         if isinstance(id, str) and id:
             call["id"] = id
@@ -65,31 +63,30 @@ class Content:
             self.parts.append({kind: text})
 
     def document(self) -> dict[str, Any]:
-        """The answer as a choice of a document holds it: each kind under its key, or where they
-        come in another order as a list of parts."""
+        """Return the choice for a document: parts by kind, or a list if their order is unusual."""
         kinds = [next(kind for kind in _ORDER if _has(part, kind)) for part in self.parts]
         places = [_ORDER.index(kind) for kind in kinds]
         alone = kinds.count("text") <= 1 and kinds.count("refusal") <= 1
-        said: dict[str, Any] = {}
+        produce: dict[str, Any] = {}
         if not self.parts:
-            said["text"] = ""
+            produce["text"] = ""
         elif places == sorted(places) and alone:
-            said |= _listed(self.parts, kinds)
+            produce |= _listed(self.parts, kinds)
         else:
-            said["parts"] = self.parts
+            produce["parts"] = self.parts
         usual = "tool_calls" if "tool_call" in kinds else "stop"
         if self.finish and self.finish != usual:
-            said["finish_reason"] = self.finish
+            produce["finish_reason"] = self.finish
         if self.finish == "stop_sequence" and self.stop_sequence:
-            said["stop_sequence"] = self.stop_sequence
-        return said
+            produce["stop_sequence"] = self.stop_sequence
+        return produce
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A whole answer: its choices, and what it counted under the names of documents."""
+class DecodedResponse:
+    """A complete response: its choices, and its usage by the keys of documents."""
 
-    choices: tuple[Content, ...]
+    choices: tuple[DecodedChoice, ...]
     usage: Mapping[str, Json] = field(default_factory=dict)
 
     @property
@@ -97,40 +94,59 @@ class Said:
         return tuple(sorted({name for choice in self.choices for name in choice.lost}))
 
     def document(self) -> dict[str, Any]:
-        """The answer as a step produces it."""
-        written = [choice.document() for choice in self.choices]
-        said: dict[str, Any] = written[0] if len(written) == 1 else {"choices": written}
+        """Return the `produce` of a step."""
+        choices = [choice.document() for choice in self.choices]
+        produce: dict[str, Any] = choices[0] if len(choices) == 1 else {"choices": choices}
         usage = {name: count for name, count in self.usage.items() if _is_count(count)}
-        return {**said, "usage": usage} if usage else said
+        return {**produce, "usage": usage} if usage else produce
 
 
-def events_of(body: bytes) -> list[Any]:
-    """The JSON values of a stream: of its `data:` lines, of its lines, or of the list it is."""
+@dataclass(frozen=True, slots=True)
+class ResponseDecoder:
+    """Decodes the successful responses of an endpoint: a JSON body, or the values of a stream.
+
+    Both return None for another format; they may raise for values that no provider sends.
+    """
+
+    body: Callable[[Any], DecodedResponse | None]
+    stream: Callable[[list[Any]], DecodedResponse | None]
+
+    def decode(self, body: bytes) -> DecodedResponse | None:
+        """Return the decoded response, or None if it has not the format of this endpoint."""
+        value = parse_json(body)
+        try:
+            return self.body(value) if isinstance(value, dict) else self.stream(parse_events(body))
+        except (AttributeError, KeyError, TypeError, ValueError):
+            return None
+
+
+def parse_events(body: bytes) -> list[Any]:
+    """Return the JSON objects of a stream: SSE data, lines, or the items of one list."""
     text = body.decode("utf-8", "replace")
     if text.lstrip().startswith("["):
-        value = loaded(text)
+        value = parse_json(text)
         return value if isinstance(value, list) else []
-    # Python would also take other characters for line ends that may stand within JSON.
+    # `splitlines` would also split at characters that JSON strings may contain.
     lines = text.replace("\r\n", "\n").split("\n")
-    found = (loaded(line.removeprefix("data:")) for line in lines)
-    return [value for value in found if isinstance(value, dict)]
+    values = (parse_json(line.removeprefix("data:")) for line in lines)
+    return [value for value in values if isinstance(value, dict)]
 
 
-def loaded(text: str | bytes) -> Any:
-    """JSON, None where it is none."""
+def parse_json(text: str | bytes) -> Any:
+    """Return the JSON value, or None if it is invalid."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
 
 
-def objects(value: Any) -> Iterable[dict[str, Any]]:
-    """The objects of a list, nothing of what is none."""
+def dict_items(value: Any) -> Iterable[dict[str, Any]]:
+    """Return the objects of a list; an empty list for any other value."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def within(value: Any, *keys: str) -> Any:
-    """What stands in objects within objects, None where something is missing."""
+def get_nested(value: Any, *keys: str) -> Any:
+    """Return the value at these keys of nested objects, or None."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
@@ -138,7 +154,7 @@ def within(value: Any, *keys: str) -> Any:
 
 def _arguments(arguments: object) -> Json:
     if isinstance(arguments, str):
-        value = loaded(arguments) if arguments.strip() else {}
+        value = parse_json(arguments) if arguments.strip() else {}
         return value if isinstance(value, dict) else arguments
     return arguments if isinstance(arguments, dict | list) else {}
 
@@ -148,20 +164,20 @@ def _has(part: Mapping[str, Json], kind: str) -> bool:
 
 
 def _listed(parts: list[dict[str, Json]], kinds: list[str]) -> dict[str, Any]:
-    said: dict[str, Any] = {}
-    thoughts = [
+    produce: dict[str, Any] = {}
+    reasoning_text = [
         {"text" if key == "reasoning" else key: value for key, value in part.items()}
         for part, kind in zip(parts, kinds, strict=True)
         if kind == "reasoning"
     ]
-    if thoughts:
-        said["reasoning"] = thoughts
+    if reasoning_text:
+        produce["reasoning"] = reasoning_text
     for part, kind in zip(parts, kinds, strict=True):
         if kind in ("text", "refusal"):
-            said[kind] = part[kind]
+            produce[kind] = part[kind]
         elif kind == "tool_call":
-            said.setdefault("tool_calls", []).append(part[kind])
-    return said
+            produce.setdefault("tool_calls", []).append(part[kind])
+    return produce
 
 
 def _is_count(value: object) -> bool:

@@ -1,48 +1,53 @@
-"""Answers of OpenAI's Responses."""
+"""Decodes recorded responses of OpenAI's Responses API."""
 
 from typing import Any
 
-from scenarios_app.recording.answers.content import Content, Said, objects, within
+from scenarios_app.wire.decoded import (
+    DecodedChoice,
+    DecodedResponse,
+    ResponseDecoder,
+    dict_items,
+    get_nested,
+)
 
 _ENDED = ("response.completed", "response.incomplete", "response.failed")
 
 
-def of_whole(body: Any) -> Said | None:
-    """An answer that was not streamed."""
+def decode_body(body: Any) -> DecodedResponse | None:
+    """Decode a response that was not streamed."""
     if not isinstance(body.get("output"), list) or body.get("status") == "failed":
         return None
-    content = Content()
-    for item in objects(body["output"]):
+    content = DecodedChoice()
+    for item in dict_items(body["output"]):
         _item(content, item)
     if body.get("status") == "incomplete":
-        reason = within(body, "incomplete_details", "reason")
+        reason = get_nested(body, "incomplete_details", "reason")
         content.finish = "content_filter" if reason == "content_filter" else "length"
-    return Said((content,), _usage(body))
+    return DecodedResponse((content,), _usage(body))
 
 
-def of_stream(events: list[Any]) -> Said | None:
-    """The answer that a stream holds: in its last event, or, where it was cut, in what came before
-    that."""
+def decode_stream(events: list[Any]) -> DecodedResponse | None:
+    """Decode the last event of a stream, or of a cut one the events before."""
     for event in events:
         if event.get("type") in _ENDED and isinstance(event.get("response"), dict):
-            return of_whole(event["response"])
+            return decode_body(event["response"])
     items = [e["item"] for e in events if e.get("type") == "response.output_item.done"]
     begun = [e.get("delta") for e in events if e.get("type") == "response.output_text.delta"]
-    said = of_whole({"output": items})
+    said = decode_body({"output": items})
     if said is not None and not any("text" in part for part in said.choices[0].parts):
         said.choices[0].text("".join(text for text in begun if isinstance(text, str)))
     return said
 
 
-def _item(content: Content, item: dict[str, Any]) -> None:
+def _item(content: DecodedChoice, item: dict[str, Any]) -> None:
     match item.get("type"):
         case "message":
-            for part in objects(item.get("content")):
+            for part in dict_items(item.get("content")):
                 _part(content, part)
         case "function_call":
             content.call(item.get("name"), item.get("arguments"), id=item.get("call_id"))
         case "reasoning":
-            texts = [*objects(item.get("summary")), *objects(item.get("content"))]
+            texts = [*dict_items(item.get("summary")), *dict_items(item.get("content"))]
             text = "\n\n".join(str(one.get("text") or "") for one in texts)
             if text:
                 content.reasoning(text)
@@ -52,7 +57,7 @@ def _item(content: Content, item: dict[str, Any]) -> None:
             content.lost.add(str(kind))
 
 
-def _part(content: Content, part: dict[str, Any]) -> None:
+def _part(content: DecodedChoice, part: dict[str, Any]) -> None:
     match part.get("type"):
         case "output_text":
             content.text(part.get("text"))
@@ -70,7 +75,10 @@ def _usage(body: dict[str, Any]) -> dict[str, Any]:
     counted = {
         "input_tokens": usage.get("input_tokens"),
         "output_tokens": usage.get("output_tokens"),
-        "reasoning_tokens": within(usage, "output_tokens_details", "reasoning_tokens") or None,
-        "cached_tokens": within(usage, "input_tokens_details", "cached_tokens") or None,
+        "reasoning_tokens": get_nested(usage, "output_tokens_details", "reasoning_tokens") or None,
+        "cached_tokens": get_nested(usage, "input_tokens_details", "cached_tokens") or None,
     }
     return {name: count for name, count in counted.items() if count is not None}
+
+
+DECODER = ResponseDecoder(decode_body, decode_stream)

@@ -1,30 +1,36 @@
-"""Answers of Gemini's generateContent."""
+"""Decodes recorded responses of Gemini's generateContent."""
 
 from typing import Any, Final
 
-from scenarios_app.recording.answers.content import Content, Said, objects, within
+from scenarios_app.wire.decoded import (
+    DecodedChoice,
+    DecodedResponse,
+    ResponseDecoder,
+    dict_items,
+    get_nested,
+)
 
 _FINISHES: Final = {"MAX_TOKENS": "length"}
-# Said after calls as well.
+# DecodedResponse after calls as well.
 _USUAL: Final = "STOP"
 _FILTERED: Final = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE")
 _UNSAID: Final = ("groundingMetadata", "citationMetadata", "urlContextMetadata", "logprobsResult")
 
 
-def of_whole(body: Any) -> Said | None:
-    """An answer that was not streamed."""
-    return of_stream([body])
+def decode_body(body: Any) -> DecodedResponse | None:
+    """Decode a response that was not streamed."""
+    return decode_stream([body])
 
 
-def of_stream(events: list[Any]) -> Said | None:
-    """The answer that a stream's chunks make."""
-    choices: dict[int, Content] = {}
+def decode_stream(events: list[Any]) -> DecodedResponse | None:
+    """Decode the chunks of a stream."""
+    choices: dict[int, DecodedChoice] = {}
     usage: dict[str, Any] = {}
     for event in events:
         usage = _usage(event) or usage
-        for candidate in objects(event.get("candidates")):
-            content = choices.setdefault(candidate.get("index") or 0, Content())
-            for part in objects(within(candidate, "content", "parts")):
+        for candidate in dict_items(event.get("candidates")):
+            content = choices.setdefault(candidate.get("index") or 0, DecodedChoice())
+            for part in dict_items(get_nested(candidate, "content", "parts")):
                 _part(content, part)
             if isinstance(reason := candidate.get("finishReason"), str):
                 filtered = "content_filter" if reason in _FILTERED else ""
@@ -32,10 +38,14 @@ def of_stream(events: list[Any]) -> Said | None:
                 if not content.finish and reason != _USUAL:
                     content.lost.add(f"finish reason {reason}")
             content.lost.update(name for name in _UNSAID if candidate.get(name))
-    return Said(tuple(choice for _, choice in sorted(choices.items())), usage) if choices else None
+    return (
+        DecodedResponse(tuple(choice for _, choice in sorted(choices.items())), usage)
+        if choices
+        else None
+    )
 
 
-def _part(content: Content, part: dict[str, Any]) -> None:
+def _part(content: DecodedChoice, part: dict[str, Any]) -> None:
     call = part.get("functionCall")
     if isinstance(part.get("text"), str):
         if part.get("thought"):
@@ -58,11 +68,19 @@ def _usage(body: dict[str, Any]) -> dict[str, Any]:
     usage = body.get("usageMetadata")
     if not isinstance(usage, dict):
         return {}
-    thoughts, output = usage.get("thoughtsTokenCount") or 0, usage.get("candidatesTokenCount") or 0
+    reasoning_text, output = (
+        usage.get("thoughtsTokenCount") or 0,
+        usage.get("candidatesTokenCount") or 0,
+    )
     counted = {
         "input_tokens": usage.get("promptTokenCount"),
-        "output_tokens": thoughts + output if isinstance(thoughts + output, int) else None,
-        "reasoning_tokens": thoughts or None,
+        "output_tokens": reasoning_text + output
+        if isinstance(reasoning_text + output, int)
+        else None,
+        "reasoning_tokens": reasoning_text or None,
         "cached_tokens": usage.get("cachedContentTokenCount") or None,
     }
     return {name: count for name, count in counted.items() if count is not None}
+
+
+DECODER = ResponseDecoder(decode_body, decode_stream)

@@ -1,0 +1,51 @@
+"""Decodes recorded responses of Ollama's chat and generate."""
+
+from typing import Any, Final
+
+from scenarios_app.wire.decoded import (
+    DecodedChoice,
+    DecodedResponse,
+    ResponseDecoder,
+    dict_items,
+    get_nested,
+)
+
+_FINISHES: Final = {"length": "length"}
+
+
+def decode_body(body: Any) -> DecodedResponse | None:
+    """Decode a response that was not streamed."""
+    return decode_stream([body])
+
+
+def decode_stream(events: list[Any]) -> DecodedResponse | None:
+    """Decode the lines of a stream."""
+    content = DecodedChoice()
+    reasoning_text, usage, known = "", {}, False
+    calls: list[dict[str, Any]] = []
+    for event in events:
+        message = event.get("message") if isinstance(event.get("message"), dict) else event
+        known = known or "response" in event or "message" in event
+        reasoning_text += message.get("thinking") or ""
+        content.text(message.get("content") or event.get("response"))
+        calls += dict_items(message.get("tool_calls"))
+        if event.get("done"):
+            content.finish = _FINISHES.get(str(event.get("done_reason")), "")
+            usage = _usage(event)
+    if reasoning_text:
+        content.parts.insert(0, {"reasoning": reasoning_text})
+    for call in calls:
+        function = call.get("function")
+        content.call(get_nested(function, "name"), get_nested(function, "arguments"))
+    return DecodedResponse((content,), usage) if known else None
+
+
+def _usage(event: dict[str, Any]) -> dict[str, Any]:
+    counted = {
+        "input_tokens": event.get("prompt_eval_count"),
+        "output_tokens": event.get("eval_count"),
+    }
+    return {name: count for name, count in counted.items() if count is not None}
+
+
+DECODER = ResponseDecoder(decode_body, decode_stream)
