@@ -31,8 +31,7 @@ def prepare() -> None:
 
 
 def prepare_in_memory() -> bool:
-    """Make the tables of a database that nobody but this process can have made them in; true if
-    they were not there."""
+    """Create the tables of an in-memory database; return True if they did not exist."""
     missing = in_memory() and not connection.introspection.table_names()
     if missing:
         prepare()

@@ -49,8 +49,8 @@ class DatabaseThread:
 
 
 class OneThread(Executor):
-    """What one request does in threads: all of it in the one that was idlest when it began, as
-    what is sensitive to threads wants it. One that does nothing keeps no thread."""
+    """Runs all thread-sensitive work of one request in one thread: the most idle one when the work
+    began. A request without such work takes no thread."""
 
     def __init__(self, threads: tuple[DatabaseThread, ...]) -> None:
         self._threads = threads

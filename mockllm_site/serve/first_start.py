@@ -1,4 +1,4 @@
-"""What a server finds when it starts: what is configured loaded, and what a newcomer needs."""
+"""Prepares a server's start: loads the configured scenarios, and creates the admin user."""
 
 import secrets
 import sys
@@ -53,7 +53,7 @@ def check_tools() -> None:
 
 
 def check_shared() -> None:
-    """What is shared with other processes can be reached now."""
+    """Check that shared services can be reached."""
     shared = redis_connections()
     if shared is not None and (problem := shared.problem()):
         raise CannotLoad(f"REDIS_URL: Redis does not answer ({problem})")
@@ -81,8 +81,8 @@ def load_fixtures(names: Sequence[str]) -> None:
     ours = paths.fixtures()
     for name in names:
         try:
-            given = str(paths.FIXTURES / f"{name}.json") if name in ours else name
-            call_command("loaddata", given, verbosity=0)
+            path = str(paths.FIXTURES / f"{name}.json") if name in ours else name
+            call_command("loaddata", path, verbosity=0)
         except CommandError as error:
             raise CannotLoad(f"--fixture {name}: {error}") from error
 

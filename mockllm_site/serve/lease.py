@@ -1,8 +1,8 @@
-"""Who serves from a database: each process has a row in it, which it renews. One that shares its
-state with nobody serves alone.
+"""Registers each serving process in the database with a lease that it renews. A process without
+shared state serves alone.
 
-No clock of any machine counts. A process of this machine lives as long as the system says so; one
-of another machine is dead once its row has stood still for `DEAD_SECONDS` while somebody looked.
+No machine's clock counts. A process of this machine lives as long as the system says so. One of
+another machine is dead once its row has not changed for `DEAD_SECONDS` of observation.
 """
 
 import logging

@@ -86,7 +86,7 @@ def stop(seconds: float) -> None:
 
 
 def _prepare() -> None:
-    """What `serve` has done already, and other servers do not know of."""
+    """Do at startup what `serve` has done already and other servers do not do."""
     if database.prepare_in_memory():
         starting.load_test_mode()
     lease.hold()

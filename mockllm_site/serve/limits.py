@@ -1,9 +1,11 @@
-"""What there is no room for. A body is counted while it comes in, since Django would first spool
-all of it to disk, and large ones wait for their turn; who connects beyond the most gets a 503.
-Connections are taken off a listening socket as many as the operating system lets this process have.
+"""Limits the size of bodies and the number of connections.
 
-An event loop takes all that wait, also without a descriptor left for them: those are reset. Here
-they go on waiting in the socket's own queue. Only for a process that may open few files."""
+A body is counted while it arrives, since Django would first spool all of it to disk. Large bodies
+wait for memory. A connection beyond the maximum gets a 503.
+
+Connections are accepted only while the process has file descriptors. An event loop would accept all
+and reset those without a descriptor; here they wait in the socket's queue.
+"""
 
 import asyncio
 import json
@@ -29,7 +31,7 @@ from scenarios_app.serving.transports.asgi_scope import (
     call_of_scope,
     path_of,
 )
-from scenarios_app.serving.transports.body_memory import NoRoom, room
+from scenarios_app.serving.transports.body_memory import NoBodyMemory, body_memory
 from scenarios_app.wire.registry import is_provider_path
 
 BUSY = "The server is reading other large requests; try again."
@@ -51,8 +53,8 @@ def with_body_limit(app: App) -> App:
             return
         async with AsyncExitStack() as reading:
             try:
-                await reading.enter_async_context(room.taken(announced))
-            except NoRoom:
+                await reading.enter_async_context(body_memory.reserve(announced))
+            except NoBodyMemory:
                 await _refuse(scope, send, 503, message=BUSY)
                 return
             body = _Counted(receive, send, most, reading)
@@ -64,8 +66,10 @@ def with_body_limit(app: App) -> App:
 
 
 class _Counted:
-    """A request's two ways. Its room is given back as soon as the body is read: the answer may be
-    a stream that goes on for long."""
+    """Counts the body bytes of a request.
+
+    Its memory is released as soon as the body is read, since the response may be a long stream.
+    """
 
     def __init__(self, receive: Receive, send: Send, most: int, reading: AsyncExitStack) -> None:
         self._receive, self._send = receive, send
@@ -115,7 +119,7 @@ CLOSE = (b"connection", b"close")
 
 
 async def busy(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers without reading the body, and has the connection closed."""
+    """Answer 503 without reading the body, and close the connection."""
     if is_provider_path(path_of(scope)):
         pipeline = await running_pipeline()
         error = ErrorAnswer(503, MESSAGE, retry_after_ms=RETRY_MS)
@@ -127,8 +131,8 @@ async def busy(scope: Scope, receive: Receive, send: Send) -> None:
         answer.finish()
         return
     if scope["path"].startswith(PREFIXES):
-        said = {"code": "SERVICE_UNAVAILABLE", "message": MESSAGE, "field": None}
-        body, kind = json.dumps(said).encode(), b"application/json"
+        envelope = {"code": "SERVICE_UNAVAILABLE", "message": MESSAGE, "field": None}
+        body, kind = json.dumps(envelope).encode(), b"application/json"
     else:
         body, kind = f"{MESSAGE}\n".encode(), b"text/plain; charset=utf-8"
     headers = [
@@ -142,8 +146,8 @@ async def busy(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def connection_cap(wanted: int) -> int:
-    """How many connections to take: as many as are wanted, or fewer where the limit on descriptors
-    is too low and may not be raised, which is said."""
+    """Return how many connections to accept: `wanted`, or fewer with a warning if the descriptor
+    limit is too low and cannot be raised."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted + RESERVE
     if soft < needed:
@@ -160,7 +164,7 @@ def connection_cap(wanted: int) -> int:
 
 
 def _raised(needed: int, hard: int) -> int:
-    """The limit after an attempt to raise it: the hard one too, which root may."""
+    """Return the descriptor limit after trying to raise it, the hard one too, which root may."""
     for top in (max(hard, needed) if hard != resource.RLIM_INFINITY else hard, hard):
         soft = needed if top == resource.RLIM_INFINITY else min(needed, top)
         try:
@@ -176,8 +180,8 @@ PAUSE_SECONDS = 0.05
 
 
 class Acceptor:
-    """`open` are the connections that there are; `most` of them may be. `at_once` are taken before
-    others have their turn."""
+    """Accepts connections while `open` holds fewer than `most`; at most `at_once` per iteration of
+    the event loop."""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from mockllm_site.serve.request_queue import SerialProtocol
 from scenarios_app.serving.transports.asgi_scope import BLANKS, App, announced_length
 from scenarios_app.serving.transports.body_memory import SMALL_BODY
-from scenarios_app.serving.transports.uvicorn_protocol import Plain
+from scenarios_app.serving.transports.uvicorn_protocol import PlainHead
 
 # How long the head of a request may take, and how long a body may say nothing.
 HEAD_SECONDS = 10.0
@@ -30,7 +30,8 @@ CROWDED_SECONDS = 3.0
 
 @dataclass(slots=True)
 class Limits:
-    """What one process takes: bytes of a head, connections, and the answer to those beyond."""
+    """Limits of one process: bytes of a head, connections, and the application that answers beyond
+    them."""
 
     head_bytes: int
     connections: int
@@ -72,16 +73,16 @@ class GuardedProtocol(SerialProtocol):
         super()._feed(data)
         if self.transport.is_closing():
             return
-        if self._head > self.limits.head_bytes and not self._between:
+        if self._head > self.limits.head_bytes and not self._is_between_requests:
             self._refuse(431, "The request's headers or trailers are too large.")
         elif not self._in_head and self._waiting_since is not None and self._waits_for_room():
             # The application says when there is room for the rest: it reads then.
             self.flow.pause_reading()
 
-    def _answer_known(self, plain: Plain, body: bytes, data: bytes) -> None:
+    def _answer_cached(self, plain: PlainHead, body: bytes, data: bytes) -> None:
         # All of the request is there, as after `on_message_complete`.
         self._in_head, self._waiting_since, self._idle_since = False, None, None
-        super()._answer_known(plain, body, data)
+        super()._answer_cached(plain, body, data)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -154,7 +155,7 @@ class GuardedProtocol(SerialProtocol):
             return
         if self.flow.read_paused:
             self.flow.resume_reading()
-        if self._between:
+        if self._is_between_requests:
             self._idle_since = time.monotonic()
         self._parse_next_turn()
 

@@ -104,14 +104,16 @@ class SerialProtocol(UvicornProtocol):
         held, tail = self._held, self._tail
         if self._body_left:
             return min(self._body_left, len(held))
-        if tail and (found := (tail + held[:3]).find(HEAD_END)) >= 0:
-            return found + len(HEAD_END) - len(tail)
-        found = held.find(HEAD_END)
-        return len(held) if found < 0 else found + len(HEAD_END)
+        if tail and (head_end := (tail + held[:3]).find(HEAD_END)) >= 0:
+            return head_end + len(HEAD_END) - len(tail)
+        head_end = held.find(HEAD_END)
+        return len(held) if head_end < 0 else head_end + len(HEAD_END)
 
     def _is_answering(self) -> bool:
         """Whether a request has come to its end and its answer has not."""
-        return self._between and not (self.cycle is None or self.cycle.response_complete)
+        return self._is_between_requests and not (
+            self.cycle is None or self.cycle.response_complete
+        )
 
     def _wait(self) -> None:
         """Keep what is held, and read no more where that is much."""

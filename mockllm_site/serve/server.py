@@ -87,10 +87,12 @@ class Parent:
 
 
 class Server(uvicorn.Server):
-    """One process that answers on a socket and calls `ready`; `then` is called after that.
-    The first signal lets answers finish, a second one ends what they still are at. Where few
-    descriptors are left, `most_connections` are taken at once; `by_turns` takes one at a time, for
-    others that wait for them on the same socket. Without its `parent` it ends."""
+    """One process that serves on a socket. `ready` is called once it serves, then `then`.
+
+    The first signal lets answers finish; a second one stops them. `most_connections` are accepted
+    while descriptors last. With `by_turns` one is accepted at a time, for other processes on the
+    same socket. The server ends when its `parent` does.
+    """
 
     def __init__(
         self,
@@ -173,9 +175,9 @@ class Server(uvicorn.Server):
 def bind(host: str, port: int) -> socket.socket:
     """A socket of our own: its port is known before the server runs, and there is just one."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         # `localhost` may be both: the older address is the one that clients try first.
-        family, kind, protocol, _, address = min(found, key=lambda a: a[0] != socket.AF_INET)
+        family, kind, protocol, _, address = min(addresses, key=lambda a: a[0] != socket.AF_INET)
         bound = socket.socket(family, kind, protocol)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)

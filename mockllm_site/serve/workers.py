@@ -175,8 +175,8 @@ class Workers:
             self._end()
 
     def _end(self) -> None:
-        """Let the workers finish. The port is closed with their own sockets: what connected to this
-        one now would be answered by nobody."""
+        """Let the workers finish. The port is closed with their own sockets, since a connection to
+        this process's socket would never be answered."""
         if not self._ending:
             self._ending = True
             self._bound.close()

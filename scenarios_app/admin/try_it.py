@@ -253,7 +253,7 @@ def _answer_summary(explanation: Explanation) -> AnswerSummary | None:
     return AnswerSummary(
         scenario=decision.scenario.name,
         step=decision.step.label,
-        said=reply.said if reply.status < 400 else "",
+        said=reply.preview if reply.status < 400 else "",
         status=reply.status if reply.started else None,
         cut=reply.ending.value == "cut",
         fallback=decision.fallback,

@@ -30,7 +30,7 @@ _SESSIONS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class _InTest:
-    """What a test case's connection saw at one position of its transaction."""
+    """The snapshot of a test case's connection at one position of its transaction."""
 
     position: Position
     snapshot: Snapshot
@@ -69,9 +69,9 @@ class Catalog:
         if not documents:
             return self.index()
         snapshot = self.snapshot()
-        known = self._sessions.get(version)
-        if known is not None and known[0] is snapshot:
-            return known[1]
+        cached = self._sessions.get(version)
+        if cached is not None and cached[0] is snapshot:
+            return cached[1]
         index = overlay(snapshot.index, map(_compiled, documents.values()))
         with self._lock:
             self._sessions[version] = (snapshot, index)
@@ -82,13 +82,13 @@ class Catalog:
 
     @property
     def problems(self) -> tuple[RowProblem, ...]:
-        """What is wrong with the enabled scenarios that are left out."""
+        """Return why enabled scenarios are left out."""
         return self.snapshot().problems
 
     @property
     def database_problem(self) -> str | None:
-        """Why the database could not be read when it was last looked at for changes, if it could
-        not; None where no other process can reach it, since nobody looks there."""
+        """Return why the last look for changes could not read the database, or None. Also None if
+        no other process can reach it."""
         return self._poller.problem if self._poller else None
 
     def snapshot(self) -> Snapshot:

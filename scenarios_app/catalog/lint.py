@@ -19,38 +19,38 @@ LATEST = 100
 def suspicions_of(
     documents: Iterable[ScenarioDocument], *, offered: Collection[str] = ()
 ) -> list[Suspicion]:
-    """What is suspicious in scenarios that compile; disabled ones are passed over."""
+    """Return the suspicions about scenarios that compile; disabled ones are skipped."""
     scenarios = [compile_scenario(document) for document in documents if document.enabled]
     return lint(scenarios, providers=set(providers()), offered=offered)
 
 
 def stored_suspicions() -> tuple[Suspicion, ...]:
-    """What is suspicious in the enabled scenarios as requests see them."""
+    """Return the suspicions about the enabled scenarios as requests see them."""
     return _of_snapshot(catalog.snapshot(), frozenset(offered_tools()))
 
 
 def suspicions_in_place(scenario: Scenario, *, of: str) -> list[Suspicion]:
-    """What would be suspicious in a scenario if it were stored in place of the one of a name."""
+    """Return the suspicions about a scenario as if it replaced the stored one of the given name."""
     others = (one for name, one in catalog.snapshot().index.by_name.items() if name != of)
-    known = set(providers())
-    found = lint([*others, scenario], providers=known, offered=offered_tools())
-    return [one for one in found if one.scenario == scenario.name]
+    provider_names = set(providers())
+    suspicions = lint([*others, scenario], providers=provider_names, offered=offered_tools())
+    return [one for one in suspicions if one.scenario == scenario.name]
 
 
 def suspicions_once_loaded(documents: Iterable[ScenarioDocument]) -> list[Suspicion]:
-    """What would be suspicious in scenarios once they are stored under their names. A disabled one
-    is looked at alone, as it would be by itself."""
+    """Return the suspicions about scenarios as if they were stored. A disabled one is linted on its
+    own."""
     compiled = [(document.enabled, compile_scenario(document)) for document in documents]
     names = {scenario.name for _, scenario in compiled}
     stored = catalog.snapshot().index.by_name
     others = [scenario for name, scenario in stored.items() if name not in names]
     served = [scenario for enabled, scenario in compiled if enabled]
-    known, offered = set(providers()), offered_tools()
-    found = lint([*others, *served], providers=known, offered=offered)
+    provider_names, offered = set(providers()), offered_tools()
+    suspicions = lint([*others, *served], providers=provider_names, offered=offered)
     for enabled, scenario in compiled:
         if not enabled:
-            found += lint([scenario], providers=known, offered=offered)
-    return [one for one in found if one.scenario in names]
+            suspicions += lint([scenario], providers=provider_names, offered=offered)
+    return [one for one in suspicions if one.scenario in names]
 
 
 @lru_cache(maxsize=2)

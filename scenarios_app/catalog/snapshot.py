@@ -88,8 +88,8 @@ def take_snapshot(before: Snapshot | None) -> Snapshot:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Looks for no garbage: what is made here stays, and looking through it again and again as it
-    grows would take as long as making it."""
+    """Pause garbage collection: the new objects stay, and scanning them while they are made would
+    double the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -104,13 +104,15 @@ def catalog_number() -> int | None:
     return CatalogVersion.objects.values_list("number", flat=True).filter(pk=1).first()
 
 
-def _compile(known: Rows) -> dict[int, CompiledRow]:
+def _compile(rows_before: Rows) -> dict[int, CompiledRow]:
     enabled = Scenario.objects.filter(enabled=True).order_by("name")
     versions = dict(enabled.values_list("pk", "version"))
-    rows = {pk: known[pk] for pk, version in versions.items() if _is(known.get(pk), version)}
+    rows = {
+        pk: rows_before[pk] for pk, version in versions.items() if _is(rows_before.get(pk), version)
+    }
     missing = [pk for pk in versions if pk not in rows]
     for pk in missing:
-        if (before := known.get(pk)) and (edited := _edited(pk, before)):
+        if (before := rows_before.get(pk)) and (edited := _edited(pk, before)):
             rows[pk] = edited
     whole = [pk for pk in missing if pk not in rows]
     for part in _parts(whole):
@@ -145,9 +147,10 @@ def _edited(pk: int, before: CompiledRow) -> CompiledRow | None:
         return None
     if _bearing(compiled) != _bearing(before.scenario) or len(read) != len(new):
         return None
-    known = {**before.steps, **_known(read.values(), document, compiled)}
+    known_steps = {**before.steps, **_known_steps(read.values(), document, compiled)}
     steps = {
-        pk: known[pk].placed(number, key) for number, (pk, key, _) in enumerate(there, start=1)
+        pk: known_steps[pk].placed(number, key)
+        for number, (pk, key, _) in enumerate(there, start=1)
     }
     turns = [step.compiled.turn for step in steps.values()]
     if compiled.select != "match" and len(set(turns)) < len(turns):
@@ -157,16 +160,17 @@ def _edited(pk: int, before: CompiledRow) -> CompiledRow | None:
 
 
 def _bearing(scenario: Compiled) -> tuple[object, ...]:
-    """What of a scenario decides on whether a step is right, and what it is."""
+    """Return the values of a scenario that the validity and compilation of its steps depend on."""
     return scenario.select, scenario.variables
 
 
-def _known(
+def _known_steps(
     rows: Iterable[Step], document: ScenarioDocument, compiled: Compiled
 ) -> dict[int, KnownStep]:
     every = zip(rows, document.steps, compiled.steps, strict=True)
     return {
-        row.pk: KnownStep(row.version, step, given.name is not None) for row, given, step in every
+        row.pk: KnownStep(row.version, step, row_data.name is not None)
+        for row, row_data, step in every
     }
 
 
@@ -181,7 +185,9 @@ def _compiled(scenario: Scenario) -> CompiledRow:
         log.exception("catalog: %s cannot be compiled", scenario.name)
         problems = (RowProblem(scenario.name, None, "", f"cannot be compiled: {error}"),)
     else:
-        return CompiledRow(scenario.version, compiled, steps=_known(steps, document, compiled))
+        return CompiledRow(
+            scenario.version, compiled, steps=_known_steps(steps, document, compiled)
+        )
     for problem in problems:
         log.warning("catalog: left out: %s", problem)
     return CompiledRow(scenario.version, None, problems)
@@ -198,8 +204,10 @@ class Poller:
     """A thread that compares the catalog's number in the database with the one that is `shown`,
     and calls `reload` until they are the same."""
 
-    def __init__(self, shown: Callable[[], int | None], reload: Callable[[], None]) -> None:
-        self._shown = shown
+    def __init__(
+        self, current_change: Callable[[], int | None], reload: Callable[[], None]
+    ) -> None:
+        self._current_change = current_change
         self._reload = reload
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="mockllm-catalog", daemon=True)
@@ -244,9 +252,9 @@ class Poller:
         if file is not None and file == self._file:
             return
         number = catalog_number()
-        if number != self._shown():
+        if number != self._current_change():
             self._reload()
-        if number == self._shown():
+        if number == self._current_change():
             self._file = file
 
 

@@ -1,5 +1,5 @@
-"""What processes tell and ask one another, over Redis's pub/sub: each hears in a thread of its own
-and does what it is asked there."""
+"""Sends messages and queries between processes over Redis pub/sub; each process listens in a
+thread."""
 
 import json
 import logging
@@ -56,18 +56,20 @@ class Bus:
             thread.join()
 
     def ask(self, word: str, text: str = "", *, seconds: float = ASK_SECONDS) -> list[Any]:
-        """What every process answers, this one among them; in a thread that may wait. Raises
-        StateUnavailable where one of them does not."""
+        """Return the answers of all processes, this one included. Blocks; raises StateUnavailable
+        if one does not answer."""
         redis, key = self._connections.here(), b"%b%b" % (self._connections.prefix, _reply())
         until = time.monotonic() + seconds
         answers: list[Any] = []
         try:
-            asked = redis.publish(self._connections.channel, f"ask {key.decode()} {word} {text}")
-            while len(answers) < asked:
+            subscribers = redis.publish(
+                self._connections.channel, f"ask {key.decode()} {word} {text}"
+            )
+            while len(answers) < subscribers:
                 if time.monotonic() > until:
                     raise StateUnavailable(AWAY)
-                if told := redis.blpop([key], timeout=1):
-                    answers.append(json.loads(told[1]))
+                if popped := redis.blpop([key], timeout=1):
+                    answers.append(json.loads(popped[1]))
         except (RedisError, OSError) as error:
             raise StateUnavailable(AWAY) from error
         return answers

@@ -77,8 +77,8 @@ class Connections:
 
     @property
     def prefix(self) -> bytes:
-        """What all keys of one database begin with; read from there in a thread, when it is first
-        asked for."""
+        """Return the prefix of all keys of one database, read from the database in a thread at
+        first use."""
         if not self._prefix:
             self._prefix = b"mockllm:{%b}:" % Installation.name().encode()
         return self._prefix
@@ -113,7 +113,7 @@ class Connections:
         self._sync.close()
 
     async def run(self, wanted: Script, *arguments: Any) -> Any:
-        """What a script returns."""
+        """Run a script in Redis and return its result."""
         client = self._async
         if client is None or asyncio.get_running_loop() is not self._loop:
             return self.run_here(wanted, *arguments)
@@ -149,7 +149,7 @@ class Connections:
             log.warning("other processes are not told of a change: they look for it by themselves")
 
     def name(self) -> str:
-        """What tells this Redis, and the keys of this database in it, from all others."""
+        """Return an id of this Redis and key prefix."""
         if not self._name:
             self._name = self.run_here(_NAME, uuid4().hex)
         return self._name.decode()
@@ -159,7 +159,7 @@ class Connections:
         return self._sync
 
     def problem(self) -> str | None:
-        """What is wrong with Redis, if anything: it has to take a write."""
+        """Return why Redis cannot take a write, or None."""
         try:
             self._sync.set(self.prefix + b"probe", b"1")
         except (RedisError, OSError) as error:

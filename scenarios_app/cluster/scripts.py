@@ -1,6 +1,6 @@
-"""What RedisState does inside Redis: each of these is one atomic step there.
+"""Lua scripts of RedisState; each runs as one atomic step in Redis.
 
-`KEYS[1]` is what all keys begin with. Below it are, of a session S with the alias A:
+`KEYS[1]` is the prefix of all keys. Below it are, for a session S with the alias A:
 
     clock        the moment of the last use, which never comes twice: microseconds at first
     changes      the name of the latest change of the common scenarios

@@ -1,4 +1,4 @@
-"""What sessions remember, kept in Redis for all processes on one database."""
+"""Stores session state in Redis, for all processes on one database."""
 
 import json
 import random
@@ -25,7 +25,7 @@ from scenarios_app.engine.state import (
 
 # Of so many sessions this process knows what they have consumed, so that Redis has to tell it only
 # what is new.
-KNOWN: Final = 10_000
+MAX_CACHED_SESSIONS: Final = 10_000
 _AT_ONCE: Final = 200
 
 _ARRIVE, _CONSUME, _FAIL = map(script, (scripts.ARRIVE, scripts.CONSUME, scripts.FAIL))
@@ -37,9 +37,9 @@ _RESET, _RESET_OWN = map(script, (scripts.RESET, scripts.RESET_OWN))
 _KEEP, _OWN = map(script, (scripts.KEEP, scripts.OWN))
 
 
-class _Taken:
-    """The steps that a session has consumed, as far as this process knows: the first so many of
-    the list of that epoch. It goes on to grow."""
+class _ConsumedSteps:
+    """The beginning of a session's list of consumed steps of one epoch, as far as this process
+    knows it."""
 
     __slots__ = ("epoch", "steps")
 
@@ -71,20 +71,20 @@ class RedisState:
         self.kept = self.left = 0
         self._connections = connections
         self._run = connections.run
-        self._taken: OrderedDict[bytes, _Taken] = OrderedDict()
+        self._consumed: OrderedDict[bytes, _ConsumedSteps] = OrderedDict()
         self._own: OrderedDict[str, _Own] = OrderedDict()
 
     async def arrive(self, session: str) -> Arrival:
         key, name = alias(session), _bytes(session)
-        taken, own = self._taken.get(name) or _Taken(), self._own.get(key)
-        known = taken.epoch, len(taken.steps), own.revision if own else 0
+        consumed, own = self._consumed.get(name) or _ConsumedSteps(), self._own.get(key)
+        cached_versions = consumed.epoch, len(consumed.steps), own.revision if own else 0
         try:
-            told = await self._run(_ARRIVE, name, _bytes(key), self.most, *known)
+            reply = await self._run(_ARRIVE, name, _bytes(key), self.most, *cached_versions)
         except StateUnavailable:
             if own is None:
                 raise
             return Arrival(-random.getrandbits(53) - 1, frozenset(), *own)
-        ordinal, epoch, start, entries, revision, documents, changes, moment, kept, left = told
+        ordinal, epoch, start, entries, revision, documents, changes, moment, kept, left = reply
         self.kept, self.left = kept, int(left)
         self._connections.moment = max(self._connections.moment, moment)
         if documents:
@@ -92,22 +92,22 @@ class RedisState:
         elif own is None or own.revision != int(revision):
             own = _NONE
         _keep(self._own, key, own)
-        taken = self._learn(name, int(epoch), start, entries)
-        return Arrival(ordinal, taken.steps.keys(), *own, int(changes))
+        consumed = self._learn(name, int(epoch), start, entries)
+        return Arrival(ordinal, consumed.steps.keys(), *own, int(changes))
 
     async def consume(self, session: str, step: StepRef) -> bool:
         return await self.consume_first(session, [step]) is not None
 
     async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
         name = _bytes(session)
-        taken = self._taken.get(name) or _Taken()
+        consumed = self._consumed.get(name) or _ConsumedSteps()
         wanted = [
             part
             for step in steps
             for part in (_bytes(step.scenario), _step(step), _bytes(step.label))
         ]
         place, epoch, start, entries = await self._use(
-            _CONSUME, session, taken.epoch, len(taken.steps), *wanted
+            _CONSUME, session, consumed.epoch, len(consumed.steps), *wanted
         )
         self._learn(name, int(epoch), start, entries)
         return place - 1 if place else None
@@ -115,8 +115,8 @@ class RedisState:
     async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
         step = attempt.step
         field = _step(step) + _netstring(attempt.provider)
-        told = _bytes(step.scenario), field, _bytes(step.label), times
-        return bool(await self._use(_FAIL, session, *told))
+        arguments = _bytes(step.scenario), field, _bytes(step.label), times
+        return bool(await self._use(_FAIL, session, *arguments))
 
     async def count(self, session: str, counter: str) -> int:
         return int(await self._use(_COUNT, session, _bytes(counter)))
@@ -125,8 +125,8 @@ class RedisState:
         await self._use(_VIOLATE, session, _bytes(violation), VIOLATIONS)
 
     async def read(self, session: str) -> SessionState:
-        told = await self._run(_READ, _bytes(session))
-        ordinal, consumed, attempts, counts, counters, violations = told
+        reply = await self._run(_READ, _bytes(session))
+        ordinal, consumed, attempts, counts, counters, violations = reply
         by_field = dict(_pairs(counts))
         return SessionState(
             session=session,
@@ -142,10 +142,10 @@ class RedisState:
 
     async def reset(self, session: str | None, *, scenarios: bool = False) -> None:
         names = [session] if session is not None else map(_text, await self._run(_NAMES))
-        told = [part for name in names for part in (_bytes(name), _bytes(alias(name)))]
+        arguments = [part for name in names for part in (_bytes(name), _bytes(alias(name)))]
         options = self.most, int(scenarios)
-        for start in range(0, len(told), 2 * _AT_ONCE):
-            await self._run(_RESET, *options, *told[start : start + 2 * _AT_ONCE])
+        for start in range(0, len(arguments), 2 * _AT_ONCE):
+            await self._run(_RESET, *options, *arguments[start : start + 2 * _AT_ONCE])
         if session is None:
             await self._run(_RESET_OWN, *options)
 
@@ -157,12 +157,12 @@ class RedisState:
         await self._use(_REMEMBER, session, _bytes(name), data, RESPONSES, RESPONSE_BYTES)
 
     async def recall_response(self, session: str, name: str) -> bytes | None:
-        found: bytes | None = await self._run(_RECALL, _bytes(session), _bytes(name))
-        return found
+        data: bytes | None = await self._run(_RECALL, _bytes(session), _bytes(name))
+        return data
 
     async def recall_responses(self, session: str, prefix: str) -> dict[str, bytes]:
-        told = await self._run(_RECALL_ALL, _bytes(session), _bytes(prefix))
-        return {_text(name): data for name, data in _pairs(told)}
+        reply = await self._run(_RECALL_ALL, _bytes(session), _bytes(prefix))
+        return {_text(name): data for name, data in _pairs(reply)}
 
     async def forget_response(self, session: str, name: str) -> None:
         await self._run(_GIVE_UP, _bytes(session), _bytes(name))
@@ -189,22 +189,25 @@ class RedisState:
             wanted, _bytes(session), _bytes(alias(session)), self.most, *arguments
         )
 
-    def _learn(self, name: bytes, epoch: int, start: int, entries: Sequence[bytes]) -> _Taken:
-        """What was consumed; answers may come out of order, and a later epoch never ends."""
-        taken = self._taken.get(name)
-        if taken is None or taken.epoch < epoch:
-            taken = _Taken(epoch)
-        if taken.epoch == epoch and start <= len(taken.steps):
-            taken.add(start, entries)
-        _keep(self._taken, name, taken)
-        return taken
+    def _learn(
+        self, name: bytes, epoch: int, start: int, entries: Sequence[bytes]
+    ) -> _ConsumedSteps:
+        """Return the consumed steps with new entries. Replies may arrive out of order, and later
+        epochs win."""
+        consumed = self._consumed.get(name)
+        if consumed is None or consumed.epoch < epoch:
+            consumed = _ConsumedSteps(epoch)
+        if consumed.epoch == epoch and start <= len(consumed.steps):
+            consumed.add(start, entries)
+        _keep(self._consumed, name, consumed)
+        return consumed
 
 
-def _keep(known: OrderedDict[Any, Any], key: Any, value: Any) -> None:
-    known[key] = value
-    known.move_to_end(key)
-    if len(known) > KNOWN:
-        known.popitem(last=False)
+def _keep(cache: OrderedDict[Any, Any], key: Any, value: Any) -> None:
+    cache[key] = value
+    cache.move_to_end(key)
+    if len(cache) > MAX_CACHED_SESSIONS:
+        cache.popitem(last=False)
 
 
 def _bytes(text: str) -> bytes:
@@ -225,13 +228,13 @@ def _step(step: StepRef) -> bytes:
 
 
 def _read(entry: bytes, netstrings: int) -> list[str]:
-    """So many netstrings, and the rest."""
-    found = []
+    """Return that many netstrings and the rest."""
+    values = []
     for _ in range(netstrings):
         size, _, entry = entry.partition(b":")
-        found.append(_text(entry[: int(size)]))
+        values.append(_text(entry[: int(size)]))
         entry = entry[int(size) :]
-    return [*found, _text(entry)]
+    return [*values, _text(entry)]
 
 
 def _attempt(entry: bytes, counts: Mapping[bytes, bytes]) -> tuple[AttemptRef, int]:

@@ -251,7 +251,7 @@ def _stored_responses(call: Call, session: str) -> Mapping[str, bytes | None]:
         request = admit(call, target, current.pipeline.options)
     except WireError:
         return {}
-    return async_to_sync(archive.found)(request, archival, session, archive=current.state)
+    return async_to_sync(archive.recall_archived)(request, archival, session, archive=current.state)
 
 
 def _build_call(fields: Mapping[str, Any]) -> Call:

@@ -21,7 +21,7 @@ from scenarios_app.engine.document import DocumentError, dump
 from scenarios_app.engine.state import alias
 from scenarios_app.recording.document import to_document
 from scenarios_app.recording.drift import Drifted, drift_json, drift_of
-from scenarios_app.serving.recorder.recordings import MODES, Ended, Recording
+from scenarios_app.serving.recorder.recordings import MODES, RecordedSession, Recording
 from scenarios_app.serving.services import services
 
 DEFAULT_NAME: Final = "recording"
@@ -109,7 +109,9 @@ def drift_body(drifted: Drifted) -> dict[str, Any]:
     }
 
 
-def _merge_document(recording: Recording, ended: Ended) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _merge_document(
+    recording: Recording, ended: RecordedSession
+) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the recording's steps appended to its cassette, and notes on what was dropped."""
     conversion = to_document(recording.name, ended.interactions)
     document = conversion.document

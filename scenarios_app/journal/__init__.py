@@ -1,6 +1,8 @@
-"""The journal's way into the database: recording costs the event loop a queue's `put`, one thread
-writes in batches, and a reader flushes first. Where nobody else can look into the database, since
-it is in this process's memory, entries become rows when somebody reads."""
+"""Writes the journal to the database. Recording costs the event loop one queue `put`; a thread
+writes in batches, and readers flush first.
+
+An in-memory database has no other readers, so its entries become rows only when somebody reads.
+"""
 
 import atexit
 import logging
@@ -59,15 +61,14 @@ class _Barrier:
 
 
 class Journal:
-    """One per process. `record` neither waits nor raises, also where the database fails.
+    """The journal of one process. `record` neither waits nor raises, even if the database fails.
 
-    Entries wait for a database that does not answer, as long as there is room for them. `dropped`
-    counts those for which there was none and `failed` those that the database refused, or did not
-    take before the process ended; `dropped_rows` counts both by session. `problem` names what is
-    wrong with the database while rows wait for it.
+    Entries wait in memory for a database that does not answer. `dropped` counts entries without
+    room. `failed` counts those that the database refused or did not take before the process ended.
+    `dropped_rows` counts both by session. `problem` is the database's error while rows wait.
 
-    With `unread` set, entries stay as they are until somebody reads: as many as the table would
-    hold, and no more than `UNREAD_BYTES` of them.
+    With `unread` set, entries are kept until they are read: as many as the table would hold, and at
+    most `UNREAD_BYTES` of them.
     """
 
     def __init__(self, *, waiting_bytes: int = WAITING_BYTES) -> None:
@@ -114,7 +115,7 @@ class Journal:
             self.start()
 
     def _leave(self, item: _Waiting) -> None:
-        """Leave an entry until somebody reads. The table would hold the oldest no longer either."""
+        """Keep an entry until it is read, and drop the oldest beyond the table's limit."""
         with self._lock:
             self._unread.append(item)
             self._unread_bytes += item.size
@@ -126,7 +127,7 @@ class Journal:
             self.start()
 
     def _write_unread(self) -> None:
-        """Have what nobody has read yet written."""
+        """Write the entries that were not read yet."""
         with self._lock:
             unread, self._unread = self._unread, deque()
             self._waiting_bytes += self._unread_bytes
@@ -192,7 +193,7 @@ class Journal:
         connection.close()
 
     def _gather(self) -> tuple[list[_Waiting], _Barrier | None]:
-        """What came within a moment, up to the first barrier."""
+        """Return the entries that arrive within a moment, up to the first barrier."""
         try:
             item = self._queue.get(timeout=IDLE_SECONDS)
         except Empty:
@@ -292,15 +293,15 @@ def _cut(entry: JournalEntry, most: int) -> tuple[JournalEntry, int]:
     """An entry whose bodies hold no more than the journal keeps, and their size."""
     request = entry.request_body[:most]
     response = b"".join(entry.response_body)
-    kept = response[:most]
+    prefix = response[:most]
     cut = replace(
         entry,
         request_body=request,
         request_bytes=size_of(entry.request_bytes, entry.request_body),
-        response_body=(kept,),
+        response_body=(prefix,),
         response_bytes=len(response),
     )
-    return cut, len(request) + len(kept)
+    return cut, len(request) + len(prefix)
 
 
 journal = Journal()

@@ -1,4 +1,5 @@
-"""How many rows the journal has lost of each session, so that its readers are told."""
+"""Counts the rows that the journal lost, by session, so that readers see that the journal is
+incomplete."""
 
 from collections import OrderedDict
 from threading import Lock
@@ -8,7 +9,7 @@ MAX_SESSIONS = 10_000
 
 
 class DroppedRows:
-    """Counts of one process, from its start or from the session's reset on."""
+    """Counts of one process, since its start or the session's reset."""
 
     def __init__(self, *, max_sessions: int = MAX_SESSIONS) -> None:
         self._most = max_sessions
@@ -23,15 +24,17 @@ class DroppedRows:
                 self._others += self._by_session.popitem(last=False)[1]
 
     def of(self, session: str | None) -> int:
-        """Rows lost of a session, or of all. One of which nothing is known any more may have lost
-        any of those that are known by their sum alone."""
+        """Return the number of lost rows of a session, or of all.
+
+        A session that was evicted may have lost any of the rows whose sessions are forgotten.
+        """
         with self._lock:
             if session is None:
                 return self._others + sum(self._by_session.values())
             return self._by_session.get(session, self._others)
 
-    def told(self, session: str | None) -> str:
-        """What a page says of them; nothing where there are none."""
+    def warning(self, session: str | None) -> str:
+        """Return the warning that pages show, or an empty string if nothing was lost."""
         lost = self.of(session)
         if not lost:
             return ""
@@ -39,7 +42,7 @@ class DroppedRows:
         return f"{what} missing here: the journal had no room for them, or could not write them."
 
     def forget(self, session: str | None) -> None:
-        """Begin anew for a session, or for all."""
+        """Reset the count of a session, or of all."""
         with self._lock:
             if session is None:
                 self._by_session.clear()

@@ -1,4 +1,4 @@
-"""What the pipeline records of a request, and the row that the journal keeps of it."""
+"""Defines the pipeline's record of a request, and the journal row made from it."""
 
 import codecs
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,19 +14,18 @@ from scenarios_app.engine.secrets import is_secret, mask, secrets_of
 
 _LINE = 255
 # So much is kept of what was asked and answered beside the bodies.
-SAID = 200
+MAX_PREVIEW_CHARS = 200
 
 
 class JournalEntry(msgspec.Struct, frozen=True, gc=False):
-    """One request as it came and as it was answered, secrets and all: it never leaves memory.
+    """One request with its response, secrets included: it never leaves memory.
 
     `uid` is a UUID, `at` in Unix seconds of the real clock. `response_body` is what was sent: a
-    tuple of pieces, or what makes them anew each time. `near_misses` is plain data as the control
-    API shows it. `scenario`, `step` and `way` are empty where nothing was chosen. `asked` and
-    `answered` are how the question and the answer begin, at least as far as the journal shows them.
-    `…_bytes` is given where a body was cut already; a `plain` response was looked through before,
-    and names no secret. Thousands may wait to be written, so the garbage collector is told that
-    there is nothing for it in them.
+    tuple of pieces, or an iterable that makes them anew. `near_misses` is plain data as the control
+    API shows it. `scenario`, `step` and `way` are empty without a decision. `asked` and `answered`
+    are the beginnings of question and answer. `…_bytes` is set if a body was cut. A `plain`
+    response is known to contain no secret. Garbage collection is off for entries, since thousands
+    may wait to be written.
     """
 
     uid: str
@@ -143,8 +142,8 @@ def row_of(entry: JournalEntry, *, body_bytes: int) -> Row:
         status=entry.status,
         violations=[*map(clean, entry.violations)],
         near_misses=[_clean(miss, clean) for miss in entry.near_misses],
-        asked=clean(asked)[:SAID],
-        answered=clean(answered)[:SAID],
+        asked=clean(asked)[:MAX_PREVIEW_CHARS],
+        answered=clean(answered)[:MAX_PREVIEW_CHARS],
         duration_ms=entry.duration_ms,
         timings=dict(entry.timings),
         request_headers=_headers(entry.request_headers.items(), clean),
@@ -159,7 +158,7 @@ def row_of(entry: JournalEntry, *, body_bytes: int) -> Row:
 
 
 def _text(data: bytes, *, whole: bool) -> str:
-    """What bytes say; the last character of what is not whole may be cut in two."""
+    """Return bytes as text; the last character of a cut body may be broken."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -172,17 +171,17 @@ def held_bytes(pieces: Iterable[bytes]) -> int:
     return sum(map(len, pieces)) if isinstance(pieces, tuple) else 0
 
 
-def size_of(known: int | None, body: bytes) -> int:
+def size_of(size: int | None, body: bytes) -> int:
     """How large a body was that may be cut."""
-    return len(body) if known is None else known
+    return len(body) if size is None else size
 
 
 def _headers(headers: Iterable[tuple[str, str]], clean: Callable[[str], str]) -> dict[str, str]:
-    shown = redaction.redact_headers(headers)
-    together = "\n".join((*shown, *shown.values()))
+    masked = redaction.redact_headers(headers)
+    together = "\n".join((*masked, *masked.values()))
     if clean(together) == together:
-        return shown
-    return {clean(name): clean(value) for name, value in shown.items()}
+        return masked
+    return {clean(name): clean(value) for name, value in masked.items()}
 
 
 def _clean(value: Json, clean: Callable[[str], str]) -> Json:

@@ -170,7 +170,7 @@ def _read(after: int | None) -> list[ServedRequest]:
 
 
 def nearest(near_misses: Any) -> str:
-    """What kept the nearest step from answering; nothing where there is none."""
+    """Return why the nearest step did not answer, or an empty string."""
     for miss in near_misses or ():
         for mismatch in miss.get("mismatches", ()):
             place = f"{miss.get('scenario')}, step {miss.get('step')}"

@@ -29,13 +29,13 @@ _DELETE: Final = f"DELETE FROM {_ROWS} WHERE id <= %s"
 _encode = msgspec.json.Encoder().encode
 
 
-def insert(given: Sequence[Row]) -> None:
+def insert(new_rows: Sequence[Row]) -> None:
     """Write rows, all or none."""
-    rows.insert(ServedRequest, Row._fields, given, json=_json)
+    rows.insert(ServedRequest, Row._fields, new_rows, json=_json)
 
 
 def trim(most: int) -> None:
-    """Delete the oldest rows but for so many. How often steps answered in them stays."""
+    """Delete all but the newest rows; the counts of answered steps stay."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_LAST)
         last = cursor.fetchone()[0]

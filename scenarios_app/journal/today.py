@@ -103,9 +103,9 @@ def traffic_of_today(now: datetime | None = None) -> Today:
             first=Min("at"),
         )
     )
-    found = {
+    traffic = {
         int(hour): Hour(int(hour), total - unmatched - faults, unmatched, faults)
         for hour, total, unmatched, faults, _ in counted
     }
-    hours = tuple(found.get(number, Hour(number)) for number in range(HOURS))
+    hours = tuple(traffic.get(number, Hour(number)) for number in range(HOURS))
     return Today(hours, min((first for *_, first in counted), default=None))

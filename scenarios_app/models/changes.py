@@ -1,6 +1,5 @@
-"""What processes tell one another through their database: how a change of the catalog is announced,
-in its own transaction, however it is made; which processes serve from it, and the name that it has
-among databases."""
+"""Announces changes between processes through their database: catalog changes in their own
+transaction, the processes that serve from it, and the database's name."""
 
 import time
 from collections.abc import Collection, Iterable
@@ -56,16 +55,16 @@ def announce(scenarios: Collection[int | None], using: str) -> None:
     rows: models.QuerySet[Any] = models.QuerySet(
         apps.get_model("scenarios_app", "Scenario"), using=using
     )
-    known = [pk for pk in scenarios if pk is not None]
-    for start in range(0, len(known), 500):
-        part = rows.filter(pk__in=known[start : start + 500])
+    keys = [pk for pk in scenarios if pk is not None]
+    for start in range(0, len(keys), 500):
+        part = rows.filter(pk__in=keys[start : start + 500])
         part.update(version=new_key(), updated_at=timezone.now())
     catalog_changed.send(CatalogVersion, using=using)
 
 
 class DiscardQuerySet(models.QuerySet[Row]):
     def discard(self) -> None:
-        """Delete at once, without the signals that `delete` sends for each row."""
+        """Delete rows without the signals that `delete` sends for each one."""
         self._for_write = True
         self.order_by()._raw_delete(self.db)
 

@@ -31,9 +31,9 @@ Place: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What else a column's line says: the `place` of its value in a scenario's or step's document
-    (None: told in `store/`), its `label` on the page, and whether it holds the `rest` of what is
-    there, in the document's own form."""
+    """Describes a database column: the `place` of its value in the document (None: converted in
+    `store/`), its `label` on the page, and whether it holds the `rest` of its object in document
+    form."""
 
     place: Place | None = None
     label: str = ""
@@ -49,7 +49,7 @@ def at(path: str | None, field: Any, *, label: str = "", rest: bool = False) -> 
 
 @cache
 def column_of(model: type[models.Model], name: str) -> Column:
-    """What is known of a column."""
+    """Return the description of a column."""
     field = model._meta.get_field(name)
     column: Column = getattr(field, "in_document", Column())
     label = column.label or capfirst(str(field.verbose_name))  # type: ignore[union-attr]
@@ -61,12 +61,12 @@ def places_of(model: type[models.Model], *, rest: bool = False) -> dict[str, Pla
     """The columns that hold one value of the document as it stands, or those that hold the rest of
     a section, an inner section before the one around it."""
     columns = {field.name: column_of(model, field.name) for field in model._meta.local_fields}
-    found = {
+    places = {
         name: one.place
         for name, one in columns.items()
         if one.place is not None and one.rest == rest
     }
-    return dict(sorted(found.items(), key=lambda item: -len(item[1]))) if rest else found
+    return dict(sorted(places.items(), key=lambda item: -len(item[1]))) if rest else places
 
 
 class ScenarioColumns(models.Model):

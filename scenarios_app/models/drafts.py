@@ -42,10 +42,10 @@ class Draft(ScenarioColumns):
 
 class DraftStepQuerySet(DiscardQuerySet["DraftStep"]):
     def get_by_natural_key(self, draft: str, order: int) -> "DraftStep":
-        found = self.filter(scenario__key=draft, order=order).first()
-        if found is None:
+        step = self.filter(scenario__key=draft, order=order).first()
+        if step is None:
             raise DraftStep.DoesNotExist
-        return found
+        return step
 
 
 class DraftStep(StepColumns):

@@ -1,5 +1,5 @@
-"""The journal's rows: what was asked, what was decided and what was answered; and what is kept of
-sessions and steps beside it, since it forgets its oldest rows."""
+"""Models of the journal: served requests, and counts of sessions and steps that outlive trimmed
+rows."""
 
 from django.db import models
 from django.db.models import Q
@@ -78,7 +78,7 @@ class ServedRequest(models.Model):
 
 
 class SessionName(models.Model):
-    """What people call a session whose own name says nothing, such as that of an API key."""
+    """A label for a session whose own name is not readable, such as that of an API key."""
 
     session = models.CharField(max_length=255, unique=True)
     name = models.CharField(max_length=100)

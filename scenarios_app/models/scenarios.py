@@ -71,10 +71,10 @@ class StepQuerySet(CatalogQuerySet["Step"]):
             announce(set(touched.values()), self.db)
 
     def get_by_natural_key(self, scenario: str, order: int) -> "Step":
-        found = self.filter(scenario__name=scenario, order=order).first()
-        if found is None:
+        step = self.filter(scenario__name=scenario, order=order).first()
+        if step is None:
             raise Step.DoesNotExist
-        return found
+        return step
 
 
 class Step(CatalogRow, StepColumns):
@@ -129,7 +129,7 @@ class TrialConversation(models.Model):
 
 
 class Presence(models.Model):
-    """Somebody at a page, such as `scenario/7`; `at` is when the page last said so."""
+    """A user on a page such as `scenario/7`; `at` is when the page last reported it."""
 
     page = models.CharField(max_length=64)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")

@@ -213,7 +213,7 @@ def _turn_response(exchange: Exchange, reply: Reply) -> TurnResponse:
         scenario=scenario,
         step=step,
         by_step=matched or exchange.computed,
-        text=reply.said,
+        text=reply.preview,
         cut=reply.ending is Ending.CUT or _is_truncated(exchange),
         near=decision.near_misses if decision and not matched else (),
     )

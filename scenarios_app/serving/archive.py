@@ -12,13 +12,15 @@ async def resolve(
     request: CanonicalRequest, archival: ArchiveHooks, session: str, *, archive: SessionReader
 ) -> CanonicalRequest:
     """The request with everything that it names; raises WireError where that is not stored."""
-    return archival.resolve(request, await found(request, archival, session, archive=archive))
+    return archival.resolve(
+        request, await recall_archived(request, archival, session, archive=archive)
+    )
 
 
-async def found(
+async def recall_archived(
     request: CanonicalRequest, archival: ArchiveHooks, session: str, *, archive: SessionReader
 ) -> ArchivedValues:
-    """What is stored under each of the names that a request leads to."""
+    """Return the stored values for each name that a request refers to."""
     data: dict[str, bytes | None] = {}
     if archival.prefix:
         data |= await archive.recall_responses(session, archival.prefix)

@@ -1,4 +1,4 @@
-"""From a request to what answers it, with everything that moves in the state on the way."""
+"""Selects the step that answers a request, and updates the session's state on the way."""
 
 import json
 from collections.abc import Callable, Container, Iterator
@@ -49,7 +49,8 @@ CLAIM_BATCH = 64
 
 
 class Candidates(NamedTuple):
-    """What may answer a request, of the scenario alone that is named: the best, and the others."""
+    """The steps that may answer a request, best first; `name` is set if a header narrowed the
+    search to one scenario."""
 
     name: str | None
     best: Candidate | None
@@ -57,7 +58,8 @@ class Candidates(NamedTuple):
 
 
 class StepSelection(msgspec.Struct, frozen=True):
-    """One request's way through the index. It consumes, counts and remembers violations."""
+    """Selects the step for one request. It consumes steps, counts attempts and records
+    violations."""
 
     index: Index
     request: CanonicalRequest
@@ -71,23 +73,24 @@ class StepSelection(msgspec.Struct, frozen=True):
     cached_request: CachedRequest | None = None
 
     async def choose(self) -> Decision:
-        """What answers the request."""
-        found: Decision | Candidates | None = self._from_cache()
-        if found is None:
-            found = await self.work(self._lookup)
-        if not isinstance(found, Decision):
-            return await self._decide_by_match(found)
-        if found.way == "match":
-            return found
-        if found.scenario is None or found.step is None:
-            return await self._missing_by_id(found)
-        only = Candidate(found.scenario, found.step)
+        """Return the decision for the request."""
+        decision_or_candidates: Decision | Candidates | None = self._from_cache()
+        if decision_or_candidates is None:
+            decision_or_candidates = await self.work(self._lookup)
+        if not isinstance(decision_or_candidates, Decision):
+            return await self._decide_by_match(decision_or_candidates)
+        if decision_or_candidates.way == "match":
+            return decision_or_candidates
+        if decision_or_candidates.scenario is None or decision_or_candidates.step is None:
+            return await self._missing_by_id(decision_or_candidates)
+        only = Candidate(decision_or_candidates.scenario, decision_or_candidates.step)
         chosen = await self._try_candidate(only, "by_id")
         assert chosen is not None
         return chosen
 
     def _from_cache(self) -> Candidates | None:
-        """What the same request found before, if that is still to be had."""
+        """Return the candidates after the cached first match, or None if that is absent or
+        consumed."""
         first = self.cached_request.first_match(self.index) if self.cached_request else None
         if first is None:
             return None
@@ -97,13 +100,14 @@ class StepSelection(msgspec.Struct, frozen=True):
         return Candidates(None, first, self._fallbacks(first))
 
     def _fallbacks(self, first: Candidate) -> Iterator[Candidate]:
-        """What comes after the first."""
+        """Yield the candidates after the first one."""
         for candidate in self.index.candidates(self.request, consumed=self.consumed):
             if candidate.step is not first.step:
                 yield candidate
 
     def _lookup(self) -> Decision | Candidates:
-        """What is decided by name, or what may answer; all of it that takes no state."""
+        """Return a decision made by name, or the candidates. Reads no state, so it may run in a
+        thread."""
         decision = decide_by_id(self.index, self.request)
         if decision is not None:
             return decision
@@ -114,32 +118,35 @@ class StepSelection(msgspec.Struct, frozen=True):
         candidates = self.index.candidates(self.request, scenario=name, consumed=self.consumed)
         return Candidates(name, next(candidates, None), candidates)
 
-    async def _decide_by_match(self, found: Candidates) -> Decision:
-        decision = await self._first_free(found)
+    async def _decide_by_match(self, candidates: Candidates) -> Decision:
+        decision = await self._first_free(candidates)
         if decision is None:
-            near = await self._near_misses(found.name)
+            near = await self._near_misses(candidates.name)
             return Decision("unmatched", "match", near_misses=near, text=unmatched_message(near))
         if decision.scenario is not None and decision.scenario.catch_all:
-            return decision._replace(fallback=True, near_misses=await self._near_misses(found.name))
+            return decision._replace(
+                fallback=True, near_misses=await self._near_misses(candidates.name)
+            )
         return decision
 
     async def override(self) -> Decision | None:
-        """What answers in place of a computed answer, if a step names the request's path."""
+        """Return the decision of a step that names the request's path, or None to compute the
+        response."""
         return await self._first_of(self.index.candidates_naming_path)
 
     async def recorded(self) -> Decision | None:
-        """What answers as it was recorded, where nothing else can."""
+        """Return the decision of a recorded step, or None. Called if nothing else can answer."""
         return await self._first_of(self.index.candidates_recorded)
 
     async def _first_of(self, candidates: Callable[..., Iterator[Candidate]]) -> Decision | None:
-        """The first of these, of the scenario alone that a header names."""
+        """Return the decision of the first free candidate, of one scenario if a header names it."""
         narrowed = scenario_in_header(self.index, self.request)
         name = narrowed.name if isinstance(narrowed, Scenario) else None
         every = candidates(self.request, scenario=name, consumed=self.consumed)
         return await self._first_free(Candidates(name, await self.work(next, every, None), every))
 
-    async def _first_free(self, found: Candidates) -> Decision | None:
-        _, candidate, candidates = found
+    async def _first_free(self, start: Candidates) -> Decision | None:
+        _, candidate, candidates = start
         while candidate is not None:
             decision = await self._try_candidate(candidate, "match")
             if decision is None and self._is_plain(candidate):
@@ -153,8 +160,11 @@ class StepSelection(msgspec.Struct, frozen=True):
     async def _claim_first_free(
         self, candidates: Iterator[Candidate]
     ) -> tuple[Decision | None, Iterator[Candidate]]:
-        """The answer of the first plain candidate that is free, up to one that is not plain or to
-        so many; and the candidates that come after these."""
+        """Claim the first free one of up to CLAIM_BATCH plain candidates.
+
+        Returns its decision, or None, and the candidates after these. The batch ends before a
+        candidate that is not plain.
+        """
         plain: list[Candidate] = []
         while len(plain) < CLAIM_BATCH:
             candidate = await self.work(next, candidates, None)
@@ -171,16 +181,17 @@ class StepSelection(msgspec.Struct, frozen=True):
 
     @staticmethod
     def _is_plain(candidate: Candidate) -> bool:
-        """Whether nothing but its being free decides on a candidate's step."""
+        """Return whether a step answers as soon as it can be consumed, without expectations or
+        failures."""
         scenario, step = candidate.scenario, candidate.step
         expects = scenario.system_prompt_must_include or step.expect != NO_EXPECTATIONS
         return step.consume and not expects and step.failures is None
 
     async def _try_candidate(self, candidate: Candidate, way: SelectionWay) -> Decision | None:
-        """The answer of one candidate; None where its step has been served already.
+        """Return the decision of one candidate, or None if its step is consumed already.
 
-        Expectations come before failures, and neither consumes; so a step that has either is
-        looked up first, so that one that was served does not fail or complain again.
+        Expectations come before failures, and neither consumes. So a step with either is looked up
+        first: a consumed one must not fail or complain again.
         """
         scenario, step, session = candidate.scenario, candidate.step, self.session
         consumable = step.consume and way == "match"
@@ -214,7 +225,7 @@ class StepSelection(msgspec.Struct, frozen=True):
     async def _serve_step(
         self, candidate: Candidate, way: SelectionWay, *, attempt: int = 0
     ) -> Decision:
-        """The answer of a candidate's step, which is had."""
+        """Return the decision of a step that was claimed, after its side effects."""
         return Decision(
             "step",
             way,
@@ -250,8 +261,8 @@ class StepSelection(msgspec.Struct, frozen=True):
         return failed
 
     async def _missing_by_id(self, decision: Decision) -> Decision:
-        """A scenario asked for by id that does not exist, or has no step for this turn. What the
-        scenario expects of every request goes before that."""
+        """Return the decision for a missing scenario or turn. The scenario's own expectations come
+        first."""
         scenario, name = decision.scenario, None
         violations: tuple[str, ...] = ()
         if scenario is not None:
@@ -287,29 +298,32 @@ def _same_attempt(one: AttemptRef, other: AttemptRef) -> bool:
 
 
 def choose_in_band(call: Call, request: CanonicalRequest, options: Options) -> Decision | None:
-    """What an instruction block in the request asks for; raises WireError for a wrong one."""
+    """Return the decision of an instruction block in the request, or None without one.
+
+    Raises WireError for an invalid block.
+    """
     if not options.inband or request.model.startswith(BY_ID_MODEL_PREFIX):
         return None
-    found = build_instructed_answer(
+    instructed = build_instructed_answer(
         request, partial(received, call), max_text_bytes=options.max_text_bytes
     )
-    if isinstance(found, ErrorAnswer):
-        raise WireError(found.status, found.message, param=found.param)
-    if found is None:
+    if isinstance(instructed, ErrorAnswer):
+        raise WireError(instructed.status, instructed.message, param=instructed.param)
+    if instructed is None:
         return None
-    own, common = found.cancel_after_chunks, options.cancel_after_chunks
+    own, common = instructed.cancel_after_chunks, options.cancel_after_chunks
     return Decision(
         "in_band",
         "in_band",
-        text=found.label,
-        scripted=found.answer,
+        text=instructed.label,
+        scripted=instructed.answer,
         cancel_after_chunks=common if own is None else own,
     )
 
 
 def with_cancel(decision: Decision, options: Options) -> Decision:
-    """A decision whose stream breaks off where the settings say, if its answer is a generated one.
-    A fault that its step scripts goes before."""
+    """Return the decision with the cancellation of the settings, if its answer is generated. A
+    scripted fault takes precedence."""
     step = decision.step
     if options.cancel_after_chunks is None or decision.kind != "step" or step is None:
         return decision
@@ -320,7 +334,7 @@ def with_cancel(decision: Decision, options: Options) -> Decision:
 
 
 def received(call: Call) -> Received:
-    """A call as it came, but for its secrets."""
+    """Return the call as received, without secrets."""
     query = call.raw_query
     if any(map(is_secret, call.query)):
         query = urlencode(redact_query(call.query), safe="*")

@@ -1,4 +1,5 @@
-"""What the processes that serve from one database ask one another; a process alone asks itself."""
+"""Sends queries and commands to all processes that serve from one database; a single process calls
+itself."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -18,8 +19,8 @@ FLUSH_SECONDS = 8.0
 
 
 class Cluster:
-    """One per process, which answers for itself whether it was asked by another one or not. What
-    raises StateUnavailable has not heard all of them."""
+    """The processes of this server, this one included. Methods raise StateUnavailable if a process
+    does not answer."""
 
     def __init__(self, steps: StepCounts, own_changed: Callable[[str | None], None]) -> None:
         # Those of this process, as Prometheus reads them, once it knows how.
@@ -35,16 +36,18 @@ class Cluster:
             "figures": lambda _: self.figures(),
             "whole": _each(journal.dropped_rows.forget),
         }
-        told: dict[str, Callable[[str], Any]] = {
+        handlers: dict[str, Callable[[str], Any]] = {
             "own": own_changed,
             "catalog": lambda _: catalog.reload(),
             "missed": lambda _: own_changed(None),
         }
-        self._bus = _bus({word: _about(answer) for word, answer in self._answers.items()} | told)
+        self._bus = _bus(
+            {word: _about(answer) for word, answer in self._answers.items()} | handlers
+        )
 
     @property
     def alone(self) -> bool:
-        """Whether no other process can answer the requests of a session that this one answers."""
+        """Return whether no other process serves the same sessions."""
         return self._bus is None
 
     def start(self) -> None:
@@ -56,42 +59,42 @@ class Cluster:
             self._bus.stop()
 
     def flush(self) -> bool:
-        """Wait until all that has ended, anywhere, can be read; false if that takes too long."""
-        return all(self._asked("flush"))
+        """Wait until all finished requests are readable; return False if that takes too long."""
+        return all(self._query_all("flush"))
 
     def lost(self, session: str | None) -> int:
-        """How many rows the journal has lost of a session, or of all."""
-        return sum(map(int, self._asked("lost", session)))
+        """Return the number of journal rows lost for a session, or for all."""
+        return sum(map(int, self._query_all("lost", session)))
 
     def served_in(self, session: str) -> frozenset[tuple[str, str]]:
-        """The steps that answered a session since its last reset."""
-        answers = self._asked("served", session)
+        """Return the steps that answered a session since its last reset."""
+        answers = self._query_all("served", session)
         return frozenset((scenario, key) for steps in answers for scenario, key in steps)
 
     def run(self, also: Collection[StepKey] = ()) -> RunCounts:
-        """What the run has come by; of steps in `also` at least one answer."""
-        return merge_counts(list(self._asked("seen")), also)
+        """Return the counts of the run; steps in `also` count at least one answer."""
+        return merge_counts(list(self._query_all("seen")), also)
 
     def begin(self) -> None:
-        """Begin a run anew."""
-        self._asked("begin")
+        """Restart the run's counts."""
+        self._query_all("begin")
 
     def all_figures(self) -> list[str]:
         """The figures of every process; of this one alone where the others are not heard."""
         try:
-            return [figures for figures in self._asked("figures") if figures]
+            return [figures for figures in self._query_all("figures") if figures]
         except StateUnavailable:
             return [self.figures()]
 
     def forget(self, sessions: Sequence[str] | None) -> None:
-        """Forget the steps that answered these sessions, or all of them."""
-        self._asked("forget", sessions)
+        """Forget the steps that answered these sessions, or all sessions."""
+        self._query_all("forget", sessions)
 
     def forget_losses(self, sessions: Sequence[str] | None) -> None:
-        """The journal of these sessions, or of all, begins anew."""
-        self._asked("whole", sessions)
+        """Reset the counts of lost journal rows of these sessions, or of all."""
+        self._query_all("whole", sessions)
 
-    def _asked(self, word: str, about: Any = None) -> Iterable[Any]:
+    def _query_all(self, word: str, about: Any = None) -> Iterable[Any]:
         if self._bus is None:
             return [self._answers[word](about)]
         answers = self._bus.ask(word, json.dumps(about))
@@ -123,7 +126,7 @@ def _done(do: Callable[[Any], None]) -> Callable[[Any], bool]:
 
 
 def _each(forget: Callable[[str | None], None]) -> Callable[[Any], bool]:
-    """Forgets every session of a list, or with None all there are."""
+    """Return a handler that calls `forget` with each session of a list, or with None for all."""
 
     def forgotten(sessions: Sequence[str] | None) -> None:
         for session in [None] if sessions is None else sessions:

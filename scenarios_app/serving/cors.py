@@ -18,19 +18,19 @@ def preflight_headers(call: Call, origins: Sequence[str]) -> Headers | None:
         return None
     if "access-control-request-method" not in call.headers:
         return None
-    asked = call.headers.get("access-control-request-headers", "").strip()
+    requested = call.headers.get("access-control-request-headers", "").strip()
     private = call.headers.get("access-control-request-private-network") == "true"
     return (
         *allowed,
         ("access-control-allow-methods", METHODS),
-        *((("access-control-allow-headers", asked),) if TOKENS.fullmatch(asked) else ()),
+        *((("access-control-allow-headers", requested),) if TOKENS.fullmatch(requested) else ()),
         *((("access-control-allow-private-network", "true"),) if private else ()),
         ("access-control-max-age", REMEMBER_SECONDS),
     )
 
 
 def shared_headers(call: Call, origins: Sequence[str], answered: Headers) -> Headers:
-    """What an answer to a page of an allowed origin carries: every header of it may be read."""
+    """Return the CORS headers of a response to an allowed origin; every header may be read."""
     allowed = _allowed(call, origins)
     if not allowed:
         return ()

@@ -1,4 +1,4 @@
-"""One call from its arrival to its journal entry: what is known of it, as it becomes known."""
+"""Holds one call from its arrival to its journal entry."""
 
 import time
 from operator import itemgetter
@@ -16,7 +16,7 @@ from scenarios_app.engine.state import is_key_session, key_session
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.cache.requests import CachedRequest, RequestHead
 from scenarios_app.serving.options import Options
-from scenarios_app.serving.reply import Sent
+from scenarios_app.serving.reply import SentReply
 from scenarios_app.wire.base import Call, Wire
 from scenarios_app.wire.registry import Target, find_misplaced_target, find_target, wires
 
@@ -25,9 +25,9 @@ Outcome: TypeAlias = Literal["complete", "client_gone", "fault", "unmatched"]
 SESSION_HEADER = "x-mockllm-session"
 DEFAULT_SESSION = "default"
 # So much is kept of what was said; the journal shows less, once no secret is left in it.
-SAID = 1_000
+MAX_PREVIEW_CHARS = 1_000
 # A longer name is refused; until then it is called by its beginning.
-LONGEST_SESSION = 200
+MAX_SESSION_CHARS = 200
 
 
 # The bits of a UUID that say what it is, and all others.
@@ -37,28 +37,28 @@ _groups = itemgetter(slice(0, 8), slice(8, 12), slice(12, 16), slice(16, 20), sl
 
 
 def random_uid() -> str:
-    """A random UUID (RFC 9562, version 4), in a sixth of the time that Python's own takes."""
+    """Return a random UUID (RFC 9562, version 4) in a sixth of the time of Python's own."""
     number = int.from_bytes(urandom(16)) & _RANDOM | _VERSION
     return "-".join(_groups(f"{number:032x}"))
 
 
 def session_of(call: Call, key: str | None) -> str:
-    """The one key that scopes all that a test can disturb: the session header, else the API key
-    under its stored name, else the default.
+    """Return the session of a call: the session header, else the API key's stored name, else the
+    default.
 
-    A header that repeats the key names the key's session: it is not to be read anywhere either. A
-    header cannot name the session of another key, whose name stands in the journal.
+    A header that repeats the key names the key's session, so that the key is not shown anywhere. A
+    header cannot name the session of another key, whose name the journal shows.
     """
     if call.session:
         return call.session
-    given = call.headers.get(SESSION_HEADER, "").strip()
-    if given and given != key and not is_key_session(given):
-        return given[:LONGEST_SESSION]
+    header = call.headers.get(SESSION_HEADER, "").strip()
+    if header and header != key and not is_key_session(header):
+        return header[:MAX_SESSION_CHARS]
     return key_session(key) if key else DEFAULT_SESSION
 
 
 def head_of(call: Call) -> RequestHead:
-    """What the head of a call says."""
+    """Return the parsed head of a call."""
     # Who calls a door with a path that no provider owns means the last of them.
     target = find_target(call) or find_misplaced_target(call) or Target(wires()[-1], None)
     key = target.wire.api_key(call)
@@ -66,10 +66,13 @@ def head_of(call: Call) -> RequestHead:
 
 
 class Exchange(msgspec.Struct):
-    """Until the request is counted its `ordinal` in the session is 0. `created` is the time that
-    the answer gives as its own, in Unix seconds. A `known` request came before and names no earlier
-    answers. Once it is answered, of the `request` its `model` and whether it wants a `stream` are
-    known. What is `passed` on is answered upstream."""
+    """One call with its decision and results.
+
+    `ordinal` is 0 until the request is counted in its session. `created` is the time in the
+    response, in Unix seconds. `cached_request` is set for a repeated request that names no stored
+    response. `passed` is true if the upstream answers. After `forget`, only `model` and `stream`
+    remain of the request.
+    """
 
     call: Call
     head: RequestHead
@@ -91,7 +94,7 @@ class Exchange(msgspec.Struct):
     began: float = msgspec.field(default_factory=time.monotonic)
     decided_at: float | None = None
     _body_bytes: int | None = None
-    _asked: str | None = None
+    _request_preview: str | None = None
     _seed: Seed | None = None
 
     @property
@@ -108,8 +111,7 @@ class Exchange(msgspec.Struct):
 
     @property
     def seed(self) -> Seed:
-        """What everything that could be chance is made of, as of what is known when it is first
-        asked for."""
+        """Return the seed of all generated values, computed at first use."""
         if self._seed is None:
             call, session = self.call, self.head.session
             self._seed = make_seed(session, call.method, call.path, call.body, self.ordinal)
@@ -126,24 +128,24 @@ class Exchange(msgspec.Struct):
         return decision is not None and (decision.fallback or not any(self.answered_by))
 
     @property
-    def asked(self) -> str:
-        """How the last user message begins, or the tool result that came after it."""
-        if self._asked is not None or self.request is None:
-            return self._asked or ""
+    def request_preview(self) -> str:
+        """Return the beginning of the last user message, or of a tool result after it."""
+        if self._request_preview is not None or self.request is None:
+            return self._request_preview or ""
         request = self.request
         last = request.messages[-1] if request.messages else None
         if last is not None and last.role == "tool" and request.tool_results:
-            return request.tool_results[-1].content[:SAID]
-        return request.last_user_text[:SAID]
+            return request.tool_results[-1].content[:MAX_PREVIEW_CHARS]
+        return request.last_user_text[:MAX_PREVIEW_CHARS]
 
     def forget(self, *, beyond: int) -> None:
-        """Give up the memory of a request that is answered, but for so much of its body."""
+        """Release the parsed request and the body beyond `beyond` bytes."""
         call = self.call
         if len(call.body) > beyond:
             self._seed, self._body_bytes = self.seed, len(call.body)
             self.call = replace(call, body=call.body[:beyond])
         if self.request is not None:
-            self._asked = self.asked
+            self._request_preview = self.request_preview
             self.model, self.stream = self.request.model, self.request.stream
             self.request = None
 
@@ -154,8 +156,8 @@ class Exchange(msgspec.Struct):
         label = step.label if step else decision.text if decision.kind == "in_band" else ""
         self.answered_by = scenario.name if scenario else "", label
 
-    def entry(self, sent: Sent) -> JournalEntry:
-        """What the journal keeps of a call whose answer has ended."""
+    def entry(self, sent: SentReply) -> JournalEntry:
+        """Return the journal entry of a call whose reply was sent."""
         if self.request is not None:
             self.forget(beyond=len(self.call.body))
         call, decision, reply = self.call, self.decision, sent.reply
@@ -190,8 +192,8 @@ class Exchange(msgspec.Struct):
             fault=fault,
             violations=self.violations,
             near_misses=_plain(decision.near_misses) if decision and decision.near_misses else (),
-            asked=self._asked or "",
-            answered=reply.said,
+            asked=self._request_preview or "",
+            answered=reply.preview,
             timings=timings,
             request_headers=call.headers,
             request_body=call.body,
@@ -203,7 +205,7 @@ class Exchange(msgspec.Struct):
             response_plain=reply.plain and not sent.early,
         )
 
-    def _outcome(self, sent: Sent, fault: str) -> Outcome:
+    def _outcome(self, sent: SentReply, fault: str) -> Outcome:
         if sent.gone:
             return "client_gone"
         if sent.early or fault:
@@ -213,7 +215,7 @@ class Exchange(msgspec.Struct):
         return "complete"
 
     def _fault(self) -> str:
-        """The kind of the fault that was acted out."""
+        """Return the kind of the fault that was acted out, or an empty string."""
         decision = self.decision
         if decision is None:
             return ""

@@ -1,4 +1,5 @@
-"""Where and when work on a request is done, so that a large one keeps nobody waiting."""
+"""Runs work on requests inline, cooperatively or in a thread, so that a large request does not
+block others."""
 
 import asyncio
 import os
@@ -20,19 +21,19 @@ MANY_TEXTS = 16
 
 @cache
 def _thread() -> ThreadPoolExecutor:
-    """One, since the interpreter lets one thread compute at a time: each more is one more to wait
-    for."""
+    """Return the executor. It has one thread, since the interpreter computes in one thread at a
+    time."""
     return ThreadPoolExecutor(1, thread_name_prefix="mockllm-large")
 
 
 # A forked child has its parent's executor, but not the thread in it.
 os.register_at_fork(after_in_child=_thread.cache_clear)
 # The loops whose turn for medium work is taken.
-_taken: set[asyncio.AbstractEventLoop] = set()
+_busy_loops: set[asyncio.AbstractEventLoop] = set()
 
 
 class Work(Protocol):
-    """Does something and gives its result, sooner or later."""
+    """Calls a function and returns its result, now or later."""
 
     def __call__(
         self, do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
@@ -40,35 +41,36 @@ class Work(Protocol):
 
 
 async def run_inline(do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Do it here and now."""
+    """Call the function now."""
     return do(*args, **kwargs)
 
 
 async def run_cooperatively(do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Do it here, but only one such thing in each turn of the event loop."""
+    """Call the function in this event loop, at most one such call per iteration."""
     loop = asyncio.get_running_loop()
-    while loop in _taken:
+    while loop in _busy_loops:
         await asyncio.sleep(0)
-    _taken.add(loop)
-    loop.call_soon(_taken.discard, loop)
+    _busy_loops.add(loop)
+    loop.call_soon(_busy_loops.discard, loop)
     return do(*args, **kwargs)
 
 
 async def run_in_thread(do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Do it beside the event loop, after what else is large and came before."""
+    """Call the function in the thread, after earlier large work."""
     return await asyncio.wrap_future(_thread().submit(do, *args, **kwargs))
 
 
 def work_for(*, size: int, texts: int = 0) -> Work:
-    """How to work on a request of so many bytes, or on an answer made from so many texts."""
+    """Return the way to run work on a request of `size` bytes, or on a response computed from
+    `texts` texts."""
     if size > LARGE_BYTES or texts > MANY_TEXTS:
         return run_in_thread
     return run_cooperatively if size > MEDIUM_BYTES else run_inline
 
 
 def run_eagerly(coroutine: Coroutine[Any, Any, T]) -> T | Awaitable[T]:
-    """Run a coroutine up to where it first has to wait: what it comes to, or else the rest of it,
-    for a task to await."""
+    """Run a coroutine until it first waits. Return its result, or the rest of it to be awaited in a
+    task."""
     try:
         waits_for = coroutine.send(None)
     except StopIteration as end:

@@ -1,5 +1,5 @@
-"""What would answer a call and why: the same way through the pipeline, with nothing moved; and
-every step beside that, with what keeps it from answering."""
+"""Explains which step would answer a call and why: runs the pipeline without changing state, and
+lists each step with the conditions that failed."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import islice
@@ -59,7 +59,7 @@ class Explanation(msgspec.Struct, frozen=True):
 async def explain(
     call: Call, *, catalog: Catalog, state: SessionReader, options: Options, most: int = STEPS
 ) -> Explanation:
-    """What would happen to a call now. `most` bounds the number of explained steps."""
+    """Return what would happen to a call now; at most `most` steps are explained."""
     unmoved = _Unmoved(state)
     pipeline = Pipeline(catalog=catalog, state=unmoved, options=options)
     exchange = pipeline.exchange(call)
@@ -69,8 +69,8 @@ async def explain(
     if request is not None:
         version, documents = await state.scenarios_of(exchange.session)
         index = catalog.index_for(documents, version)
-        known = await state.read(exchange.session)
-        consumed = {(ref.scenario, ref.key) for ref in known.consumed}
+        session_state = await state.read(exchange.session)
+        consumed = {(ref.scenario, ref.key) for ref in session_state.consumed}
         explained = islice(explained_steps(index, request, consumed, exchange=exchange), most)
         misses = near_misses(index, request, limit=most, served=consumed)
         places = {(m.scenario.name, m.step.key): place for place, m in enumerate(misses)}
@@ -101,16 +101,16 @@ class _Unmoved:
         self._state = state
 
     async def arrive(self, session: str) -> Arrival:
-        known = await self.read(session)
-        consumed = {(ref.scenario, ref.key) for ref in known.consumed}
-        return Arrival(known.ordinal + 1, consumed, *await self.scenarios_of(session))
+        session_state = await self.read(session)
+        consumed = {(ref.scenario, ref.key) for ref in session_state.consumed}
+        return Arrival(session_state.ordinal + 1, consumed, *await self.scenarios_of(session))
 
     async def consume(self, session: str, step: StepRef) -> bool:
         return await self.consume_first(session, [step]) is not None
 
     async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
-        taken = {(ref.scenario, ref.key) for ref in (await self.read(session)).consumed}
-        free = (n for n, step in enumerate(steps) if (step.scenario, step.key) not in taken)
+        consumed = {(ref.scenario, ref.key) for ref in (await self.read(session)).consumed}
+        free = (n for n, step in enumerate(steps) if (step.scenario, step.key) not in consumed)
         return next(free, None)
 
     async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
@@ -121,13 +121,13 @@ class _Unmoved:
         return (await self.read(session)).counters.get(counter, 0) + 1
 
     async def violate(self, session: str, violation: str) -> None:
-        """A violation that nobody committed."""
+        """Record nothing."""
 
     async def read(self, session: str) -> SessionState:
         return await self._state.read(session)
 
     async def remember_response(self, session: str, name: str, data: bytes) -> None:
-        """An answer that nobody was given."""
+        """Store nothing."""
 
     async def recall_response(self, session: str, name: str) -> bytes | None:
         return await self._state.recall_response(session, name)
@@ -136,7 +136,7 @@ class _Unmoved:
         return await self._state.recall_responses(session, prefix)
 
     async def forget_response(self, session: str, name: str) -> None:
-        """An answer that nobody gave up."""
+        """Forget nothing."""
 
     async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
         return await self._state.scenarios_of(session)
@@ -183,7 +183,7 @@ def _winner(exchange: Exchange) -> Entry | None:
 def _way(
     scenario: Scenario, step: Step, request: CanonicalRequest, exchange: Exchange
 ) -> Iterator[ConditionResult]:
-    """What the way in which the answer is chosen asks of the step, beside its `match`."""
+    """Yield the conditions of the selection way, in addition to the step's `match`."""
     way, endpoint = exchange.decision and exchange.decision.way, exchange.target.endpoint
     helper = endpoint is not None and not endpoint.generates
     if way == "in_band":
@@ -197,12 +197,14 @@ def _way(
             wanted = "a path, by which alone a step answers in place of a computed answer"
             yield ConditionResult("match.path", wanted, "no path in this step's match", ok=False)
     elif scenario.select == "first_user_message":
-        asked = asked_for(request)
-        yield ConditionResult("select", scenario.name, asked, asked == scenario.name)
-    elif way == "by_id":
-        asked = f"“{asked_for(request)}”, asked for by id"
+        requested_name = asked_for(request)
         yield ConditionResult(
-            "select", "a request that asks for no scenario by id", asked, ok=False
+            "select", scenario.name, requested_name, requested_name == scenario.name
+        )
+    elif way == "by_id":
+        requested_name = f"“{asked_for(request)}”, asked for by id"
+        yield ConditionResult(
+            "select", "a request that asks for no scenario by id", requested_name, ok=False
         )
     elif named := scenario_header_of(request):
         wanted = f"X-MockLLM-Scenario: {scenario.name}, or no such header"

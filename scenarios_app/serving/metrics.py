@@ -1,4 +1,4 @@
-"""What this process has answered, counted for /metrics by labels of which there are few."""
+"""Counts this process's answers for /metrics, by labels with few values."""
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -30,8 +30,8 @@ BOUNDS = (
 
 
 class Served(NamedTuple):
-    """What requests that are counted together have in common; `hundreds` are those of the status,
-    `fault` is the kind of the one that was acted out, or empty."""
+    """The labels of answers that are counted together. `hundreds` is the class of the status;
+    `fault` is the kind acted out, or empty."""
 
     provider: str
     outcome: str
@@ -101,17 +101,17 @@ class Tally:
 
     def answers(self) -> dict[tuple[str, bool], Durations]:
         """From a request's arrival to its answer's end, by provider and whether it streamed."""
-        found: defaultdict[tuple[str, bool], Durations] = defaultdict(Durations)
+        durations: defaultdict[tuple[str, bool], Durations] = defaultdict(Durations)
         for served, counted in self._all():
-            found[served.provider, served.streamed].add_all(counted.answers)
-        return found
+            durations[served.provider, served.streamed].add_all(counted.answers)
+        return durations
 
     def heads(self) -> dict[str, Durations]:
         """From a request's arrival to the first byte of its answer, by provider."""
-        found: defaultdict[str, Durations] = defaultdict(Durations)
+        durations: defaultdict[str, Durations] = defaultdict(Durations)
         for served, counted in self._all():
-            found[served.provider].add_all(counted.heads)
-        return {provider: heads for provider, heads in found.items() if heads.count}
+            durations[served.provider].add_all(counted.heads)
+        return {provider: heads for provider, heads in durations.items() if heads.count}
 
     def _all(self) -> list[tuple[Served, Counted]]:
         with self._lock:
@@ -119,7 +119,7 @@ class Tally:
 
 
 def match_of(entry: JournalEntry) -> Match:
-    """What the request found; `refused` is one for which no step was looked for."""
+    """Return how the request matched; `refused` if no step was looked for."""
     if entry.fallback:
         return "fallback"
     if entry.matched:
@@ -131,7 +131,7 @@ Labels: TypeAlias = tuple[str, ...]
 
 
 class Sessions(Protocol):
-    """Whose state is remembered: how many are, how many may be, and how many had to leave."""
+    """The number of remembered sessions, its maximum, and how many were evicted."""
 
     most: int
     left: int
@@ -205,16 +205,16 @@ class ServingFigures(Collector):
             "From a request's arrival to the end of its answer, scripted waits among it.",
             labels=("provider", "stream"),
         )
-        for (provider, streamed), found in self._tally.answers().items():
-            _add(answers, (provider, "true" if streamed else "false"), found)
+        for (provider, streamed), durations in self._tally.answers().items():
+            _add(answers, (provider, "true" if streamed else "false"), durations)
         yield answers
         heads = HistogramMetricFamily(
             "mockllm_first_byte_seconds",
             "From a request's arrival to the first byte of its answer.",
             labels=("provider",),
         )
-        for provider, found in self._tally.heads().items():
-            _add(heads, (provider,), found)
+        for provider, durations in self._tally.heads().items():
+            _add(heads, (provider,), durations)
         yield heads
 
     def _journal_figures(self) -> Iterator[Metric]:
@@ -253,5 +253,5 @@ def _counted(
     return family
 
 
-def _add(family: HistogramMetricFamily, labels: Labels, found: Durations) -> None:
-    family.add_metric(labels, list(found.buckets()), found.total)
+def _add(family: HistogramMetricFamily, labels: Labels, durations: Durations) -> None:
+    family.add_metric(labels, list(durations.buckets()), durations.total)

@@ -1,4 +1,4 @@
-"""What the pipeline is told from outside: its limits, its clock and how strict it is."""
+"""Defines the pipeline's options: limits, clock and strictness."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,14 +9,15 @@ from scenarios_app.wire.body import Limits
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`clock` freezes what answers say of the time, in Unix seconds; `None` lets it run.
+    """Options of the pipeline. `clock` freezes the time in responses, in Unix seconds; with `None`
+    it runs.
 
-    `inband`: instruction blocks are obeyed. Their answers and generated ones stream so many
-    `words_per_second` (0: unpaced), and break off `cancel_after_chunks` if that is given.
+    `inband` allows instruction blocks. Their answers and generated ones stream `words_per_second`
+    (0: unpaced) and break off after `cancel_after_chunks`, if given.
 
-    `upstreams` are the base URLs of providers by name, for recordings alone: an upstream may be
-    silent for `upstream_seconds`, and so many `record_bytes` are kept of an answer. Beside this
-    server's own routes, paths below `upstream_paths` are forwarded.
+    `upstreams` maps provider names to base URLs for recordings. An upstream may be silent for
+    `upstream_seconds`, and `record_bytes` of a response are kept. Paths below `upstream_paths` are
+    forwarded in addition to this server's own routes.
     """
 
     require_auth: bool = True

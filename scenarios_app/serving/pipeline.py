@@ -1,4 +1,4 @@
-"""Answers a provider request, whichever door it came in by."""
+"""Answers provider requests of every transport."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.secrets import secrets_of
 from scenarios_app.engine.state import AnswerState, StateUnavailable
 from scenarios_app.journal.entry import JournalEntry
-from scenarios_app.serving.archive import found, store
+from scenarios_app.serving.archive import recall_archived, store
 from scenarios_app.serving.cache.requests import CachedRequest, RequestCache, RequestHead
 from scenarios_app.serving.cache.responses import ResponseCache
 from scenarios_app.serving.choose import StepSelection, choose_in_band, with_cancel
@@ -39,12 +39,12 @@ from scenarios_app.serving.recorder.miss_policy import (
 )
 from scenarios_app.serving.recorder.proxy import ProxiedResponse
 from scenarios_app.serving.recorder.recordings import Recording, Recordings, recording_of
-from scenarios_app.serving.reply import Ending, Reply, Sent
+from scenarios_app.serving.reply import Ending, Reply, SentReply
 from scenarios_app.serving.respond import (
     computed_reply,
     error_reply,
+    is_generated_for_schemas,
     is_long_script,
-    is_made_to_fit,
     ours,
     respond,
     with_headers,
@@ -62,14 +62,14 @@ CatchUp: TypeAlias = Callable[[int], Awaitable[None]]
 
 
 class Catalog(Protocol):
-    """Where the scenarios come from, compiled."""
+    """The compiled scenarios."""
 
     def index_for(self, documents: Mapping[str, Json], version: int) -> Index:
-        """The common scenarios, with a session's own ones over them."""
+        """Return the common scenarios, overridden by a session's own documents."""
 
 
 class Pipeline:
-    """Calls in, answers out. Nothing here touches a database, a thread or a template."""
+    """Turns calls into answers, without database, threads or templates."""
 
     def __init__(
         self,
@@ -96,8 +96,10 @@ class Pipeline:
         self._warned: set[str] = set()
 
     async def answer(self, call: Call, head: RequestHead | None = None) -> Answer:
-        """The answer to a call, whose `head` the door may know. The door that plays it out lets it
-        tell the journal."""
+        """Return the answer to a call; a transport may pass its cached `head`.
+
+        The answer records itself in the journal when the transport has sent it.
+        """
         if call.method == "OPTIONS":
             allowed = preflight_headers(call, self.options.origins)
             if allowed is not None:
@@ -113,7 +115,9 @@ class Pipeline:
             exchange.forget(beyond=self.options.journal_body_bytes)
             return ProxiedResponse(forward.upstream_call, exchange, self)
         except asyncio.CancelledError:
-            self.record_reply(exchange, Sent(Reply(499, started=False), (), 0, True, False, None))
+            self.record_reply(
+                exchange, SentReply(Reply(499, started=False), (), 0, True, False, None)
+            )
             raise
         for violation in exchange.violations:
             names = (exchange.session, *exchange.answered_by, violation)
@@ -145,13 +149,13 @@ class Pipeline:
             return error_reply(exchange, ErrorAnswer(500, message))
 
     def refuse(self, call: Call, error: ErrorAnswer) -> Answer:
-        """The answer to a call that a door cannot hand over whole."""
+        """Return an error answer to a call that a transport cannot pass completely."""
         exchange = self.exchange(call)
         return self._answer(exchange, error_reply(exchange, error))
 
     def refuse_head(self, call: Call) -> Answer | None:
-        """The answer to a call that is refused for its head alone, so that its body is not read;
-        None where the body decides."""
+        """Return an error answer if the head alone is refused, so that the body need not be read;
+        else None."""
         exchange = self.exchange(call)
         try:
             admit_head(call, exchange.target, self.options)
@@ -160,7 +164,7 @@ class Pipeline:
         return None
 
     def refuse_body(self, call: Call) -> Answer:
-        """The answer to a call whose body is too large; what was read of it does not matter."""
+        """Return the answer to a call whose body is too large."""
         message = f"The request's body is larger than {self.options.max_body_bytes} bytes."
         return self.refuse(replace(call, body=b""), ErrorAnswer(413, message))
 
@@ -215,7 +219,7 @@ class Pipeline:
     async def _request(
         self, exchange: Exchange, work: Work, cached: CachedRequest | None
     ) -> CanonicalRequest:
-        """What a call asks for, with what it names of earlier answers; raises WireError."""
+        """Return the parsed request with the stored responses that it names; raises WireError."""
         call, head, options = exchange.call, exchange.head, self.options
         if not head.is_admitted:
             admit_head(call, head.target, options, has_api_key=head.has_api_key)
@@ -228,7 +232,7 @@ class Pipeline:
         endpoint, context_free = head.target.endpoint, True
         assert endpoint is not None
         if (archival := endpoint.archival) is not None:
-            there = await found(request, archival, head.session, archive=self._state)
+            there = await recall_archived(request, archival, head.session, archive=self._state)
             exchange.request = resolved = archival.resolve(request, there)
             check_size(resolved, options.limits)
             context_free = not there and not archival.prefix
@@ -240,7 +244,7 @@ class Pipeline:
     async def _in_band(
         self, exchange: Exchange, request: CanonicalRequest, work: Work
     ) -> Decision | None:
-        """What a request scripts itself."""
+        """Return the decision of an instruction block in the request, or None."""
         cached = exchange.cached_request
         if cached is not None and not cached.has_inline_script:
             return None
@@ -252,8 +256,11 @@ class Pipeline:
     async def _unread(
         self, exchange: Exchange, work: Work, recording: Recording | None
     ) -> Reply | None:
-        """What was recorded for a call that cannot be read. The error is not handed over: in a
-        frame that it comes out of it would keep itself, and the call's body, alive."""
+        """Return the recorded reply to a call that cannot be parsed, or None.
+
+        The error is not a parameter: held by its own traceback's frame, it would keep the call's
+        body alive.
+        """
         try:
             version, documents = await self._state.scenarios_of(exchange.session)
         except StateUnavailable:
@@ -279,7 +286,7 @@ class Pipeline:
     async def _responded(
         self, exchange: Exchange, decision: Decision, work: Work, recording: Recording | None
     ) -> Reply:
-        """The reply that a decision comes to, and what is stored of it."""
+        """Return the reply of a decision, and store in the archive what later requests may name."""
         request = exchange.request
         assert request is not None
         if recording is not None:
@@ -289,7 +296,7 @@ class Pipeline:
         if decision.kind == "step":
             reply = responses.get(exchange, decision, request)
         if reply is None:
-            if is_made_to_fit(decision, request):
+            if is_generated_for_schemas(decision, request):
                 work = run_in_thread
             elif work is run_inline and is_long_script(decision, stream=request.stream):
                 work = run_cooperatively
@@ -302,12 +309,12 @@ class Pipeline:
         return reply
 
     def _secrets(self, call: Call) -> tuple[str, ...]:
-        """What of a call's body leaves this process with none of what is remembered: a key that
-        its client has said in it as well."""
+        """Return the call's keys that also occur in its body. They are masked in everything stored
+        outside this process."""
         if not self.waits:
             return ()
-        found = secrets_of(call.headers, call.query)
-        return tuple(secret for secret in found if secret.encode() in call.body)
+        secrets = secrets_of(call.headers, call.query)
+        return tuple(secret for secret in secrets if secret.encode() in call.body)
 
     async def _computed(
         self, exchange: Exchange, index: Index, recording: Recording | None
@@ -334,7 +341,7 @@ class Pipeline:
         return computed_reply(exchange, body, endpoint.media_type, stream=request.stream)
 
     async def _answered(self, call: Call) -> SubResponse:
-        """The whole answer to a call that another one carries. Nobody waits for what is late."""
+        """Return the response to a sub-request; one that is not complete counts as ended early."""
         # Many of them come one after another: the others have their turn in between.
         await asyncio.sleep(0)
         answer = await self.answer(call)
@@ -344,7 +351,7 @@ class Pipeline:
         return SubResponse(answer.reply.status, body)
 
     def exchange(self, call: Call, head: RequestHead | None = None) -> Exchange:
-        """A call that has just arrived."""
+        """Return a new exchange for a call."""
         clock = self.options.clock
         created = int(time.time()) if clock is None else clock
         return Exchange(call, head or head_of(call), self.options, created)
@@ -355,8 +362,8 @@ class Pipeline:
             exchange, with_headers(error_reply(exchange, error), headers)
         )
 
-    def record_reply(self, exchange: Exchange, sent: Sent) -> None:
-        """What became of the answer to a call."""
+    def record_reply(self, exchange: Exchange, sent: SentReply) -> None:
+        """Free the stream of an exchange, and record its entry in the journal."""
         if exchange.streaming:
             exchange.streaming = False
             self.streams.free()
@@ -364,7 +371,7 @@ class Pipeline:
             self._record(exchange.entry(sent))
 
     def _warn_of_default_answer(self, exchange: Exchange, decision: Decision) -> None:
-        """Log the first default answer of each session; later ones are in the journal alone."""
+        """Log the first default answer of each session; later ones are only in the journal."""
         session = exchange.session
         if session in self._warned or len(self._warned) >= MAX_WARNED_SESSIONS:
             return
@@ -385,7 +392,7 @@ class Pipeline:
         return Answer(self.with_mockllm_headers(exchange, reply), exchange, self)
 
     def with_mockllm_headers(self, exchange: Exchange, reply: Reply) -> Reply:
-        """A reply with our own headers; without a body where the method wants none."""
+        """Return the reply with mockllm's headers, and without a body for HEAD."""
         scenario, step = exchange.answered_by
         unmatched = exchange.unmatched
         reply = with_headers(reply, ours(scenario, step, exchange.uid, unmatched=unmatched))

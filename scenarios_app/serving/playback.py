@@ -1,5 +1,4 @@
-"""A reply on its way to the client, and what became of it: told once, when it has ended; and how
-many streams are on theirs."""
+"""Sends a reply in time, and reports once how that ended. Counts the open streams."""
 
 import asyncio
 import math
@@ -16,12 +15,12 @@ from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.reply import (
     PIECE_BYTES,
-    Beginning,
     Ending,
     Frame,
     RenderedFrames,
     Reply,
-    Sent,
+    SentPrefix,
+    SentReply,
     count_events,
 )
 from scenarios_app.wire.base import Headers
@@ -37,7 +36,7 @@ def never() -> float:
 
 
 class Streams:
-    """Counts across every event loop of the process."""
+    """Limits the open streams of the process, across its event loops."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -45,7 +44,7 @@ class Streams:
         self._lock = Lock()
 
     def take(self) -> bool:
-        """Open one more; false where there is no room."""
+        """Open a stream; return False if the limit is reached."""
         with self._lock:
             if self.open >= self.most:
                 return False
@@ -58,13 +57,13 @@ class Streams:
 
 
 class Player:
-    """A reply as time goes by: its sender asks what is `next`.
+    """Yields the pieces of a reply as they become due: its sender calls `next`.
 
-    The first piece of the body is there when the head is due, and may be empty; a reply that is
-    never started has none. A stream that is not through at `drain_at()`, or `max_seconds` after its
-    head, ends there with the provider's in-stream error. Who takes the pieces sets the pace: what
-    became due in the meantime is the next piece. `again` is when to ask after a piece. Once it is
-    `over`, `whole` says whether all of it was given. Moments are those of one clock, in seconds.
+    The first piece is due with the head and may be empty; a reply that is never started has none. A
+    stream that is not complete at `drain_at()`, or `max_seconds` after its head, ends with the
+    provider's in-stream error. A slow sender gets all that became due meanwhile as one piece.
+    `again` is when to call `next` after a piece. Once `over` is set, `whole` says whether
+    everything was sent. Times are seconds of one clock.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class Player:
         self.again = self._due
 
     def next(self, now: float) -> bytes | float | None:
-        """The piece that is due, or else when to ask again; None when it is over."""
+        """Return the piece that is due, or the time to ask again, or None at the end."""
         if self.over:
             return None
         stop = self._drain_at()
@@ -111,7 +110,7 @@ class Player:
         return self._piece(b"", frame, now, stop)
 
     def _piece(self, piece: bytes, after: Frame | None, now: float, stop: float) -> bytes:
-        """What is due, and with it all else that is by now; of long answers no more than a part."""
+        """Return the due piece with everything else due by now, up to PIECE_BYTES."""
         due = math.inf if after is None else self._start + after.at
         if due <= now and len(piece) < PIECE_BYTES:
             piece, after = self._more(piece, after, now)
@@ -151,7 +150,7 @@ async def play(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncGenerator[bytes, None]:
-    """The pieces of what a player plays, each when it is due."""
+    """Yield the pieces of a player, each when it is due."""
     while not player.over:
         now = clock()
         match player.next(now):
@@ -174,8 +173,8 @@ UNSUPPORTED: Headers = (("x-mockllm-fault", "unsupported"),)
 
 
 class ReplyObserver(Protocol):
-    """Whose an answer is: it is asked when answers have to end, dresses replies in headers of ours,
-    gives another in place of one that cannot be given, and is told once what became of it."""
+    """The owner of an answer: says when answers must end, adds mockllm's headers, supplies error
+    replies, and records each sent reply once."""
 
     @property
     def options(self) -> Options: ...
@@ -184,12 +183,14 @@ class ReplyObserver(Protocol):
     def replacement_reply(
         self, exchange: Exchange, error: ErrorAnswer, headers: Headers
     ) -> Reply: ...
-    def record_reply(self, exchange: Exchange, sent: Sent) -> None: ...
+    def record_reply(self, exchange: Exchange, sent: SentReply) -> None: ...
 
 
 class Answer:
-    """Played by exactly one door. `reply` is settled once the first piece has come. Without an
-    exchange nobody is told of it."""
+    """A reply on its way to the client, sent by exactly one transport.
+
+    `reply` is final once the first piece was yielded. Without an exchange nothing is recorded.
+    """
 
     __slots__ = (
         *("reply", "_exchange", "_first_at", "_observer", "_last"),
@@ -214,21 +215,22 @@ class Answer:
 
     @property
     def closes_connection(self) -> bool:
-        """Whether the connection has to be closed to give this reply."""
+        """Return whether this reply ends by closing the connection."""
         return self.reply.ending is Ending.CUT
 
     @property
     def may_close_connection(self) -> bool:
-        """Whether it may turn out that way, as far as is known yet."""
+        """Return whether the reply may turn out to close the connection."""
         return self.closes_connection
 
     @property
     def is_immediate(self) -> bool:
-        """Whether everything is due now, so that nobody has to wait for anything."""
+        """Return whether everything is due now."""
         return self.reply.is_immediate
 
     def replace_cut_with_error(self) -> None:
-        """Give an error in place of a reply that closes the connection, where that cannot be."""
+        """Replace a reply that closes the connection by an error, for servers that cannot close
+        it."""
         if self.closes_connection:
             message = (
                 "This step closes the connection, which works under uvicorn and daphne and in "
@@ -237,23 +239,25 @@ class Answer:
             self._replace(ErrorAnswer(500, message), UNSUPPORTED)
 
     def immediate_body(self) -> bytes:
-        """The body of an answer that is due at once; the door calls `finish` before it leaves."""
+        """Return the body of an immediate answer. The transport calls `finish` before it sends the
+        body."""
         body = self.reply.body
         self.record_sent(body)
         return body
 
     def finish(self, *, early: bool = False) -> None:
-        """Everything leaves that was going to; `early`, if it was made to end."""
+        """Record that the answer was sent; `early` if the server ended it."""
         self._end(early=early)
 
     def abort(self) -> None:
-        """The client has left before the end."""
+        """Record that the client disconnected before the end."""
         self._end(gone=True)
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
-        """The pieces of the body as they become due; the first, maybe empty, brings the head.
+        """Yield the pieces of the body as they become due; the first, maybe empty, comes with the
+        head.
 
-        None at all comes where the connection closes without an answer.
+        Yields nothing if the connection closes without a response.
         """
         through = False
         try:
@@ -279,7 +283,7 @@ class Answer:
         return player
 
     async def _wait(self) -> None:
-        """Wait out a whole answer's delay, which a server that is told to stop cuts short."""
+        """Wait for a whole response's delay, which a shutdown cuts short."""
         reply = self.reply
         if reply.streaming or not reply.started or not reply.delay:
             return
@@ -299,18 +303,18 @@ class Answer:
             self._replaced = True
 
     def record_sent(self, piece: bytes) -> None:
-        """A piece of the body has left."""
+        """Record that a piece of the body was sent."""
         if self._first_at is None:
             self._first_at = time.monotonic()
         self._size += len(piece)
         self._last = piece
 
     def _beginning(self) -> Iterable[bytes]:
-        """What the journal keeps of what has left, in no more memory than it takes."""
+        """Return the beginning of the sent body for the journal."""
         player, frames = self._player, self.reply.frames
         tail = self._last if player is not None and player.over and not player.whole else b""
         most = self._observer.options.journal_body_bytes
-        beginning = Beginning(frames, self._size - len(tail), most, tail)
+        beginning = SentPrefix(frames, self._size - len(tail), most, tail)
         # What is made for one request alone is not held to be made again.
         return beginning if isinstance(frames, RenderedFrames) else tuple(beginning)
 
@@ -319,5 +323,5 @@ class Answer:
             return
         self._over = True
         body, early = self._beginning(), early or self._replaced
-        sent = Sent(self.reply, body, self._size, gone, early, self._first_at)
+        sent = SentReply(self.reply, body, self._size, gone, early, self._first_at)
         self._observer.record_reply(self._exchange, sent)

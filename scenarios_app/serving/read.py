@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from scenarios_app.engine.canonical import CanonicalRequest, Message, SentRequest, as_sent
 from scenarios_app.engine.parts import ReasoningPart, ToolCallPart
 from scenarios_app.engine.state import is_key_session, key_session
-from scenarios_app.serving.exchange import LONGEST_SESSION, SESSION_HEADER
+from scenarios_app.serving.exchange import MAX_SESSION_CHARS, SESSION_HEADER
 from scenarios_app.serving.options import Options
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits, Node, read_body
@@ -17,13 +17,13 @@ _AROUND = len(": \r\n")
 
 
 def admit(call: Call, target: Target, options: Options) -> CanonicalRequest:
-    """The request that a call makes of its target; raises WireError."""
+    """Return the parsed request of a call; raises WireError."""
     admit_head(call, target, options)
     return read(call, target, options)
 
 
 def read(call: Call, target: Target, options: Options) -> CanonicalRequest:
-    """The request of a call whose head is admitted; raises WireError."""
+    """Return the parsed request of a call whose head is admitted; raises WireError."""
     endpoint, limits = target.endpoint, options.limits
     assert endpoint is not None
     bodiless = endpoint.bodiless or call.method != "POST"
@@ -37,8 +37,10 @@ def read(call: Call, target: Target, options: Options) -> CanonicalRequest:
 
 
 def admit_unread(call: Call, target: Target, options: Options) -> CanonicalRequest:
-    """What is known of a call that its wire does not read, to be looked for among recorded ones;
-    raises WireError where it would be refused for its head alone."""
+    """Return a request for a call that its wire cannot parse, to look for a recorded one.
+
+    Raises WireError if the head is refused.
+    """
     check_head(call, options)
     if options.require_auth:
         target.wire.authorise(call)
@@ -55,8 +57,8 @@ def admit_unread(call: Call, target: Target, options: Options) -> CanonicalReque
 
 
 def admit_head(call: Call, target: Target, options: Options, *, has_api_key: bool = False) -> None:
-    """Refuse a call whose head is not as it must be; raises WireError. Looks at no body. It is
-    `has_api_key` if it is known to have a key."""
+    """Check the head of a call; raises WireError. The body is not looked at. `has_api_key` skips
+    the search for a key."""
     check_head(call, options)
     if target.endpoint is None:
         raise target.error or WireError(404, f"Unknown request URL: {call.method} {call.path}.")
@@ -67,7 +69,7 @@ def admit_head(call: Call, target: Target, options: Options, *, has_api_key: boo
 
 
 def check_head(call: Call, options: Options) -> None:
-    """Refuse headers that are too large."""
+    """Refuse headers that are too large; raises WireError."""
     if header_bytes(call) > options.max_header_bytes:
         raise WireError(
             431, f"The request's headers are larger than {options.max_header_bytes} bytes."
@@ -75,12 +77,13 @@ def check_head(call: Call, options: Options) -> None:
 
 
 def check_session(call: Call, target: Target) -> None:
-    """Refuse the name of a session that is too long, or that stands for another client's key."""
+    """Refuse a session name that is too long or belongs to another client's key; raises
+    WireError."""
     name = call.headers.get(SESSION_HEADER, "").strip()
     if not name:
         return
-    if len(name) > LONGEST_SESSION:
-        raise WireError(400, f"X-MockLLM-Session is longer than {LONGEST_SESSION} characters.")
+    if len(name) > MAX_SESSION_CHARS:
+        raise WireError(400, f"X-MockLLM-Session is longer than {MAX_SESSION_CHARS} characters.")
     if is_key_session(name) and key_session(target.wire.api_key(call) or "") != name:
         raise WireError(
             400,
@@ -90,7 +93,7 @@ def check_session(call: Call, target: Target) -> None:
 
 
 def check_size(request: CanonicalRequest, limits: Limits) -> None:
-    """Refuse a conversation that is too long."""
+    """Refuse a conversation with too many messages; raises WireError."""
     if len(request.messages) > limits.messages:
         raise WireError(
             400, f"The request holds more than {limits.messages} messages.", param="messages"
@@ -98,22 +101,24 @@ def check_size(request: CanonicalRequest, limits: Limits) -> None:
 
 
 def header_bytes(call: Call) -> int:
-    """The size of the request line and the headers, about as they were sent."""
-    given, query = call.headers, call.query
-    text = "".join((call.path, *given, *given.values(), *query, *query.values()))
+    """Return the approximate size of the request line and the headers as they were sent."""
+    headers, query = call.headers, call.query
+    text = "".join((call.path, *headers, *headers.values(), *query, *query.values()))
     size = len(text) if text.isascii() else len(text.encode())
-    return size + _AROUND * (len(given) + len(query))
+    return size + _AROUND * (len(headers) + len(query))
 
 
 def without_unsigned(request: CanonicalRequest) -> CanonicalRequest:
-    """The request without the thinking of assistant messages that call tools and have no block of
-    it with a signature or in encrypted form. Where there was some, reasoning counts as disabled."""
+    """Return the request without unsigned reasoning of assistant messages that call tools.
+
+    If any was removed, reasoning counts as disabled.
+    """
     if request.turn == 1:
         return request
-    kept = tuple(map(_signed, request.messages))
-    if kept == request.messages:
+    messages = tuple(map(_signed, request.messages))
+    if messages == request.messages:
         return request
-    return replace(request, messages=kept, reasoning=False)
+    return replace(request, messages=messages, reasoning=False)
 
 
 def _signed(message: Message) -> Message:

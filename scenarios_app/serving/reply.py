@@ -1,5 +1,5 @@
-"""An answer as the doors send it, every byte decided beforehand and each with the time it is due;
-and what became of it."""
+"""Defines a reply as transports send it: every byte is decided beforehand and has a due time.
+`SentReply` is the result."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ LONG_BYTES = 262_144
 
 
 class Ending(Enum):
-    """How the HTTP answer ends: as it should, or by closing the connection after a flush."""
+    """How the HTTP response ends: complete, or by closing the connection after a flush."""
 
     COMPLETE = "complete"
     CUT = "cut"
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """Bytes that leave in one piece, `at` seconds after the head of the answer."""
+    """Bytes that are sent in one piece, `at` seconds after the head of the response."""
 
     at: float
     data: bytes
@@ -41,8 +41,8 @@ class Frame(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class LongFrames:
-    """The frames of a long answer, made anew each time that something goes through them, so that
-    nobody holds all of them."""
+    """The frames of a long response, made anew at each iteration, so that never all are in
+    memory."""
 
     make: Callable[[], Iterator[Frame]]
 
@@ -51,17 +51,16 @@ class LongFrames:
 
 
 class TemplateFrame(msgspec.Struct, frozen=True):
-    """A frame of an answer that was prepared. Between its pieces stands the id that the answer has
-    most often; holes of others are inside them."""
+    """A frame of a cached response. The response's main id goes between the pieces; placeholders of
+    other ids are inside them."""
 
     at: float
     pieces: tuple[bytes, ...]
 
 
 class RenderedFrames(msgspec.Struct, frozen=True, gc=False):
-    """The frames of an answer that was prepared, with ids in their holes, made anew each time that
-    something goes through them: who holds them has no bytes of their own in memory. `plain` ones
-    name no secret."""
+    """The frames of a cached response with its ids, rendered at each iteration instead of held in
+    memory. `plain` is true if they contain no secret."""
 
     frames: tuple[TemplateFrame, ...]
     id: bytes
@@ -79,9 +78,9 @@ class RenderedFrames(msgspec.Struct, frozen=True, gc=False):
 Frames: TypeAlias = tuple[Frame, ...] | RenderedFrames | LongFrames
 
 
-class Beginning(msgspec.Struct, frozen=True, gc=False):
-    """So much of what has left as the journal keeps: `left` bytes of the frames and then the
-    `tail`, but no more than `most` and what is left of a piece."""
+class SentPrefix(msgspec.Struct, frozen=True, gc=False):
+    """The beginning of a sent body as the journal keeps it: `left` bytes of the frames, then the
+    `tail`. It stops at the first piece boundary after `most` bytes."""
 
     frames: Frames
     left: int
@@ -102,12 +101,12 @@ class Beginning(msgspec.Struct, frozen=True, gc=False):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """One HTTP answer. Nothing leaves before `delay` (seconds); without `started` nothing at all.
+    """One HTTP response. Nothing is sent before `delay` seconds, and nothing at all if `started` is
+    false.
 
-    `headers` hold the declared content length of a whole answer, also where the frames fall short
-    of it. `wire` is set for a stream: it knows how to end one early. `stored` is what the
-    archive keeps of the answer, or for a long one what finds that out. `said` is how it begins, as
-    people read it.
+    `headers` hold the declared content length of a whole response, even if the frames fall short of
+    it. `wire` is set for a stream and encodes its early end. `stored` lists the archive's writes,
+    or computes them for a long response. `preview` is the beginning of its text.
     """
 
     status: int
@@ -118,7 +117,7 @@ class Reply(msgspec.Struct, frozen=True):
     started: bool = True
     wire: Wire | None = None
     stored: tuple[ArchiveWrite, ...] | Callable[[], tuple[ArchiveWrite, ...]] = ()
-    said: str = ""
+    preview: str = ""
 
     @property
     def streaming(self) -> bool:
@@ -126,12 +125,12 @@ class Reply(msgspec.Struct, frozen=True):
 
     @property
     def body(self) -> bytes:
-        """Every byte of the body that is going to be sent."""
+        """Return all bytes of the body."""
         return b"".join(frame.data for frame in self.frames)
 
     @property
     def is_immediate(self) -> bool:
-        """Whether everything is due now, so that nobody has to wait for anything."""
+        """Return whether everything is due now."""
         frames = self.frames.frames if isinstance(self.frames, RenderedFrames) else self.frames
         return (
             not self.delay
@@ -142,25 +141,25 @@ class Reply(msgspec.Struct, frozen=True):
 
     @property
     def plain(self) -> bool:
-        """Whether its body is known to name no secret."""
+        """Return whether the body is known to contain no secret."""
         return isinstance(self.frames, RenderedFrames) and self.frames.plain
 
     @property
     def seconds(self) -> float:
-        """How long after the head the last frame is due."""
+        """Return how many seconds after the head the last frame is due."""
         return max((frame.at for frame in self.frames), default=0.0)
 
     def error_frame(self, sent: int, error: ErrorAnswer) -> bytes:
-        """The provider's in-stream error, to end a stream with after `sent` of its events."""
+        """Return the provider's in-stream error, which ends a stream after `sent` events."""
         return self.wire.stream_error(error, sent=sent) if self.wire is not None else b""
 
 
-class Sent(msgspec.Struct, frozen=True):
-    """What became of a reply. `body` is the beginning of what left, `size` all of it; going through
-    the body may make it anew.
+class SentReply(msgspec.Struct, frozen=True):
+    """The result of sending a reply. `body` is the beginning of the sent bytes, maybe made anew at
+    each iteration; `size` counts all of them.
 
-    `gone`: the client did not wait for the end. `early`: the server ended it, or gave another.
-    `first_at` is when the head left, on the clock of `time.monotonic`.
+    `gone`: the client disconnected before the end. `early`: the server ended or replaced the reply.
+    `first_at` is when the head was sent, on the clock of `time.monotonic`.
     """
 
     reply: Reply
@@ -179,13 +178,14 @@ def whole(
     delay: float = 0.0,
     media_type: str = "application/json",
 ) -> Reply:
-    """A whole answer, with its length and, unless `headers` name one, its media type."""
-    kept = [(k.lower(), v) for k, v in headers if k.lower() not in FRAMING]
+    """Return a whole response with its content length and, unless `headers` name one, its media
+    type."""
+    kept_headers = [(k.lower(), v) for k, v in headers if k.lower() not in FRAMING]
     if status not in BODILESS:
-        if not any(name == "content-type" for name, _ in kept):
-            kept.append(("content-type", media_type))
-        kept.append(("content-length", str(len(body))))
-    return Reply(status, tuple(kept), frames=_frames_of(body), delay=delay)
+        if not any(name == "content-type" for name, _ in kept_headers):
+            kept_headers.append(("content-type", media_type))
+        kept_headers.append(("content-length", str(len(body))))
+    return Reply(status, tuple(kept_headers), frames=_frames_of(body), delay=delay)
 
 
 def streamed(
@@ -197,7 +197,8 @@ def streamed(
     headers: Headers = (),
     delay: float = 0.0,
 ) -> Reply:
-    """A stream: what is due at the same time is one frame, and a fault mark ends or breaks it."""
+    """Return a stream. Events due at the same time share a frame; a fault mark ends or breaks the
+    stream."""
     timed = tuple(timed)
     cut = isinstance(last := timed[-1].event, FaultMark) and kind_of(last.fault).stream == "cut"
     frames = tuple(_encoded(wire, encoder, timed))
@@ -213,8 +214,11 @@ def streamed_long(
     headers: Headers = (),
     delay: float = 0.0,
 ) -> Reply:
-    """The same of a long answer: its frames are made while they are sent. `make` gives what makes
-    them, the same each time; `cut` says that a fault closes the connection."""
+    """Return a long stream, whose frames are made while they are sent.
+
+    `make` returns the same encoder and events at each call. `cut` is true if a fault closes the
+    connection.
+    """
     frames = LongFrames(lambda: _encoded(wire, *make(), most=PIECE_BYTES))
     return _stream(wire, frames, cut=cut, status=status, headers=headers, delay=delay)
 
@@ -235,7 +239,7 @@ def _stream(
 def _encoded(
     wire: Wire, encoder: StreamEncoder, timed: Iterable[Timed], *, most: int | None = None
 ) -> Iterator[Frame]:
-    """The frames of a stream, of hardly more than `most` bytes where that is given."""
+    """Yield the frames of a stream, each at most about `most` bytes if that is given."""
     due, pieces, size, sent = 0.0, [encoder.opening()], 0, 0
     encode = encoder.event
     last = b""
@@ -267,7 +271,7 @@ def _encoded(
 def malformed(
     wire: Wire, *, stream: bool, status: int = 200, headers: Headers = (), delay: float = 0.0
 ) -> Reply:
-    """An answer that no client of this provider can read."""
+    """Return a response that no client of this provider can parse."""
     if not stream:
         return whole(status, wire.malformed_body, headers=headers, delay=delay)
     return Reply(
@@ -280,13 +284,15 @@ def malformed(
 
 
 def silent(fault: Fault, *, delay: float = 0.0) -> Reply:
-    """No answer: the connection is held as long as the fault says, then closed."""
+    """Return a reply without a response: the connection is held as long as the fault says, then
+    closed."""
     held = delay + silence_ms(fault) / 1000
     return Reply(200, delay=held, ending=Ending.CUT, started=False)
 
 
 def broken(reply: Reply, fault: Fault) -> Reply:
-    """A whole answer with a fault inside it: half of it and a cut, half of it, or a long wait."""
+    """Return a whole response with a fault in it: half the body and a cut, half the body, or a long
+    wait."""
     body = reply.body
     half = body[: len(body) // 2]
     match kind_of(fault).whole:
@@ -307,7 +313,8 @@ def _stream_headers(wire: Wire, headers: Headers) -> Headers:
 
 
 def count_events(data: bytes) -> int:
-    """Number of server-sent events: a blank line ends each, and stands nowhere else in them."""
+    """Return the number of server-sent events. Each ends with a blank line, which occurs nowhere
+    else."""
     return data.count(b"\n\n")
 
 

@@ -1,4 +1,4 @@
-"""From what was chosen to the reply: produced, paced, broken where a fault says so, encoded."""
+"""Turns a decision into a reply: produced, paced, encoded, with its faults."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -32,8 +32,8 @@ from scenarios_app.engine.scenario import (
 )
 from scenarios_app.engine.secrets import is_secret, mask, secrets_of, without_pieces
 from scenarios_app.serving.cache.responses import ResponseCache
-from scenarios_app.serving.exchange import SAID, Exchange
-from scenarios_app.serving.recorder.replay import replayed
+from scenarios_app.serving.exchange import MAX_PREVIEW_CHARS, Exchange
+from scenarios_app.serving.recorder.replay import replay
 from scenarios_app.serving.reply import (
     BODILESS,
     FRAMING,
@@ -56,13 +56,13 @@ PRINTABLE = "".join(chr(code) for code in range(0x20, 0x7F))
 
 
 def provider_headers(exchange: Exchange, error: ErrorAnswer | None = None) -> Headers:
-    """The provider's own headers."""
+    """Return the provider's own headers."""
     request_id = exchange.seed.request_id
     return exchange.wire.headers(request_id=request_id, created=exchange.created, error=error)
 
 
 def error_reply(exchange: Exchange, error: ErrorAnswer, *, delay: float = 0.0) -> Reply:
-    """An error in the provider's envelope, or with the body that it brings."""
+    """Return an error in the provider's envelope, or with the error's own body."""
     match error.body:
         case None:
             body = exchange.wire.error(error, request_id=exchange.seed.request_id)
@@ -72,13 +72,13 @@ def error_reply(exchange: Exchange, error: ErrorAnswer, *, delay: float = 0.0) -
             body = json.dumps(other, ensure_ascii=False, separators=(",", ":")).encode()
     headers = provider_headers(exchange, error)
     reply = whole(error.status, body, headers=headers, delay=delay)
-    return replace(_with(reply, error.headers), said=error.message[:SAID])
+    return replace(_with(reply, error.headers), preview=error.message[:MAX_PREVIEW_CHARS])
 
 
 def computed_reply(
     exchange: Exchange, body: bytes, media_type: str, *, stream: bool = False
 ) -> Reply:
-    """The answer of a helper endpoint, which may be a stream that has ended already."""
+    """Return the response of a helper endpoint; a stream is sent whole."""
     media_type = exchange.wire.stream_type if stream else media_type
     return whole(200, body, headers=provider_headers(exchange), media_type=media_type)
 
@@ -114,7 +114,7 @@ def respond(
 
 
 def _scripted(exchange: Exchange, decision: Decision, request: CanonicalRequest) -> Reply:
-    """What a step answers."""
+    """Return the reply of a step."""
     assert decision.step is not None
     if decision.fallback:
         # Only the Responses API has a place for metadata in its answers.
@@ -123,8 +123,10 @@ def _scripted(exchange: Exchange, decision: Decision, request: CanonicalRequest)
     delay = produced.latency_ms / 1000
     if produced.recorded is not None and produced.recorded.suits(request):
         headers = provider_headers(exchange)
-        reply = replayed(exchange, produced.recorded, headers=headers, delay=delay)
-        reply = replace(reply, said=_said_in(scripted_answer(produced, stream=request.stream)))
+        reply = replay(exchange, produced.recorded, headers=headers, delay=delay)
+        reply = replace(
+            reply, preview=_preview_of_script(scripted_answer(produced, stream=request.stream))
+        )
     else:
         fault = produced.fault or decision.cancel(stream=request.stream)
         reply = _struck(exchange, decision, request, fault, delay=delay)
@@ -132,7 +134,7 @@ def _scripted(exchange: Exchange, decision: Decision, request: CanonicalRequest)
 
 
 def is_long_script(decision: Decision, *, stream: bool) -> bool:
-    """Whether a step's answer holds so much text, or so much template, that it takes a while."""
+    """Return whether a step's text or template is long enough to take a while."""
     step = decision.step
     scripted = scripted_answer(step.produce, stream=stream) if step else None
     if not isinstance(scripted, ScriptedAnswer):
@@ -141,16 +143,18 @@ def is_long_script(decision: Decision, *, stream: bool) -> bool:
     return sum(len(held_text(part)) for part in parts) > LONG_CHARACTERS
 
 
-def is_made_to_fit(decision: Decision, request: CanonicalRequest) -> bool:
-    """Whether a step's answer is made for schemas of the request, which may take many steps."""
+def is_generated_for_schemas(decision: Decision, request: CanonicalRequest) -> bool:
+    """Return whether a step's answer is generated to fit the request's schemas, which may take
+    long."""
     step = decision.step
-    made = scripted_answer(step.produce, stream=request.stream) if step else None
+    scripted = scripted_answer(step.produce, stream=request.stream) if step else None
     fitted = bool(request.tools) or request.json is not None
-    return isinstance(made, GeneratedAnswer) and made.kind == "auto" and fitted
+    return isinstance(scripted, GeneratedAnswer) and scripted.kind == "auto" and fitted
 
 
 def ours(scenario: str, step: str, request: str, *, unmatched: bool) -> Headers:
-    """The headers that say what answered, and whether that was for want of a match."""
+    """Return the headers that name the scenario, the step and the request, and mark an unmatched
+    request."""
     headers = (
         ("x-mockllm-scenario", _percent(scenario)),
         ("x-mockllm-step", _percent(step)),
@@ -160,7 +164,7 @@ def ours(scenario: str, step: str, request: str, *, unmatched: bool) -> Headers:
 
 
 def with_headers(reply: Reply, *more: Headers) -> Reply:
-    """A reply with more headers; a later one takes the place of an earlier one of its name."""
+    """Return the reply with more headers; later headers replace earlier ones of the same name."""
     headers = reply.headers
     for group in more:
         names = dict(group).keys()
@@ -178,7 +182,7 @@ def _struck(
     *,
     delay: float,
 ) -> Reply:
-    """A step's answer, with a fault where that strikes."""
+    """Return a step's reply with its fault, if there is one."""
     if fault is None:
         return _produced(exchange, decision, request, None, delay=delay)
     assert decision.step is not None
@@ -231,7 +235,7 @@ def _produced(
 def produced(
     exchange: Exchange, decision: Decision, request: CanonicalRequest
 ) -> CanonicalResponse | RawAnswer | ErrorAnswer:
-    """What the step of a decision says to a request, before any wire; the same each time."""
+    """Return the produced answer of a decision's step, before encoding; the same at each call."""
     scenario, step = decision.scenario, decision.step
     assert scenario is not None and step is not None
     return produce(
@@ -251,7 +255,7 @@ def _is_recorded(decision: Decision) -> bool:
 
 
 def _pacing(exchange: Exchange, step: Step, *, stream: bool) -> Pacing:
-    """The step's own, or the server's where a generated answer has none."""
+    """Return the step's pacing, or the server's for a generated answer without one."""
     own = step.produce.pacing
     if own.chunk_ms or own.words_per_second:
         return own
@@ -323,7 +327,7 @@ def _encoded(
         body = endpoint.render(request, response)
         reply = whole(status, body, headers=headers, delay=delay)
         reply = broken(reply, fault) if fault else reply
-    reply = replace(reply, said=_said(response))
+    reply = replace(reply, preview=_preview(response))
     # An answer that fails has not been given; one that was lost on its way can be asked for again.
     archival = endpoint.archival
     if archival is not None and (fault is None or kind_of(fault).stream != "error_event"):
@@ -332,26 +336,26 @@ def _encoded(
     return reply
 
 
-def _said(response: CanonicalResponse) -> str:
-    """How an answer begins: its first text, or else its calls."""
-    return _said_by(response.choices[0].parts if response.choices else ())
+def _preview(response: CanonicalResponse) -> str:
+    """Return the beginning of a response: its first text, or else its tool calls."""
+    return _preview_of_parts(response.choices[0].parts if response.choices else ())
 
 
-def _said_in(scripted: Answer | None) -> str:
+def _preview_of_script(scripted: Answer | None) -> str:
     first = scripted.choices[0].parts if isinstance(scripted, ScriptedAnswer) else ()
-    return _said_by(first)
+    return _preview_of_parts(first)
 
 
-def _said_by(parts: Sequence[AnswerPart]) -> str:
+def _preview_of_parts(parts: Sequence[AnswerPart]) -> str:
     for part in parts:
         if isinstance(part, TextPart | RefusalPart) and part.text:
-            return part.text[:SAID]
+            return part.text[:MAX_PREVIEW_CHARS]
     calls = [f"{part.name}({part.arguments})" for part in parts if isinstance(part, ToolCallPart)]
-    return ", ".join(calls)[:SAID]
+    return ", ".join(calls)[:MAX_PREVIEW_CHARS]
 
 
 def _effects(effects: SideEffects, request: CanonicalRequest) -> Headers:
-    """Scripted headers, and those that are echoed; of a secret only what the journal may show."""
+    """Return the scripted headers and the echoed ones, with secrets masked as in the journal."""
     names = [name.lower() for name in effects.echo_headers if name.lower() in request.headers]
     secrets = secrets_of(request.headers) if names else ()
     echoed = (
@@ -366,7 +370,7 @@ def _effects(effects: SideEffects, request: CanonicalRequest) -> Headers:
 
 
 def _with(reply: Reply, scripted: Headers) -> Reply:
-    """A reply with scripted headers, but for those that its bytes decide."""
+    """Return the reply with scripted headers, except those that follow from its bytes."""
     if not scripted:
         return reply
     return with_headers(

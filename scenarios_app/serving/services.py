@@ -1,5 +1,5 @@
-"""What one process serves with: made once, started in the ASGI lifespan or else at first use, and
-tried with one built-in step, for /healthz and for warming up."""
+"""Builds the services of one process: made once, started in the ASGI lifespan or at first use, and
+checked with a built-in step for /healthz and warming up."""
 
 import asyncio
 import json
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MOST_DRIFTS = 10_000
+MAX_DRIFTS = 10_000
 
 
 class Services:
-    """The pipeline, and what stands around it for as long as the process serves."""
+    """The pipeline with its state, journal and counters."""
 
     def __init__(self) -> None:
         shared = redis_connections()
@@ -53,7 +53,7 @@ class Services:
         self.steps = StepCounts()
         self.cluster = Cluster(self.steps, self.state.own_changed)
         # What recordings that have ended say of what was asked, as the control API shows it.
-        self.drifts: deque[dict[str, Json]] = deque(maxlen=MOST_DRIFTS)
+        self.drifts: deque[dict[str, Json]] = deque(maxlen=MAX_DRIFTS)
         self.pipeline = Pipeline(
             catalog=catalog,
             state=self.state,
@@ -67,7 +67,7 @@ class Services:
 
     @property
     def ready(self) -> bool:
-        """Whether new requests are welcome."""
+        """Return whether new requests are accepted."""
         return self.started and self._drain_at == math.inf
 
     async def start(self) -> None:
@@ -90,17 +90,17 @@ class Services:
         self.cluster.stop()
 
     def stay(self) -> None:
-        """The running event loop is the one that serves from now on."""
+        """Use the running event loop for the shared connections from now on."""
         if shared := redis_connections():
             shared.stay()
 
     async def leave(self) -> None:
-        """It is about to end."""
+        """Release the shared connections of the running event loop, which is about to end."""
         if shared := redis_connections():
             await shared.leave()
 
     def drain(self, seconds: float) -> None:
-        """From now on running answers have this long to finish."""
+        """Give running answers this many seconds to finish."""
         self._drain_at = min(self._drain_at, time.monotonic() + seconds)
 
     def _record(self, entry: JournalEntry) -> None:
@@ -131,16 +131,16 @@ def services() -> Services:
 
 
 def pipeline_now() -> Pipeline | None:
-    """The pipeline of this process, None as long as it is not started."""
+    """Return the pipeline of this process, or None before it is started."""
     here = services()
     return here.pipeline if here.started else None
 
 
 async def running_pipeline() -> Pipeline:
-    """The pipeline of this process; where nobody has started it, its first call does.
+    """Return the pipeline of this process, and start it at the first call.
 
-    Inside a test case's transaction nothing is started: its rows are seen through its own
-    connection, and another one would wait for it for ever.
+    Inside a test case's transaction nothing is started: its rows are read through its own
+    connection, and another connection would wait for it forever.
     """
     here = services()
     if not here.started and running_connection() is None:
@@ -153,7 +153,7 @@ async def running_pipeline() -> Pipeline:
 
 
 def options() -> Options:
-    """What the settings say."""
+    """Return the options of the settings."""
     return Options(
         require_auth=setting("MOCKLLM_REQUIRE_AUTH"),
         inband=setting("MOCKLLM_INBAND"),
@@ -197,7 +197,7 @@ def _scenario() -> Scenario:
 
 
 class _BuiltIn:
-    """A catalog of that one scenario."""
+    """A catalog that holds only the built-in scenario."""
 
     def __init__(self) -> None:
         self._index = build_index([_scenario()])
@@ -210,7 +210,8 @@ BUILT_IN = _BuiltIn()
 
 
 async def play_built_in(options: Options) -> str | None:
-    """What is wrong with the pipeline, if anything. It leaves no trace in state or journal."""
+    """Return an error text if the built-in step is not played correctly, else None. State and
+    journal are not touched."""
     for path in PATHS:
         for stream in (False, True):
             pipeline = Pipeline(catalog=BUILT_IN, state=MemoryState(), options=options)

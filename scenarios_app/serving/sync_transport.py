@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class SyncMockTransport(httpx2.BaseTransport):
-    """Answers as `MockTransport` does, on an event loop in a thread of its own."""
+    """Answers like `MockTransport`, on an event loop in a separate thread."""
 
     def __init__(self, pipeline: GetPipeline = running_pipeline) -> None:
         self._inner = MockTransport(pipeline)

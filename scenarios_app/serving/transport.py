@@ -65,8 +65,8 @@ def read_timeout_of(request: httpx2.Request) -> float | None:
 
 
 class _Body(httpx2.AsyncByteStream):
-    """What a pump gives, in order. Closing it, from any task, stops the pump; so does
-    forgetting it."""
+    """The pieces that a pump queues, in order. Closing it, from any task, or garbage collection
+    stops the pump."""
 
     def __init__(
         self,

@@ -19,7 +19,12 @@ from scenarios_app.recording.drift import (
     shape_of,
 )
 from scenarios_app.recording.upstreams import NotForwarded, upstream_of
-from scenarios_app.serving.recorder.upstream import Outgoing, UpstreamFailed, asked, read_whole
+from scenarios_app.serving.recorder.upstream import (
+    Outgoing,
+    UpstreamFailed,
+    open_response,
+    read_whole,
+)
 from scenarios_app.testing.control import ServerFailed
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import upstreams as provider_upstreams
@@ -106,7 +111,7 @@ def _body(body: Json) -> bytes:
 
 async def _shape_today(out: Outgoing) -> Shape:
     try:
-        async with asked(out, seconds=SECONDS) as response:
+        async with open_response(out, seconds=SECONDS) as response:
             body = await read_whole(response, out, most=MOST_BYTES)
             media_type = response.headers.get("content-type", "")
             return shape_of(response.status_code, media_type, body)

@@ -141,7 +141,7 @@ async def test_while_redis_is_away_nobody_else_arrives() -> None:
 
 
 async def test_the_sessions_that_came_last_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared, "KNOWN", 2)
+    monkeypatch.setattr(shared, "MAX_CACHED_SESSIONS", 2)
     state, said = told(*(arrival() for _ in range(6)))
     for session in ("a", "b", "c", "b", "c", "a"):
         await state.arrive(session)

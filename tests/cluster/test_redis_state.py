@@ -126,11 +126,11 @@ async def test_text_of_any_kind_is_kept(store: RedisState) -> None:
 
 
 async def test_so_many_sessions_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared, "KNOWN", 2)
+    monkeypatch.setattr(shared, "MAX_CACHED_SESSIONS", 2)
     state = fresh_state()
     for session in ("a", "b", "c"):
         await state.arrive(session)
-    assert len(state._taken) == len(state._own) == 2
+    assert len(state._consumed) == len(state._own) == 2
     assert (await state.arrive("a")).ordinal == 2
     forget(state)
 

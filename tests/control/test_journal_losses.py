@@ -34,9 +34,9 @@ def test_of_too_many_sessions_only_the_sum_is_known() -> None:
 @pytest.mark.parametrize(("lost", "begins"), [(1, "1 request is"), (1234, "1,234 requests are")])
 def test_a_page_says_how_many(lost: int, begins: str) -> None:
     losses = DroppedRows()
-    assert losses.told(None) == ""
+    assert losses.warning(None) == ""
     losses.add("a", lost)
-    assert losses.told("a").startswith(begins)
+    assert losses.warning("a").startswith(begins)
 
 
 @pytest.fixture

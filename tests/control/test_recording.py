@@ -8,7 +8,7 @@ from asgiref.sync import async_to_sync
 
 from scenarios_app.engine.state import key_session
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
-from scenarios_app.serving.recorder.recordings import Asked, Recording, recording_of
+from scenarios_app.serving.recorder.recordings import MissedRequest, Recording, recording_of
 from scenarios_app.serving.services import services
 from tests.control.asking import KEY, Control
 
@@ -95,7 +95,7 @@ def test_a_replay_tells_what_drifted(control: Control) -> None:
     known = cassette(control)
     control.put("recording", {"session": KEY, "mode": "none", "cassettes": [known]})
     recording = begun(key_session(KEY))
-    recording.miss(Asked("openai", MISSED))
+    recording.miss(MissedRequest("openai", MISSED))
     ended = control.delete("recording", session=KEY).json()
     assert (ended["document"], ended["drifted"]) == (None, True)
     (one,) = ended["drift"]

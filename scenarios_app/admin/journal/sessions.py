@@ -170,7 +170,7 @@ def reset_session(name: str | None, *, scenarios: bool) -> None:
 
 def warn_of_losses(request: HttpRequest, session: str | None) -> None:
     """Show a warning if the journal lacks requests of a session, or of any."""
-    if told := journal.dropped_rows.told(session):
+    if told := journal.dropped_rows.warning(session):
         messages.warning(request, told)
 
 

@@ -1,1 +1,1 @@
-"""Recording: requests passed on to the real provider, and what came back kept."""
+"""Forwards requests to the real provider and records the responses."""

@@ -1,5 +1,5 @@
-"""What becomes of a request in a recording that no scenario answers: it is passed on upstream, or
-is a miss."""
+"""Decides about requests of a recorded session that no scenario answers: forward to the upstream,
+or count as a miss."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from scenarios_app.recording.redaction import redacted
 from scenarios_app.recording.upstreams import NotForwarded, provider_of, upstream_of
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.recorder.proxy import UpstreamCall
-from scenarios_app.serving.recorder.recordings import Asked, Recording
+from scenarios_app.serving.recorder.recordings import MissedRequest, Recording
 from scenarios_app.serving.recorder.upstream import outgoing
 from scenarios_app.wire.base import Call
 
@@ -19,7 +19,7 @@ OURS_ALONE: Final = frozenset({413, 431, 503})
 
 
 class ForwardToUpstream(Exception):
-    """Nothing here answers; the upstream does."""
+    """Raised to have the upstream answer."""
 
     def __init__(self, upstream_call: UpstreamCall) -> None:
         super().__init__(upstream_call.out.place)
@@ -44,7 +44,8 @@ def replay_or_forward(exchange: Exchange, recording: Recording, decision: Decisi
 
 
 def forward_or_miss(exchange: Exchange, recording: Recording) -> Decision:
-    """Raise ForwardToUpstream where there is an upstream to ask, or else remember the miss."""
+    """Raise ForwardToUpstream if there is an upstream; otherwise record the miss and return an
+    unmatched decision."""
     call, wire, options = exchange.call, exchange.wire, exchange.options
     name, url, refusal = provider_of(call)[0], "", ""
     try:
@@ -62,7 +63,7 @@ def forward_or_miss(exchange: Exchange, recording: Recording) -> Decision:
         )
     if recording.records:
         recording.tell(f"not recorded: {refusal or _no_upstream(name, recording)}")
-    recording.miss(Asked(name, _request(call)))
+    recording.miss(MissedRequest(name, _request(call)))
     text = f"no_scenario_matched: Nothing that is recorded answers {call.method} {call.path}."
     if recording.records and refusal:
         text += f" {refusal}."
@@ -76,7 +77,7 @@ def _no_upstream(name: str, recording: Recording) -> str:
 
 
 def _request(call: Call) -> RecordedRequest:
-    """What was asked, without its secrets."""
+    """Return the request without secrets."""
     url = f"{call.path}?{call.raw_query}" if call.raw_query else call.path
     request = RecordedRequest(call.method, url, tuple(call.headers.items()), call.body)
     return redacted(Interaction(request, RecordedResponse(0))).request

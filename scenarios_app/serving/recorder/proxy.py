@@ -1,5 +1,5 @@
-"""An answer that comes from upstream: passed on as it comes, unchanged, and kept beside that: what
-was asked, and each piece of the answer with its time."""
+"""Forwards the upstream's response unchanged while it arrives, and records the request and each
+piece with its time."""
 
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -20,8 +20,8 @@ from scenarios_app.serving.recorder.recordings import Recording
 from scenarios_app.serving.recorder.upstream import (
     Outgoing,
     UpstreamFailed,
-    asked,
-    passed_headers,
+    forwarded_headers,
+    open_response,
     raw_headers,
 )
 from scenarios_app.serving.reply import Ending, Reply
@@ -39,8 +39,10 @@ _FRAMING: Final = frozenset({"content-encoding", "content-length"})
 
 
 class Tape:
-    """What is kept of one answer, at most so many bytes of it. `clock` gives seconds; the request
-    ends when the tape is made."""
+    """Records one response, at most `most` bytes of it.
+
+    `clock` returns seconds. Times count from the construction, when the request was sent.
+    """
 
     def __init__(
         self, out: Outgoing, *, most: int, clock: Callable[[], float] = time.monotonic
@@ -59,7 +61,7 @@ class Tape:
         """Why nothing can be kept of the answer, if that is so."""
 
     def head(self, status: int, headers: Headers, *, encoding: str) -> None:
-        """The answer's head has come."""
+        """Record the response's head."""
         self._status = status
         self._headers = tuple(header for header in headers if header[0] not in _FRAMING)
         try:
@@ -68,34 +70,34 @@ class Tape:
             self.problem = str(error)
 
     def piece(self, data: bytes) -> None:
-        """A piece of the answer's body has come."""
+        """Record a piece of the response's body."""
         if self._reader is None or not data:
             return
         try:
-            kept = self._reader.read(data)
+            decoded = self._reader.read(data)
         except TooLong as more:
-            kept, self._reader = more.beginning, None
+            decoded, self._reader = more.beginning, None
             self.cut = True
             self.note(f"the answer is longer than the {self._most:,} bytes that are kept of one")
         except Unreadable as error:
-            kept, self._reader = b"", None
+            decoded, self._reader = b"", None
             self.problem = str(error)
-        if kept:
+        if decoded:
             at = round((self._clock() - self._began) * 1000, 3)
-            self._chunks.append((at, kept))
+            self._chunks.append((at, decoded))
 
     def end(self) -> None:
-        """The answer has come to its end, as its framing says."""
+        """Record the end of the response."""
         if self._reader is not None and not self._reader.whole:
             self.cut = True
             self.note(HALF)
 
     def note(self, text: str) -> None:
-        """Something that people should know of it."""
+        """Add a note for the reader of the recording."""
         self._notes.append(text)
 
     def interaction(self) -> Interaction:
-        """What was recorded, with nothing secret in it."""
+        """Return the recorded interaction without secrets."""
         return redacted(
             Interaction(
                 self._out.recorded,
@@ -108,8 +110,8 @@ class Tape:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamCall:
-    """A call on its way upstream: what is sent, for which recording, how long the upstream may be
-    silent (seconds), and how many bytes of its answer are kept."""
+    """A call to the upstream: the request, its recording, the maximum silence in seconds, and the
+    bytes of the response to keep."""
 
     out: Outgoing
     recording: Recording
@@ -118,7 +120,7 @@ class UpstreamCall:
 
 
 class ProxiedResponse(Answer):
-    """Played by a door as any answer is, though nobody knows it before it comes."""
+    """An answer whose bytes come from the upstream, sent like any other."""
 
     __slots__ = ("_kept", "_passed", "_size_kept", "_tape")
 
@@ -138,10 +140,11 @@ class ProxiedResponse(Answer):
         return True
 
     def replace_cut_with_error(self) -> None:
-        """Nobody knows yet whether it is cut."""
+        """Do nothing: whether the upstream cuts the response is not known yet."""
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
-        """The first piece is empty and brings the head, as soon as the upstream's is there."""
+        """Yield the pieces; the first is empty and comes with the head, once the upstream has sent
+        its own."""
         place = self._passed.recording.begin()
         problem, through = "", False
         try:
@@ -165,11 +168,11 @@ class ProxiedResponse(Answer):
             self._finish(place, problem=problem, gone=not through)
 
     async def _received(self) -> AsyncGenerator[bytes, None]:
-        """The pieces of the upstream's answer; raises UpstreamFailed where there is none."""
+        """Yield the pieces of the upstream's response; raises UpstreamFailed without one."""
         tape, out = self._tape, self._passed.out
-        async with asked(out, seconds=self._passed.seconds) as response:
+        async with open_response(out, seconds=self._passed.seconds) as response:
             headers = raw_headers(response)
-            passed = passed_headers(headers)
+            passed = forwarded_headers(headers)
             tape.head(
                 response.status_code,
                 passed,
@@ -208,7 +211,7 @@ class ProxiedResponse(Answer):
             self._kept = self._tape.interaction()
 
     def _finish(self, place: int | None, *, problem: str, gone: bool) -> None:
-        """Tell the recording and the journal, once, what became of it."""
+        """Report the result once to the recording and the journal."""
         if self._over:
             return
         if gone:
@@ -222,14 +225,14 @@ class ProxiedResponse(Answer):
         self._end(gone=gone)
 
     def _without_secrets(self) -> Reply:
-        """The reply as the journal may have it: an upstream may repeat a key in a header too."""
+        """Return the reply for the journal: an upstream may repeat a key in a header."""
         assert self._kept is not None
-        known = dict(self._kept.response.headers)
-        headers = tuple((name, known.get(name, value)) for name, value in self.reply.headers)
+        masked = dict(self._kept.response.headers)
+        headers = tuple((name, masked.get(name, value)) for name, value in self.reply.headers)
         return replace(self.reply, headers=headers)
 
     def _beginning(self) -> Iterator[bytes]:
-        """What the journal keeps has no secret in it that the upstream may have repeated."""
+        """Yield the recorded pieces, without secrets that the upstream may have repeated."""
         if self._kept is None:
             yield self._last
             return

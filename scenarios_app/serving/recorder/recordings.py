@@ -1,4 +1,4 @@
-"""The recordings under way: whose, in which mode, and what they hold so far."""
+"""Holds the active recordings: their sessions, modes and interactions."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -13,40 +13,41 @@ from scenarios_app.recording import Interaction, RecordedRequest
 Mode: TypeAlias = Literal["none", "new", "all"]
 MODES: Final[tuple[Mode, ...]] = ("none", "new", "all")
 # So many interactions and requests one recording holds; a run that asks more is no test.
-MOST: Final = 10_000
+MAX_INTERACTIONS: Final = 10_000
 # How long an end waits for answers that are still being given.
 END_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A request that nothing recorded answers, without its secrets."""
+class MissedRequest:
+    """A request without secrets that no recording answers."""
 
     provider: str
     request: RecordedRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """What a recording came to. `interactions` are in the order in which they were asked;
-    `problems` say what was to be kept and could not be."""
+class RecordedSession:
+    """The result of a recording. `interactions` are in the order of their requests; `problems` say
+    what could not be kept."""
 
     interactions: tuple[Interaction, ...]
-    missed: tuple[Asked, ...]
+    missed: tuple[MissedRequest, ...]
     served: frozenset[tuple[str, str]]
     problems: tuple[str, ...]
 
 
 @dataclass
 class Recording:
-    """One session's recording, or with the session None that of every session without one of its
-    own. In mode `none` only what is recorded answers, in `new` what is not is asked for upstream,
-    in `all` everything is. `upstreams` are base URLs by provider, those of the settings where it is
-    empty. `keys` are real ones by provider, sent in place of the session's own; an empty one leaves
-    the session's. From `ends_at` on, in seconds of `time.monotonic`, it answers nothing more.
-    `cassettes` are scenario documents that each session which it is for gets, in this `state`.
+    """The recording of one session, or with session None of every session that has none.
 
-    It is written by event loops and read by others.
+    In mode `none` only recordings answer, in `new` unanswered requests go upstream, in `all` every
+    request does. `upstreams` maps providers to base URLs; if it is empty, those of the settings are
+    used. `keys` are real API keys by provider that replace the session's key; an empty one keeps
+    it. The recording answers nothing after `ends_at` seconds of `time.monotonic`. `cassettes` are
+    scenario documents that each of its sessions gets in `state`.
+
+    Event loops write it and other threads read it.
     """
 
     session: str | None
@@ -60,41 +61,43 @@ class Recording:
     _sessions: set[str] = field(default_factory=set)
     _slots: list[Interaction | None] = field(default_factory=list)
     _open: int = 0
-    _missed: list[Asked] = field(default_factory=list)
+    _missed: list[MissedRequest] = field(default_factory=list)
     _served: set[tuple[str, str]] = field(default_factory=set)
     _problems: list[str] = field(default_factory=list)
     _changed: Condition = field(default_factory=lambda: Condition(RLock()), repr=False)
 
     @property
     def records(self) -> bool:
-        """Whether what nothing answers is asked for upstream."""
+        """Return whether unanswered requests are forwarded."""
         return self.mode != "none"
 
     def is_over(self, now: float) -> bool:
-        """Whether its time is up; it still holds what it recorded."""
+        """Return whether its time is up; what it recorded stays."""
         return self.ends_at is not None and now >= self.ends_at
 
     async def give_cassettes(self, session: str) -> None:
-        """Have a session its own copy of what is recorded, before its first request is answered."""
+        """Give a session its copy of the cassettes before its first request is answered."""
         with self._changed:
-            known = session in self._sessions
+            has_cassettes = session in self._sessions
             self._sessions.add(session)
-        if self.state is not None and not known:
+        if self.state is not None and not has_cassettes:
             for document in self.cassettes:
                 await put_scenario(self.state, session, str(document["name"]), document)
 
     def begin(self) -> int | None:
-        """The place of an interaction that begins now; None where there is no more room."""
+        """Return the slot of a new interaction, or None if the recording is full."""
         with self._changed:
-            if len(self._slots) >= MOST:
-                self.tell(f"more than {MOST:,} interactions: what came later is not kept")
+            if len(self._slots) >= MAX_INTERACTIONS:
+                self.tell(
+                    f"more than {MAX_INTERACTIONS:,} interactions: what came later is not kept"
+                )
                 return None
             self._slots.append(None)
             self._open += 1
             return len(self._slots) - 1
 
     def end(self, place: int | None, interaction: Interaction | None, problem: str = "") -> None:
-        """What became of the interaction at this place; None where nothing is kept of it."""
+        """Store the interaction of a slot, or None if nothing was kept of it."""
         with self._changed:
             if problem:
                 self.tell(problem)
@@ -104,18 +107,18 @@ class Recording:
                 self._changed.notify_all()
 
     def serve(self, scenario: str, step: str) -> None:
-        """The step of this label has answered."""
+        """Record that the step with this label answered."""
         with self._changed:
             self._served.add((scenario, step))
 
-    def miss(self, asked: Asked) -> None:
-        """Nothing that is recorded answers this."""
+    def miss(self, request: MissedRequest) -> None:
+        """Record a request that no recording answers."""
         with self._changed:
-            if len(self._missed) < MOST:
-                self._missed.append(asked)
+            if len(self._missed) < MAX_INTERACTIONS:
+                self._missed.append(request)
 
     def __len__(self) -> int:
-        """How many interactions it holds."""
+        """Return the number of interactions."""
         with self._changed:
             return sum(slot is not None for slot in self._slots)
 
@@ -127,12 +130,12 @@ class Recording:
         with self._changed:
             return tuple(self._problems)
 
-    def ended(self, *, seconds: float = END_SECONDS) -> Ended:
-        """What it holds, once what was asked is answered, or after so many seconds."""
+    def ended(self, *, seconds: float = END_SECONDS) -> RecordedSession:
+        """Return the result once all requests are answered, or after this many seconds."""
         with self._changed:
             if not self._changed.wait_for(lambda: not self._open, seconds):
                 self.tell(f"{self._open} answers were still being given: they are not kept")
-            return Ended(
+            return RecordedSession(
                 tuple(slot for slot in self._slots if slot is not None),
                 tuple(self._missed),
                 frozenset(self._served),
@@ -140,9 +143,9 @@ class Recording:
             )
 
     def tell(self, problem: str) -> None:
-        """Something that was to be kept and could not be; told once."""
+        """Add a problem, unless it is listed already."""
         with self._changed:
-            if problem not in self._problems and len(self._problems) < MOST:
+            if problem not in self._problems and len(self._problems) < MAX_INTERACTIONS:
                 self._problems.append(problem)
 
 

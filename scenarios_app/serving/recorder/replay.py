@@ -15,23 +15,24 @@ _STREAMS = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon
 _ERROR = 300
 
 
-def replayed(
+def replay(
     exchange: Exchange, recorded: RecordedAnswer, *, headers: Headers, delay: float = 0.0
 ) -> Reply:
-    """The reply; at once, or at its recorded pace where the step or the request asks for that."""
-    asked = exchange.call.headers.get(PACE_HEADER, "").strip().lower()
-    paced = recorded.pace if not asked else asked == _AS_RECORDED
-    known = {name for name, _ in recorded.headers}
-    kept = (*(header for header in headers if header[0] not in known), *recorded.headers)
+    """Return the reply of a recorded response: immediate, or with its recorded timing if the step
+    or request asks for that."""
+    pace = exchange.call.headers.get(PACE_HEADER, "").strip().lower()
+    paced = recorded.pace if not pace else pace == _AS_RECORDED
+    recorded_names = {name for name, _ in recorded.headers}
+    merged = (*(header for header in headers if header[0] not in recorded_names), *recorded.headers)
     if _is_stream(recorded):
         reply = Reply(
             recorded.status,
-            tuple((name, value) for name, value in kept if name not in FRAMING),
+            tuple((name, value) for name, value in merged if name not in FRAMING),
             frames=_frames(recorded, paced=paced),
             wire=exchange.wire,
         )
     else:
-        reply = whole(recorded.status, recorded.body, headers=kept)
+        reply = whole(recorded.status, recorded.body, headers=merged)
         if paced:
             reply = replace(reply, frames=_frames(recorded, paced=True))
         if recorded.cut:
@@ -41,7 +42,7 @@ def replayed(
             others = (header for header in reply.headers if header[0] != "content-length")
             reply = replace(reply, headers=(*others, length))
     ending = Ending.CUT if recorded.cut else Ending.COMPLETE
-    return replace(reply, delay=delay, ending=ending, stored=_kept(exchange, recorded))
+    return replace(reply, delay=delay, ending=ending, stored=_archive_writes(exchange, recorded))
 
 
 def _is_stream(recorded: RecordedAnswer) -> bool:
@@ -54,8 +55,8 @@ def _frames(recorded: RecordedAnswer, *, paced: bool) -> tuple[Frame, ...]:
     return tuple(Frame(at / 1000 if paced else 0.0, data) for at, data in recorded.chunks)
 
 
-def _kept(exchange: Exchange, recorded: RecordedAnswer) -> tuple[ArchiveWrite, ...]:
-    """What the archive keeps, so that later requests can name the answer."""
+def _archive_writes(exchange: Exchange, recorded: RecordedAnswer) -> tuple[ArchiveWrite, ...]:
+    """Return the archive's writes, so that later requests can name the response."""
     endpoint, request = exchange.target.endpoint, exchange.request
     if endpoint is None or endpoint.archival is None or request is None or request.own is None:
         return ()

@@ -1,4 +1,4 @@
-"""One call to a provider itself, in place of a client: what goes out, and what went wrong."""
+"""Sends one request to the provider itself, and turns failures into provider errors."""
 
 import re
 from collections.abc import AsyncIterator, Iterable
@@ -34,7 +34,7 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
 class UpstreamFailed(Exception):
-    """There is no answer to pass on."""
+    """The upstream sent no response that could be forwarded."""
 
     def __init__(self, error: ErrorAnswer) -> None:
         super().__init__(error.message)
@@ -43,8 +43,8 @@ class UpstreamFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A request as it is sent on. `name` is the provider; `path`, with its query, and `dialect` are
-    by what this server knows where it belongs. `keys` are the client's and the operator's."""
+    """A request as it is forwarded. `name` is the provider. `path`, with its query, and `dialect`
+    tell this server where a recording belongs. `keys` are the client's and the operator's."""
 
     name: str
     method: str
@@ -57,19 +57,19 @@ class Outgoing:
 
     @property
     def place(self) -> str:
-        """Whom it goes to, without the path and the query, in which a key may stand."""
+        """Return scheme and host, without path and query, which may contain a key."""
         return "/".join(self.url.split("/")[:3])
 
     @property
     def recorded(self) -> RecordedRequest:
-        """The request as it is kept, keys and all: they are still to be taken out."""
+        """Return the request for the recording; keys are still in it."""
         spoken = ((DIALECT_HEADER, self.dialect),) if self.dialect else ()
         return RecordedRequest(self.method, self.path, (*self.headers, *spoken), self.body)
 
 
 def outgoing(call: Call, *, name: str, url: str, key: str | None, real: str | None) -> Outgoing:
-    """What is sent on of a call. Where it brings a `key` in whose place the `real` one is known,
-    that stands wherever the other stood in its headers and its query. `url` has no query yet."""
+    """Return the request to forward. A `real` key replaces the client's `key` in headers and query.
+    `url` has no query yet."""
 
     def with_real(text: str) -> str:
         return text.replace(key, real) if key and real else text
@@ -95,14 +95,14 @@ def outgoing(call: Call, *, name: str, url: str, key: str | None, real: str | No
     )
 
 
-def passed_headers(headers: Iterable[tuple[str, str]]) -> Headers:
-    """The headers of an answer that are passed on with it, as it came."""
-    given = [(name.lower(), value) for name, value in headers]
-    connection = ",".join(value for name, value in given if name == "connection")
+def forwarded_headers(headers: Iterable[tuple[str, str]]) -> Headers:
+    """Return the headers of a response that are forwarded with it."""
+    lowered = [(name.lower(), value) for name, value in headers]
+    connection = ",".join(value for name, value in lowered if name == "connection")
     named = {part.strip().lower() for part in connection.split(",")}
     return tuple(
         (name, value)
-        for name, value in given
+        for name, value in lowered
         if name not in _HOP_BY_HOP | _THEIRS | named
         and not name.startswith(_PREFIX)
         and not _SHARED.fullmatch(name)
@@ -110,9 +110,12 @@ def passed_headers(headers: Iterable[tuple[str, str]]) -> Headers:
 
 
 @asynccontextmanager
-async def asked(out: Outgoing, *, seconds: float) -> AsyncIterator[httpx2.Response]:
-    """The upstream's answer, its head there and its body not read yet; raises UpstreamFailed. The
-    upstream may be silent for so many seconds. What fails inside is the caller's."""
+async def open_response(out: Outgoing, *, seconds: float) -> AsyncIterator[httpx2.Response]:
+    """Open the upstream's response, with its head received and its body unread; raises
+    UpstreamFailed.
+
+    The upstream may be silent for `seconds`. Errors inside the context are the caller's.
+    """
     timeout = {"connect": CONNECT_SECONDS, "pool": CONNECT_SECONDS, "read": seconds}
     try:
         request = httpx2.Request(
@@ -168,8 +171,8 @@ def _failed(out: Outgoing, status: int, message: str) -> UpstreamFailed:
 
 
 async def read_whole(response: httpx2.Response, out: Outgoing, *, most: int) -> bytes:
-    """All of an answer's body, which was asked for as it is; raises UpstreamFailed where it is cut,
-    compressed or longer than that."""
+    """Return the whole body of a response; raises UpstreamFailed if it is cut, unreadable or too
+    long."""
     encoding = response.headers.get("content-encoding", "")
     pieces: list[bytes] = []
     try:
@@ -188,5 +191,5 @@ async def read_whole(response: httpx2.Response, out: Outgoing, *, most: int) -> 
 
 
 def raw_headers(response: httpx2.Response) -> Headers:
-    """The headers of an answer, a repeated one as often as it came."""
+    """Return the headers of a response; repeated ones are repeated."""
     return tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in response.headers.raw)

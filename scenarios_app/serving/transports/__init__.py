@@ -1,1 +1,1 @@
-"""The ways into the pipeline: ASGI, Django, and transports of clients."""
+"""Transports of the pipeline: uvicorn's protocol, ASGI and Django."""

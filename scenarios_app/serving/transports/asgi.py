@@ -1,4 +1,4 @@
-"""The door in front of Django: a plain ASGI application, for the paths that providers own."""
+"""The ASGI transport: an application in front of Django for the providers' paths."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,14 +19,14 @@ from scenarios_app.serving.transports.asgi_scope import (
     call_of_scope,
     close_of,
 )
-from scenarios_app.serving.transports.body_memory import SMALL_BODY, NoRoom, room
+from scenarios_app.serving.transports.body_memory import SMALL_BODY, NoBodyMemory, body_memory
 
 # How long a client may take to read what was sent before its connection was closed.
 READ_SECONDS = 30.0
 
 
 class ProviderApp:
-    """Answers every request that it is given, of any path."""
+    """Answers every request, whatever its path."""
 
     def __init__(self, pipeline: Callable[[], Awaitable[Pipeline]] = running_pipeline) -> None:
         self._pipeline = pipeline
@@ -40,11 +40,11 @@ class ProviderApp:
         else:
             answer = await _answer_to(pipeline, scope, receive)
         if answer is not None:
-            await give(answer, receive, send)
+            await send_answer(answer, receive, send)
 
 
-async def give(answer: Answer, receive: Receive, send: Send) -> None:
-    """Give an answer, whose request is read already."""
+async def send_answer(answer: Answer, receive: Receive, send: Send) -> None:
+    """Send an answer whose request was read already."""
     close = close_of(send) if answer.may_close_connection else None
     if answer.closes_connection and close is None:
         answer.replace_cut_with_error()
@@ -66,7 +66,7 @@ async def _answer_to(pipeline: Pipeline, scope: Scope, receive: Receive) -> Answ
 async def _answer_to_large(
     pipeline: Pipeline, scope: Scope, receive: Receive, *, announced: int
 ) -> Answer | None:
-    """What can be refused without the body is; the rest waits for its turn to be read."""
+    """Refuse what the head decides; otherwise wait for memory to read the body."""
     head = call_of_scope(scope, b"")
     if announced > pipeline.options.max_body_bytes:
         return pipeline.refuse_body(head)
@@ -74,19 +74,19 @@ async def _answer_to_large(
         return refused
     try:
         # Until it is answered: what waits for its turn to be worked on takes memory too.
-        async with room.taken(announced):
+        async with body_memory.reserve(announced):
             return await _answer_to(pipeline, scope, receive)
-    except NoRoom:
+    except NoBodyMemory:
         busy = "The server is reading other large requests; try again."
         return pipeline.refuse(head, ErrorAnswer(503, busy, retry_after_ms=1000))
 
 
 async def read_body(receive: Receive, most: int) -> bytes | None:
-    """The body of a request, None if its client has gone. One that is larger than `most` is read
-    just so far that this is sure.
+    """Return the body of a request, or None if its client disconnected. A body larger than `most`
+    is read only until that is certain.
 
-    What is left unread the server throws away: answering with a closed connection would reach a
-    client that is still sending as a reset, not as an answer.
+    The server discards the unread rest: closing the connection would reach a client that is still
+    sending as a reset.
     """
     pieces, size = [], 0
     while size <= most:
@@ -102,14 +102,14 @@ async def read_body(receive: Receive, most: int) -> bytes | None:
 
 
 def head(reply: Reply) -> Message:
-    """The message that opens an HTTP answer."""
+    """Return the message that opens an HTTP response."""
     headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers]
     return {"type": "http.response.start", "status": reply.status, "headers": headers}
 
 
 async def _play(answer: Answer, receive: Receive, send: Send, *, close: Close | None) -> None:
-    """Give an answer that takes its time. A client that leaves ends it at once: servers do not
-    cancel an application then, so somebody has to listen."""
+    """Send a timed answer. A listener task notices a disconnect, since servers do not cancel the
+    application then."""
     giving = asyncio.current_task()
     assert giving is not None
     gone = False

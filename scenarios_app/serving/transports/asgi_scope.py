@@ -1,5 +1,5 @@
-"""What ASGI gives a door: the `Call`, with path and headers raw as the client wrote them, and the
-way to close its connection in mid-answer, for which ASGI has no word: one way per server."""
+"""Converts an ASGI scope to a `Call` with the raw path and headers, and closes a connection in the
+middle of a response, for which ASGI has no message."""
 
 import functools
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
@@ -15,7 +15,7 @@ SAFE_IN_PATH = "/:@!$&'()*+,;=~-._"
 
 
 def call_of_scope(scope: Mapping[str, Any], body: bytes) -> Call:
-    """The call of an ASGI scope."""
+    """Return the call of an ASGI scope."""
     query: bytes | str = scope.get("query_string", b"")
     return make_call(
         scope["method"],
@@ -29,7 +29,7 @@ def call_of_scope(scope: Mapping[str, Any], body: bytes) -> Call:
 
 
 def path_of(scope: Mapping[str, Any]) -> str:
-    """The raw path of an ASGI scope."""
+    """Return the raw path of an ASGI scope."""
     raw: bytes | None = scope.get("raw_path")
     if raw:
         return raw.partition(b"?")[0].decode("latin-1")
@@ -37,14 +37,14 @@ def path_of(scope: Mapping[str, Any]) -> str:
 
 
 def declared_length(scope: Mapping[str, Any]) -> int:
-    """The length that a request says its body has, 0 where it does not say."""
-    given = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+    """Return the declared length of the body, or 0 without one."""
+    digits = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
     # So many digits are too many already, and Python refuses to read thousands of them.
-    return int(given[:18]) if given.isdigit() else 0
+    return int(digits[:18]) if digits.isdigit() else 0
 
 
 def announced_length(scope: Mapping[str, Any], *, unknown: int) -> int:
-    """How long a request says that its body is: `unknown` where it comes in chunks."""
+    """Return the declared length of the body, or `unknown` if it is chunked."""
     if any(name == b"transfer-encoding" for name, _ in scope["headers"]):
         return unknown
     return declared_length(scope)
@@ -59,7 +59,7 @@ def make_call(
     body: bytes,
     scheme: str = "http",
 ) -> Call:
-    """A call with its headers decoded and repeated ones joined."""
+    """Return a call with decoded headers; repeated headers are joined."""
     read = read_headers(headers)
     return call_of(method, path, query=query, headers=read, body=body, scheme=scheme)
 
@@ -73,14 +73,14 @@ def call_of(
     body: bytes,
     scheme: str = "http",
 ) -> Call:
-    """A call whose headers have been read."""
+    """Return a call with the given decoded headers."""
     raw_query = _text(query)
     pairs = dict(parse_qsl(raw_query, keep_blank_values=True)) if query else {}
     return Call(method.upper(), path, pairs, headers, body, raw_query, scheme)
 
 
 def read_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by their names in lower case, repeated ones joined."""
+    """Return headers by lower-case name; repeated ones are joined."""
     joined: dict[str, str] = {}
     for raw_name, raw_value in headers:
         name, value = _name(raw_name), _text(raw_value.strip(BLANKS))
@@ -113,11 +113,11 @@ EXTENSION = "mockllm.close"
 
 
 def close_of(send: Send) -> Close | None:
-    """How to close the connection behind `send` once all that was sent has left; None on a server
-    whose connections are out of reach.
+    """Return a function that closes the connection behind `send` once all data was flushed, or None
+    on a server that offers no access to it.
 
-    Never an abort: that drops bytes which were sent but have not left yet, so how much of the
-    answer a client sees would be chance.
+    Never an abort: that drops unsent bytes, so how much of the response a client sees would be
+    random.
     """
     cycle = getattr(send, "__self__", None)
     if type(cycle).__module__.startswith("uvicorn."):
@@ -137,7 +137,7 @@ def _lose(request: Any) -> None:
 
 
 def with_close(app: App) -> App:
-    """The application, its scope telling how to close the connection."""
+    """Return the application with a scope extension that closes the connection."""
 
     async def outer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and (close := close_of(send)):

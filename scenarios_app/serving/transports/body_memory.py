@@ -1,4 +1,4 @@
-"""How much of large bodies one process reads at once: clients that announce one wait their turn."""
+"""Limits the memory of large request bodies; clients that announce one wait their turn."""
 
 import asyncio
 from collections import deque
@@ -7,27 +7,28 @@ from contextlib import asynccontextmanager, suppress
 
 # A body of which no more is announced is read at once, beside all that is being read.
 SMALL_BODY = 65_536
-ROOM_BYTES = 33_554_432
+BODY_MEMORY_BYTES = 33_554_432
 # So long a body waits for others to be read.
-TURN_SECONDS = 30.0
+MAX_WAIT_SECONDS = 30.0
 # Each that waits costs some memory too.
-MOST_WAITING = 64
+MAX_WAITING_REQUESTS = 64
 
 
-class NoRoom(Exception):
-    """Others' bodies are being read, and were for too long; or too many wait for it."""
+class NoBodyMemory(Exception):
+    """Bodies of other requests take all memory for too long, or too many requests wait for it."""
 
 
-class Room:
-    """The memory that bodies on their way may take, given out in the order of asking."""
+class BodyMemory:
+    """Memory for request bodies, reserved in the order of requests."""
 
-    def __init__(self, size: int = ROOM_BYTES) -> None:
+    def __init__(self, size: int = BODY_MEMORY_BYTES) -> None:
         self._size = self._left = size
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     @asynccontextmanager
-    async def taken(self, size: int) -> AsyncIterator[None]:
-        """Room for a body of this size; a small one needs none. Raises NoRoom, if only later."""
+    async def reserve(self, size: int) -> AsyncIterator[None]:
+        """Reserve memory for a body of this size; small bodies need none. Raises NoBodyMemory,
+        maybe after a wait."""
         size = 0 if size <= SMALL_BODY else min(size, self._size)
         if size:
             await self._take(size)
@@ -38,13 +39,13 @@ class Room:
             self._serve()
 
     async def _take(self, size: int) -> None:
-        if len(self._waiting) >= MOST_WAITING:
-            raise NoRoom
+        if len(self._waiting) >= MAX_WAITING_REQUESTS:
+            raise NoBodyMemory
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((size, turn))
         self._serve()
         try:
-            async with asyncio.timeout(TURN_SECONDS):
+            async with asyncio.timeout(MAX_WAIT_SECONDS):
                 await turn
         except BaseException as error:
             if turn.done() and not turn.cancelled():
@@ -54,7 +55,7 @@ class Room:
                     self._waiting.remove((size, turn))
             self._serve()
             if isinstance(error, TimeoutError):
-                raise NoRoom from None
+                raise NoBodyMemory from None
             raise
 
     def _serve(self) -> None:
@@ -65,4 +66,4 @@ class Room:
                 turn.set_result(None)
 
 
-room = Room()
+body_memory = BodyMemory()

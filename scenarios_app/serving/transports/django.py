@@ -1,4 +1,4 @@
-"""The door inside Django: a view for the paths that providers own, under any ASGI server."""
+"""The Django transport: a view for the providers' paths, under any ASGI server."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -31,7 +31,7 @@ CLOSE_SECONDS = 30.0
 
 @csrf_exempt
 async def provider(request: HttpRequest) -> HttpResponseBase:
-    """Any method, any path below a provider's prefix."""
+    """Answer any method and path below a provider's prefix."""
     pipeline = await running_pipeline()
     most = pipeline.options.max_body_bytes
     body = request.read(most + 1)
@@ -47,7 +47,7 @@ async def provider(request: HttpRequest) -> HttpResponseBase:
 
 
 def refusal(request: HttpRequest, error: ErrorAnswer) -> HttpResponse:
-    """The answer on a provider's path where Django gives up before or behind the view."""
+    """Return the error response for a provider's path when Django fails outside the view."""
     answer = services().pipeline.refuse(_call(request, b""), error)
     response = HttpResponse(answer.immediate_body())
     answer.finish()
@@ -78,7 +78,7 @@ async def _response(answer: Answer, close: Close | None, *, live: bool) -> HttpR
 
 
 class _Body:
-    """The body of a stream. Django calls `close` whether it read all of it, some, or nothing."""
+    """The body of a stream. Django calls `close` whether it read all of it, a part or nothing."""
 
     def __init__(
         self,
@@ -108,7 +108,8 @@ class _Body:
 
 
 async def _cut(close: Close | None) -> None:
-    """Close the connection and wait to be cancelled for it: returning ends the answer properly."""
+    """Close the connection and wait for the cancellation: returning would end the response
+    properly."""
     if close is not None:
         close()
         await asyncio.sleep(CLOSE_SECONDS)

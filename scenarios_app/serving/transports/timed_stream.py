@@ -1,5 +1,5 @@
-"""A stream on its way through uvicorn's protocol, written by the event loop's timers: what is open
-for long takes no task, and each moment costs one write."""
+"""Sends a stream through uvicorn's protocol with the event loop's timers, without a task per
+stream."""
 
 import asyncio
 import time
@@ -10,9 +10,9 @@ from scenarios_app.serving.reply import PIECE_BYTES
 
 
 class TimedStream:
-    """One stream. `write` takes each piece, and whether it is the last; then `end` is called.
+    """One stream. `write` gets each piece and whether it is the last; then `end` is called.
 
-    To uvicorn's protocol it is the cycle of its request, so it has what that asks of one.
+    It has the attributes that uvicorn's protocol expects of a request's cycle.
     """
 
     def __init__(
@@ -33,14 +33,14 @@ class TimedStream:
         self._blocked = False
 
     def go_on(self) -> None:
-        """Write what is due, and come back for the rest when that is."""
+        """Write what is due, and set a timer for the rest."""
         self._timer = None
         if self._blocked or self.response_complete:
             return
         now, player = time.monotonic(), self._player
         move = player.next(now)
         if isinstance(move, bytes):
-            if not self._give(move):
+            if not self._send(move):
                 return
             # After so much others have their turn, however fast this one is taken.
             again = now if len(move) >= PIECE_BYTES else player.again
@@ -51,7 +51,7 @@ class TimedStream:
         self._timer = self._loop.call_later(again - now if again > now else 0, self.go_on)
 
     def block(self) -> None:
-        """The client reads too slowly: nothing is written until `unblock`."""
+        """Stop writing until `unblock`, because the client reads too slowly."""
         self._blocked = True
 
     def unblock(self) -> None:
@@ -60,15 +60,15 @@ class TimedStream:
             self.go_on()
 
     def leave(self) -> None:
-        """The client has gone."""
+        """Record that the client disconnected."""
         if not self.response_complete:
             self.response_complete = self.disconnected = True
             if self._timer is not None:
                 self._timer.cancel()
             self._answer.abort()
 
-    def _give(self, piece: bytes) -> bool:
-        """Write a piece; whether more may be written."""
+    def _send(self, piece: bytes) -> bool:
+        """Write a piece; return whether more may be written."""
         self._answer.record_sent(piece)
         if not self._player.over:
             self._write(piece, False)

@@ -1,6 +1,9 @@
-"""The door inside uvicorn's protocol: what is due at once is answered as soon as it is read, in one
-write, and streams are written by timers. All else goes through uvicorn's cycle, as on any server,
-and so does everything where the state is shared: each answer waits for it, which takes a task."""
+"""The transport inside uvicorn's protocol: immediate replies are sent in one write as soon as the
+request is parsed, and streams are written by timers.
+
+Everything else goes through uvicorn's cycle, as on any server. So does everything with shared
+state, since each answer waits for Redis, which takes a task.
+"""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -15,7 +18,7 @@ from scenarios_app.serving.executor import run_eagerly
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.serving.playback import Answer
 from scenarios_app.serving.reply import Reply
-from scenarios_app.serving.transports.asgi import give
+from scenarios_app.serving.transports.asgi import send_answer
 from scenarios_app.serving.transports.asgi_scope import (
     App,
     Receive,
@@ -30,9 +33,9 @@ from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import is_provider_path
 
 
-class Plain(NamedTuple):
-    """The head of a request that may be answered here: a call without its body, whose length is
-    said, and what its head says to the pipeline."""
+class PlainHead(NamedTuple):
+    """The head of a request that may be answered inside the protocol: a call without body, the
+    declared body length and the parsed head."""
 
     pipeline: Pipeline
     call: Call
@@ -41,33 +44,33 @@ class Plain(NamedTuple):
 
 
 class UvicornProtocol(HttpToolsProtocol):
-    """One connection. `running` gives the pipeline, as soon as it runs; set once, before the first
+    """One connection. `running` returns the pipeline once it runs; it is set before the first
     connection."""
 
     running: ClassVar[tuple[Callable[[], Pipeline | None], ...]] = ()
     # What heads say that came last, by their bytes.
-    _known: ClassVar[OrderedDict[bytes | None, Plain]] = OrderedDict()
+    _cached_heads: ClassVar[OrderedDict[bytes | None, PlainHead]] = OrderedDict()
     # The body so far of a request that may be answered here, and what is known of its head.
     _pieces: list[bytes] | None = None
-    _plain: Plain
+    _plain: PlainHead
     _stream: TimedStream | None = None
     _ending = False
     # Whether the next byte begins a request; the bytes of its head, if they came in one packet; and
     # its answer, if that was made before it is parsed.
-    _between = True
+    _is_between_requests = True
     _raw: bytes | None = None
-    _made: Answer | Awaitable[Answer] | None = None
+    _early_answer: Answer | Awaitable[Answer] | None = None
     # Bytes that came before the request before them was answered. Only a subclass holds any.
     _held: bytes | bytearray = b""
 
     def data_received(self, data: bytes) -> None:
-        if not self._between:
+        if not self._is_between_requests:
             self._parse(data)
             return
         raw, end, body = data.partition(HEAD_END)
-        plain = self._known_head(raw) if end else None
-        if plain is not None and len(body) == plain.length and self._may_answer(plain):
-            self._answer_known(plain, body, data)
+        plain = self._cached_head(raw) if end else None
+        if plain is not None and len(body) == plain.length and self._can_answer_now(plain):
+            self._answer_cached(plain, body, data)
         else:
             self._raw = raw if end else None
             self._parse(data)
@@ -76,17 +79,17 @@ class UvicornProtocol(HttpToolsProtocol):
     def _parse(self, data: bytes) -> None:
         super().data_received(data)
 
-    def _may_answer(self, plain: Plain) -> bool:
+    def _can_answer_now(self, plain: PlainHead) -> bool:
         return not self._held and self.is_free() and not plain.pipeline.waits
 
-    def _answer_known(self, plain: Plain, body: bytes, data: bytes) -> None:
-        """Answer a request whose head came before, so that its parser has nothing to say of it."""
+    def _answer_cached(self, plain: PlainHead, body: bytes, data: bytes) -> None:
+        """Answer a request whose head is cached, without parsing it."""
         self._unset_keepalive_if_required()
         self._begin()
-        answer = _asked(plain, body)
-        if not (isinstance(answer, Answer) and self._given(answer)):
+        answer = _start_answer(plain, body)
+        if not (isinstance(answer, Answer) and self._try_send(answer)):
             # It is played out by a cycle, which begins with what the parser says.
-            self._made = answer
+            self._early_answer = answer
             super().data_received(data)
 
     def _begin(self) -> None:
@@ -95,17 +98,17 @@ class UvicornProtocol(HttpToolsProtocol):
         self.cycle = None  # type: ignore[assignment]
 
     def on_message_begin(self) -> None:
-        self._between = False
+        self._is_between_requests = False
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         # Armed by the answer before this request, if both came in one packet.
         self._unset_keepalive_if_required()
         raw, self._raw = self._raw, None
-        plain = self._known_head(raw) or self._read_plain()
+        plain = self._cached_head(raw) or self._read_plain_head()
         if plain is not None and self.is_free():
             self._pieces, self._plain = [], plain
-            self._keep(raw, plain)
+            self._cache_head(raw, plain)
             self._begin()
         else:
             super().on_headers_complete()
@@ -117,19 +120,19 @@ class UvicornProtocol(HttpToolsProtocol):
             self._pieces.append(body)
 
     def on_message_complete(self) -> None:
-        self._between = True
+        self._is_between_requests = True
         if self._pieces is None:
             super().on_message_complete()
             return
         pieces, self._pieces = self._pieces, None
-        if (made := self._made) is not None:
-            self._made = None
-            self._hand_over(made)
+        if (early := self._early_answer) is not None:
+            self._early_answer = None
+            self._answer_through_cycle(early)
             return
         body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        answer = _asked(self._plain, body)
-        if not (isinstance(answer, Answer) and self._given(answer)):
-            self._hand_over(answer)
+        answer = _start_answer(self._plain, body)
+        if not (isinstance(answer, Answer) and self._try_send(answer)):
+            self._answer_through_cycle(answer)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -147,7 +150,7 @@ class UvicornProtocol(HttpToolsProtocol):
             self._stream.unblock()
 
     def is_free(self) -> bool:
-        """Whether this connection takes requests, and none before this one is still answered."""
+        """Return whether every earlier request of this connection is answered."""
         return self.cycle is None or self.cycle.response_complete
 
     def shutdown(self) -> None:
@@ -156,9 +159,9 @@ class UvicornProtocol(HttpToolsProtocol):
         else:
             self._ending = True
 
-    def _read_plain(self) -> Plain | None:
-        """The head of a request for the pipeline, if it is as nearly all are: with a small body of
-        known length, and nothing that is about the connection."""
+    def _read_plain_head(self) -> PlainHead | None:
+        """Return the head of a usual request: a small body of known length, and nothing about the
+        connection; else None."""
         parser, (path, _, query) = self.parser, self.url.partition(b"?")
         if (
             parser.get_method() != b"POST"
@@ -182,29 +185,29 @@ class UvicornProtocol(HttpToolsProtocol):
         if int(length) > min(SMALL_BODY, pipeline.options.max_body_bytes):
             return None
         call = call_of("POST", raw, query=query, headers=headers, body=b"")
-        return Plain(pipeline, call, int(length), head_of(call))
+        return PlainHead(pipeline, call, int(length), head_of(call))
 
     def _pipeline(self) -> Pipeline | None:
         return self.running[0]() if self.running else None
 
-    def _known_head(self, raw: bytes | None) -> Plain | None:
-        plain = self._known.get(raw)
+    def _cached_head(self, raw: bytes | None) -> PlainHead | None:
+        plain = self._cached_heads.get(raw)
         return plain if plain is not None and plain.pipeline is self._pipeline() else None
 
-    def _keep(self, raw: bytes | None, plain: Plain) -> None:
-        """Know a head again whose bytes are all of one request's: a line for each of its headers
-        after the first, and none that ends otherwise."""
-        if raw is None or plain.head.is_cached or len(raw) > LONGEST_HEAD:
+    def _cache_head(self, raw: bytes | None, plain: PlainHead) -> None:
+        """Cache a head whose bytes belong to one request: one line per header after the first, each
+        ended properly."""
+        if raw is None or plain.head.is_cached or len(raw) > MAX_HEAD_BYTES:
             return
-        if raw.startswith(b"POST ") and _lines_of(raw) == len(self.headers):
+        if raw.startswith(b"POST ") and _count_lines(raw) == len(self.headers):
             plain.head.is_cached = True
-            self._known[raw] = plain
-            if len(self._known) > MOST_HEADS:
-                self._known.popitem(last=False)
+            self._cached_heads[raw] = plain
+            if len(self._cached_heads) > MAX_HEADS:
+                self._cached_heads.popitem(last=False)
 
-    def _given(self, answer: Answer) -> bool:
-        """Give an answer, unless it takes a whole answer's delay, the connection's end, a client
-        that reads, or a header that uvicorn's cycle refuses to write."""
+    def _try_send(self, answer: Answer) -> bool:
+        """Send an answer; return False for delays, cuts, slow clients and headers that uvicorn
+        refuses, which the cycle handles."""
         reply = answer.reply
         is_immediate = answer.is_immediate
         if self.flow.write_paused or not (
@@ -220,7 +223,7 @@ class UvicornProtocol(HttpToolsProtocol):
                 body = _chunk(body) + LAST_CHUNK
             # First the journal: who has an answer may look there at once.
             answer.finish()
-            self.transport.write(self._opening(reply, headers, last=self._ending) + body)
+            self.transport.write(self._encode_head(reply, headers, last=self._ending) + body)
             self._end(last=self._ending)
         else:
             self._play(answer, headers)
@@ -232,7 +235,7 @@ class UvicornProtocol(HttpToolsProtocol):
         def write(piece: bytes, over: bool) -> None:
             data = b"%x\r\n%b\r\n" % (len(piece), piece) if piece else b""
             if not stream.response_started:
-                data = self._opening(answer.reply, headers, last=not stream.keep_alive) + data
+                data = self._encode_head(answer.reply, headers, last=not stream.keep_alive) + data
             transport.write(data + LAST_CHUNK if over else data)
 
         def end() -> None:
@@ -245,11 +248,11 @@ class UvicornProtocol(HttpToolsProtocol):
         self._stream = self.cycle = stream  # type: ignore[assignment]
         stream.go_on()
 
-    def _opening(self, reply: Reply, headers: str, *, last: bool) -> bytes:
+    def _encode_head(self, reply: Reply, headers: str, *, last: bool) -> bytes:
         return b"".join(
             (
                 STATUS_LINE[reply.status],
-                _lines(*self.server_state.default_headers),
+                _header_lines(*self.server_state.default_headers),
                 headers.encode("latin-1"),
                 b"connection: close\r\n" if last else b"",
                 b"transfer-encoding: chunked\r\n" if reply.streaming else b"",
@@ -262,11 +265,11 @@ class UvicornProtocol(HttpToolsProtocol):
             self.transport.close()
         self.on_response_complete()
 
-    def _hand_over(self, answer: Answer | Awaitable[Answer]) -> None:
-        """Have uvicorn's cycle play an answer out, its request read already."""
+    def _answer_through_cycle(self, answer: Answer | Awaitable[Answer]) -> None:
+        """Send an answer through uvicorn's cycle; its request is read already."""
 
         async def play(scope: Scope, receive: Receive, send: Send) -> None:
-            await give(answer if isinstance(answer, Answer) else await answer, receive, send)
+            await send_answer(answer if isinstance(answer, Answer) else await answer, receive, send)
 
         app: App = self.app
         self.app = play
@@ -281,20 +284,20 @@ class UvicornProtocol(HttpToolsProtocol):
 END = ("",)
 HEAD_END = b"\r\n\r\n"
 # So many heads are known, none of them longer; the one that was met first makes room.
-MOST_HEADS = 1_024
-LONGEST_HEAD = 4_096
+MAX_HEADS = 1_024
+MAX_HEAD_BYTES = 4_096
 LAST_CHUNK = b"0\r\n\r\n"
 
 
-def _lines_of(raw: bytes) -> int | None:
-    """How many lines come after the first, None where one of them ends otherwise than it should."""
+def _count_lines(raw: bytes) -> int | None:
+    """Return the number of lines after the first, or None if one is not ended by CRLF."""
     ends = raw.count(b"\r\n")
     return ends if ends == raw.count(b"\n") == raw.count(b"\r") else None
 
 
 @lru_cache(maxsize=4)
-def _lines(*headers: tuple[bytes, bytes]) -> bytes:
-    """The header lines that all answers of one second have."""
+def _header_lines(*headers: tuple[bytes, bytes]) -> bytes:
+    """Return the header lines that all responses of one second share."""
     return b"".join(b"%b: %b\r\n" % header for header in headers)
 
 
@@ -302,9 +305,16 @@ def _chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
 
 
-def _asked(plain: Plain, body: bytes) -> Answer | Awaitable[Answer]:
-    """The answer to a request of such a head."""
-    pipeline, given, _, head = plain
-    call = Call(given.method, given.path, given.query, given.headers, body, given.raw_query)
+def _start_answer(plain: PlainHead, body: bytes) -> Answer | Awaitable[Answer]:
+    """Start the answer to a request with this head."""
+    pipeline, head_call, _, head = plain
+    call = Call(
+        head_call.method,
+        head_call.path,
+        head_call.query,
+        head_call.headers,
+        body,
+        head_call.raw_query,
+    )
     answering = pipeline.answer(call, head)
     return answering if pipeline.waits else run_eagerly(answering)

@@ -63,7 +63,7 @@ def connection(
 ) -> tuple[GuardedProtocol, Client]:
     """A connection to a server that knows no head yet; `app` answers what is not for providers."""
     client = Client()
-    monkeypatch.setattr(UvicornProtocol, "_known", OrderedDict())
+    monkeypatch.setattr(UvicornProtocol, "_cached_heads", OrderedDict())
     monkeypatch.setattr(GuardedProtocol, "running", (lambda: playing.pipeline,))
     limits = Limits(HEAD_BYTES, 100, nothing)
     monkeypatch.setattr(GuardedProtocol, "limits", limits, raising=False)

@@ -145,10 +145,10 @@ async def test_a_large_body_without_a_key_is_refused_unread(length: dict[str, st
 async def test_a_large_body_that_gets_no_turn_is_told_to_come_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(body_memory, "TURN_SECONDS", 0.0)
+    monkeypatch.setattr(body_memory, "MAX_WAIT_SECONDS", 0.0)
     playing = Playing(scenario("s", says("Hi")))
     client = Client(chat(headers={"content-length": "70000"}))
-    async with body_memory.room.taken(body_memory.ROOM_BYTES):
+    async with body_memory.body_memory.reserve(body_memory.BODY_MEMORY_BYTES):
         await through(playing, client)
     assert client.sent[0]["status"] == 503 and client.pieces
     assert dict(client.sent[0]["headers"])[b"retry-after"] == b"1"

@@ -7,17 +7,17 @@ import pytest
 from scenarios_app.serving.transports import body_memory
 from scenarios_app.serving.transports.asgi_scope import announced_length
 from scenarios_app.serving.transports.body_memory import (
-    MOST_WAITING,
+    MAX_WAITING_REQUESTS,
     SMALL_BODY,
-    NoRoom,
-    Room,
+    BodyMemory,
+    NoBodyMemory,
 )
 
 LARGE = SMALL_BODY + 1
 
 
-async def begun(room: Room, size: int, done: asyncio.Event) -> None:
-    async with room.taken(size):
+async def begun(room: BodyMemory, size: int, done: asyncio.Event) -> None:
+    async with room.reserve(size):
         await done.wait()
 
 
@@ -27,7 +27,7 @@ async def settle() -> None:
 
 
 async def test_one_that_does_not_fit_waits_for_its_turn() -> None:
-    room, done = Room(3 * LARGE), asyncio.Event()
+    room, done = BodyMemory(3 * LARGE), asyncio.Event()
     tasks = [asyncio.create_task(begun(room, 2 * LARGE, done)) for _ in range(2)]
     await settle()
     late = asyncio.create_task(begun(room, LARGE, asyncio.Event()))
@@ -44,21 +44,21 @@ async def test_one_that_does_not_fit_waits_for_its_turn() -> None:
 
 
 async def test_small_ones_never_wait() -> None:
-    room = Room(LARGE)
-    async with room.taken(LARGE), room.taken(SMALL_BODY), room.taken(0):
+    room = BodyMemory(LARGE)
+    async with room.reserve(LARGE), room.reserve(SMALL_BODY), room.reserve(0):
         assert room._left == 0 and not room._waiting
 
 
 async def test_one_that_is_larger_than_all_the_room_takes_it_all() -> None:
-    room = Room(LARGE)
-    async with room.taken(100 * LARGE):
+    room = BodyMemory(LARGE)
+    async with room.reserve(100 * LARGE):
         assert room._left == 0
     assert room._left == LARGE
 
 
 async def test_whoever_leaves_while_waiting_takes_nothing() -> None:
-    room = Room(LARGE)
-    async with room.taken(LARGE):
+    room = BodyMemory(LARGE)
+    async with room.reserve(LARGE):
         waiting = asyncio.create_task(begun(room, LARGE, asyncio.Event()))
         await settle()
         waiting.cancel()
@@ -67,22 +67,22 @@ async def test_whoever_leaves_while_waiting_takes_nothing() -> None:
 
 
 async def test_a_turn_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(body_memory, "TURN_SECONDS", 0.0)
-    room = Room(LARGE)
-    async with room.taken(LARGE):
-        with pytest.raises(NoRoom):
-            async with room.taken(LARGE):
+    monkeypatch.setattr(body_memory, "MAX_WAIT_SECONDS", 0.0)
+    room = BodyMemory(LARGE)
+    async with room.reserve(LARGE):
+        with pytest.raises(NoBodyMemory):
+            async with room.reserve(LARGE):
                 pass
-    async with room.taken(LARGE):
+    async with room.reserve(LARGE):
         assert room._left == 0
 
 
 async def test_only_so_many_wait() -> None:
-    room, done = Room(LARGE), asyncio.Event()
-    tasks = [asyncio.create_task(begun(room, LARGE, done)) for _ in range(MOST_WAITING + 1)]
+    room, done = BodyMemory(LARGE), asyncio.Event()
+    tasks = [asyncio.create_task(begun(room, LARGE, done)) for _ in range(MAX_WAITING_REQUESTS + 1)]
     await settle()
-    with pytest.raises(NoRoom):
-        async with room.taken(LARGE):
+    with pytest.raises(NoBodyMemory):
+        async with room.reserve(LARGE):
             pass
     done.set()
     await asyncio.gather(*tasks)

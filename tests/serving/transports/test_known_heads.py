@@ -40,9 +40,9 @@ ASKED = [
 
 @pytest.fixture(autouse=True)
 def _nothing_is_known() -> Iterator[None]:
-    UvicornProtocol._known.clear()
+    UvicornProtocol._cached_heads.clear()
     yield
-    UvicornProtocol._known.clear()
+    UvicornProtocol._cached_heads.clear()
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ ODD = {
     "blank lines first": b"\r\n\r\n" + HEAD,
     "one blank line first": b"\r\n" + HEAD,
     "folded": HEAD + b"\r\nx-long: a\r\n b",
-    "long": HEAD + b"\r\nx-long: " + b"a" * door.LONGEST_HEAD,
+    "long": HEAD + b"\r\nx-long: " + b"a" * door.MAX_HEAD_BYTES,
     "a cut": HEAD.replace(b"\r\n", b"\n", 1),
 }
 
@@ -149,7 +149,7 @@ async def test_a_head_is_known_only_by_lines_that_are_all_its_own(name: str) -> 
         writer.write(odd)
         await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)
         writer.close()
-    assert {known for known in UvicornProtocol._known if known != HEAD} == set()
+    assert {known for known in UvicornProtocol._cached_heads if known != HEAD} == set()
 
 
 async def test_what_follows_a_known_request_in_its_packet_is_answered_too() -> None:
@@ -183,10 +183,10 @@ async def test_a_known_request_after_a_stream_that_is_open_waits_for_its_end() -
 
 
 async def test_only_so_many_heads_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "MOST_HEADS", 3)
+    monkeypatch.setattr(door, "MAX_HEADS", 3)
     async with direct() as (running, _):
         await said(running, *(raw(chat("a" * length)) for length in range(6)))
-    assert len(UvicornProtocol._known) == 3
+    assert len(UvicornProtocol._cached_heads) == 3
 
 
 @settings(
