@@ -86,7 +86,7 @@ async def metrics(request: HttpRequest) -> HttpResponse:
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
     metrics_registry = registry()
     if redis_connections():
-        metrics_registry = merge_metrics(await asyncio.to_thread(services().cluster.all_figures))
+        metrics_registry = merge_metrics(await asyncio.to_thread(services().cluster.all_metrics))
     return HttpResponse(encode(metrics_registry), content_type=content_type)
 
 

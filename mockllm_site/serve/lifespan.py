@@ -68,7 +68,7 @@ async def start() -> None:
     await sync_to_async(_prepare)()
     try:
         services().stay()
-        services().cluster.figures = labelled_metrics
+        services().cluster.metrics_text = labelled_metrics
         await services().start()
         await repair()
     except BaseException:

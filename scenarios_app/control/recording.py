@@ -66,7 +66,7 @@ def find_recording(name_or_key: str | None) -> Recording:
 def start_recording(recording: Recording) -> None:
     """Start a recording; it replaces one of the same session. Raises ControlError 409."""
     pipeline = services().pipeline
-    if not services().cluster.alone:
+    if not services().cluster.is_single_process:
         raise ControlError(409, SHARED_STATE_ERROR)
     if recording.records:
         if not (recording.upstreams or pipeline.options.upstreams):

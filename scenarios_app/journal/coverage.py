@@ -62,12 +62,12 @@ def answers(scenarios: Collection[str] | None = None) -> dict[str, dict[str, int
     past = PastAnswers.objects.all()
     if scenarios is not None:
         rows, past = rows.filter(scenario__in=scenarios), past.filter(scenario__in=scenarios)
-    by_session: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    by_scenario: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for scenario, step, count in rows.values_list("scenario", "step_key").annotate(Count("pk")):
-        by_session[scenario][step] += count
+        by_scenario[scenario][step] += count
     for scenario, step, count in past.values_list("scenario", "step_key", "count"):
-        by_session[scenario][step] += count
-    return defaultdict(dict, {name: dict(counts) for name, counts in by_session.items()})
+        by_scenario[scenario][step] += count
+    return defaultdict(dict, {name: dict(counts) for name, counts in by_scenario.items()})
 
 
 def coverage() -> Coverage:

@@ -23,9 +23,9 @@ class Cluster:
     does not answer."""
 
     def __init__(self, steps: StepCounts, own_changed: Callable[[str | None], None]) -> None:
-        # Those of this process, as Prometheus reads them, once it knows how.
-        self.figures: Callable[[], str] = str
-        # What others ask, about a session or all, and what they tell.
+        # Returns this process's metrics in Prometheus's format; set at startup.
+        self.metrics_text: Callable[[], str] = str
+        # The queries and commands of other processes, with a session or None for all.
         self._answers: dict[str, Callable[[Any], Any]] = {
             "flush": lambda _: journal.flush(FLUSH_SECONDS),
             "lost": journal.dropped_rows.of,
@@ -33,7 +33,7 @@ class Cluster:
             "forget": _each(steps.forget_session),
             "begin": _done(lambda _: steps.restart_run()),
             "seen": lambda _: steps.to_message(),
-            "figures": lambda _: self.figures(),
+            "figures": lambda _: self.metrics_text(),
             "whole": _each(journal.dropped_rows.forget),
         }
         handlers: dict[str, Callable[[str], Any]] = {
@@ -46,7 +46,7 @@ class Cluster:
         )
 
     @property
-    def alone(self) -> bool:
+    def is_single_process(self) -> bool:
         """Return whether no other process serves the same sessions."""
         return self._bus is None
 
@@ -79,12 +79,12 @@ class Cluster:
         """Restart the run's counts."""
         self._query_all("begin")
 
-    def all_figures(self) -> list[str]:
-        """The figures of every process; of this one alone where the others are not heard."""
+    def all_metrics(self) -> list[str]:
+        """Return the metrics of each process, or only of this one if another does not answer."""
         try:
-            return [figures for figures in self._query_all("figures") if figures]
+            return [text for text in self._query_all("figures") if text]
         except StateUnavailable:
-            return [self.figures()]
+            return [self.metrics_text()]
 
     def forget(self, sessions: Sequence[str] | None) -> None:
         """Forget the steps that answered these sessions, or all sessions."""

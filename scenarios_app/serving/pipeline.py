@@ -3,12 +3,11 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Protocol, TypeAlias
 
 from msgspec.structs import replace
 
-from scenarios_app.catalog.model_list import known_models
 from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer, Json
 from scenarios_app.engine.matching.index import Index
 from scenarios_app.engine.matching.select import Decision
@@ -49,13 +48,15 @@ from scenarios_app.serving.respond import (
     respond,
     with_headers,
 )
-from scenarios_app.wire.base import Call, ComputeContext, Headers, SubResponse
+from scenarios_app.wire.base import Call, ComputeContext, Headers, SubResponse, Wire
 from scenarios_app.wire.errors import WireError
 
 log = logging.getLogger(__name__)
 
 # Default answers are logged for the first sessions only, so that a load test fills no log.
 MAX_WARNED_SESSIONS = 100
+# The owner of models that no provider ships.
+MODEL_OWNER = "mockllm"
 
 # Has the catalog show the change of that name, which another process may have made.
 CatchUp: TypeAlias = Callable[[int], Awaitable[None]]
@@ -326,7 +327,7 @@ class Pipeline:
             exchange.decide(decision)
             return respond(exchange, decision, request)
         exchange.computed = True
-        models = known_models(exchange.wire, index, self.options.models)
+        models = _listed_models(exchange.wire, index, self.options.models)
         carried = endpoint.sub_requests(request) if endpoint.sub_requests else ()
         answers = tuple([await self._answered(call) for call in carried])
         context = ComputeContext(
@@ -405,3 +406,17 @@ class Pipeline:
     def _take_stream(self, exchange: Exchange) -> bool:
         exchange.streaming = self.streams.take()
         return exchange.streaming
+
+
+def _listed_models(wire: Wire, index: Index, extra: Iterable[str]) -> dict[str, str]:
+    """Return the owner of each listed model: the wire's own models, those named in scenarios, and
+    those of the settings."""
+    named = {
+        condition.equals: MODEL_OWNER
+        for scenario in index.by_name.values()
+        for step in scenario.steps
+        for condition in step.match.model
+        if condition.equals
+    }
+    shipped = dict.fromkeys(wire.models, wire.provider)
+    return {**dict.fromkeys(extra, MODEL_OWNER), **named, **shipped}

@@ -90,7 +90,7 @@ class RecordPanel:
 def record_panel(request: HttpRequest, name: str | None) -> RecordPanel:
     pipeline = services().pipeline
     upstreams = tuple(pipeline.options.upstreams.items())
-    refused = "" if services().cluster.alone else SHARED_STATE_ERROR
+    refused = "" if services().cluster.is_single_process else SHARED_STATE_ERROR
     choices = record_choices() if may_choose_upstreams(request) else ()
     return RecordPanel(name, pipeline.recordings.get(name), upstreams, refused, choices)
 

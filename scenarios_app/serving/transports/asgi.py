@@ -26,7 +26,7 @@ READ_SECONDS = 30.0
 
 
 class ProviderApp:
-    """Answers every request, whatever its path."""
+    """Answers every request of any path."""
 
     def __init__(self, pipeline: Callable[[], Awaitable[Pipeline]] = running_pipeline) -> None:
         self._pipeline = pipeline
